@@ -1,0 +1,57 @@
+"""Allocation: whole numbers of rows to draw from each bin."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def allocate(weight: ArrayLike, room: ArrayLike, total: int) -> NDArray[np.int64]:
+    """Share `total` rows among bins in proportion to `weight`, no bin above its `room`.
+
+    A bin too small for its share gives all it has and the others share the rest in proportion. An empty bin takes no
+    part, whatever its weight. The shares are whole and add up to exactly `total`, or to all there is if that is less.
+
+    >>> allocate([3, 1, 1], room=[100, 100, 100], total=11).tolist()
+    [7, 2, 2]
+    >>> allocate([3, 1, 1], room=[2, 100, 0], total=11).tolist()
+    [2, 9, 0]
+    """
+    room = np.asarray(room, dtype=np.int64)
+    total = min(total, int(room.sum()))
+    shares = _proportional_shares(np.asarray(weight, dtype=np.float64), room, total)
+    return _largest_remainder(shares, total)
+
+
+def _proportional_shares(
+    weight: NDArray[np.float64], room: NDArray[np.int64], total: int
+) -> NDArray[np.float64]:
+    """Real-valued shares: proportional to weight in every bin that is not full."""
+    shares = room.astype(np.float64)
+    open_bins = room > 0
+    while open_bins.any():
+        left = total - int(room[~open_bins].sum())
+        offered = left * _normalised(weight[open_bins])
+        shares[open_bins] = offered
+        overfull = np.flatnonzero(open_bins)[offered > room[open_bins]]
+        if overfull.size == 0:
+            break
+        shares[overfull] = room[overfull]
+        open_bins[overfull] = False
+    return shares
+
+
+def _normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    # All weights vanish together when alpha is infinite: the limit of 1 / (h + alpha) is the same share for all.
+    if not weight.any():
+        return np.full(weight.size, 1 / weight.size)
+    return weight / weight.sum()
+
+
+def _largest_remainder(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+    """Round down, then give what is missing to the largest remainders; equal ones in the order of the bins."""
+    whole = np.floor(shares).astype(np.int64)
+    missing = total - int(whole.sum())
+    by_remainder = np.argsort(whole - shares, kind="stable")
+    whole[by_remainder[:missing]] += 1
+    return whole

@@ -1,0 +1,69 @@
+"""Self-paced Ensemble: Algorithm 1 of Liu et al., ICDE 2020. "Line" in the comments is a line of that algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.algorithms.allocation import allocate
+from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.pacing import Pacing
+from selfpaced.algorithms.pool import HardnessBins, MajorityPool
+
+Rows = TypeVar("Rows")
+
+
+@dataclass(frozen=True)
+class Sample(Generic[Rows]):
+    """The rows drawn from one pool: `quota[b]` of bin b. The first draw knows no bins."""
+
+    bins: HardnessBins | None
+    quota: NDArray[np.int64]
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Step(Generic[Rows]):
+    """One turn of the loop: a member and what it was trained on. The warm-up has number 0 and no alpha."""
+
+    number: int
+    alpha: float | None
+    samples: Sequence[Sample[Rows]]
+    model: Any
+
+
+def self_paced(
+    pools: Sequence[MajorityPool[Rows]],
+    n_draw: int,
+    fit: Callable[[Sequence[Rows]], Any],
+    hardness: Hardness,
+    pacing: Pacing,
+    n_models: int,
+    n_bins: int,
+) -> Iterator[Step[Rows]]:
+    """Yield f_0, f_1, ..., f_n of Algorithm 1. f_0 is the warm-up: it scores, and is no member of the ensemble.
+
+    The paper has one pool, the majority class. With more classes every class but the smallest has a pool of its own.
+    """
+    samples = [Sample(None, np.array([n_draw]), pool.draw([n_draw], 0)) for pool in pools]
+    model = fit([sample.rows for sample in samples])  # line 2: f_0
+    yield Step(0, None, samples, model)
+    for i in range(1, n_models + 1):  # line 3
+        alpha = pacing(i, n_models)  # line 7
+        samples = [_under_sample(pool, model, alpha, i, n_draw, hardness, n_bins) for pool in pools]  # lines 4-9
+        model = fit([sample.rows for sample in samples])  # line 10: f_i
+        yield Step(i, alpha, samples, model)
+
+
+def _under_sample(
+    pool: MajorityPool[Rows], model: Any, alpha: float, i: int, n_draw: int, hardness: Hardness, n_bins: int
+) -> Sample[Rows]:
+    pool.score(model)  # line 4: F_i
+    bins = pool.cut(hardness, n_bins)  # lines 5-6: B_l, h_l
+    weight = 1 / (bins.mean_hardness + alpha)  # line 8: p_l
+    quota = allocate(weight, bins.counts, n_draw)  # line 9: how many of each bin
+    return Sample(bins, quota, pool.draw(quota.tolist(), i))  # line 9: which

@@ -1,0 +1,1 @@
+"""Where the majority lives: the same verbs for rows in memory, in files and on clusters."""

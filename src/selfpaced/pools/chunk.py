@@ -1,0 +1,105 @@
+"""What is done to some rows of a pool, the same in every backend: pure functions on a chunk's tags.
+
+Two tags are kept per row: the sum of its doubts over the models so far (float32) and the number of its bin. Nothing
+here depends on how the rows are divided into chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.pool import HardnessBins
+from selfpaced.pools.keys import Ids, Keys, row_keys
+
+Floats = NDArray[np.float32]
+BinNumbers = NDArray[np.unsignedinteger]
+
+# Whole units: float sums depend on chunk order, and one ulp can move a quota.
+UNITS_PER_TOP = 2.0**32
+# So many rows of at most 2^32 units each add up without rounding in the float64 sums of np.bincount.
+ROWS_SUMMED_EXACTLY = 2**20
+
+
+def bin_dtype(n_bins: int) -> np.dtype[np.unsignedinteger]:
+    """The smallest type that numbers the bins: one byte a row for up to 256 of them."""
+    return np.min_scalar_type(n_bins - 1)
+
+
+def doubt(probabilities: NDArray[np.floating], own_class: int) -> Floats:
+    """The probability given to the classes that the rows do not belong to; for two classes the paper's F(x)."""
+    if probabilities.shape[1] == 2:
+        doubts = probabilities[:, 1 - own_class].astype(np.float32)
+    else:
+        doubts = (1 - probabilities[:, own_class]).astype(np.float32)
+    np.clip(doubts, 0, 1, out=doubts)
+    if doubts.size and np.isnan(doubts.max()):
+        raise ValueError("A member of the ensemble predicted NaN as a probability of a training row.")
+    return doubts
+
+
+def mean_doubt(doubt_sum: Floats, n_models: int) -> Floats:
+    """F_i of line 4, from the running sum."""
+    return doubt_sum / np.float32(n_models)
+
+
+@dataclass(frozen=True)
+class BinTotals:
+    """Rows and hardness in each bin of some rows. Whole numbers of any size, so that chunks add up in any order."""
+
+    counts: tuple[int, ...]
+    units: tuple[int, ...]
+
+    def __add__(self, other: BinTotals) -> BinTotals:
+        return BinTotals(
+            tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)),
+            tuple(a + b for a, b in zip(self.units, other.units, strict=True)),
+        )
+
+    def as_bins(self, top: float) -> HardnessBins:
+        """Counts and means. A bin of hardness zero counts as one unit: 1 / (h + alpha) stays finite at alpha = 0."""
+        means = [
+            max(units, 1) / count / UNITS_PER_TOP * top if count else np.nan
+            for units, count in zip(self.units, self.counts, strict=True)
+        ]
+        return HardnessBins(np.array(self.counts, dtype=np.int64), np.array(means))
+
+
+def cut(doubts: Floats, hardness: Hardness, top: float, bins: BinNumbers, n_bins: int) -> BinTotals:
+    """Write each row's bin into `bins`; return the totals. Bin b holds the hardness from b to b + 1 n_bins-ths of top."""
+    totals = BinTotals((0,) * n_bins, (0,) * n_bins)
+    for start in range(0, doubts.size, ROWS_SUMMED_EXACTLY):
+        block = slice(start, start + ROWS_SUMMED_EXACTLY)
+        # A float32 times a small whole number is exact in float64, so no row slips over the edge of its bin.
+        share = np.divide(hardness(doubts[block]), top, dtype=np.float64)
+        number = np.minimum(share * n_bins, n_bins - 1).astype(np.intp)
+        bins[block] = number
+        share *= UNITS_PER_TOP
+        counts = np.bincount(number, minlength=n_bins)
+        units = np.bincount(number, weights=np.rint(share, out=share), minlength=n_bins)
+        totals += BinTotals(tuple(counts.tolist()), tuple(map(int, units.tolist())))
+    return totals
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Rows that may be drawn: the ids, bins and keys of those under their bin's key limit."""
+
+    ids: Ids
+    bins: BinNumbers
+    keys: Keys
+
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "bins", "keys")))
+
+
+def take_candidates(ids: Ids, bins: BinNumbers, limits: Keys, seed: int, round_number: int) -> Candidates:
+    """The rows whose key is not above the limit of their bin."""
+    keys = row_keys(ids, seed, round_number)
+    under = np.flatnonzero(keys <= limits[bins])
+    return Candidates(ids[under], bins[under], keys[under])

@@ -1,0 +1,72 @@
+"""The dice: every row has a key made of its id, the seed and the round, and the smallest keys are drawn.
+
+No generator is kept and no order matters, so any division of the rows into chunks, files or partitions draws the same
+rows. The keys are the outputs of SplitMix64 (Steele, Lea, Flood 2014): row number r of a round gets output r + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.unsignedinteger]
+Keys = NDArray[np.uint64]
+
+GOLDEN_GAMMA = 0x9E3779B97F4A7C15
+FIRST_MULTIPLIER = 0xBF58476D1CE4E5B9
+SECOND_MULTIPLIER = 0x94D049BB133111EB
+LARGEST_KEY = 2**64 - 1
+
+
+def mix(*numbers: int) -> int:
+    """One 64-bit number from several, each of them scattered over all bits.
+
+    >>> mix(0, 1) != mix(1, 0)
+    True
+    """
+    state = 0
+    for number in numbers:
+        state = (state + number + GOLDEN_GAMMA) & LARGEST_KEY
+        state = ((state ^ (state >> 30)) * FIRST_MULTIPLIER) & LARGEST_KEY
+        state = ((state ^ (state >> 27)) * SECOND_MULTIPLIER) & LARGEST_KEY
+        state ^= state >> 31
+    return state
+
+
+def row_keys(ids: Ids, seed: int, round_number: int) -> Keys:
+    """The key of every row, in place on one array: a pass over a billion rows hashes them all."""
+    keys = ids.astype(np.uint64)
+    keys += np.uint64(1)
+    keys *= np.uint64(GOLDEN_GAMMA)
+    keys += np.uint64(mix(seed, round_number))
+    high = np.empty_like(keys)
+    for shift, multiplier in ((30, FIRST_MULTIPLIER), (27, SECOND_MULTIPLIER)):
+        np.right_shift(keys, np.uint64(shift), out=high)
+        keys ^= high
+        keys *= np.uint64(multiplier)
+    np.right_shift(keys, np.uint64(31), out=high)
+    keys ^= high
+    return keys
+
+
+def key_limits(quota: Sequence[int], counts: Sequence[int], slack: float = 1.0) -> Keys:
+    """For each bin a key that, very likely, at least `quota` of its rows stay below, and not many more.
+
+    Keys are uniform, so the number of rows below a limit is close to Poisson: four standard deviations above the quota
+    are rarely missed. Whoever misses them asks again with twice the slack; in the end the limit is the largest key.
+    """
+    limits = []
+    for wanted, count in zip(quota, counts, strict=True):
+        expected = wanted + slack * (4 * wanted**0.5 + 8)
+        limits.append(LARGEST_KEY if expected >= count else int(expected / count * 2**64))
+    return np.array([limit if wanted else 0 for limit, wanted in zip(limits, quota, strict=True)], dtype=np.uint64)
+
+
+def smallest_keys(keys: Keys, bins: NDArray[np.unsignedinteger], quota: Sequence[int]) -> NDArray[np.intp]:
+    """Where the `quota[b]` smallest keys of every bin b stand."""
+    by_bin_and_key = np.lexsort((keys, bins))
+    sorted_bins = bins[by_bin_and_key]
+    rank_in_bin = np.arange(keys.size) - np.searchsorted(sorted_bins, sorted_bins, side="left")
+    return by_bin_and_key[rank_in_bin < np.asarray(quota, dtype=np.intp)[sorted_bins]]

@@ -1,0 +1,117 @@
+"""The pool of one class whose rows lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.pool import HardnessBins
+from selfpaced.pools.chunk import (
+    BinTotals,
+    Candidates,
+    Floats,
+    bin_dtype,
+    cut,
+    doubt,
+    mean_doubt,
+    take_candidates,
+)
+from selfpaced.pools.keys import Ids, key_limits, smallest_keys
+from selfpaced.pools.rows import Rows, RowSource
+from selfpaced.scoring import Scorer, scorer_of
+from selfpaced.scoring.threads import over_chunks
+
+# Hashing a chunk touches a few arrays of 8 bytes a row: this many rows stay in a core's cache.
+ROWS_HASHED_AT_ONCE = 2**15
+# Rows of other classes are scored along, unused, as long as they are few: a slice costs less than picking rows.
+DENSE_ENOUGH = 0.8
+
+
+class MemoryPool:
+    """The rows of `table` at the sorted positions `ids`, which are all of one class.
+
+    Remembered per row: its id, the sum of its doubts and its bin. No row is copied unless it is drawn.
+    """
+
+    def __init__(self, table: RowSource, ids: Ids, own_class: int, seed: int, n_threads: int = 1) -> None:
+        self._table = table
+        self._ids = ids
+        self._own_class = own_class
+        self._seed = seed
+        self._n_threads = n_threads
+        self._doubt_sum = np.zeros(ids.size, dtype=np.float32)
+        self._n_scored = 0
+        self._waiting: list[Scorer] = []
+        self._bins = np.zeros(ids.size, dtype=np.uint8)
+        self._counts: Sequence[int] = [int(ids.size)]
+
+    def score(self, model: Any) -> None:
+        """Remember the model: its rows are scored when they are cut, in the same pass."""
+        self._waiting.append(scorer_of(model))
+
+    def cut(self, hardness: Hardness, n_bins: int) -> HardnessBins:
+        scorers, self._waiting = self._waiting, []
+        self._n_scored += len(scorers)
+        self._bins = self._bins.astype(bin_dtype(n_bins), copy=False)
+        top = 1.0
+        if hardness.top_from_largest is not None:
+            top = hardness.top_from_largest(self._largest(hardness, scorers))
+            scorers = []
+
+        def work(start: int, stop: int) -> BinTotals:
+            doubts = self._mean_doubt(start, stop, scorers)
+            return cut(doubts, hardness, top, self._bins[start:stop], n_bins)
+
+        totals = reduce(add, self._over_chunks(work, scorers))
+        self._counts = totals.counts
+        return totals.as_bins(top)
+
+    def draw(self, quota: Sequence[int], round_number: int) -> Rows:
+        slack = 1.0
+        while True:
+            limits = key_limits(quota, self._counts, slack)
+
+            def work(start: int, stop: int, limits: Any = limits) -> Candidates:
+                some = slice(start, stop)
+                return take_candidates(self._ids[some], self._bins[some], limits, self._seed, round_number)
+
+            found = Candidates.joined(over_chunks(work, self._ids.size, ROWS_HASHED_AT_ONCE, self._n_threads))
+            found_per_bin = np.bincount(found.bins, minlength=len(quota))
+            if np.all(found_per_bin >= np.minimum(quota, self._counts)):
+                drawn = found.ids[smallest_keys(found.keys, found.bins, quota)]
+                return self._table.rows(np.sort(drawn))
+            slack *= 2
+
+    def _largest(self, hardness: Hardness, scorers: Sequence[Scorer]) -> float:
+        def work(start: int, stop: int) -> float:
+            return float(hardness(self._mean_doubt(start, stop, scorers)).max())
+
+        return max(self._over_chunks(work, scorers))
+
+    def _mean_doubt(self, start: int, stop: int, scorers: Sequence[Scorer]) -> Floats:
+        """F_i of some rows, after the models that wait have been folded in."""
+        doubt_sum = self._doubt_sum[start:stop]
+        if scorers:
+            features, own = self._read(start, stop)
+            for scorer in scorers:
+                doubt_sum += doubt(scorer.score(scorer.view(features)), self._own_class)[own]
+        return mean_doubt(doubt_sum, self._n_scored)
+
+    def _read(self, start: int, stop: int) -> tuple[Any, Any]:
+        """The features of some rows, possibly among others, and where the rows stand in them."""
+        ids = self._ids[start:stop]
+        first, last = int(ids[0]), int(ids[-1])
+        if ids.size < DENSE_ENOUGH * (last + 1 - first):
+            return self._table.take(ids), slice(None)
+        own = slice(None) if ids.size == last + 1 - first else ids - ids[0]
+        return self._table.span(first, last + 1), own
+
+    def _over_chunks(self, work: Any, scorers: Sequence[Scorer]) -> list[Any]:
+        rows = [scorer.rows_at_once(self._table.bytes_per_row) for scorer in scorers]
+        threads = self._n_threads if all(scorer.threads for scorer in scorers) else 1
+        return over_chunks(work, self._ids.size, min(rows, default=ROWS_HASHED_AT_ONCE), threads)

@@ -1,0 +1,36 @@
+"""A scorer: how one fitted base model turns rows into class probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Probabilities = NDArray[np.floating]
+
+FEWEST_ROWS_AT_ONCE = 256
+MOST_ROWS_AT_ONCE = 2**16
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The road from rows to probabilities for one fitted model.
+
+    Attributes
+    ----------
+    view : lays rows out as `score` reads them. Models that share a view share the work of it.
+    score : from a view of some rows to their probabilities, one column a class.
+    bytes_at_once : size of a chunk that is scored well: what fits a core's cache, or much more if calls are dear.
+    threads : whether chunks may be scored in several threads; False for models that bring their own.
+    """
+
+    view: Callable[[Any], Any]
+    score: Callable[[Any], Probabilities]
+    bytes_at_once: int
+    threads: bool
+
+    def rows_at_once(self, bytes_per_row: float) -> int:
+        return int(min(max(self.bytes_at_once / bytes_per_row, FEWEST_ROWS_AT_ONCE), MOST_ROWS_AT_ONCE))
