@@ -23,9 +23,7 @@ def allocate(weight: ArrayLike, room: ArrayLike, total: int) -> NDArray[np.int64
     return _largest_remainder(shares, total)
 
 
-def _proportional_shares(
-    weight: NDArray[np.float64], room: NDArray[np.int64], total: int
-) -> NDArray[np.float64]:
+def _proportional_shares(weight: NDArray[np.float64], room: NDArray[np.int64], total: int) -> NDArray[np.float64]:
     """Real-valued shares: proportional to weight in every bin that is not full."""
     shares = room.astype(np.float64)
     open_bins = room > 0
@@ -45,7 +43,8 @@ def _normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     # All weights vanish together when alpha is infinite: the limit of 1 / (h + alpha) is the same share for all.
     if not weight.any():
         return np.full(weight.size, 1 / weight.size)
-    return weight / weight.sum()
+    shares: NDArray[np.float64] = weight / weight.sum()
+    return shares
 
 
 def _largest_remainder(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:

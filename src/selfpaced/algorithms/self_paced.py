@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from selfpaced.algorithms.allocation import allocate
 from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.pacing import Pacing
-from selfpaced.algorithms.pool import HardnessBins, MajorityPool
+from selfpaced.algorithms.pool import MajorityPool
+from selfpaced.algorithms.step import Sample, Step
 
 Rows = TypeVar("Rows")
-
-
-@dataclass(frozen=True)
-class Sample(Generic[Rows]):
-    """The rows drawn from one pool: `quota[b]` of bin b. The first draw knows no bins."""
-
-    bins: HardnessBins | None
-    quota: NDArray[np.int64]
-    rows: Rows
-
-
-@dataclass(frozen=True)
-class Step(Generic[Rows]):
-    """One turn of the loop: a member and what it was trained on. The warm-up has number 0 and no alpha."""
-
-    number: int
-    alpha: float | None
-    samples: Sequence[Sample[Rows]]
-    model: Any
 
 
 def self_paced(

@@ -70,7 +70,7 @@ class BinTotals:
 
 
 def cut(doubts: Floats, hardness: Hardness, top: float, bins: BinNumbers, n_bins: int) -> BinTotals:
-    """Write each row's bin into `bins`; return the totals. Bin b holds the hardness from b to b + 1 n_bins-ths of top."""
+    """Write each row's bin into `bins` and return the totals. The bins are equal parts of [0, top], the last closed."""
     totals = BinTotals((0,) * n_bins, (0,) * n_bins)
     for start in range(0, doubts.size, ROWS_SUMMED_EXACTLY):
         block = slice(start, start + ROWS_SUMMED_EXACTLY)

@@ -69,4 +69,5 @@ def smallest_keys(keys: Keys, bins: NDArray[np.unsignedinteger], quota: Sequence
     by_bin_and_key = np.lexsort((keys, bins))
     sorted_bins = bins[by_bin_and_key]
     rank_in_bin = np.arange(keys.size) - np.searchsorted(sorted_bins, sorted_bins, side="left")
-    return by_bin_and_key[rank_in_bin < np.asarray(quota, dtype=np.intp)[sorted_bins]]
+    drawn: NDArray[np.intp] = by_bin_and_key[rank_in_bin < np.asarray(quota)[sorted_bins]]
+    return drawn

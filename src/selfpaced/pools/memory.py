@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,15 +21,18 @@ from selfpaced.pools.chunk import (
     mean_doubt,
     take_candidates,
 )
-from selfpaced.pools.keys import Ids, key_limits, smallest_keys
+from selfpaced.pools.keys import Ids, Keys, key_limits, smallest_keys
 from selfpaced.pools.rows import Rows, RowSource
 from selfpaced.scoring import Scorer, scorer_of
 from selfpaced.scoring.threads import over_chunks
 
-# Hashing a chunk touches a few arrays of 8 bytes a row: this many rows stay in a core's cache.
-ROWS_HASHED_AT_ONCE = 2**15
+# Hashing a chunk touches a few arrays of 8 bytes a row: fewer rows at once spend more time between the calls.
+ROWS_HASHED_AT_ONCE = 2**17
 # Rows of other classes are scored along, unused, as long as they are few: a slice costs less than picking rows.
 DENSE_ENOUGH = 0.8
+
+
+Result = TypeVar("Result")
 
 
 class MemoryPool:
@@ -76,7 +79,7 @@ class MemoryPool:
         while True:
             limits = key_limits(quota, self._counts, slack)
 
-            def work(start: int, stop: int, limits: Any = limits) -> Candidates:
+            def work(start: int, stop: int, limits: Keys = limits) -> Candidates:
                 some = slice(start, stop)
                 return take_candidates(self._ids[some], self._bins[some], limits, self._seed, round_number)
 
@@ -111,7 +114,7 @@ class MemoryPool:
         own = slice(None) if ids.size == last + 1 - first else ids - ids[0]
         return self._table.span(first, last + 1), own
 
-    def _over_chunks(self, work: Any, scorers: Sequence[Scorer]) -> list[Any]:
+    def _over_chunks(self, work: Callable[[int, int], Result], scorers: Sequence[Scorer]) -> list[Result]:
         rows = [scorer.rows_at_once(self._table.bytes_per_row) for scorer in scorers]
         threads = self._n_threads if all(scorer.threads for scorer in scorers) else 1
         return over_chunks(work, self._ids.size, min(rows, default=ROWS_HASHED_AT_ONCE), threads)

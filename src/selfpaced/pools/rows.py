@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.pools.keys import Ids
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -20,7 +18,7 @@ class Rows:
     metadata : per-row arguments of the base model's `fit`, such as sample_weight.
     """
 
-    ids: Ids
+    ids: NDArray[np.integer]
     features: Any
     metadata: dict[str, Any]
 

@@ -10,6 +10,7 @@ from selfpaced.scoring.lightgbm import lightgbm_scorer
 from selfpaced.scoring.plain import plain_scorer
 from selfpaced.scoring.scorer import Probabilities, Scorer
 from selfpaced.scoring.trees import adaboost_scorer, bagging_scorer, forest_scorer, tree_scorer
+from selfpaced.scoring.xgboost import xgboost_scorer
 
 # By package and class name, so that no package is imported for the sake of a model nobody uses.
 SCORERS: dict[tuple[str, str], Callable[[Any], Scorer | None]] = {
@@ -19,6 +20,7 @@ SCORERS: dict[tuple[str, str], Callable[[Any], Scorer | None]] = {
     ("sklearn", "BaggingClassifier"): bagging_scorer,
     ("sklearn", "AdaBoostClassifier"): adaboost_scorer,
     ("lightgbm", "LGBMClassifier"): lightgbm_scorer,
+    ("xgboost", "XGBClassifier"): xgboost_scorer,
 }
 
 

@@ -1,0 +1,33 @@
+"""One turn of an under-sampling ensemble's loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.algorithms.pool import HardnessBins
+
+Rows = TypeVar("Rows")
+
+
+@dataclass(frozen=True)
+class Sample(Generic[Rows]):
+    """The rows drawn from one pool: `quota[b]` of bin b. The first draw knows no bins."""
+
+    bins: HardnessBins | None
+    quota: NDArray[np.int64]
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Step(Generic[Rows]):
+    """One turn of the loop: a member and what it was trained on. The warm-up has number 0 and no alpha."""
+
+    number: int
+    alpha: float | None
+    samples: Sequence[Sample[Rows]]
+    model: Any

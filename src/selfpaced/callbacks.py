@@ -1,0 +1,162 @@
+"""What happens beside a fit: progress, stopping early, notes of your own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from selfpaced.rounds import Round
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """What a fit is about to do: how many members on how many rows, and whether rounds will be scored."""
+
+    n_members: int
+    n_rows: int
+    n_minority: int
+    has_eval_set: bool
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Ends a fit after this round; the ensemble keeps its first `keep` members."""
+
+    keep: int
+
+
+class Callback:
+    """Override what you need. The hooks are called in this order; `on_fit_end` also after an error or Ctrl-C.
+
+    >>> class Notes(Callback):
+    ...     def on_round_end(self, round):
+    ...         if round.number == 3:
+    ...             return Stop(keep=3)
+    >>> from selfpaced import SelfPacedEnsembleClassifier
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> X, y = make_checkerboard(n_minority=100, n_majority=1000, random_state=0)
+    >>> len(SelfPacedEnsembleClassifier(callbacks=[Notes()], random_state=0).fit(X, y).estimators_)
+    3
+    """
+
+    def on_fit_begin(self, plan: FitPlan) -> None:
+        """Before the first member is trained. State from an earlier fit belongs reset here."""
+
+    def on_round_end(self, round: Round) -> Stop | None:
+        """After each member, the warm-up (round 0) included. Return `Stop(keep=...)` to end the fit."""
+        return None
+
+    def on_fit_end(self) -> None:
+        """After the last round, or when the fit fails."""
+
+
+class ProgressBar(Callback):
+    """A bar with the time left, and the eval_set's score if there is one. Silent where nobody watches.
+
+    Parameters
+    ----------
+    file : where to draw; standard error by default. Nothing is drawn unless it is a terminal.
+    """
+
+    def __init__(self, file: Any = None) -> None:
+        self.file = file
+        self._progress: Any = None
+
+    def on_fit_begin(self, plan: FitPlan) -> None:
+        file = sys.stderr if self.file is None else self.file
+        if not file.isatty():
+            return
+        self._progress = _rich_progress(file)
+        self._progress.start()
+        self._task = self._progress.add_task("warming up", total=plan.n_members + 1)
+        self._n_members = plan.n_members
+
+    def on_round_end(self, round: Round) -> Stop | None:
+        if self._progress is not None:
+            done = f"member {round.number}/{self._n_members}" if round.number else "warmed up"
+            score = "" if round.score is None else f", AUCPRC {round.score:.3f}"
+            self._progress.update(self._task, advance=1, description=done + score)
+        return None
+
+    def on_fit_end(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+
+def _rich_progress(file: Any) -> Any:
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    except ImportError as error:
+        raise ImportError("The progress bar needs rich: pip install 'selfpaced[cli]'") from error
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(file=file),
+    )
+
+
+class EarlyStopping(Callback):
+    """Stop when the eval_set's AUCPRC has not risen for some rounds, and keep the members up to the best one.
+
+    The pacing of SPE depends on the number of members: stopping early keeps the first, gentler rounds of a longer
+    schedule, which is not the ensemble that a smaller `n_estimators` would have trained.
+
+    Parameters
+    ----------
+    patience : rounds without a rise before the fit stops.
+    min_rise : what counts as a rise.
+
+    Attributes
+    ----------
+    best_round_, best_score_ : the round with the highest score in the last fit.
+    """
+
+    def __init__(self, patience: int = 5, min_rise: float = 0.0) -> None:
+        self.patience = patience
+        self.min_rise = min_rise
+
+    def on_fit_begin(self, plan: FitPlan) -> None:
+        if not plan.has_eval_set:
+            raise ValueError("EarlyStopping needs scores to watch: give fit an eval_set=(X, y).")
+        self._n_members = plan.n_members
+        self.best_round_ = 0
+        self.best_score_ = float("-inf")
+
+    def on_round_end(self, round: Round) -> Stop | None:
+        if round.score is None:
+            return None
+        if round.score > self.best_score_ + self.min_rise:
+            self.best_round_, self.best_score_ = round.number, round.score
+        out_of_patience = round.number - self.best_round_ >= self.patience
+        return Stop(keep=self.best_round_) if out_of_patience or round.number == self._n_members else None
+
+
+class CallbackList:
+    """The callbacks of one fit, told together. The first that wants to stop decides."""
+
+    def __init__(self, callbacks: Sequence[Callback] | Callback | None) -> None:
+        self._callbacks = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or [])
+        for callback in self._callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError(
+                    f"callbacks must be selfpaced.callbacks.Callback objects; got {callback!r}. "
+                    "Derive your class from Callback and override the hooks you need."
+                )
+
+    def on_fit_begin(self, plan: FitPlan) -> None:
+        for callback in self._callbacks:
+            callback.on_fit_begin(plan)
+
+    def on_round_end(self, round: Round) -> Stop | None:
+        wishes = [callback.on_round_end(round) for callback in self._callbacks]
+        return next((wish for wish in wishes if wish is not None), None)
+
+    def on_fit_end(self) -> None:
+        for callback in self._callbacks:
+            callback.on_fit_end()

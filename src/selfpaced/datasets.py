@@ -1,0 +1,68 @@
+"""Generated data with a rare class, for examples, demonstrations and tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+
+def make_checkerboard(
+    n_minority: int = 1000, n_majority: int = 10_000, *, covariance: float = 0.1, random_state: Any = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The paper's 4 x 4 checkerboard: Gaussians around 16 points, alternately of the majority (0) and minority (1).
+
+    >>> X, y = make_checkerboard(n_minority=3, n_majority=7, random_state=0)
+    >>> X.shape, int(y.sum())
+    ((10, 2), 3)
+    """
+    rng = check_random_state(random_state)
+    fields = np.array([(row, column) for row in range(4) for column in range(4)])
+    is_minority = fields.sum(axis=1) % 2 == 1
+    y = rng.permutation(np.repeat([0, 1], [n_majority, n_minority]))
+    centres = np.where(
+        y[:, np.newaxis] == 1,
+        fields[is_minority][rng.randint(8, size=y.size)],
+        fields[~is_minority][rng.randint(8, size=y.size)],
+    )
+    return centres + rng.normal(scale=np.sqrt(covariance), size=centres.shape), y
+
+
+def make_fraud(
+    n_rows: int = 100_000,
+    n_frauds: int | None = None,
+    *,
+    n_features: int = 20,
+    noise: float = 0.1,
+    random_state: Any = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Transactions with a few frauds (1), by default 1 in 500: several schemes, overlap, and some that look honest.
+
+    Honest rows come from a few customer groups with correlated, heavy-tailed features. Each of six fraud schemes
+    shifts four features of an honest-looking row; a share `noise` of the frauds is shifted not at all, so that no
+    model can find them.
+
+    >>> X, y = make_fraud(n_rows=1000, random_state=0)
+    >>> X.shape, int(y.sum())
+    ((1000, 20), 2)
+    """
+    rng = check_random_state(random_state)
+    n_frauds = max(2, n_rows // 500) if n_frauds is None else n_frauds
+    y = np.zeros(n_rows, dtype=np.int64)
+    y[rng.choice(n_rows, size=n_frauds, replace=False)] = 1
+
+    groups = rng.normal(scale=1.5, size=(5, n_features))
+    X = rng.standard_t(df=5, size=(n_rows, n_features))
+    X[:, 1:] += 0.4 * X[:, :-1]
+    X += groups[rng.randint(5, size=n_rows)]
+
+    frauds = np.flatnonzero(y)
+    visible = frauds[rng.uniform(size=n_frauds) >= noise]
+    schemes = rng.randint(6, size=visible.size)
+    for scheme in range(6):
+        features = rng.choice(n_features, size=4, replace=False)
+        shift = rng.uniform(3.0, 5.0, size=4) * rng.choice([-1, 1], size=4)
+        X[np.ix_(visible[schemes == scheme], features)] += shift
+    return X, y

@@ -1,0 +1,5 @@
+"""The scikit-learn face, one estimator a file."""
+
+from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
+
+__all__ = ["SelfPacedEnsembleClassifier"]

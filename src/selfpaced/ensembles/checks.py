@@ -1,0 +1,107 @@
+"""Checks of what comes in at the door, each with one clear error."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from selfpaced.tables import Labels, encode_labels, float_columns, is_frame
+
+FEWEST_MINORITY_ROWS = 2
+
+
+def check_whole(name: str, value: Any, at_least: int = 1) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"{name} must be a whole number >= {at_least}; got {value!r}.")
+    return int(value)
+
+
+def check_positive(name: str, value: Any) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    return float(value)
+
+
+def check_seed(random_state: Any) -> int:
+    """The seed of a fit: the given number itself, or one drawn from the given generator."""
+    generator = check_random_state(random_state)
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    high, low = generator.randint(2**32, size=2, dtype=np.uint64).tolist()
+    return int(high << 32 | low)
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as the base models may have it: a frame stays a frame, everything else becomes an array or a CSR matrix.
+
+    Names, number and order of the columns are remembered at fit and checked afterwards. NaN is the base model's matter.
+    """
+    if not is_frame(X):
+        _refuse_lazy_frame(X)
+        return validate_data(
+            estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan", dtype="numeric"
+        )
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(
+            f"Found a table with {X.shape[0]} rows and {X.shape[1]} columns; at least 1 of each is needed."
+        )
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    for name, values in float_columns(X):
+        if np.isinf(values).any():
+            raise ValueError(
+                f"Column {name!r} of X contains infinity. Replace it by a finite number, or by NaN if the base model "
+                "takes missing values."
+            )
+    return X
+
+
+def _refuse_lazy_frame(X: Any) -> None:
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a lazy frame, whose rows are not there yet: pass X.collect().")
+
+
+def check_labels(y: Any, X: Any) -> Labels:
+    """y as class numbers: at least two classes, and enough rows of the smallest."""
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    _refuse_missing_labels(y)
+    check_classification_targets(y)
+    labels = encode_labels(y)
+    classes = labels.classes.tolist()
+    if len(classes) < 2:
+        raise ValueError(f"y holds one class only, {classes}; at least 2 classes are needed to tell them apart.")
+    smallest = int(labels.counts.argmin())
+    if labels.counts[smallest] < FEWEST_MINORITY_ROWS:
+        raise ValueError(
+            f"The class {classes[smallest]!r} has {labels.counts[smallest]} row; at least {FEWEST_MINORITY_ROWS} are "
+            f"needed. The classes found are {classes}."
+        )
+    return labels
+
+
+def _refuse_missing_labels(y: NDArray[Any]) -> None:
+    if y.dtype.kind in "fO":
+        assert_all_finite(y, input_name="y")
+    if y.dtype == object and any(label is None for label in y):
+        raise ValueError("Input y contains None: every row needs a label. Drop the rows without one, or label them.")
+
+
+def check_known_labels(y: Any, X: Any, classes: NDArray[Any]) -> Labels:
+    """The labels of an eval_set, numbered like those of the training rows."""
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
+    _refuse_missing_labels(y)
+    unknown = np.setdiff1d(y, classes)
+    if unknown.size:
+        raise ValueError(
+            f"The eval_set holds labels that are not in y: {unknown.tolist()}. The classes of y are {classes.tolist()}."
+        )
+    return encode_labels(y, classes)

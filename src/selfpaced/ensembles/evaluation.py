@@ -1,0 +1,35 @@
+"""The score of a growing ensemble on rows it does not train on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score
+
+from selfpaced.scoring import scorer_of
+from selfpaced.scoring.averaging import add_probabilities
+from selfpaced.tables import InMemoryTable, Labels
+
+
+class EvalSet:
+    """Rows with labels, and the sum of the probabilities that the members so far gave them."""
+
+    def __init__(self, table: InMemoryTable, labels: Labels, minority_class: int, n_threads: int) -> None:
+        self._table = table
+        self._labels = labels
+        self._minority_class = minority_class
+        self._n_threads = n_threads
+        self._sums = np.zeros((table.n_rows, labels.classes.size))
+        self._n_members = 0
+
+    def score_with(self, model: Any) -> float:
+        """AUCPRC after one more member: of the rarer class, or the mean over all classes if there are more than two."""
+        add_probabilities([scorer_of(model)], self._table, self._sums, self._n_threads)
+        self._n_members += 1
+        means = self._sums / self._n_members
+        if self._labels.classes.size == 2:
+            is_minority = self._labels.codes == self._minority_class
+            return float(average_precision_score(is_minority, means[:, self._minority_class]))
+        one_hot = self._labels.codes[:, np.newaxis] == np.arange(self._labels.classes.size)
+        return float(average_precision_score(one_hot, means))

@@ -1,0 +1,56 @@
+"""What goes along with each row to the base model's `fit`: sample weights and other routed metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils import assert_all_finite, check_consistent_length
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import has_fit_parameter
+
+
+def fit_metadata(ensemble: Any, base: Any, X: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the base model's `fit`, checked: only those it asked for, or a sample_weight it takes."""
+    given = {name: value for name, value in given.items() if value is not None}
+    if "sample_weight" in given:
+        given["sample_weight"] = _check_weights(given["sample_weight"], X)
+    if not given:
+        return {}
+    if get_config()["enable_metadata_routing"]:
+        return dict(process_routing(ensemble, "fit", **given).estimator.fit)
+    others = sorted(set(given) - {"sample_weight"})
+    if others:
+        raise TypeError(
+            f"fit got {others}, which it passes on to base models only with metadata routing: "
+            "sklearn.set_config(enable_metadata_routing=True), then set_fit_request on the base model."
+        )
+    if not has_fit_parameter(base, "sample_weight"):
+        raise ValueError(
+            f"sample_weight was given, but the base model {type(base).__name__} takes none in fit. Leave it out, "
+            "choose another base model, or, for a Pipeline, enable metadata routing and request it on the step."
+        )
+    return given
+
+
+def split_by_row(metadata: Mapping[str, Any], n_rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Metadata with one value per row, to be drawn along with the rows, and the rest, the same for every member."""
+    per_row = {name: value for name, value in metadata.items() if _length(value) == n_rows}
+    return per_row, {name: value for name, value in metadata.items() if name not in per_row}
+
+
+def _length(value: Any) -> int | None:
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        return None
+    return len(value)
+
+
+def _check_weights(sample_weight: Any, X: Any) -> Any:
+    weights = np.asarray(sample_weight)
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must be 1D, one number per row; got an array of shape {weights.shape}.")
+    check_consistent_length(X, weights)
+    assert_all_finite(weights, input_name="sample_weight")
+    return weights

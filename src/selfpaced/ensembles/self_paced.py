@@ -1,0 +1,120 @@
+"""Self-paced Ensemble as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from selfpaced.algorithms.hardness import hardness_named
+from selfpaced.algorithms.pacing import pacing_named
+from selfpaced.algorithms.self_paced import self_paced
+from selfpaced.algorithms.step import Step
+from selfpaced.callbacks import Callback
+from selfpaced.ensembles.checks import check_whole
+from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.pools.rows import Rows
+
+
+class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
+    """Self-paced Ensemble: members trained on all rare rows and common rows drawn by how hard they are.
+
+    Each round scores the common rows with the ensemble so far, sorts them into bins by hardness and draws as many as
+    there are rare rows, first mostly from the bins in which little is wrong and then from all bins alike: borderline
+    rows are over-represented, noise is not chased, and the mass of trivial rows keeps a skeleton.
+
+    With more than two classes the smallest is the minority, and every other is drawn down to its size from hardness
+    bins of its own.
+
+    Parameters
+    ----------
+    estimator : classifier, default=DecisionTreeClassifier()
+        The base model. One without `predict_proba` is scored by its decision function (logistic function, or softmax
+        for several classes) or, failing that, by its votes. Its labels are the class numbers 0, 1, ...
+    n_estimators : int, default=10
+        Members of the ensemble. One more model, the warm-up, is trained and not kept.
+    n_bins : int, default=20
+        Hardness bins. One bin is random under-bagging.
+    hardness : {"absolute", "squared", "cross_entropy"} or callable, default="absolute"
+        How a row's hardness follows from the ensemble's probability of its being of another class (for two classes:
+        of the minority). A callable gets an array of such probabilities and returns as many numbers >= 0. Bins
+        divide [0, 1]; for cross entropy, and for a callable that exceeds 1, they divide [0, largest observed].
+    pacing : "tan" or callable, default="tan"
+        The self-paced factor: `tan(i * pi / 2n)` in round i of n, or what a callable returns for (i, n). At 0 each bin
+        contributes the same hardness; at infinity the same number of rows.
+    ratio : float, default=1.0
+        Rows drawn from each larger class per minority row.
+    n_jobs : int, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores, as everywhere in scikit-learn. The result does not
+        depend on it. Models that bring their own threads, such as LightGBM, score with those.
+    random_state : int, RandomState or None, default=None
+        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
+    callbacks : Callback or list of Callback, default=None
+        What to do beside the fit; see `selfpaced.callbacks`.
+
+    Attributes
+    ----------
+    estimators_ : list of the fitted members.
+    classes_ : the labels, sorted.
+    minority_class_ : the label of the rarest class.
+    rounds_ : list of `selfpaced.rounds.Round`
+        For the warm-up (`rounds_[0]`) and each round: alpha, bins, quotas, rows used, seconds, eval_set score.
+    n_features_in_ : number of features.
+    feature_names_in_ : their names, if X had names.
+    feature_importances_ : mean importance of each feature, if the members have importances.
+
+    Notes
+    -----
+    Members that compute through BLAS (neural networks, linear models) give a row probabilities that differ by about
+    1e-7 with the chunk it is scored in. For them "the same members" holds on one setting of threads and memory only.
+
+    References
+    ----------
+    Z. Liu, W. Cao, Z. Gao, J. Bian, H. Chen, Y. Chang, T.-Y. Liu. Self-paced Ensemble for Highly Imbalanced Massive
+    Data Classification. ICDE 2020.
+
+    Examples
+    --------
+    >>> from selfpaced import SelfPacedEnsembleClassifier
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> from sklearn.metrics import average_precision_score
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_checkerboard(random_state=0)
+    >>> X_test, y_test = make_checkerboard(random_state=1)
+    >>> tree = DecisionTreeClassifier(max_depth=10)
+    >>> model = SelfPacedEnsembleClassifier(tree, random_state=0).fit(X, y)
+    >>> average_precision_score(y_test, model.predict_proba(X_test)[:, 1]) > 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        n_bins: int = 20,
+        hardness: str | Callable[[Any], Any] = "absolute",
+        pacing: str | Callable[[int, int], float] = "tan",
+        ratio: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.n_bins = n_bins
+        self.hardness = hardness
+        self.pacing = pacing
+        self.ratio = ratio
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def _algorithm(self) -> Callable[..., Iterator[Step[Rows]]]:
+        return partial(
+            self_paced,
+            hardness=hardness_named(self.hardness),
+            pacing=pacing_named(self.pacing),
+            n_models=check_whole("n_estimators", self.n_estimators),
+            n_bins=check_whole("n_bins", self.n_bins),
+        )

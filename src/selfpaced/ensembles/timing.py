@@ -1,0 +1,53 @@
+"""Where the seconds of a round go."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.pool import HardnessBins, MajorityPool
+from selfpaced.pools.rows import Rows
+
+
+class Stopwatch:
+    """Adds up seconds by name until they are read."""
+
+    def __init__(self) -> None:
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def running(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] += time.perf_counter() - begin
+
+    def read(self) -> defaultdict[str, float]:
+        """The seconds since the last reading."""
+        seconds, self._seconds = self._seconds, defaultdict(float)
+        return seconds
+
+
+class TimedPool:
+    """A pool that tells a stopwatch how long its answers take."""
+
+    def __init__(self, pool: MajorityPool[Rows], stopwatch: Stopwatch) -> None:
+        self._pool = pool
+        self._stopwatch = stopwatch
+
+    def score(self, model: Any) -> None:
+        with self._stopwatch.running("scoring"):
+            self._pool.score(model)
+
+    def cut(self, hardness: Hardness, n_bins: int) -> HardnessBins:
+        with self._stopwatch.running("scoring"):
+            return self._pool.cut(hardness, n_bins)
+
+    def draw(self, quota: Sequence[int], round_number: int) -> Rows:
+        with self._stopwatch.running("drawing"):
+            return self._pool.draw(quota, round_number)

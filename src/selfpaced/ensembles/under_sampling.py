@@ -1,0 +1,243 @@
+"""What all ensembles on under-sampled majority pools share as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.algorithms.step import Step
+from selfpaced.callbacks import CallbackList, FitPlan
+from selfpaced.ensembles.checks import (
+    check_features,
+    check_known_labels,
+    check_labels,
+    check_positive,
+    check_seed,
+    check_whole,
+)
+from selfpaced.ensembles.evaluation import EvalSet
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.ensembles.metadata import fit_metadata, split_by_row
+from selfpaced.ensembles.timing import Stopwatch, TimedPool
+from selfpaced.pools.rows import Rows
+from selfpaced.rounds import BinNotes, Round
+from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
+from selfpaced.tables import ClassSplit, InMemoryTable, Labels, split_classes, stack
+
+Fit = Callable[[Sequence[Rows]], Any]
+
+
+class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """An ensemble whose members see all minority rows and as many rows drawn from each larger class."""
+
+    estimator: Any
+    n_estimators: Any
+    ratio: Any
+    n_jobs: Any
+    random_state: Any
+    callbacks: Any
+
+    @abstractmethod
+    def _algorithm(self) -> Callable[[Sequence[TimedPool], int, Fit], Iterator[Step[Rows]]]:
+        """Check the parameters of the algorithm; return it, ready to run on (pools, rows to draw, fit)."""
+
+    def fit(self, X: Any, y: Any, *, eval_set: tuple[Any, Any] | None = None, **fit_params: Any) -> Self:
+        """Train the ensemble.
+
+        Parameters
+        ----------
+        X : {ndarray, memory map, CSR matrix, pandas or polars DataFrame, pyarrow Table} of shape (n_rows, n_features)
+            Features. Frames reach the base model as frames (pyarrow tables as pandas frames), so that it finds its
+            columns by name and categories by type. Nothing is copied but the rows that are drawn.
+        y : array-like of shape (n_rows,)
+            Labels of any kind. The rarest class is the minority.
+        eval_set : tuple (X, y), optional
+            Rows not trained on. After each round the ensemble so far is scored on them, by AUCPRC.
+        **fit_params : metadata for the base model's `fit`
+            `sample_weight`, if the base model takes it. Anything else with metadata routing enabled.
+
+        Returns
+        -------
+        self
+        """
+        algorithm = self._algorithm()
+        n_members = check_whole("n_estimators", self.n_estimators)
+        ratio = check_positive("ratio", self.ratio)
+        callbacks = CallbackList(self.callbacks)
+        seed = check_seed(self.random_state)
+
+        X = check_features(self, X, reset=True)
+        labels = check_labels(y, X)
+        base = self._base()
+        per_row, for_all = split_by_row(fit_metadata(self, base, X, fit_params), len(labels.codes))
+        table = InMemoryTable(X, per_row)
+        split = split_classes(table, labels, seed, self._n_threads())
+        held_out = self._open_eval_set(eval_set, labels, split.minority_class)
+        n_draw = _rows_to_draw(ratio, labels, split)
+
+        stopwatch = Stopwatch()
+        factory = MemberFactory(base, seed, n_members, for_all)
+        steps = algorithm(
+            [TimedPool(pool, stopwatch) for pool in split.pools], n_draw, _training(factory, split, stopwatch)
+        )
+        plan = FitPlan(n_members, table.n_rows, len(split.minority), held_out is not None)
+        self.estimators_, self.rounds_ = _run(steps, plan, callbacks, labels, split, held_out, stopwatch)
+        self.classes_ = labels.classes
+        self.minority_class_ = labels.classes[split.minority_class]
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The mean of the members' probabilities, one column for each of `classes_`.
+
+        Members are trained on balanced rows: the probabilities rank well, and are far above the true share of the
+        minority.
+        """
+        table = self._open(X)
+        scorers = [scorer_of(member) for member in self.estimators_]
+        return mean_probabilities(scorers, table, len(self.classes_), self._n_threads())
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Yield the probabilities of the first member, of the first two together, and so on."""
+        table = self._open(X)
+        scorers = [scorer_of(member) for member in self.estimators_]
+        return staged_probabilities(scorers, table, len(self.classes_), self._n_threads())
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of `predict_proba`; minus infinity where that is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class; with two classes a threshold of 0.5, which is rarely the one to act on."""
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[most_probable]
+        return labels
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The mean of the members' importances, each scaled to add up to 1. Only where members have them."""
+        check_is_fitted(self)
+        importances = np.array([member.feature_importances_ for member in self.estimators_], dtype=np.float64)
+        totals = importances.sum(axis=1, keepdims=True)
+        scaled: NDArray[np.float64] = (importances / np.where(totals > 0, totals, 1)).mean(axis=0)
+        return scaled
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """The metadata that `fit` consumes itself and passes on to the base model."""
+        passed_on = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(estimator=self._base(), method_mapping=passed_on)
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base()).input_tags
+        tags.input_tags.sparse = base.sparse
+        tags.input_tags.allow_nan = base.allow_nan
+        return tags
+
+    def _base(self) -> Any:
+        return DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def _n_threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _open(self, X: Any) -> InMemoryTable:
+        check_is_fitted(self)
+        return InMemoryTable(check_features(self, X, reset=False))
+
+    def _open_eval_set(self, eval_set: Any, labels: Labels, minority_class: int) -> EvalSet | None:
+        if eval_set is None:
+            return None
+        if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
+            raise ValueError(f"eval_set must be a pair (X, y) of features and labels; got {type(eval_set).__name__}.")
+        X = check_features(self, eval_set[0], reset=False)
+        known = check_known_labels(eval_set[1], X, labels.classes)
+        return EvalSet(InMemoryTable(X), known, minority_class, self._n_threads())
+
+
+def _rows_to_draw(ratio: float, labels: Labels, split: ClassSplit) -> int:
+    """Rows to draw from each larger class, as many as the minority has times the ratio."""
+    n_draw = max(1, round(ratio * len(split.minority)))
+    for number in split.majority_classes:
+        if n_draw > labels.counts[number]:
+            warnings.warn(
+                f"ratio={ratio:g} asks for {n_draw} rows of the class {labels.classes[number]!r}, which has only "
+                f"{labels.counts[number]}: every member gets all of them.",
+                stacklevel=3,
+            )
+    return n_draw
+
+
+def _training(factory: MemberFactory, split: ClassSplit, stopwatch: Stopwatch) -> Fit:
+    """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class."""
+    numbers = iter(range(10**9))
+
+    def fit(drawn: Sequence[Rows]) -> Any:
+        blocks = [split.minority, *drawn]
+        rows = stack(blocks)
+        y = np.repeat([split.minority_class, *split.majority_classes], [len(block) for block in blocks])
+        with stopwatch.running("fitting"):
+            return factory.fit(next(numbers), rows.features, y, rows.metadata)
+
+    return fit
+
+
+def _run(
+    steps: Iterator[Step[Rows]],
+    plan: FitPlan,
+    callbacks: CallbackList,
+    labels: Labels,
+    split: ClassSplit,
+    held_out: EvalSet | None,
+    stopwatch: Stopwatch,
+) -> tuple[list[Any], list[Round]]:
+    """Run the algorithm to its end, or until a callback stops it; give the members and the notes of every round."""
+    members: list[Any] = []
+    rounds: list[Round] = []
+    try:
+        callbacks.on_fit_begin(plan)
+        for step in steps:
+            is_member = step.number > 0
+            if is_member:
+                members.append(step.model)
+            score = held_out.score_with(step.model) if held_out and is_member else None
+            rounds.append(_note(step, labels, split, stopwatch, score))
+            stop = callbacks.on_round_end(rounds[-1])
+            if stop is not None:
+                return members[: stop.keep], rounds
+    finally:
+        callbacks.on_fit_end()
+    return members, rounds
+
+
+def _note(step: Step[Rows], labels: Labels, split: ClassSplit, stopwatch: Stopwatch, score: float | None) -> Round:
+    seconds = stopwatch.read()
+    bins = {}
+    for number, sample in zip(split.majority_classes, step.samples, strict=True):
+        counts = labels.counts[[number]] if sample.bins is None else sample.bins.counts
+        means = np.array([np.nan]) if sample.bins is None else sample.bins.mean_hardness
+        bins[labels.classes.tolist()[number]] = BinNotes(counts, means, sample.quota)
+    return Round(
+        step.number,
+        step.alpha,
+        bins,
+        len(split.minority) + sum(len(sample.rows) for sample in step.samples),
+        seconds["scoring"],
+        seconds["drawing"],
+        seconds["fitting"],
+        score,
+    )

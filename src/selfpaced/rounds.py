@@ -1,0 +1,72 @@
+"""What is remembered of each round of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class BinNotes:
+    """The hardness bins of one larger class in one round.
+
+    Attributes
+    ----------
+    counts : rows in each bin.
+    mean_hardness : their mean hardness; NaN in an empty bin.
+    quota : rows drawn from each bin.
+    """
+
+    counts: NDArray[np.int64]
+    mean_hardness: NDArray[np.float64]
+    quota: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of a fit. Round 0 is the warm-up, whose model scores but is no member of the ensemble.
+
+    Attributes
+    ----------
+    number : 0 for the warm-up, then 1 to n_estimators.
+    alpha : the self-paced factor; None in the warm-up, which draws at random.
+    bins : notes of the hardness bins, by the label of each class that is drawn from.
+    n_rows : rows the member was trained on, of all classes.
+    seconds_scoring, seconds_drawing, seconds_fitting : time spent on hardness, on drawing rows, on the base model.
+    score : AUCPRC of the ensemble so far on the eval_set; None without one and in the warm-up.
+    """
+
+    number: int
+    alpha: float | None
+    bins: dict[Any, BinNotes]
+    n_rows: int
+    seconds_scoring: float
+    seconds_drawing: float
+    seconds_fitting: float
+    score: float | None
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows in each bin of the majority class."""
+        return self._only_bins.counts
+
+    @property
+    def mean_hardness(self) -> NDArray[np.float64]:
+        """Mean hardness in each bin of the majority class."""
+        return self._only_bins.mean_hardness
+
+    @property
+    def quota(self) -> NDArray[np.int64]:
+        """Rows drawn from each bin of the majority class."""
+        return self._only_bins.quota
+
+    @property
+    def _only_bins(self) -> BinNotes:
+        if len(self.bins) > 1:
+            raise AttributeError(
+                f"With more than two classes ask for one of them: round.bins[{next(iter(self.bins))!r}]"
+            )
+        return next(iter(self.bins.values()))

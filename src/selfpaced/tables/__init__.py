@@ -1,0 +1,16 @@
+"""What the user points at, made into minority rows and pools."""
+
+from selfpaced.tables.classes import ClassSplit, split_classes
+from selfpaced.tables.labels import Labels, encode_labels
+from selfpaced.tables.memory import InMemoryTable, float_columns, is_frame, stack
+
+__all__ = [
+    "ClassSplit",
+    "InMemoryTable",
+    "Labels",
+    "encode_labels",
+    "float_columns",
+    "is_frame",
+    "split_classes",
+    "stack",
+]

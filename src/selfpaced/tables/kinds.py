@@ -1,0 +1,153 @@
+"""The kinds of tables in memory, each with the few things that are done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Positions = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How rows are read from one kind of table.
+
+    Attributes
+    ----------
+    open : what is done once, before the first row is read.
+    span : consecutive rows, without a copy where possible.
+    take : the rows at some positions.
+    stack : several blocks of rows below each other.
+    float_columns : name and values of each column of floats; the only ones that can hold an infinity.
+    """
+
+    open: Callable[[Any], Any]
+    span: Callable[[Any, int, int], Any]
+    take: Callable[[Any, Positions], Any]
+    stack: Callable[[Sequence[Any]], Any]
+    bytes_per_row: Callable[[Any], float]
+    float_columns: Callable[[Any], Iterator[tuple[Any, NDArray[Any]]]]
+
+
+def kind_of(table: Any) -> Kind:
+    """By package and class name: whoever has no pandas has no pandas frame either, and nothing is imported for it."""
+    for cls in type(table).__mro__:
+        kind = KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
+        if kind is not None:
+            return kind
+    return SPARSE if sparse.issparse(table) else ARRAY
+
+
+def _as_given(table: Any) -> Any:
+    return table
+
+
+def _no_columns(table: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    return iter(())
+
+
+ARRAY = Kind(
+    open=_as_given,
+    span=lambda table, start, stop: table[start:stop],
+    take=lambda table, positions: table[positions],
+    stack=np.concatenate,
+    bytes_per_row=lambda table: table.shape[1] * table.itemsize,
+    float_columns=_no_columns,
+)
+
+SPARSE = Kind(
+    open=_as_given,
+    span=lambda table, start, stop: table[start:stop],
+    take=lambda table, positions: table[positions.astype(np.intp)],
+    stack=lambda blocks: sparse.vstack(blocks, format="csr"),
+    bytes_per_row=lambda table: 12 * table.nnz / table.shape[0] + 8,
+    float_columns=_no_columns,
+)
+
+
+def _stack_pandas(blocks: Sequence[Any]) -> Any:
+    import pandas as pd
+
+    return pd.concat(blocks, ignore_index=True)
+
+
+def _float_columns_pandas(table: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    for position, (name, dtype) in enumerate(zip(table.columns, table.dtypes, strict=True)):
+        if getattr(dtype, "kind", None) == "f":
+            yield name, table.iloc[:, position].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+PANDAS = Kind(
+    open=_as_given,
+    span=lambda table, start, stop: table.iloc[start:stop],
+    take=lambda table, positions: table.iloc[positions],
+    stack=_stack_pandas,
+    bytes_per_row=lambda table: 8 * table.shape[1],
+    float_columns=_float_columns_pandas,
+)
+
+
+def _stack_polars(blocks: Sequence[Any]) -> Any:
+    import polars as pl
+
+    return pl.concat(blocks)
+
+
+POLARS = Kind(
+    open=_as_given,
+    span=lambda table, start, stop: table.slice(start, stop - start),
+    take=lambda table, positions: table[positions],
+    stack=_stack_polars,
+    bytes_per_row=lambda table: 8 * table.shape[1],
+    float_columns=lambda table: (
+        (column.name, column.to_numpy()) for column in table.iter_columns() if column.dtype.is_float()
+    ),
+)
+
+
+def _open_arrow(table: Any) -> Any:
+    """One list of categories per column, and floats for whole numbers with gaps.
+
+    pyarrow makes a column of a pandas frame what its rows need: without this, chunks of one column would differ.
+    """
+    import pyarrow as pa
+
+    def bears_gaps(column: Any, dtype: Any) -> bool:
+        return not (column.null_count and (pa.types.is_integer(dtype) or pa.types.is_boolean(dtype)))
+
+    table = table.unify_dictionaries()
+    fields = [
+        field if bears_gaps(column, field.type) else field.with_type(pa.float64())
+        for field, column in zip(table.schema, table.columns, strict=True)
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def _float_columns_arrow(table: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    import pyarrow as pa
+
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_floating(field.type):
+            yield field.name, column.to_numpy()
+
+
+# scikit-learn and most base models do not read pyarrow tables: rows leave them as pandas frames, chunk by chunk.
+ARROW = Kind(
+    open=_open_arrow,
+    span=lambda table, start, stop: table.slice(start, stop - start).to_pandas(),
+    take=lambda table, positions: table.take(positions).to_pandas(),
+    stack=_stack_pandas,
+    bytes_per_row=lambda table: 8 * table.num_columns,
+    float_columns=_float_columns_arrow,
+)
+
+KINDS: dict[tuple[str, str], Kind] = {
+    ("pandas", "DataFrame"): PANDAS,
+    ("polars", "DataFrame"): POLARS,
+    ("pyarrow", "Table"): ARROW,
+}

@@ -1,0 +1,52 @@
+"""A table in memory: arrays, sparse matrices and data frames behind the same few verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.pools.rows import Rows
+from selfpaced.tables.kinds import KINDS, Positions, kind_of
+
+
+class InMemoryTable:
+    """Features with the metadata that goes with each row. The id of a row is its position."""
+
+    def __init__(self, features: Any, metadata: Mapping[str, Any] | None = None) -> None:
+        self._kind = kind_of(features)
+        self._features = self._kind.open(features)
+        self._metadata = dict(metadata or {})
+        self.n_rows = int(features.shape[0])
+        self.bytes_per_row = max(self._kind.bytes_per_row(features), 1.0)
+
+    def span(self, start: int, stop: int) -> Any:
+        return self._kind.span(self._features, start, stop)
+
+    def take(self, positions: Positions) -> Any:
+        return self._kind.take(self._features, positions)
+
+    def rows(self, positions: Positions) -> Rows:
+        metadata = {name: np.asarray(values)[positions] for name, values in self._metadata.items()}
+        return Rows(positions, self.take(positions), metadata)
+
+
+def is_frame(features: Any) -> bool:
+    """Whether the features have columns that are more than numbers: names, categories, types of their own."""
+    return kind_of(features) in KINDS.values()
+
+
+def float_columns(frame: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Name and values of each column of floats in a frame."""
+    return kind_of(frame).float_columns(frame)
+
+
+def stack(blocks: Sequence[Rows]) -> Rows:
+    """Several blocks of rows below each other."""
+    return Rows(
+        np.concatenate([block.ids for block in blocks]),
+        kind_of(blocks[0].features).stack([block.features for block in blocks]),
+        {name: np.concatenate([block.metadata[name] for block in blocks]) for name in blocks[0].metadata},
+    )
