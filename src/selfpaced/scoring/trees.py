@@ -28,11 +28,9 @@ def as_float32(features: Any) -> Any:
     """The rows as scikit-learn's trees read them; no copy if they are so already."""
     if isinstance(features, np.ndarray):
         return np.ascontiguousarray(features, dtype=np.float32)
-    if issparse(features) and features.indices.dtype == np.int32:
+    if issparse(features):
         return features.astype(np.float32, copy=False)
-    return check_array(
-        features, dtype=np.float32, accept_sparse="csr", accept_large_sparse=False, ensure_all_finite=False
-    )
+    return check_array(features, dtype=np.float32, ensure_all_finite=False)
 
 
 def tree_scorer(model: Any) -> Scorer:

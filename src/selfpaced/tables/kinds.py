@@ -60,10 +60,17 @@ ARRAY = Kind(
     float_columns=_no_columns,
 )
 
+
+def _narrow(rows: Any) -> Any:
+    """The same rows with 32-bit indices: a chunk never needs wider ones, and few models bear them."""
+    indices, indptr = rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int32, copy=False)
+    return type(rows)((rows.data, indices, indptr), shape=rows.shape)
+
+
 SPARSE = Kind(
     open=_as_given,
-    span=lambda table, start, stop: table[start:stop],
-    take=lambda table, positions: table[positions.astype(np.intp)],
+    span=lambda table, start, stop: _narrow(table[start:stop]),
+    take=lambda table, positions: _narrow(table[positions.astype(np.intp)]),
     stack=lambda blocks: sparse.vstack(blocks, format="csr"),
     bytes_per_row=lambda table: 12 * table.nnz / table.shape[0] + 8,
     float_columns=_no_columns,

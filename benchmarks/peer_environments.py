@@ -1,0 +1,40 @@
+"""An environment for each peer in `.bench/`, made once: no two of these packages bear the same scikit-learn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+BENCH = Path(__file__).parent.parent / ".bench"
+
+# LightGBM as in our own environment: its speed is no merit of the package around it.
+LIGHTGBM = f"lightgbm=={version('lightgbm')}"
+REQUIREMENTS = {
+    "self-paced-ensemble": ["self-paced-ensemble==0.1.7", "scikit-learn==1.3.2", "numpy<2", LIGHTGBM],
+    "imbalanced-ensemble": ["imbalanced-ensemble==0.2.3", "scikit-learn==1.6.0", LIGHTGBM],
+}
+
+
+def interpreter_of(package: str) -> Path:
+    """The interpreter that has the package: the running one for our own."""
+    if package not in REQUIREMENTS:
+        return Path(sys.executable)
+    folder = BENCH / package
+    if not _is_ready(folder, REQUIREMENTS[package]):
+        _make(folder, REQUIREMENTS[package])
+    return folder / "bin" / "python"
+
+
+def _is_ready(folder: Path, requirements: list[str]) -> bool:
+    note = folder / "requirements.txt"
+    return note.exists() and note.read_text().split() == requirements
+
+
+def _make(folder: Path, requirements: list[str]) -> None:
+    print(f"making an environment with {' '.join(requirements)}", flush=True)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", *requirements], check=True)
+    # Written last: an installation that was interrupted is begun again.
+    (folder / "requirements.txt").write_text("\n".join(requirements))

@@ -1,0 +1,43 @@
+"""What many tests share: small imbalanced data, and the way to the real data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Read when scipy is first imported; scikit-learn skips its check of array API input without it.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced.datasets import make_checkerboard, make_fraud
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def board():
+    """A checkerboard of 100 minority and 1,000 majority rows."""
+    return make_checkerboard(n_minority=100, n_majority=1000, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def frauds():
+    """3,000 transactions with 60 frauds and 6 features."""
+    return make_fraud(n_rows=3000, n_frauds=60, n_features=6, random_state=0)
+
+
+@pytest.fixture
+def tree():
+    return DecisionTreeClassifier(max_depth=4)
+
+
+@pytest.fixture(scope="session")
+def credit_fraud_path():
+    path = Path(os.environ.get("SELFPACED_DATA", REPOSITORY.parent / "shared" / "data")) / "credit_fraud.parquet"
+    if not path.exists():
+        if os.environ.get("CI"):
+            pytest.fail(f"The real data must be there in CI, but {path.name} is not in {path.parent.name}.")
+        pytest.skip(f"{path.name} is not here; set SELFPACED_DATA to the folder that holds it")
+    return path

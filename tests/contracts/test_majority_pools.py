@@ -1,0 +1,114 @@
+"""One exam for every pool. The reference is the pool of all rows in one chunk of memory."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced.algorithms.allocation import allocate
+from selfpaced.algorithms.hardness import hardness_named
+from selfpaced.pools import memory
+from selfpaced.pools.keys import row_keys
+from selfpaced.pools.memory import MemoryPool
+from selfpaced.scoring import scorer
+from selfpaced.tables import InMemoryTable
+
+SEED = 11
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4000, 4))
+IDS = np.sort(RNG.choice(4000, size=3600, replace=False)).astype(np.uint32)
+MODELS = [
+    DecisionTreeClassifier(max_depth=depth, random_state=0).fit(
+        X[some := RNG.choice(4000, size=400)], X[some, 0] + RNG.normal(size=400) > 0
+    )
+    for depth in (3, 6)
+]
+NAMES = [f"V{i}" for i in range(4)]
+
+
+def frame(table):
+    return MemoryPool(InMemoryTable(table), IDS, own_class=0, seed=SEED)
+
+
+POOLS = {
+    "memory": lambda: frame(X),
+    "memory, float32": lambda: frame(X.astype(np.float32)),
+    "memory, column order": lambda: frame(np.asfortranarray(X)),
+    "memory, two threads": lambda: MemoryPool(InMemoryTable(X), IDS, own_class=0, seed=SEED, n_threads=2),
+    "sparse": lambda: frame(sparse.csr_array(X)),
+    "pandas": lambda: frame(pd.DataFrame(X, columns=NAMES)),
+    "polars": lambda: frame(pl.DataFrame(X, schema=NAMES)),
+    "pyarrow": lambda: frame(pa.table(dict(zip(NAMES, X.T, strict=True)))),
+}
+
+
+@pytest.fixture(params=sorted(POOLS))
+def make_pool(request):
+    return POOLS[request.param]
+
+
+@pytest.fixture(params=[None, 13, 500], ids=lambda rows: f"chunks of {rows}")
+def chunk_rows(request, monkeypatch):
+    """All pools of a test read so many rows at once; None leaves it to them."""
+    if request.param is not None:
+        monkeypatch.setattr(memory, "ROWS_HASHED_AT_ONCE", request.param)
+        monkeypatch.setattr(scorer, "FEWEST_ROWS_AT_ONCE", request.param)
+        monkeypatch.setattr(scorer, "MOST_ROWS_AT_ONCE", request.param)
+
+
+def play(pool, hardness="absolute", n_bins=10, n_draw=50):
+    """Two rounds; everything the pool answers."""
+    answers = [pool.draw([n_draw], 0).ids]
+    for i, model in enumerate(MODELS, start=1):
+        pool.score(model)
+        bins = pool.cut(hardness_named(hardness), n_bins)
+        quota = allocate(1 / (bins.mean_hardness + 0.5), bins.counts, n_draw)
+        answers += [bins.counts, bins.mean_hardness, quota, pool.draw(quota.tolist(), i).ids]
+    return answers
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return {hardness: play(frame(X), hardness) for hardness in ("absolute", "squared", "cross_entropy")}
+
+
+@pytest.mark.parametrize("hardness", ["absolute", "squared", "cross_entropy"])
+def test_every_pool_gives_the_answers_of_the_reference_bit_for_bit(make_pool, chunk_rows, hardness, reference):
+    for answer, expected in zip(play(make_pool(), hardness), reference[hardness], strict=True):
+        np.testing.assert_array_equal(answer, expected)
+
+
+def test_before_the_first_cut_all_rows_share_one_bin(make_pool):
+    drawn = make_pool().draw([40], 3).ids
+    keys = row_keys(IDS, SEED, 3)
+    assert drawn.tolist() == np.sort(IDS[np.argsort(keys)[:40]]).tolist()
+
+
+def test_no_row_is_drawn_twice(make_pool):
+    for drawn in play(make_pool())[::4]:
+        assert len(set(drawn.tolist())) == drawn.size == 50
+
+
+def test_drawn_rows_come_sorted_by_id_with_their_own_features(make_pool):
+    rows = make_pool().draw([50], 0)
+    assert np.all(np.diff(rows.ids.astype(int)) > 0)
+    features = rows.features.toarray() if sparse.issparse(rows.features) else np.asarray(rows.features)
+    np.testing.assert_allclose(features, X[rows.ids], rtol=1e-6)
+
+
+def test_a_pool_gives_all_it_has_when_asked_for_more(make_pool):
+    assert make_pool().draw([10**6], 0).ids.tolist() == IDS.tolist()
+
+
+def test_all_rows_are_in_some_bin(make_pool):
+    pool = make_pool()
+    pool.score(MODELS[0])
+    assert pool.cut(hardness_named("absolute"), 20).counts.sum() == IDS.size
+
+
+def test_another_round_draws_other_rows(make_pool):
+    pool = make_pool()
+    assert pool.draw([50], 1).ids.tolist() != pool.draw([50], 2).ids.tolist()

@@ -1,0 +1,30 @@
+"""scikit-learn's own exam, whole: no check is left out and none may fail."""
+
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import check_estimator
+
+from selfpaced import SelfPacedEnsembleClassifier
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SelfPacedEnsembleClassifier(),
+        SelfPacedEnsembleClassifier(n_estimators=3, n_bins=2, hardness="cross_entropy", ratio=1.5, n_jobs=2),
+        SelfPacedEnsembleClassifier(GaussianNB(), n_estimators=2),
+        SelfPacedEnsembleClassifier(LogisticRegression(), n_estimators=2),
+        SelfPacedEnsembleClassifier(RidgeClassifier(), n_estimators=2),
+        SelfPacedEnsembleClassifier(HistGradientBoostingClassifier(max_iter=3), n_estimators=2),
+    ],
+    ids=repr,
+)
+# The exam itself warns, for example that it asks for fewer rows than ratio=1.5 wants, or of its own skipped checks.
+@pytest.mark.filterwarnings("default")
+def test_every_check_of_scikit_learn_passes(estimator):
+    results = check_estimator(estimator, on_fail=None)
+    not_passed = {result["check_name"]: result["exception"] for result in results if result["status"] != "passed"}
+    assert not_passed == {}
+    assert len(results) > 50

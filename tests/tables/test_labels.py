@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from selfpaced.tables import encode_labels, labels
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        ([1, 0, 1], [0, 1]),
+        ([-1, 1, 1], [-1, 1]),
+        ([True, False, True], [False, True]),
+        (["ok", "fraud", "ok"], ["fraud", "ok"]),
+        ([2.0, 1.0, 2.0], [1.0, 2.0]),
+        (np.array(["b", "a", "b"], dtype=object), ["a", "b"]),
+    ],
+)
+def test_labels_of_any_kind_become_numbers_in_sorted_order(y, classes):
+    encoded = encode_labels(np.asarray(y))
+    assert encoded.classes.tolist() == classes
+    assert encoded.classes[encoded.codes].tolist() == list(y)
+
+
+def test_rows_are_counted_by_class():
+    assert encode_labels(np.array([3, 5, 5, 7, 5])).counts.tolist() == [1, 3, 1]
+
+
+def test_chunks_are_put_together(monkeypatch):
+    y = np.random.default_rng(0).integers(5, size=1000)
+    monkeypatch.setattr(labels, "ROWS_AT_ONCE", 7)
+    encoded = encode_labels(y)
+    assert np.array_equal(encoded.codes, y)
+    assert np.array_equal(encoded.counts, np.bincount(y))
+
+
+@pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.uint8), (300, np.uint16)])
+def test_codes_take_as_few_bytes_as_suffice(n_classes, dtype):
+    assert encode_labels(np.arange(n_classes)).codes.dtype == dtype
+
+
+def test_known_classes_number_other_rows_alike():
+    assert encode_labels(np.array(["b", "b"]), np.array(["a", "b", "c"])).codes.tolist() == [1, 1]

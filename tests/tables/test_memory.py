@@ -1,0 +1,102 @@
+"""One exam for every kind of table in memory."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from selfpaced.tables import InMemoryTable, float_columns, is_frame, stack
+
+NUMBERS = np.arange(24, dtype=np.float64).reshape(8, 3)
+TABLES = {
+    "array": NUMBERS,
+    "sparse": sparse.csr_array(NUMBERS),
+    "pandas": pd.DataFrame(NUMBERS, columns=list("abc"), index=np.arange(8)[::-1]),
+    "polars": pl.DataFrame(NUMBERS, schema=list("abc")),
+    "pyarrow": pa.table(dict(zip("abc", NUMBERS.T, strict=True))),
+}
+
+
+def as_array(rows):
+    return rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+
+
+@pytest.fixture(params=TABLES)
+def features(request):
+    return TABLES[request.param]
+
+
+def test_a_span_holds_consecutive_rows(features):
+    np.testing.assert_array_equal(as_array(InMemoryTable(features).span(2, 5)), NUMBERS[2:5])
+
+
+def test_rows_are_taken_by_position(features):
+    positions = np.array([6, 0, 3], dtype=np.uint32)
+    np.testing.assert_array_equal(as_array(InMemoryTable(features).take(positions)), NUMBERS[[6, 0, 3]])
+
+
+def test_metadata_goes_with_its_rows(features):
+    weights = np.linspace(0, 1, 8)
+    rows = InMemoryTable(features, {"sample_weight": weights}).rows(np.array([1, 4], dtype=np.uint32))
+    assert rows.metadata["sample_weight"].tolist() == weights[[1, 4]].tolist()
+    assert rows.ids.tolist() == [1, 4]
+
+
+def test_blocks_are_stacked_in_order_with_their_metadata(features):
+    table = InMemoryTable(features, {"sample_weight": np.arange(8)})
+    stacked = stack([table.rows(np.array(ids, dtype=np.uint32)) for ids in ([5, 7], [0], [2, 3])])
+    np.testing.assert_array_equal(as_array(stacked.features), NUMBERS[[5, 7, 0, 2, 3]])
+    assert stacked.metadata["sample_weight"].tolist() == [5, 7, 0, 2, 3]
+    assert len(stacked) == 5
+
+
+def test_the_number_of_rows_is_known(features):
+    assert InMemoryTable(features).n_rows == 8
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars", "pyarrow"])
+def test_frames_are_recognised_and_their_float_columns_named(name):
+    assert is_frame(TABLES[name])
+    assert [column for column, _ in float_columns(TABLES[name])] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("name", ["array", "sparse"])
+def test_arrays_and_matrices_are_no_frames(name):
+    assert not is_frame(TABLES[name])
+
+
+def test_a_subclass_of_a_frame_is_a_frame():
+    class Frame(pd.DataFrame):
+        pass
+
+    assert is_frame(Frame(NUMBERS))
+
+
+def test_a_memory_map_is_read_in_place(tmp_path):
+    np.save(tmp_path / "rows.npy", NUMBERS)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert np.shares_memory(InMemoryTable(mapped).span(2, 5), mapped)
+
+
+def test_a_sparse_matrix_too_large_for_32_bit_indices_gives_chunks_that_are_not():
+    wide = sparse.csr_array(NUMBERS)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    table = InMemoryTable(wide)
+    for rows in (table.span(2, 5), table.take(np.array([2, 3, 4], dtype=np.uint32))):
+        assert rows.indices.dtype == rows.indptr.dtype == np.int32
+        np.testing.assert_array_equal(rows.toarray(), NUMBERS[2:5])
+
+
+def test_categories_of_a_pyarrow_table_are_the_same_in_every_chunk():
+    chunks = [pa.array(values).dictionary_encode() for values in (["x", "y"], ["z", "x"])]
+    table = InMemoryTable(pa.table({"kind": pa.chunked_array(chunks)}))
+    dtypes = {str(table.span(start, start + 1)["kind"].cat.categories.tolist()) for start in range(4)}
+    assert dtypes == {"['x', 'y', 'z']"}
+
+
+def test_whole_numbers_with_gaps_are_floats_in_every_chunk_of_a_pyarrow_table():
+    table = InMemoryTable(pa.table({"n": pa.array([1, 2, None]), "b": pa.array([True, None, False])}))
+    dtypes = {tuple(map(str, table.span(start, start + 1).dtypes)) for start in range(3)}
+    assert dtypes == {("float64", "float64")}
