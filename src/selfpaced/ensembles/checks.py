@@ -75,14 +75,14 @@ def check_labels(y: Any, X: Any) -> Labels:
     _refuse_missing_labels(y)
     check_classification_targets(y)
     labels = encode_labels(y)
-    classes = labels.classes.tolist()
-    if len(classes) < 2:
-        raise ValueError(f"y holds one class only, {classes}; at least 2 classes are needed to tell them apart.")
+    names = labels.names
+    if len(names) < 2:
+        raise ValueError(f"y holds one class only, {names}; at least 2 classes are needed to tell them apart.")
     smallest = int(labels.counts.argmin())
     if labels.counts[smallest] < FEWEST_MINORITY_ROWS:
         raise ValueError(
-            f"The class {classes[smallest]!r} has {labels.counts[smallest]} row; at least {FEWEST_MINORITY_ROWS} are "
-            f"needed. The classes found are {classes}."
+            f"The class {names[smallest]!r} has {labels.counts[smallest]} row; at least {FEWEST_MINORITY_ROWS} are "
+            f"needed. The classes found are {names}."
         )
     return labels
 

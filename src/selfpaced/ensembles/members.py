@@ -47,9 +47,7 @@ class MemberFactory:
 
     def _fit_in_one_thread(self, model: Any, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> None:
         """The user's settings are restored afterwards, so that predictions use the threads they would have used."""
-        left_open = [
-            name for name, value in model.get_params(deep=True).items() if value is None and _is_called(name, "n_jobs")
-        ]
+        left_open = _jobs_left_open(model)
         model.set_params(**dict.fromkeys(left_open, 1))
         with self._thread_pools.limit(limits=1):
             model.fit(X, y, **metadata, **self._arguments)
@@ -59,6 +57,19 @@ class MemberFactory:
         """A seed for every random_state in the base model, nested ones too."""
         names = [name for name in sorted(self._base.get_params(deep=True)) if _is_called(name, "random_state")]
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
+
+
+def _jobs_left_open(model: Any) -> list[str]:
+    """The n_jobs of None that mean all cores: LightGBM's and XGBoost's. In scikit-learn None means one already."""
+    parameters = model.get_params(deep=True)
+    return [
+        name
+        for name, value in parameters.items()
+        if _is_called(name, "n_jobs")
+        and value is None
+        # The owner of "step__n_jobs" is the parameter "step"; the owner of "n_jobs" is the model.
+        and not type(parameters.get(name[: -len("__n_jobs")], model)).__module__.startswith("sklearn.")
+    ]
 
 
 def _is_called(parameter: str, name: str) -> bool:

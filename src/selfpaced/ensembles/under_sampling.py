@@ -175,7 +175,7 @@ def _rows_to_draw(ratio: float, labels: Labels, split: ClassSplit) -> int:
     for number in split.majority_classes:
         if n_draw > labels.counts[number]:
             warnings.warn(
-                f"ratio={ratio:g} asks for {n_draw} rows of the class {labels.classes[number]!r}, which has only "
+                f"ratio={ratio:g} asks for {n_draw} rows of the class {labels.names[number]!r}, which has only "
                 f"{labels.counts[number]}: every member gets all of them.",
                 stacklevel=3,
             )
@@ -230,7 +230,7 @@ def _note(step: Step[Rows], labels: Labels, split: ClassSplit, stopwatch: Stopwa
     for number, sample in zip(split.majority_classes, step.samples, strict=True):
         counts = labels.counts[[number]] if sample.bins is None else sample.bins.counts
         means = np.array([np.nan]) if sample.bins is None else sample.bins.mean_hardness
-        bins[labels.classes.tolist()[number]] = BinNotes(counts, means, sample.quota)
+        bins[labels.names[number]] = BinNotes(counts, means, sample.quota)
     return Round(
         step.number,
         step.alpha,

@@ -19,6 +19,12 @@ class Labels:
     counts: NDArray[np.int64]
     codes: NDArray[np.unsignedinteger]
 
+    @property
+    def names(self) -> list[Any]:
+        """The classes as plain Python values, as a person would write them."""
+        names: list[Any] = self.classes.tolist()
+        return names
+
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any] | None = None) -> Labels:
     """Number the classes of `y` in sorted order. Chunks keep the memory at a byte or two per row.

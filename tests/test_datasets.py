@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from selfpaced.datasets import make_checkerboard, make_fraud
+
+
+@pytest.mark.parametrize("make", [make_checkerboard, make_fraud])
+def test_the_same_seed_makes_the_same_data(make):
+    for one, other in zip(make(random_state=3), make(random_state=3), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_checkerboard_has_the_papers_size_by_default():
+    X, y = make_checkerboard(random_state=0)
+    assert X.shape == (11_000, 2)
+    assert np.bincount(y).tolist() == [10_000, 1000]
+
+
+def test_neighbouring_fields_have_different_colours():
+    X, y = make_checkerboard(covariance=1e-6, random_state=0)
+    fields = np.rint(X).astype(int)
+    assert fields.min() == 0
+    assert fields.max() == 3
+    assert np.array_equal(fields.sum(axis=1) % 2, y)
+
+
+def test_the_covariance_is_the_papers():
+    X, _ = make_checkerboard(n_majority=100_000, random_state=0)
+    offsets = X - np.clip(np.rint(X), 0, 3)
+    assert make_checkerboard(n_minority=2, n_majority=2, random_state=0)[0].shape == (4, 2)
+    assert offsets.std() < np.sqrt(0.1)
+
+
+@pytest.mark.parametrize(("n_rows", "frauds"), [(100_000, 200), (5000, 10), (100, 2)])
+def test_one_row_in_five_hundred_is_a_fraud(n_rows, frauds):
+    _, y = make_fraud(n_rows=n_rows, random_state=0)
+    assert y.sum() == frauds
+
+
+def test_frauds_without_noise_are_shifted_and_with_full_noise_are_not():
+    far = {}
+    for noise in (0.0, 1.0):
+        X, y = make_fraud(n_rows=20_000, n_frauds=2000, noise=noise, random_state=0)
+        far[noise] = np.abs(X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)).max()
+    assert far[0.0] > 0.3 > far[1.0]
