@@ -1,0 +1,44 @@
+# Two commands on a fresh machine with Python 3.11+ and make: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help demo test check bench clean
+
+help:
+	@echo "make demo   install, then compare Self-paced Ensemble with the alternatives on generated tables"
+	@echo "make test   install everything, then run all checks and tests"
+	@echo "make check  format, lint, types and layers only"
+	@echo "make bench  run the benchmarks (an hour; peers are installed into .bench/)"
+
+demo: .venv/installed-demo
+	$(BIN)/selfpaced demo
+
+test: check
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python tools/check_layers.py
+
+bench: .venv/installed-dev
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/accuracy.py
+
+.venv/bin/python:
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'selfpaced needs Python 3.11 or newer: make PYTHON=python3.11')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+.venv/installed-demo: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	touch $@
+
+.venv/installed-dev: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
+	touch $@
+
+clean:
+	rm -rf .venv .bench
