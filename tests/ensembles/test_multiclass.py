@@ -69,6 +69,13 @@ def test_the_score_is_the_mean_over_the_classes(fitted, blobs):
     assert fitted.rounds_[-1].score == pytest.approx(np.mean(by_class))
 
 
+def test_a_larger_class_missing_from_the_eval_set_does_not_count(blobs):
+    X, y = blobs
+    without_scans = X[y != "scan"], y[y != "scan"]
+    model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit(X, y, eval_set=without_scans)
+    assert model.rounds_[-1].score > 0.8
+
+
 def test_a_base_without_probabilities_works_with_several_classes(blobs):
     model = SelfPacedEnsembleClassifier(RidgeClassifier(), 3, random_state=0).fit(*blobs)
     np.testing.assert_allclose(model.predict_proba(blobs[0]).sum(axis=1), 1)

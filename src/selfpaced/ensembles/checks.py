@@ -94,8 +94,8 @@ def _refuse_missing_labels(y: NDArray[Any]) -> None:
         raise ValueError("Input y contains None: every row needs a label. Drop the rows without one, or label them.")
 
 
-def check_known_labels(y: Any, X: Any, classes: NDArray[Any]) -> Labels:
-    """The labels of an eval_set, numbered like those of the training rows."""
+def check_known_labels(y: Any, X: Any, classes: NDArray[Any], minority_class: int) -> Labels:
+    """The labels of an eval_set, numbered like those of the training rows. Some must be of the minority."""
     y = column_or_1d(y)
     check_consistent_length(X, y)
     _refuse_missing_labels(y)
@@ -104,4 +104,10 @@ def check_known_labels(y: Any, X: Any, classes: NDArray[Any]) -> Labels:
         raise ValueError(
             f"The eval_set holds labels that are not in y: {unknown.tolist()}. The classes of y are {classes.tolist()}."
         )
-    return encode_labels(y, classes)
+    labels = encode_labels(y, classes)
+    if labels.counts[minority_class] == 0:
+        raise ValueError(
+            f"The eval_set holds no row of the class {labels.names[minority_class]!r}, so nothing can be scored on it. "
+            "Split with stratify=y."
+        )
+    return labels

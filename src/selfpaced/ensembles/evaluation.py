@@ -24,12 +24,13 @@ class EvalSet:
         self._n_members = 0
 
     def score_with(self, model: Any) -> float:
-        """AUCPRC after one more member: of the rarer class, or the mean over all classes if there are more than two."""
+        """AUCPRC after one more member: of the rarer class, or the mean over the classes if there are more than two."""
         add_probabilities([scorer_of(model)], self._table, self._sums, self._n_threads)
         self._n_members += 1
         means = self._sums / self._n_members
         if self._labels.classes.size == 2:
             is_minority = self._labels.codes == self._minority_class
             return float(average_precision_score(is_minority, means[:, self._minority_class]))
-        one_hot = self._labels.codes[:, np.newaxis] == np.arange(self._labels.classes.size)
-        return float(average_precision_score(one_hot, means))
+        present = np.flatnonzero(self._labels.counts)
+        one_hot = self._labels.codes[:, np.newaxis] == present
+        return float(average_precision_score(one_hot, means[:, present]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -165,7 +166,7 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
         if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
             raise ValueError(f"eval_set must be a pair (X, y) of features and labels; got {type(eval_set).__name__}.")
         X = check_features(self, eval_set[0], reset=False)
-        known = check_known_labels(eval_set[1], X, labels.classes)
+        known = check_known_labels(eval_set[1], X, labels.classes, minority_class)
         return EvalSet(InMemoryTable(X), known, minority_class, self._n_threads())
 
 
@@ -184,7 +185,7 @@ def _rows_to_draw(ratio: float, labels: Labels, split: ClassSplit) -> int:
 
 def _training(factory: MemberFactory, split: ClassSplit, stopwatch: Stopwatch) -> Fit:
     """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class."""
-    numbers = iter(range(10**9))
+    numbers = count()
 
     def fit(drawn: Sequence[Rows]) -> Any:
         blocks = [split.minority, *drawn]
