@@ -156,7 +156,7 @@ class FailsInRoundTwo(ClassifierMixin, BaseEstimator):
 def test_a_base_model_that_fails_in_the_middle_keeps_its_error_with_the_round_named():
     with pytest.raises(ZeroDivisionError, match="no luck") as caught:
         spe(estimator=FailsInRoundTwo()).fit(X, Y)
-    assert caught.value.__notes__ == ["This happened in round 2 of 10, while a base model was trained."]
+    assert caught.value.__notes__ == ["This happened in round 2 of 10."]
 
 
 class PredictsNaN(FailsInRoundTwo):
@@ -165,8 +165,9 @@ class PredictsNaN(FailsInRoundTwo):
 
 
 def test_a_base_model_that_predicts_nan_is_found_out():
-    with pytest.raises(ValueError, match="predicted NaN as a probability of a training row"):
+    with pytest.raises(ValueError, match="predicted NaN as a probability of a training row") as caught:
         spe(estimator=PredictsNaN()).fit(X, Y)
+    assert caught.value.__notes__ == ["This happened in round 1 of 10."]
 
 
 @pytest.mark.parametrize(

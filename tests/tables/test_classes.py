@@ -26,8 +26,13 @@ def test_of_equally_small_classes_the_last_is_the_minority(y, minority):
 
 def test_every_larger_class_has_a_pool_of_its_own():
     classes = split([2, 0, 0, 1, 1, 1, 2, 1])
-    assert classes.majority_classes == (0, 1)
-    assert [pool.draw([100], 0).ids.tolist() for pool in classes.pools] == [[1, 2], [3, 4, 5, 7]]
+    drawn = {number: pool.draw([100], 0).ids.tolist() for number, pool in classes.pools.items()}
+    assert drawn == {0: [1, 2], 1: [3, 4, 5, 7]}
+
+
+def test_names_and_counts_are_in_the_order_of_the_class_numbers():
+    classes = split(["ok", "fraud", "ok"])
+    assert (classes.names, classes.counts) == (["fraud", "ok"], [1, 2])
 
 
 def test_ids_take_four_bytes_while_they_suffice():

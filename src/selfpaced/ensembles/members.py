@@ -25,24 +25,19 @@ class MemberFactory:
     arguments : arguments of the base model's `fit` that are the same for every member.
     """
 
-    def __init__(self, base: Any, seed: int, n_members: int, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, base: Any, seed: int, arguments: Mapping[str, Any]) -> None:
         self._base = base
         self._seed = seed
-        self._n_members = n_members
         self._arguments = arguments
         self._thread_pools = ThreadpoolController()
 
     def fit(self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> Any:
-        """Train member `number`; 0 is the warm-up. An error of the base model keeps its type and names the round."""
+        """Train member `number`; 0 is the warm-up."""
         model = clone(self._base).set_params(**self._random_states(number))
-        try:
-            if X.shape[0] * X.shape[1] < SMALL_TRAINING_SET:
-                self._fit_in_one_thread(model, X, y, metadata)
-            else:
-                model.fit(X, y, **metadata, **self._arguments)
-        except Exception as error:
-            error.add_note(f"This happened in round {number} of {self._n_members}, while a base model was trained.")
-            raise
+        if X.shape[0] * X.shape[1] < SMALL_TRAINING_SET:
+            self._fit_in_one_thread(model, X, y, metadata)
+        else:
+            model.fit(X, y, **metadata, **self._arguments)
         return model
 
     def _fit_in_one_thread(self, model: Any, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> None:

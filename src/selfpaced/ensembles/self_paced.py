@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from selfpaced.algorithms.hardness import hardness_named
 from selfpaced.algorithms.pacing import pacing_named
 from selfpaced.algorithms.self_paced import self_paced
-from selfpaced.algorithms.step import Step
 from selfpaced.callbacks import Callback
 from selfpaced.ensembles.checks import check_whole
+from selfpaced.ensembles.training import Algorithm
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
-from selfpaced.pools.rows import Rows
 
 
 class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
@@ -110,7 +109,7 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _algorithm(self) -> Callable[..., Iterator[Step[Rows]]]:
+    def _algorithm(self) -> Algorithm:
         return partial(
             self_paced,
             hardness=hardness_named(self.hardness),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.algorithms.step import Step
-from selfpaced.callbacks import CallbackList, FitPlan
+from selfpaced.callbacks import CallbackList
 from selfpaced.ensembles.checks import (
     check_features,
     check_known_labels,
@@ -30,13 +27,9 @@ from selfpaced.ensembles.checks import (
 from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
-from selfpaced.ensembles.timing import Stopwatch, TimedPool
-from selfpaced.pools.rows import Rows
-from selfpaced.rounds import BinNotes, Round
+from selfpaced.ensembles.training import Algorithm, Training, rows_to_draw
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
-from selfpaced.tables import ClassSplit, InMemoryTable, Labels, split_classes, stack
-
-Fit = Callable[[Sequence[Rows]], Any]
+from selfpaced.tables import InMemoryTable, Labels, split_classes
 
 
 class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -50,7 +43,7 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
     callbacks: Any
 
     @abstractmethod
-    def _algorithm(self) -> Callable[[Sequence[TimedPool], int, Fit], Iterator[Step[Rows]]]:
+    def _algorithm(self) -> Algorithm:
         """Check the parameters of the algorithm; return it, ready to run on (pools, rows to draw, fit)."""
 
     def fit(self, X: Any, y: Any, *, eval_set: tuple[Any, Any] | None = None, **fit_params: Any) -> Self:
@@ -82,18 +75,11 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
         labels = check_labels(y, X)
         base = self._base()
         per_row, for_all = split_by_row(fit_metadata(self, base, X, fit_params), len(labels.codes))
-        table = InMemoryTable(X, per_row)
-        split = split_classes(table, labels, seed, self._n_threads())
+        split = split_classes(InMemoryTable(X, per_row), labels, seed, self._n_threads())
         held_out = self._open_eval_set(eval_set, labels, split.minority_class)
-        n_draw = _rows_to_draw(ratio, labels, split)
 
-        stopwatch = Stopwatch()
-        factory = MemberFactory(base, seed, n_members, for_all)
-        steps = algorithm(
-            [TimedPool(pool, stopwatch) for pool in split.pools], n_draw, _training(factory, split, stopwatch)
-        )
-        plan = FitPlan(n_members, table.n_rows, len(split.minority), held_out is not None)
-        self.estimators_, self.rounds_ = _run(steps, plan, callbacks, labels, split, held_out, stopwatch)
+        training = Training(split, MemberFactory(base, seed, for_all), held_out, callbacks)
+        self.estimators_, self.rounds_ = training.run(algorithm, n_members, rows_to_draw(ratio, split))
         self.classes_ = labels.classes
         self.minority_class_ = labels.classes[split.minority_class]
         return self
@@ -168,77 +154,3 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
         X = check_features(self, eval_set[0], reset=False)
         known = check_known_labels(eval_set[1], X, labels.classes, minority_class)
         return EvalSet(InMemoryTable(X), known, minority_class, self._n_threads())
-
-
-def _rows_to_draw(ratio: float, labels: Labels, split: ClassSplit) -> int:
-    """Rows to draw from each larger class, as many as the minority has times the ratio."""
-    n_draw = max(1, round(ratio * len(split.minority)))
-    for number in split.majority_classes:
-        if n_draw > labels.counts[number]:
-            warnings.warn(
-                f"ratio={ratio:g} asks for {n_draw} rows of the class {labels.names[number]!r}, which has only "
-                f"{labels.counts[number]}: every member gets all of them.",
-                stacklevel=3,
-            )
-    return n_draw
-
-
-def _training(factory: MemberFactory, split: ClassSplit, stopwatch: Stopwatch) -> Fit:
-    """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class."""
-    numbers = count()
-
-    def fit(drawn: Sequence[Rows]) -> Any:
-        blocks = [split.minority, *drawn]
-        rows = stack(blocks)
-        y = np.repeat([split.minority_class, *split.majority_classes], [len(block) for block in blocks])
-        with stopwatch.running("fitting"):
-            return factory.fit(next(numbers), rows.features, y, rows.metadata)
-
-    return fit
-
-
-def _run(
-    steps: Iterator[Step[Rows]],
-    plan: FitPlan,
-    callbacks: CallbackList,
-    labels: Labels,
-    split: ClassSplit,
-    held_out: EvalSet | None,
-    stopwatch: Stopwatch,
-) -> tuple[list[Any], list[Round]]:
-    """Run the algorithm to its end, or until a callback stops it; give the members and the notes of every round."""
-    members: list[Any] = []
-    rounds: list[Round] = []
-    try:
-        callbacks.on_fit_begin(plan)
-        for step in steps:
-            is_member = step.number > 0
-            if is_member:
-                members.append(step.model)
-            score = held_out.score_with(step.model) if held_out and is_member else None
-            rounds.append(_note(step, labels, split, stopwatch, score))
-            stop = callbacks.on_round_end(rounds[-1])
-            if stop is not None:
-                return members[: stop.keep], rounds
-    finally:
-        callbacks.on_fit_end()
-    return members, rounds
-
-
-def _note(step: Step[Rows], labels: Labels, split: ClassSplit, stopwatch: Stopwatch, score: float | None) -> Round:
-    seconds = stopwatch.read()
-    bins = {}
-    for number, sample in zip(split.majority_classes, step.samples, strict=True):
-        counts = labels.counts[[number]] if sample.bins is None else sample.bins.counts
-        means = np.array([np.nan]) if sample.bins is None else sample.bins.mean_hardness
-        bins[labels.names[number]] = BinNotes(counts, means, sample.quota)
-    return Round(
-        step.number,
-        step.alpha,
-        bins,
-        len(split.minority) + sum(len(sample.rows) for sample in step.samples),
-        seconds["scoring"],
-        seconds["drawing"],
-        seconds["fitting"],
-        score,
-    )

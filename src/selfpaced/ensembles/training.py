@@ -1,0 +1,114 @@
+"""Running an algorithm to its end, with notes of every round."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from selfpaced.algorithms.pool import MajorityPool
+from selfpaced.algorithms.step import Step
+from selfpaced.callbacks import CallbackList, FitPlan
+from selfpaced.ensembles.evaluation import EvalSet
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.ensembles.timing import Stopwatch, TimedPool
+from selfpaced.pools.rows import Rows
+from selfpaced.rounds import BinNotes, Round
+from selfpaced.tables import ClassSplit, stack
+
+Fit = Callable[[Sequence[Rows]], Any]
+Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, Fit], Iterator[Step[Rows]]]
+
+
+def rows_to_draw(ratio: float, split: ClassSplit) -> int:
+    """Rows to draw from each larger class: as many as the minority has, times the ratio."""
+    n_draw = max(1, round(ratio * len(split.minority)))
+    for number in split.pools:
+        if n_draw > split.counts[number]:
+            warnings.warn(
+                f"ratio={ratio:g} asks for {n_draw} rows of the class {split.names[number]!r}, which has only "
+                f"{split.counts[number]}: every member gets all of them.",
+                stacklevel=3,
+            )
+    return n_draw
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one fit works with: the classes, the maker of members, rows to score on, and who is told."""
+
+    split: ClassSplit
+    factory: MemberFactory
+    held_out: EvalSet | None
+    callbacks: CallbackList
+
+    def run(self, algorithm: Algorithm, n_members: int, n_draw: int) -> tuple[list[Any], list[Round]]:
+        """The members and the notes of all rounds, up to the last or until a callback stops."""
+        stopwatch = Stopwatch()
+        pools = [TimedPool(pool, stopwatch) for pool in self.split.pools.values()]
+        steps = algorithm(pools, n_draw, self._fit(stopwatch))
+        members: list[Any] = []
+        rounds: list[Round] = []
+        try:
+            self.callbacks.on_fit_begin(self._plan(n_members))
+            for step in _naming_the_round(steps, n_members):
+                if step.number > 0:
+                    members.append(step.model)
+                rounds.append(self._note(step, stopwatch))
+                stop = self.callbacks.on_round_end(rounds[-1])
+                if stop is not None:
+                    return members[: stop.keep], rounds
+        finally:
+            self.callbacks.on_fit_end()
+        return members, rounds
+
+    def _plan(self, n_members: int) -> FitPlan:
+        return FitPlan(n_members, sum(self.split.counts), len(self.split.minority), self.held_out is not None)
+
+    def _fit(self, stopwatch: Stopwatch) -> Fit:
+        """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class."""
+        numbers = count()
+
+        def fit(drawn: Sequence[Rows]) -> Any:
+            blocks = [self.split.minority, *drawn]
+            rows = stack(blocks)
+            y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
+            with stopwatch.running("fitting"):
+                return self.factory.fit(next(numbers), rows.features, y, rows.metadata)
+
+        return fit
+
+    def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
+        seconds = stopwatch.read()
+        bins = {}
+        for number, sample in zip(self.split.pools, step.samples, strict=True):
+            counts = np.array([self.split.counts[number]]) if sample.bins is None else sample.bins.counts
+            means = np.array([np.nan]) if sample.bins is None else sample.bins.mean_hardness
+            bins[self.split.names[number]] = BinNotes(counts, means, sample.quota)
+        return Round(
+            number=step.number,
+            alpha=step.alpha,
+            bins=bins,
+            n_rows=len(self.split.minority) + sum(len(sample.rows) for sample in step.samples),
+            seconds_scoring=seconds["scoring"],
+            seconds_drawing=seconds["drawing"],
+            seconds_fitting=seconds["fitting"],
+            score=self.held_out.score_with(step.model) if self.held_out and step.number > 0 else None,
+        )
+
+
+def _naming_the_round(steps: Iterator[Step[Rows]], n_members: int) -> Iterator[Step[Rows]]:
+    """The steps as they come. An error, such as a base model's own, keeps its type and says in which round it was."""
+    for number in count():
+        try:
+            step = next(steps, None)
+        except Exception as error:
+            error.add_note(f"This happened in round {number} of {n_members}.")
+            raise
+        if step is None:
+            return
+        yield step
