@@ -21,8 +21,8 @@ from selfpaced import SelfPacedEnsembleClassifier
     ],
     ids=repr,
 )
-# The exam itself warns, for example that it asks for fewer rows than ratio=1.5 wants, or of its own skipped checks.
-@pytest.mark.filterwarnings("default")
+# The exam provokes warnings: of base models on hopeless data, and ours where ratio=1.5 wants more rows than there are.
+@pytest.mark.filterwarnings("ignore")
 def test_every_check_of_scikit_learn_passes(estimator):
     results = check_estimator(estimator, on_fail=None)
     not_passed = {result["check_name"]: result["exception"] for result in results if result["status"] != "passed"}

@@ -45,13 +45,13 @@ def test_the_ids_are_left_as_they_are():
 @pytest.mark.parametrize("others", [(2, 1), (1, 3)])
 def test_another_seed_or_round_gives_unrelated_keys(others):
     ids = np.arange(10_000, dtype=np.uint32)
-    one, other = row_keys(ids, 1, 2) / 2**64, row_keys(ids, *others) / 2**64
+    one, other = row_keys(ids, 1, 2) / 2.0**64, row_keys(ids, *others) / 2.0**64
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.05
 
 
 def test_keys_are_spread_evenly():
     keys = row_keys(np.arange(100_000, dtype=np.uint32), 0, 0)
-    tenths = np.bincount((keys / 2**64 * 10).astype(int), minlength=10)
+    tenths = np.bincount((keys / 2.0**64 * 10).astype(int), minlength=10)
     assert np.all(np.abs(tenths - 10_000) < 5 * np.sqrt(10_000))
 
 
