@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean, median, stdev
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def try_method(method: Method, seed: int, X: Features, y: Labels, train: Any, te
     model.fit(X_train, y_train)
     seconds = time.perf_counter() - begin
     scores = model.predict_proba(X[test])[:, 1]
-    return Trial(average_precision_score(y[test], scores), seconds, method.rows_used(model, y_train))
+    return Trial(float(average_precision_score(y[test], scores)), seconds, method.rows_used(model, y_train))
 
 
 def try_all(methods: dict[str, Method], X: Features, y: Labels, n_splits: int) -> dict[str, list[Trial]]:
@@ -149,10 +150,10 @@ def try_all(methods: dict[str, Method], X: Features, y: Labels, n_splits: int) -
 def summary(trials: list[Trial]) -> dict[str, Any]:
     scores = [trial.aucprc for trial in trials]
     return {
-        "aucprc_mean": significant(np.mean(scores)),
-        "aucprc_sd": significant(np.std(scores, ddof=1) if len(scores) > 1 else 0.0),
+        "aucprc_mean": significant(mean(scores)),
+        "aucprc_sd": significant(stdev(scores) if len(scores) > 1 else 0.0),
         "aucprc": [significant(score) for score in scores],
-        "fit_seconds_median": significant(np.median([trial.fit_seconds for trial in trials]), 3),
+        "fit_seconds_median": significant(median(trial.fit_seconds for trial in trials), 3),
         "rows_per_member": trials[0].rows.per_member,
         "rows_in_total": trials[0].rows.total,
     }

@@ -16,6 +16,13 @@ REQUIREMENTS = {
     "imbalanced-ensemble": ["imbalanced-ensemble==0.2.3", "scikit-learn==1.6.0", LIGHTGBM],
 }
 
+# See `peers.py`: numpy 1.26 sorts labels far too slowly with AVX-512.
+VARIABLES = {"self-paced-ensemble": {"NPY_DISABLE_CPU_FEATURES": "AVX512F"}}
+
+
+def variables_of(package: str) -> dict[str, str]:
+    return VARIABLES.get(package, {})
+
 
 def interpreter_of(package: str) -> Path:
     """The interpreter that has the package: the running one for our own."""
@@ -34,7 +41,12 @@ def _is_ready(folder: Path, requirements: list[str]) -> bool:
 
 def _make(folder: Path, requirements: list[str]) -> None:
     print(f"making an environment with {' '.join(requirements)}", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", *requirements], check=True)
+    _run([sys.executable, "-m", "venv", "--clear", folder])
+    _run([folder / "bin" / "python", "-m", "pip", "install", *requirements])
     # Written last: an installation that was interrupted is begun again.
     (folder / "requirements.txt").write_text("\n".join(requirements))
+
+
+def _run(command: list[str | Path]) -> None:
+    # What pip has to say is only of interest if it fails, and then it is in the error.
+    subprocess.run(command, check=True, capture_output=True, text=True)

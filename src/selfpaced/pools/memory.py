@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
@@ -70,7 +68,7 @@ class MemoryPool:
             doubts = self._mean_doubt(start, stop, scorers)
             return cut(doubts, hardness, top, self._bins[start:stop], n_bins)
 
-        totals = reduce(add, self._over_chunks(work, scorers))
+        totals = BinTotals.summed(self._over_chunks(work, scorers))
         self._counts = totals.counts
         return totals.as_bins(top)
 
@@ -102,16 +100,17 @@ class MemoryPool:
         if scorers:
             features, own = self._read(start, stop)
             for scorer in scorers:
-                doubt_sum += doubt(scorer.score(scorer.view(features)), self._own_class)[own]
+                doubts = doubt(scorer.score(scorer.view(features)), self._own_class)
+                doubt_sum += doubts if own is None else doubts.take(own)
         return mean_doubt(doubt_sum, self._n_scored)
 
-    def _read(self, start: int, stop: int) -> tuple[Any, Any]:
-        """The features of some rows, possibly among others, and where the rows stand in them."""
+    def _read(self, start: int, stop: int) -> tuple[Any, Ids | None]:
+        """The features of some rows, possibly among others, and where the rows stand in them: None if alone."""
         ids = self._ids[start:stop]
         first, last = int(ids[0]), int(ids[-1])
         if ids.size < DENSE_ENOUGH * (last + 1 - first):
-            return self._table.take(ids), slice(None)
-        own = slice(None) if ids.size == last + 1 - first else ids - ids[0]
+            return self._table.take(ids), None
+        own = None if ids.size == last + 1 - first else ids - ids[0]
         return self._table.span(first, last + 1), own
 
     def _over_chunks(self, work: Callable[[int, int], Result], scorers: Sequence[Scorer]) -> list[Result]:
