@@ -9,7 +9,8 @@ import numpy as np
 from selfpaced.datasets import make_fraud
 
 N_FEATURES = 30
-ROWS_PER_FRAUD = 500
+FRAUDS = 4_000
+FEWEST_ROWS_PER_FRAUD = 500
 ROWS_PER_BLOCK = 2_000_000
 
 
@@ -21,4 +22,10 @@ def write_table(folder: Path, n_rows: int, dtype: str) -> None:
     for seed, start in enumerate(range(0, n_rows, ROWS_PER_BLOCK)):
         rows = slice(start, min(start + ROWS_PER_BLOCK, n_rows))
         n_block = rows.stop - rows.start
-        X[rows], y[rows] = make_fraud(n_block, n_block // ROWS_PER_FRAUD, n_features=N_FEATURES, random_state=seed)
+        n_frauds = frauds_among(n_rows) * n_block // n_rows
+        X[rows], y[rows] = make_fraud(n_block, n_frauds, n_features=N_FEATURES, random_state=seed)
+
+
+def frauds_among(n_rows: int) -> int:
+    """The same number in tables of any size, so that base models see as much; fewer in the small tables of a trial."""
+    return min(FRAUDS, n_rows // FEWEST_ROWS_PER_FRAUD)

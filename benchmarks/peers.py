@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from fraud_tables import ROWS_PER_FRAUD, write_table
+from fraud_tables import frauds_among, write_table
 from peer_environments import REQUIREMENTS, interpreter_of, variables_of
 from peer_worker import N_BINS, N_CORES, N_MEMBERS
 from record import save, significant, versions_of
@@ -268,7 +268,8 @@ def parameters(options: argparse.Namespace) -> dict[str, Any]:
         "rows": options.rows,
         "large_rows": options.large_rows,
         "as_installed": options.as_installed,
-        "rows_per_fraud": ROWS_PER_FRAUD,
+        "frauds": frauds_among(options.rows),
+        "large_frauds": frauds_among(options.large_rows),
         "members": N_MEMBERS,
         "bins": N_BINS,
         "cases": {name: case.title for name, case in CASES.items()},

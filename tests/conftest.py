@@ -8,6 +8,9 @@ from pathlib import Path
 # Read when scipy is first imported; scikit-learn skips its check of array API input without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+# Tests run side by side on all cores: models whose threads wait for each other would take ten times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 

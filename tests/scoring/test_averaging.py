@@ -40,11 +40,11 @@ def test_a_chunk_is_laid_out_once_for_all_models_that_share_a_view():
         laid_out.append(len(features))
         return features
 
-    scorers = [Scorer(view, model.predict_proba, bytes_at_once=24 * 300, threads=False) for model in MODELS]
+    scorers = [Scorer(view, model.predict_proba, bytes_at_once=24 * 300, threads=1) for model in MODELS]
     mean_probabilities(scorers, InMemoryTable(X), 2, 1)
     assert laid_out == [300, 300, 300, 100]
 
 
 @pytest.mark.parametrize(("bytes_per_row", "rows"), [(8, 2**16), (2**12, 2**10), (2**40, 256)])
 def test_rows_at_once_follow_the_width_of_a_row_within_limits(bytes_per_row, rows):
-    assert Scorer(None, None, bytes_at_once=2**22, threads=True).rows_at_once(bytes_per_row) == rows
+    assert Scorer(None, None, bytes_at_once=2**22, threads=None).rows_at_once(bytes_per_row) == rows

@@ -20,7 +20,7 @@ from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import Callback, ProgressBar
 from selfpaced.datasets import make_checkerboard, make_fraud
 
-BAR_WIDTH = 30
+BAR_WIDTH = 24
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _compare(problem: Problem, bases: dict[str, Any], seed: int) -> None:
     n_rows, n_rare = problem.y.size, int(problem.y.sum())
     chance = problem.y_test.mean()
     print(f"\n{problem.title}: {n_rows:,} rows, {n_rare:,} of them rare (1 in {n_rows / n_rare:.0f})")
-    print(f"{'':<44}{'AUCPRC':<{BAR_WIDTH + 9}}{'trained on':>13}{'time':>10}")
+    print(f"{'':<48}{'AUCPRC':<{BAR_WIDTH + 9}}{'trained on':>13}{'time':>10}")
     print(_line("chance", chance, "", ""))
     for name, base in bases.items():
         for method, model, X, y in _methods(name, base, problem, seed):
@@ -100,7 +100,7 @@ def _rows_trained_on(model: Any, y: NDArray[np.int64]) -> str:
 
 def _line(method: str, score: float, rows: str, seconds: str) -> str:
     bar = "█" * round(score * BAR_WIDTH)
-    return f"  {method:<42}{score:.3f} {bar:<{BAR_WIDTH + 3}}{rows:>13}{seconds:>10}"
+    return f"  {method:<46}{score:.3f} {bar:<{BAR_WIDTH + 3}}{rows:>13}{seconds:>10}"
 
 
 def _progress() -> list[Callback]:

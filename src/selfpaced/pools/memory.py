@@ -22,6 +22,7 @@ from selfpaced.pools.chunk import (
 from selfpaced.pools.keys import Ids, Keys, key_limits, smallest_keys
 from selfpaced.pools.rows import Rows, RowSource
 from selfpaced.scoring import Scorer, scorer_of
+from selfpaced.scoring.scorer import chunks_for
 from selfpaced.scoring.threads import over_chunks
 
 # Hashing a chunk touches a few arrays of 8 bytes a row: fewer rows at once spend more time between the calls.
@@ -114,6 +115,7 @@ class MemoryPool:
         return self._table.span(first, last + 1), own
 
     def _over_chunks(self, work: Callable[[int, int], Result], scorers: Sequence[Scorer]) -> list[Result]:
-        rows = [scorer.rows_at_once(self._table.bytes_per_row) for scorer in scorers]
-        threads = self._n_threads if all(scorer.threads for scorer in scorers) else 1
-        return over_chunks(work, self._ids.size, min(rows, default=ROWS_HASHED_AT_ONCE), threads)
+        rows, threads = ROWS_HASHED_AT_ONCE, self._n_threads
+        if scorers:
+            rows, threads = chunks_for(scorers, self._table.bytes_per_row, self._n_threads)
+        return over_chunks(work, self._ids.size, rows, threads)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.scoring.scorer import Scorer
+from selfpaced.scoring.scorer import Scorer, chunks_for
 from selfpaced.scoring.threads import over_chunks
 
 
@@ -51,6 +51,4 @@ def add_probabilities(scorers: Sequence[Scorer], table: Spans, sums: NDArray[np.
                 views[scorer.view] = scorer.view(features)
             sums[start:stop] += scorer.score(views[scorer.view])
 
-    rows = min(scorer.rows_at_once(table.bytes_per_row) for scorer in scorers)
-    threads = n_threads if all(scorer.threads for scorer in scorers) else 1
-    over_chunks(work, table.n_rows, rows, threads)
+    over_chunks(work, table.n_rows, *chunks_for(scorers, table.bytes_per_row, n_threads))

@@ -19,7 +19,7 @@ BYTES_AT_ONCE = 2**24
 
 def plain_scorer(model: Any) -> Scorer:
     # Unknown models may bring threads of their own, or not bear several of ours.
-    return Scorer(as_is, _road(model), BYTES_AT_ONCE, threads=False)
+    return Scorer(as_is, _road(model), BYTES_AT_ONCE, threads=1)
 
 
 def as_is(features: Any) -> Any:

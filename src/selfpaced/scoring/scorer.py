@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +24,19 @@ class Scorer:
     view : lays rows out as `score` reads them. Models that share a view share the work of it.
     score : from a view of some rows to their probabilities, one column a class.
     bytes_at_once : size of a chunk that is scored well: what fits a core's cache, or much more if calls are dear.
-    threads : whether chunks may be scored in several threads; False for models that bring their own.
+    threads : in how many threads chunks are scored; None for as many as the caller has.
     """
 
     view: Callable[[Any], Any]
     score: Callable[[Any], Probabilities]
     bytes_at_once: int
-    threads: bool
+    threads: int | None
 
     def rows_at_once(self, bytes_per_row: float) -> int:
         return int(min(max(self.bytes_at_once / bytes_per_row, FEWEST_ROWS_AT_ONCE), MOST_ROWS_AT_ONCE))
+
+
+def chunks_for(scorers: Sequence[Scorer], bytes_per_row: float, n_threads: int) -> tuple[int, int]:
+    """Rows at once and number of threads that suit all of the scorers."""
+    rows = min(scorer.rows_at_once(bytes_per_row) for scorer in scorers)
+    return rows, min(n_threads if scorer.threads is None else scorer.threads for scorer in scorers)

@@ -98,4 +98,4 @@ def _scorer(
             total += leaf_values.take(apply(rows), axis=0)
         return finish(total)
 
-    return Scorer(as_float32, score, BYTES_AT_ONCE, threads=True)
+    return Scorer(as_float32, score, BYTES_AT_ONCE, threads=None)
