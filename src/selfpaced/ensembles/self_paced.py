@@ -45,7 +45,7 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         Rows drawn from each larger class per minority row.
     n_jobs : int, default=None
         Threads for scoring rows; None is 1 and -1 is all cores, as everywhere in scikit-learn. The result does not
-        depend on it. Models that bring their own threads, such as LightGBM, score with those.
+        depend on it. Models with an `n_jobs` of their own that is not scikit-learn's, such as LightGBM, follow that.
     random_state : int, RandomState or None, default=None
         Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
     callbacks : Callback or list of Callback, default=None

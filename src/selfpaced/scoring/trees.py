@@ -18,8 +18,8 @@ from sklearn.utils import check_array
 
 from selfpaced.scoring.scorer import Probabilities, Scorer
 
-# A chunk of rows in float32, with the nodes of a tree beside it, stays in a core's cache.
-BYTES_AT_ONCE = 2**22
+# Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
+BYTES_AT_ONCE = 2**23
 
 LeafValues = NDArray[np.float64]
 
