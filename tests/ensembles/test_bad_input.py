@@ -26,6 +26,7 @@ def spe(**parameters):
     [
         ({"n_bins": 0}, "n_bins must be a whole number >= 1; got 0"),
         ({"n_bins": 2.5}, "n_bins must be a whole number >= 1; got 2.5"),
+        ({"n_bins": 10**9}, "n_bins must be at most 65536; got 1000000000"),
         ({"n_bins": True}, "n_bins must be a whole number >= 1; got True"),
         ({"n_estimators": 0}, "n_estimators must be a whole number >= 1; got 0"),
         ({"n_estimators": "10"}, "n_estimators must be a whole number >= 1; got '10'"),

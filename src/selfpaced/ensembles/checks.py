@@ -17,9 +17,11 @@ FEWEST_MINORITY_ROWS = 2
 FEW_CLASSES = 20
 
 
-def check_whole(name: str, value: Any, at_least: int = 1) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be a whole number >= {at_least}; got {value!r}.")
+def check_whole(name: str, value: Any, at_most: int | None = None) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
+    if at_most is not None and value > at_most:
+        raise ValueError(f"{name} must be at most {at_most}; got {value!r}.")
     return int(value)
 
 

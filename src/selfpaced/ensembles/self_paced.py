@@ -14,6 +14,9 @@ from selfpaced.ensembles.checks import check_whole
 from selfpaced.ensembles.training import Algorithm
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 
+# A bin number takes at most two bytes a row; more bins than this would each hold next to nothing.
+MOST_BINS = 2**16
+
 
 class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
     """Self-paced Ensemble: members trained on all rare rows and common rows drawn by how hard they are.
@@ -33,7 +36,7 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
     n_estimators : int, default=10
         Members of the ensemble. One more model, the warm-up, is trained and not kept.
     n_bins : int, default=20
-        Hardness bins. One bin is random under-bagging.
+        Hardness bins, at most 65,536. One bin is random under-bagging.
     hardness : {"absolute", "squared", "cross_entropy"} or callable, default="absolute"
         How a row's hardness follows from the ensemble's probability of its being of another class (for two classes:
         of the minority). A callable gets an array of such probabilities and returns as many numbers >= 0. Bins
@@ -115,5 +118,5 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
             hardness=hardness_named(self.hardness),
             pacing=pacing_named(self.pacing),
             n_models=check_whole("n_estimators", self.n_estimators),
-            n_bins=check_whole("n_bins", self.n_bins),
+            n_bins=check_whole("n_bins", self.n_bins, at_most=MOST_BINS),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,10 @@ def cut(doubts: Floats, hardness: Hardness, top: float, bins: BinNumbers, n_bins
 def _cut_block(hardness: Floats, top: float, bins: BinNumbers, n_bins: int) -> BinTotals:
     # A float32 times a small whole number is exact in float64, so no row slips over the edge of its bin.
     share = hardness.astype(np.float64)
-    share /= top
-    number = np.minimum(share * n_bins, n_bins - 1).astype(np.intp)
+    if top != 1:
+        share /= top
+    number = (share * n_bins).astype(np.intp)
+    np.minimum(number, n_bins - 1, out=number)
     bins[:] = number
     number += _lanes(number.size, n_bins)
     share *= UNITS_PER_TOP
@@ -90,6 +93,7 @@ def _cut_block(hardness: Floats, top: float, bins: BinNumbers, n_bins: int) -> B
     )
 
 
+@lru_cache(maxsize=4)  # a pass over many chunks asks for two of them, of a whole chunk and of the last
 def _lanes(n_rows: int, n_bins: int) -> NDArray[np.intp]:
     """Offsets that make neighbours count in different copies of the bins.
 

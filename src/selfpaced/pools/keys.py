@@ -38,9 +38,8 @@ def mix(*numbers: int) -> int:
 def row_keys(ids: Ids, seed: int, round_number: int) -> Keys:
     """The key of every row, in place on one array: a pass over a billion rows hashes them all."""
     keys = ids.astype(np.uint64)
-    keys += np.uint64(1)
     keys *= np.uint64(GOLDEN_GAMMA)
-    keys += np.uint64(mix(seed, round_number))
+    keys += np.uint64((mix(seed, round_number) + GOLDEN_GAMMA) & LARGEST_KEY)
     high = np.empty_like(keys)
     for shift, multiplier in ((30, FIRST_MULTIPLIER), (27, SECOND_MULTIPLIER)):
         np.right_shift(keys, np.uint64(shift), out=high)
