@@ -5,7 +5,6 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
@@ -21,6 +20,7 @@ from sklearn.utils import get_tags
 
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import EarlyStopping
+from selfpaced.ensembles import members
 
 
 def spe(**parameters):
@@ -218,33 +218,35 @@ class TestMetadataRouting:
             assert member.currency_ == "EUR"
 
 
-def test_a_base_with_threads_of_its_own_is_fitted_in_one_on_few_rows_and_keeps_its_setting():
-    from lightgbm import LGBMClassifier
+class TestThreadsOfBaseModels:
+    @pytest.fixture
+    def watched(self):
+        """A LightGBM that notes the n_jobs of each fit, and the notes."""
+        from lightgbm import LGBMClassifier
 
-    seen = []
+        seen = []
 
-    class Watched(LGBMClassifier):
-        def fit(self, X, y, **arguments):
-            seen.append(self.n_jobs)
-            return super().fit(X, y, **arguments)
+        class Watched(LGBMClassifier):
+            def fit(self, X, y, **arguments):
+                seen.append(self.n_jobs)
+                return super().fit(X, y, **arguments)
 
-    X, y = make_blobs([30, 300], random_state=0)
-    model = SelfPacedEnsembleClassifier(Watched(n_estimators=2, verbose=-1), 2, random_state=0).fit(X, y)
-    assert seen == [1, 1, 1]
-    assert [member.n_jobs for member in model.estimators_] == [None, None]
+        return Watched, seen
 
+    def test_few_rows_are_fitted_in_one_thread_and_the_setting_is_kept(self, watched, board):
+        make, seen = watched
+        model = spe(estimator=make(n_estimators=2, verbose=-1)).fit(*board)
+        assert seen == [1, 1, 1, 1]
+        assert [member.n_jobs for member in model.estimators_] == [None, None, None]
 
-def test_a_number_of_jobs_that_the_user_chose_is_left_alone():
-    from lightgbm import LGBMClassifier
+    def test_a_number_of_jobs_that_the_user_chose_is_left_alone(self, watched, board):
+        make, seen = watched
+        pipeline = make_pipeline(StandardScaler(), make(n_estimators=2, n_jobs=2, verbose=-1))
+        spe(estimator=pipeline).fit(*board)
+        assert seen == [2, 2, 2, 2]
 
-    seen = []
-
-    class Watched(LGBMClassifier):
-        def fit(self, X, y, **arguments):
-            seen.append(self.n_jobs)
-            return super().fit(X, y, **arguments)
-
-    X, y = make_blobs([30, 300], random_state=0)
-    pipeline = make_pipeline(StandardScaler(), Watched(n_estimators=2, n_jobs=2, verbose=-1))
-    SelfPacedEnsembleClassifier(pipeline, 1, random_state=0).fit(X, y)
-    assert seen == [2, 2]
+    def test_many_rows_are_left_to_the_base_model(self, watched, board, monkeypatch):
+        make, seen = watched
+        monkeypatch.setattr(members, "SMALL_TRAINING_SET", 100)
+        spe(estimator=make(n_estimators=2, verbose=-1)).fit(*board)
+        assert seen == [None, None, None, None]
