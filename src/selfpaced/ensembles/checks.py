@@ -18,9 +18,9 @@ FEW_CLASSES = 20
 
 
 def check_whole(name: str, value: Any, at_most: int | None = None) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
         raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
-    if at_most is not None and value > at_most:
+    if at_most is not None and int(value) > at_most:
         raise ValueError(f"{name} must be at most {at_most}; got {value!r}.")
     return int(value)
 
