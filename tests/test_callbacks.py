@@ -65,6 +65,25 @@ def test_a_callback_can_stop_the_fit(board):
     assert [note.number for note in model.rounds_] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("keep", [0, -1, 3])
+def test_only_members_that_are_there_can_be_kept(board, keep):
+    class Stops(Callback):
+        def on_round_end(self, round):
+            return Stop(keep=keep) if round.number == 2 else None
+
+    with pytest.raises(ValueError, match=f"asked to keep {keep} members, but there are 1 to 2"):
+        fit(board, Stops())
+
+
+def test_a_callback_must_say_what_to_keep(board):
+    class Stops(Callback):
+        def on_round_end(self, round):
+            return True
+
+    with pytest.raises(TypeError, match=r"on_round_end must return None or Stop\(keep=...\); .* returned True"):
+        fit(board, Stops())
+
+
 def test_a_stopped_ensemble_is_the_beginning_of_the_whole_one(board):
     whole, stopped = fit(board, None), fit(board, Diary(stop_after=2))
     for one, other in zip(stopped.estimators_, whole.estimators_, strict=False):
@@ -142,6 +161,12 @@ class TestProgressBar:
     def test_it_is_silent_where_nobody_watches(self, board, capsys):
         fit(board, ProgressBar())
         assert capsys.readouterr() == ("", "")
+
+    def test_it_can_be_cloned_and_pickled_whatever_it_draws_on(self, board):
+        bar = ProgressBar(file=sys.stdout)
+        model = SelfPacedEnsembleClassifier(n_estimators=1, callbacks=bar)
+        assert clone(model).callbacks.file is sys.stdout
+        assert pickle.loads(pickle.dumps(model)).callbacks.file is None
 
     def test_it_leaves_the_terminal_in_order_after_an_error(self, board):
         terminal = Terminal()

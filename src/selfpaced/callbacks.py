@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +56,7 @@ class ProgressBar(Callback):
 
     Parameters
     ----------
-    file : where to draw; standard error by default. Nothing is drawn unless it is a terminal.
+    file : where to draw; standard error by default. Nothing is drawn unless it is a terminal or a notebook.
     """
 
     def __init__(self, file: Any = None) -> None:
@@ -65,10 +64,10 @@ class ProgressBar(Callback):
         self._progress: Any = None
 
     def on_fit_begin(self, plan: FitPlan) -> None:
-        file = sys.stderr if self.file is None else self.file
-        if not file.isatty():
+        progress = _rich_progress(self.file)
+        if not (progress.console.is_terminal or progress.console.is_jupyter):
             return
-        self._progress = _rich_progress(file)
+        self._progress = progress
         self._progress.start()
         self._task = self._progress.add_task("warming up", total=plan.n_members + 1)
         self._n_members = plan.n_members
@@ -85,6 +84,12 @@ class ProgressBar(Callback):
             self._progress.stop()
             self._progress = None
 
+    def __deepcopy__(self, memo: Any) -> ProgressBar:
+        return ProgressBar(self.file)  # a file cannot be copied, and a clone of the ensemble draws on the same one
+
+    def __reduce__(self) -> tuple[type[ProgressBar], tuple[()]]:
+        return ProgressBar, ()  # nor can it be pickled: standard error is everywhere
+
 
 def _rich_progress(file: Any) -> Any:
     try:
@@ -97,7 +102,7 @@ def _rich_progress(file: Any) -> Any:
         BarColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(file=file),
+        console=Console(file=file, stderr=file is None),
     )
 
 
@@ -124,6 +129,8 @@ class EarlyStopping(Callback):
     def on_fit_begin(self, plan: FitPlan) -> None:
         if not plan.has_eval_set:
             raise ValueError("EarlyStopping needs scores to watch: give fit an eval_set=(X, y).")
+        if not isinstance(self.patience, int) or self.patience < 1:
+            raise ValueError(f"patience must be a whole number of rounds >= 1; got {self.patience!r}.")
         self._n_members = plan.n_members
         self.best_round_ = 0
         self.best_score_ = float("-inf")
@@ -141,7 +148,8 @@ class CallbackList:
     """The callbacks of one fit, told together. The first that wants to stop decides."""
 
     def __init__(self, callbacks: Sequence[Callback] | Callback | None) -> None:
-        self._callbacks = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or [])
+        given: Any = [] if callbacks is None else callbacks
+        self._callbacks: list[Callback] = list(given) if isinstance(given, list | tuple) else [given]
         for callback in self._callbacks:
             if not isinstance(callback, Callback):
                 raise TypeError(
@@ -154,8 +162,11 @@ class CallbackList:
             callback.on_fit_begin(plan)
 
     def on_round_end(self, round: Round) -> Stop | None:
-        wishes = [callback.on_round_end(round) for callback in self._callbacks]
-        return next((wish for wish in wishes if wish is not None), None)
+        wishes = [(callback, callback.on_round_end(round)) for callback in self._callbacks]
+        for callback, wish in wishes:
+            if not isinstance(wish, Stop | None):
+                raise TypeError(f"on_round_end must return None or Stop(keep=...); {callback!r} returned {wish!r}.")
+        return next((wish for _, wish in wishes if wish is not None), None)
 
     def on_fit_end(self) -> None:
         for callback in self._callbacks:

@@ -6,9 +6,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.cluster import KMeans
+from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import EarlyStopping
@@ -47,9 +50,31 @@ def test_a_wrong_parameter_is_named_with_its_value(parameters, message):
         spe(**parameters).fit(X, Y)
 
 
-def test_a_callback_that_is_none_is_refused():
-    with pytest.raises(TypeError, match=r"callbacks must be .*Callback objects; got <built-in"):
-        spe(callbacks=[print]).fit(X, Y)
+@pytest.mark.parametrize("callbacks", [[print], print, EarlyStopping, 3, "bar"], ids=repr)
+def test_a_callback_that_is_none_is_refused(callbacks):
+    with pytest.raises(TypeError, match=r"callbacks must be .*Callback objects; got"):
+        spe(callbacks=callbacks).fit(X, Y)
+
+
+@pytest.mark.parametrize("patience", [0, -1, 2.5, "5"])
+def test_a_patience_that_is_no_number_of_rounds_is_refused(patience):
+    with pytest.raises(ValueError, match="patience must be a whole number of rounds >= 1; got"):
+        spe(callbacks=EarlyStopping(patience=patience)).fit(X, Y, eval_set=(X, Y))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [DecisionTreeRegressor(), KMeans(), StandardScaler(), IsolationForest(), "tree", DecisionTreeClassifier],
+)
+def test_a_base_model_that_is_no_classifier_is_refused(estimator):
+    with pytest.raises(ValueError, match="estimator must be a classifier, an object and not a class; got"):
+        spe(estimator=estimator).fit(X, Y)
+
+
+@pytest.mark.parametrize("n_jobs", ["all", 1.5, 0])
+def test_a_number_of_jobs_that_is_none_is_refused(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None or a whole number other than 0; got"):
+        spe(n_jobs=n_jobs).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +89,7 @@ def test_a_callback_that_is_none_is_refused():
         (np.where(Y == 1, np.nan, 0.0), "Input y contains NaN"),
         (np.where(Y == 1, np.inf, 0.0), "Input y contains infinity"),
         (np.where(Y == 1, None, "ok"), "Input y contains None: every row needs a label"),
+        (np.array([1 if rare else "ok" for rare in Y], dtype=object), r"cannot be sorted together: \['int', 'str'\]"),
         (Y[:99], r"inconsistent numbers of samples: \[100, 99\]"),
         (np.linspace(0, 1, 100), "Unknown label type: continuous"),
         (np.column_stack([Y, Y]), "y should be a 1d array"),
@@ -76,6 +102,7 @@ def test_a_callback_that_is_none_is_refused():
         "NaN",
         "infinity",
         "None",
+        "mixed",
         "lengths",
         "numbers",
         "two columns",
@@ -174,8 +201,10 @@ def test_a_base_model_that_predicts_nan_is_found_out():
 @pytest.mark.parametrize(
     ("eval_set", "message"),
     [
-        ((X,), r"eval_set must be a pair \(X, y\)"),
-        (X, r"eval_set must be a pair \(X, y\).*got ndarray"),
+        ((X,), r"eval_set must be one pair \(X, y\).*got a tuple of length 1"),
+        (X, r"eval_set must be one pair \(X, y\).*got a ndarray"),
+        ([(X, Y)], "not a list of pairs; got a list of length 1"),
+        ([(X, Y), (X, Y)], "not a list of pairs; got a list of length 2"),
         ((X[:, :2], Y), "X has 2 features, but SelfPacedEnsembleClassifier is expecting 3"),
         ((X[:50], Y), "inconsistent numbers of samples"),
         ((X[Y == 0], Y[Y == 0]), r"The eval_set holds no row of the class 1.*Split with stratify=y"),
@@ -193,7 +222,9 @@ def test_early_stopping_without_an_eval_set_says_what_to_give():
 
 
 def test_an_unknown_argument_of_fit_is_refused():
-    with pytest.raises(TypeError, match=r"fit got \['colour'\].*enable_metadata_routing"):
+    with pytest.raises(
+        TypeError, match=r"fit got \['colour'\], which are no arguments of its own.*enable_metadata_routing"
+    ):
         spe().fit(X, Y, colour="red")
 
 
@@ -201,3 +232,4 @@ def test_a_ratio_beyond_the_majority_gives_all_of_it_with_a_warning():
     with pytest.warns(UserWarning, match="ratio=50 asks for 500 rows of the class 0, which has only 90"):
         model = spe(ratio=50, n_estimators=2).fit(X, Y)
     assert [note.n_rows for note in model.rounds_] == [100] * 3
+    assert [note.quota.sum() for note in model.rounds_] == [90] * 3

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
 
@@ -105,11 +106,12 @@ def test_categories_reach_hist_gradient_boosting(mixed, kind):
     assert model.predict_proba(FRAMES[kind](frame)).shape == (len(y), 2)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "pyarrow"])
+@pytest.mark.parametrize("kind", FRAMES)
 def test_categories_reach_lightgbm(mixed, kind):
     frame, y = mixed
     model = spe(LGBMClassifier(n_estimators=5, verbose=-1)).fit(FRAMES[kind](frame), y)
-    assert model.estimators_[0].booster_.pandas_categorical == [["x", "y", "z"]]
+    (categories,) = model.estimators_[0].booster_.pandas_categorical
+    assert sorted(categories) == ["x", "y", "z"]
     np.testing.assert_allclose(
         model.predict_proba(FRAMES[kind](frame)),
         np.mean([member.predict_proba(frame) for member in model.estimators_], axis=0),
@@ -126,6 +128,15 @@ def test_a_pipeline_finds_its_columns_by_name(mixed, kind):
     )
     model = spe(make_pipeline(columns, LogisticRegression())).fit(FRAMES[kind](frame), y)
     assert model.predict_proba(FRAMES[kind](frame)).shape == (len(y), 2)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_categories_that_a_draw_lacks_are_no_trouble_for_xgboost(frauds, kind):
+    X, y = frauds
+    many = [f"c{number}" for number in np.random.default_rng(0).integers(500, size=len(y))]
+    frame = pd.DataFrame(X, columns=NAMES).assign(shop=pd.Categorical(many))
+    base = XGBClassifier(n_estimators=3, enable_categorical=True)
+    assert spe(base).fit(FRAMES[kind](frame), y).predict_proba(FRAMES[kind](frame)).shape == (len(y), 2)
 
 
 def test_strings_reach_a_pipeline(mixed):

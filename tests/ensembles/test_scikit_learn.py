@@ -146,6 +146,7 @@ class TestSampleWeight:
             (np.ones(5), "inconsistent numbers of samples"),
             (np.ones((1100, 2)), r"sample_weight must be 1D, one number per row; got an array of shape \(1100, 2\)"),
             (np.full(1100, np.nan), "Input sample_weight contains NaN"),
+            (["heavy"] * 1100, "sample_weight must be numbers; got an array of <U5"),
         ],
     )
     def test_wrong_weights_are_explained(self, board, weights, message):

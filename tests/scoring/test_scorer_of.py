@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from xgboost import XGBClassifier
 
-from selfpaced.scoring import scorer_of
+from selfpaced import scoring
 from selfpaced.scoring.trees import as_float32
 
 RNG = np.random.default_rng(0)
@@ -29,6 +29,11 @@ Y = {
     3: np.digitize(X[:, 0] + RNG.normal(size=600), [-0.5, 0.5]),
 }
 TREE = DecisionTreeClassifier(max_depth=4)
+
+
+def scorer_of(model):
+    return scoring.scorer_of(model, n_rows=10**6)
+
 
 FAST = {
     "tree": TREE,

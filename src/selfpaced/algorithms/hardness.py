@@ -71,12 +71,11 @@ class CheckedFunction:
                 f"The hardness function must return one number per row: it got {doubt.shape[0]} probabilities and "
                 f"returned an array of shape {hardness.shape}."
             )
-        if not np.all(hardness >= 0) or np.isinf(hardness).any():
-            wrong = hardness[~((hardness >= 0) & np.isfinite(hardness))]
+        wrong = np.flatnonzero(~((hardness >= 0) & np.isfinite(hardness)))
+        if wrong.size:
             raise ValueError(
-                f"The hardness function must return finite numbers >= 0, but returned {wrong[0]} for the probability "
-                f"{doubt[~((hardness >= 0) & np.isfinite(hardness))][0]}. It is called with probabilities from 0 to 1, "
-                "both included."
+                f"The hardness function must return finite numbers >= 0, but returned {hardness[wrong[0]]} for the "
+                f"probability {doubt[wrong[0]]}. It is called with probabilities from 0 to 1, both included."
             )
         return hardness
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from selfpaced.algorithms.allocation import allocate
 from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.pacing import Pacing
@@ -29,7 +27,7 @@ def self_paced(
 
     The paper has one pool, the majority class. With more classes every class but the smallest has a pool of its own.
     """
-    samples = [Sample(None, np.array([n_draw]), pool.draw([n_draw], 0)) for pool in pools]
+    samples = [Sample(None, None, pool.draw([n_draw], 0)) for pool in pools]
     model = fit([sample.rows for sample in samples])  # line 2: f_0
     yield Step(0, None, samples, model)
     for i in range(1, n_models + 1):  # line 3

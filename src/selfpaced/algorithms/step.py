@@ -16,10 +16,10 @@ Rows = TypeVar("Rows")
 
 @dataclass(frozen=True)
 class Sample(Generic[Rows]):
-    """The rows drawn from one pool: `quota[b]` of bin b. The first draw knows no bins."""
+    """The rows drawn from one pool: `quota[b]` of bin b. The warm-up knows neither."""
 
     bins: HardnessBins | None
-    quota: NDArray[np.int64]
+    quota: NDArray[np.int64] | None
     rows: Rows
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -29,6 +30,18 @@ def check_positive(name: str, value: Any) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name} must be a positive number; got {value!r}.")
     return float(value)
+
+
+def check_jobs(n_jobs: Any) -> Any:
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}.")
+    return n_jobs
+
+
+def check_classifier(estimator: Any) -> Any:
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
+        raise ValueError(f"estimator must be a classifier, an object and not a class; got {estimator!r}.")
+    return estimator
 
 
 def check_seed(random_state: Any) -> int:
@@ -76,7 +89,11 @@ def check_labels(y: Any, X: Any) -> Labels:
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     _refuse_missing_labels(y)
-    labels = encode_labels(y)
+    try:
+        labels = encode_labels(y)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise ValueError(f"The labels in y are of kinds that cannot be sorted together: {kinds}.") from error
     names = labels.names
     # Looking at a few classes is looking at all rows; scikit-learn would sort them once more.
     check_classification_targets(labels.classes if len(names) <= FEW_CLASSES else y)

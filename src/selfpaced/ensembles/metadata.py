@@ -24,7 +24,7 @@ def fit_metadata(ensemble: Any, base: Any, X: Any, given: Mapping[str, Any]) -> 
     others = sorted(set(given) - {"sample_weight"})
     if others:
         raise TypeError(
-            f"fit got {others}, which it passes on to base models only with metadata routing: "
+            f"fit got {others}, which are no arguments of its own, and are passed on to base models only with routing: "
             "sklearn.set_config(enable_metadata_routing=True), then set_fit_request on the base model."
         )
     if not has_fit_parameter(base, "sample_weight"):
@@ -51,6 +51,8 @@ def _check_weights(sample_weight: Any, X: Any) -> Any:
     weights = np.asarray(sample_weight)
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row; got an array of shape {weights.shape}.")
+    if weights.dtype.kind not in "fiub":
+        raise ValueError(f"sample_weight must be numbers; got an array of {weights.dtype}.")
     check_consistent_length(X, weights)
     assert_all_finite(weights, input_name="sample_weight")
     return weights

@@ -39,8 +39,9 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         Hardness bins, at most 65,536. One bin is random under-bagging.
     hardness : {"absolute", "squared", "cross_entropy"} or callable, default="absolute"
         How a row's hardness follows from the ensemble's probability of its being of another class (for two classes:
-        of the minority). A callable gets an array of such probabilities and returns as many numbers >= 0. Bins
-        divide [0, 1]; for cross entropy, and for a callable that exceeds 1, they divide [0, largest observed].
+        of the minority). A callable gets an array of such probabilities, of some of the rows, and returns as many
+        numbers >= 0, each from its own probability alone. Bins divide [0, 1]; for cross entropy, and for a callable
+        that exceeds 1, they divide [0, largest observed].
     pacing : "tan" or callable, default="tan"
         The self-paced factor: `tan(i * pi / 2n)` in round i of n, or what a callable returns for (i, n). At 0 each bin
         contributes the same hardness; at infinity the same number of rows.

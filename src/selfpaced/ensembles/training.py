@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from selfpaced.algorithms.pool import MajorityPool
-from selfpaced.algorithms.step import Step
-from selfpaced.callbacks import CallbackList, FitPlan
+from selfpaced.algorithms.step import Sample, Step
+from selfpaced.callbacks import CallbackList, FitPlan, Stop
 from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.timing import Stopwatch, TimedPool
@@ -35,6 +35,12 @@ def rows_to_draw(ratio: float, split: ClassSplit) -> int:
                 stacklevel=3,
             )
     return n_draw
+
+
+def _kept(members: list[Any], stop: Stop) -> list[Any]:
+    if not 1 <= stop.keep <= len(members):
+        raise ValueError(f"A callback asked to keep {stop.keep} members, but there are 1 to {len(members)} to keep.")
+    return members[: stop.keep]
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class Training:
                 rounds.append(self._note(step, stopwatch))
                 stop = self.callbacks.on_round_end(rounds[-1])
                 if stop is not None:
-                    return members[: stop.keep], rounds
+                    return _kept(members, stop), rounds
         finally:
             self.callbacks.on_fit_end()
         return members, rounds
@@ -84,11 +90,10 @@ class Training:
 
     def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
         seconds = stopwatch.read()
-        bins = {}
-        for number, sample in zip(self.split.pools, step.samples, strict=True):
-            counts = np.array([self.split.counts[number]]) if sample.bins is None else sample.bins.counts
-            means = np.array([np.nan]) if sample.bins is None else sample.bins.mean_hardness
-            bins[self.split.names[number]] = BinNotes(counts, means, sample.quota)
+        bins = {
+            self.split.names[number]: _bin_notes(sample, self.split.counts[number])
+            for number, sample in zip(self.split.pools, step.samples, strict=True)
+        }
         return Round(
             number=step.number,
             alpha=step.alpha,
@@ -99,6 +104,13 @@ class Training:
             seconds_fitting=seconds["fitting"],
             score=self.held_out.score_with(step.model) if self.held_out and step.number > 0 else None,
         )
+
+
+def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:
+    """In the warm-up, all rows of a class are one bin."""
+    if sample.bins is None or sample.quota is None:
+        return BinNotes(np.array([n_rows]), np.array([np.nan]), np.array([len(sample.rows)]))
+    return BinNotes(sample.bins.counts, sample.bins.mean_hardness, sample.quota)
 
 
 def _naming_the_round(steps: Iterator[Step[Rows]], n_members: int) -> Iterator[Step[Rows]]:

@@ -17,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.callbacks import CallbackList
 from selfpaced.ensembles.checks import (
+    check_classifier,
     check_features,
+    check_jobs,
     check_known_labels,
     check_labels,
     check_positive,
@@ -29,7 +31,10 @@ from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Training, rows_to_draw
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
-from selfpaced.tables import InMemoryTable, Labels, split_classes
+from selfpaced.tables import InMemoryTable, Labels, polars_as_arrow, split_classes
+
+# Packages whose models know the categories of pandas frames, and stumble over those of polars.
+PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
 
 
 class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -71,11 +76,11 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
         callbacks = CallbackList(self.callbacks)
         seed = check_seed(self.random_state)
 
+        base = check_classifier(self._base())
         X = check_features(self, X, reset=True)
         labels = check_labels(y, X)
-        base = self._base()
         per_row, for_all = split_by_row(fit_metadata(self, base, X, fit_params), len(labels.codes))
-        split = split_classes(InMemoryTable(X, per_row), labels, seed, self._n_threads())
+        split = split_classes(self._table(X, per_row), labels, seed, self._n_threads())
         held_out = self._open_eval_set(eval_set, labels, split.minority_class)
 
         training = Training(split, MemberFactory(base, seed, for_all), held_out, callbacks)
@@ -91,13 +96,13 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
         minority.
         """
         table = self._open(X)
-        scorers = [scorer_of(member) for member in self.estimators_]
+        scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
         return mean_probabilities(scorers, table, len(self.classes_), self._n_threads())
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Yield the probabilities of the first member, of the first two together, and so on."""
         table = self._open(X)
-        scorers = [scorer_of(member) for member in self.estimators_]
+        scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
         return staged_probabilities(scorers, table, len(self.classes_), self._n_threads())
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -140,17 +145,24 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     def _n_threads(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
+        return int(effective_n_jobs(check_jobs(self.n_jobs)))
+
+    def _table(self, X: Any, metadata: dict[str, Any] | None = None) -> InMemoryTable:
+        packages = {kind.__module__.partition(".")[0] for kind in type(self._base()).__mro__}
+        return InMemoryTable(polars_as_arrow(X) if packages & PANDAS_READERS else X, metadata)
 
     def _open(self, X: Any) -> InMemoryTable:
         check_is_fitted(self)
-        return InMemoryTable(check_features(self, X, reset=False))
+        return self._table(check_features(self, X, reset=False))
 
     def _open_eval_set(self, eval_set: Any, labels: Labels, minority_class: int) -> EvalSet | None:
         if eval_set is None:
             return None
-        if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
-            raise ValueError(f"eval_set must be a pair (X, y) of features and labels; got {type(eval_set).__name__}.")
+        if not isinstance(eval_set, tuple | list) or len(eval_set) != 2 or isinstance(eval_set[0], tuple):
+            raise ValueError(
+                "eval_set must be one pair (X, y) of features and labels, not a list of pairs; "
+                f"got a {type(eval_set).__name__} of length {len(eval_set)}."
+            )
         X = check_features(self, eval_set[0], reset=False)
         known = check_known_labels(eval_set[1], X, labels.classes, minority_class)
-        return EvalSet(InMemoryTable(X), known, minority_class, self._n_threads())
+        return EvalSet(self._table(X), known, minority_class, self._n_threads())

@@ -54,7 +54,7 @@ class MemoryPool:
 
     def score(self, model: Any) -> None:
         """Remember the model: its rows are scored when they are cut, in the same pass."""
-        self._waiting.append(scorer_of(model))
+        self._waiting.append(scorer_of(model, self._ids.size))
 
     def cut(self, hardness: Hardness, n_bins: int) -> HardnessBins:
         scorers, self._waiting = self._waiting, []

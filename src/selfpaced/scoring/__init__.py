@@ -13,7 +13,7 @@ from selfpaced.scoring.trees import adaboost_scorer, bagging_scorer, forest_scor
 from selfpaced.scoring.xgboost import xgboost_scorer
 
 # By package and class name, so that no package is imported for the sake of a model nobody uses.
-SCORERS: dict[tuple[str, str], Callable[[Any], Scorer | None]] = {
+SCORERS: dict[tuple[str, str], Callable[[Any, int], Scorer | None]] = {
     ("sklearn", "DecisionTreeClassifier"): tree_scorer,
     ("sklearn", "RandomForestClassifier"): forest_scorer,
     ("sklearn", "ExtraTreesClassifier"): forest_scorer,
@@ -24,13 +24,13 @@ SCORERS: dict[tuple[str, str], Callable[[Any], Scorer | None]] = {
 }
 
 
-def scorer_of(model: Any) -> Scorer:
-    """The fastest road to a model's probabilities: one made for its kind, or its own `predict_proba`."""
+def scorer_of(model: Any, n_rows: int) -> Scorer:
+    """The fastest road to a model's probabilities for so many rows: one made for its kind, or its `predict_proba`."""
     for kind in type(model).__mro__:
         make = SCORERS.get((kind.__module__.partition(".")[0], kind.__name__))
         # A subclass that predicts in its own way is asked in its own way.
         if make is not None and type(model).predict_proba is kind.predict_proba:  # type: ignore[attr-defined]
-            return make(model) or plain_scorer(model)
+            return make(model, n_rows) or plain_scorer(model)
     return plain_scorer(model)
 
 

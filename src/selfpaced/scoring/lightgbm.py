@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,36 +17,34 @@ from selfpaced.scoring.scorer import Probabilities, Scorer
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE = 2**22
 # Tables for fewer rows take longer to make than the rows to score. LightGBM gives the same probabilities.
-ROWS_WORTH_TABLES = 1024
+ROWS_WORTH_TABLES = 2**15
 
 
-def lightgbm_scorer(model: Any) -> Scorer | None:
+def lightgbm_scorer(model: Any, n_rows: int) -> Scorer | None:
     if callable(model.objective_):  # its scores are no probabilities, and only the wrapper knows what they are
         return None
     # Chunks go to as many threads as LightGBM itself would have used.
     threads = effective_n_jobs(-1 if model.n_jobs is None or model.n_jobs < 1 else model.n_jobs)
-    return Scorer(as_is, BoosterScore(model), BYTES_AT_ONCE, threads)
+    tree_sum = tree_sum_of(model.booster_) if n_rows >= ROWS_WORTH_TABLES else None
+    return Scorer(as_is, BoosterScore(model, tree_sum), BYTES_AT_ONCE, threads)
 
 
 class BoosterScore:
-    """The probabilities of one fitted LGBMClassifier."""
+    """The probabilities of one fitted LGBMClassifier, by its trees as bits if they are given."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, tree_sum: tuple[TreeSum, float] | None) -> None:
         self._model = model
+        self._tree_sum = tree_sum
 
     def __call__(self, features: Any) -> Probabilities:
         if not isinstance(features, np.ndarray):  # categories and missing values of frames are the wrapper's work
             return np.asarray(self._model.predict_proba(features, num_threads=1))
-        if len(features) >= ROWS_WORTH_TABLES and self._tree_sum is not None:
+        if self._tree_sum is not None:
             tree_sum, steepness = self._tree_sum
             probabilities = expit(steepness * tree_sum(columns_as_lightgbm_reads_them(features)))
         else:
             probabilities = self._model.booster_.predict(features, num_threads=1)
         return probabilities if probabilities.ndim == 2 else np.column_stack([1 - probabilities, probabilities])
-
-    @cached_property
-    def _tree_sum(self) -> tuple[TreeSum, float] | None:
-        return tree_sum_of(self._model.booster_)
 
 
 def columns_as_lightgbm_reads_them(features: NDArray[Any]) -> NDArray[np.float64]:

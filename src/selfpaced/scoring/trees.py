@@ -16,6 +16,7 @@ from scipy.special import softmax
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_array
 
+from selfpaced.scoring.plain import as_is
 from selfpaced.scoring.scorer import Probabilities, Scorer
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
@@ -33,16 +34,16 @@ def as_float32(features: Any) -> Any:
     return check_array(features, dtype=np.float32, ensure_all_finite=False)
 
 
-def tree_scorer(model: Any) -> Scorer:
-    return _scorer([model], [leaf_shares(model)], finish=_as_it_is)
+def tree_scorer(model: Any, n_rows: int) -> Scorer:
+    return _scorer([model], [leaf_shares(model)], finish=as_is)
 
 
-def forest_scorer(model: Any) -> Scorer:
+def forest_scorer(model: Any, n_rows: int) -> Scorer:
     trees = model.estimators_
     return _scorer(trees, [leaf_shares(tree) for tree in trees], finish=lambda total: total / len(trees))
 
 
-def bagging_scorer(model: Any) -> Scorer | None:
+def bagging_scorer(model: Any, n_rows: int) -> Scorer | None:
     """Bags of trees that see all classes and all features; other bags are left to their own `predict_proba`."""
     trees = model.estimators_
     all_features = np.arange(model.n_features_in_)
@@ -51,10 +52,10 @@ def bagging_scorer(model: Any) -> Scorer | None:
         and all(np.array_equal(features, all_features) for features in model.estimators_features_)
     ):
         return None
-    return forest_scorer(model)
+    return forest_scorer(model, n_rows)
 
 
-def adaboost_scorer(model: Any) -> Scorer | None:
+def adaboost_scorer(model: Any, n_rows: int) -> Scorer | None:
     """Each tree votes for one class with its weight, and the softmax of the votes is the probability."""
     trees = model.estimators_
     if not all(_is_plain_tree(tree) and tree.n_classes_ == model.n_classes_ for tree in trees):
@@ -81,10 +82,6 @@ def _is_plain_tree(model: Any) -> bool:
     return isinstance(model, DecisionTreeClassifier) and (
         type(model).predict_proba is DecisionTreeClassifier.predict_proba
     )
-
-
-def _as_it_is(total: Probabilities) -> Probabilities:
-    return total
 
 
 def _scorer(

@@ -2,7 +2,7 @@
 
 from selfpaced.tables.classes import ClassSplit, split_classes
 from selfpaced.tables.labels import Labels, encode_labels
-from selfpaced.tables.memory import InMemoryTable, float_columns, is_frame, stack
+from selfpaced.tables.memory import InMemoryTable, float_columns, is_frame, polars_as_arrow, stack
 
 __all__ = [
     "ClassSplit",
@@ -11,6 +11,7 @@ __all__ = [
     "encode_labels",
     "float_columns",
     "is_frame",
+    "polars_as_arrow",
     "split_classes",
     "stack",
 ]

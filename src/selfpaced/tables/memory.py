@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.pools.rows import Rows
-from selfpaced.tables.kinds import KINDS, Positions, kind_of
+from selfpaced.tables.kinds import KINDS, POLARS, Positions, kind_of
 
 
 class InMemoryTable:
@@ -31,6 +31,11 @@ class InMemoryTable:
     def rows(self, positions: Positions) -> Rows:
         metadata = {name: np.asarray(values)[positions] for name, values in self._metadata.items()}
         return Rows(positions, self.take(positions), metadata)
+
+
+def polars_as_arrow(features: Any) -> Any:
+    """A polars frame as a pyarrow table, whose rows reach base models as pandas frames; anything else as it is."""
+    return features.to_arrow() if kind_of(features) is POLARS else features
 
 
 def is_frame(features: Any) -> bool:
