@@ -70,7 +70,7 @@ class TreeSum:
             for feature, table in tables.items():
                 struck_out |= table.take(numbers[feature], axis=0)
             for values in _values_of(_first_leaf(~struck_out), leaf_values):
-                total += values  # one tree after the other, as a booster does: a sum in another order differs
+                total += values  # one after the other, as a booster does: a sum in another order differs
         return total
 
 

@@ -38,13 +38,11 @@ class Digitizer:
         self._own[np.arange(thresholds.size) - self._before[cell], cell] = thresholds
 
     def __call__(self, column: NDArray[np.float64]) -> NDArray[np.intp]:
+        if not np.isnan(column.min()):  # one NaN makes the minimum NaN
+            return self._exceeded(column)
         missing = np.isnan(column)
-        some_missing = missing.any()
-        if some_missing:
-            column = np.where(missing, self._first, column)
-        numbers = self._exceeded(column)
-        if some_missing:
-            numbers[missing] = self.n_numbers - 1
+        numbers = self._exceeded(np.where(missing, self._first, column))
+        numbers[missing] = self.n_numbers - 1
         return numbers
 
     def _exceeded(self, column: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -61,6 +59,7 @@ class Digitizer:
             position = values - self._first
             position *= self._cells_per_unit
         position += 1
-        np.clip(position, 0, CELLS - 1, out=position)
+        np.maximum(position, 0, out=position)
+        np.minimum(position, CELLS - 1, out=position)
         cells: NDArray[np.intp] = position.astype(np.intp)
         return cells
