@@ -39,7 +39,7 @@ def test_every_larger_class_has_bins_of_its_own(fitted):
         assert {label: bins.counts.sum() for label, bins in note.bins.items()} == {"ok": 1000, "scan": 300}
 
 
-def test_hardness_is_what_the_own_class_does_not_get(blobs):
+def test_hardness_is_asked_for_each_larger_class_by_itself(blobs):
     X, y = blobs
     model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=2), 1, random_state=0)
     seen = []
