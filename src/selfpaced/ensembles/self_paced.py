@@ -113,11 +113,11 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _algorithm(self) -> Algorithm:
+    def _algorithm(self, n_members: int) -> Algorithm:
         return partial(
             self_paced,
             hardness=hardness_named(self.hardness),
             pacing=pacing_named(self.pacing),
-            n_models=check_whole("n_estimators", self.n_estimators),
+            n_models=n_members,
             n_bins=check_whole("n_bins", self.n_bins, at_most=MOST_BINS),
         )

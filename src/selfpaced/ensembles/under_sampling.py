@@ -48,7 +48,7 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
     callbacks: Any
 
     @abstractmethod
-    def _algorithm(self) -> Algorithm:
+    def _algorithm(self, n_members: int) -> Algorithm:
         """Check the parameters of the algorithm; return it, ready to run on (pools, rows to draw, fit)."""
 
     def fit(self, X: Any, y: Any, *, eval_set: tuple[Any, Any] | None = None, **fit_params: Any) -> Self:
@@ -70,8 +70,8 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
         -------
         self
         """
-        algorithm = self._algorithm()
         n_members = check_whole("n_estimators", self.n_estimators)
+        algorithm = self._algorithm(n_members)
         ratio = check_positive("ratio", self.ratio)
         callbacks = CallbackList(self.callbacks)
         seed = check_seed(self.random_state)
