@@ -33,7 +33,7 @@ def _ranked(fitted: Fitted, split: Split, test_scores: Floats) -> Row:
     return {
         "aucprc": aucprc(split.y_test, test_scores),
         "aucprc_votes": aucprc(split.y_test, fitted.votes(split.X_test, test_scores)),
-        "n_training_rows": fitted.n_training_rows,
+        "n_training_rows": sum(fitted.training_rows),
         "resampling_seconds": fitted.resampling_seconds,
     }
 

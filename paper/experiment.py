@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 Setting = Mapping[str, Any]
@@ -33,6 +34,7 @@ class Experiment:
     work : from a setting, a run's number and the surroundings to one or more rows of results. All randomness comes
         from the run's number.
     runs : how many runs a setting has.
+    by_request : settings that are run only when asked for by name: their data must be fetched by hand.
     gigabytes : memory that a cell may need at most.
     """
 
@@ -42,21 +44,26 @@ class Experiment:
     work: Work
     runs: Callable[[Setting], int] = field(default=lambda setting: 10)
     leave_out: Callable[[Setting], bool] = field(default=lambda setting: False)
+    by_request: Callable[[Setting], bool] = field(default=lambda setting: False)
     gigabytes: float = 1.0
 
-    def settings(self) -> Iterator[dict[str, Any]]:
+    def settings(self, only: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
+        """The settings of the grid, or those among them that have one of the values asked for."""
         for values in product(*self.grid.values()):
             setting = dict(zip(self.grid, values, strict=True))
-            if not self.leave_out(setting):
+            asked_for = [str(setting[name]) in only[name] for name in setting if name in only]
+            if all(asked_for) and not self.leave_out(setting) and (asked_for or not self.by_request(setting)):
                 yield setting
 
-    def cells(self, most_runs: int | None = None) -> list[Cell]:
+    def cells(
+        self, most_runs: int | None = None, only: Mapping[str, Sequence[str]] = MappingProxyType({})
+    ) -> list[Cell]:
         """All cells, first runs first: whatever is finished is then spread over the whole grid."""
-        settings = list(self.settings())
+        settings = list(self.settings(only))
         wanted = [min(self.runs(setting), most_runs or self.runs(setting)) for setting in settings]
         return [
             Cell(self.name, tuple(setting.items()), run)
-            for run in range(max(wanted))
+            for run in range(max(wanted, default=0))
             for setting, runs in zip(settings, wanted, strict=True)
             if run < runs
         ]

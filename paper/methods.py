@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,15 +30,29 @@ class Fitted:
     ----------
     members : the models whose probabilities are averaged; a single model is its own only member.
     weights : how much each member counts.
-    n_training_rows : rows that all members together were trained on.
+    training_rows : how many rows each member was trained on.
     resampling_seconds : time spent on choosing or making rows, without the base models' own fits.
     """
 
     model: Any
     members: Sequence[Any]
     weights: Floats
-    n_training_rows: int
+    training_rows: Sequence[int]
     resampling_seconds: float
+
+    def first(self, n: int) -> Fitted:
+        """The ensemble of the first members alone."""
+        model = copy(self.model)
+        model.estimators_ = self.members[:n]
+        if hasattr(model, "estimator_weights_"):
+            model.estimator_weights_ = self.weights[:n]
+        return replace(
+            self,
+            model=model,
+            members=self.members[:n],
+            weights=self.weights[:n],
+            training_rows=self.training_rows[:n],
+        )
 
     def scores(self, X: Any) -> Floats:
         """The probability of the rare class."""
@@ -98,12 +113,12 @@ def resample(method: str, split: Split, seed: int) -> Resampled:
 
 def fit_on(resampled: Resampled, base: Any, seed: int) -> Fitted:
     model = seeded(base, seed).fit(resampled.X, resampled.y)
-    return Fitted(model, [model], np.ones(1), len(resampled.y), resampled.seconds)
+    return Fitted(model, [model], np.ones(1), [len(resampled.y)], resampled.seconds)
 
 
 def seeded(base: Any, seed: int) -> Any:
     model = clone(base)
-    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model
+    return model.set_params(**{name: seed for name in model.get_params() if name.endswith("random_state")})
 
 
 def _fit_resampled(method: str, base: Any, split: Split, seed: int, n_members: int) -> Fitted:
@@ -119,7 +134,7 @@ def _fit_pooled(kind: str, base: Any, split: Split, seed: int, n_members: int, *
         model,
         model.estimators_,
         np.ones(len(model.estimators_)),
-        sum(round.n_rows for round in members),
+        [round.n_rows for round in members],
         seconds,
     )
 
@@ -127,7 +142,7 @@ def _fit_pooled(kind: str, base: Any, split: Split, seed: int, n_members: int, *
 def _fit_other(kind: str, base: Any, split: Split, seed: int, n_members: int) -> Fitted:
     model = getattr(selfpaced, kind)(base, n_members, random_state=seed).fit(split.X_train, split.y_train)
     weights = getattr(model, "estimator_weights_", np.ones(len(model.estimators_)))
-    return Fitted(model, model.estimators_, np.asarray(weights), sum(model.n_training_rows_), float("nan"))
+    return Fitted(model, model.estimators_, np.asarray(weights), model.n_training_rows_, float("nan"))
 
 
 # Every method: (base model, split, seed, members) -> Fitted. Re-sampling methods train a single model.

@@ -12,6 +12,8 @@ from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -66,7 +68,11 @@ MODELS: dict[str, Callable[[Split], Any]] = {
     "DT": lambda split: DecisionTreeClassifier(max_depth=10),
     "C4.5": lambda split: DecisionTreeClassifier(),
     "LR": lambda split: LogisticRegression(max_iter=1000),
-    "MLP": lambda split: MLPClassifier(hidden_layer_sizes=(128,), max_iter=200),
+    # The paper trains its own with PyTorch and does not say how. With these steps it comes near the Bayes value.
+    "MLP": lambda split: make_pipeline(
+        StandardScaler(),
+        MLPClassifier(hidden_layer_sizes=(128,), learning_rate_init=0.01, n_iter_no_change=30, max_iter=500),
+    ),
     # Its decision function ranks; the probabilities of SVC would take a cross-validation more.
     "SVM": lambda split: SVC(C=1000),
     "AdaBoost10": lambda split: AdaBoostClassifier(DecisionTreeClassifier(max_depth=10), n_estimators=10),

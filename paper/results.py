@@ -80,5 +80,5 @@ class Results:
     def _rows(self) -> pd.DataFrame:
         if not self._columns():
             return pd.DataFrame()
-        text = {name: str for name in [*self.experiment.grid, "run", "error"]}
+        text = dict.fromkeys([*self.experiment.grid, "run", "error"], str)
         return pd.read_csv(self.path, dtype=text, keep_default_na=False, na_values={})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import version
 from multiprocessing import get_context
+from types import MappingProxyType
 
 import psutil
 
@@ -30,13 +31,14 @@ def run(
     results: Callable[[Experiment], Results],
     *,
     most_runs: int | None = None,
+    only: Mapping[str, Sequence[str]] = MappingProxyType({}),
     jobs: int | None = None,
     say: Callable[[str], None] = print,
 ) -> int:
     """Run what is not finished of the experiments, first runs of all before second runs; return how many failed."""
     stores = {experiment.name: results(experiment) for experiment in experiments}
     known = {experiment.name: experiment for experiment in experiments}
-    cells = list(_unfinished(experiments, stores, most_runs))
+    cells = _unfinished(experiments, stores, most_runs, only)
     progress = Progress(cells, jobs := _jobs(experiments, jobs), say)
     for cell, rows in _in_parallel(cells, known, surroundings, jobs):
         stores[cell.experiment].add(cell, [{**row, "versions": _versions()} for row in rows])
@@ -55,12 +57,17 @@ def work(function: Work, cell: Cell, surroundings: Surroundings) -> list[Row]:
     return [{**row, "seconds": seconds} for row in rows]
 
 
-def _unfinished(experiments: Sequence[Experiment], stores: dict[str, Results], most_runs: int | None) -> Iterator[Cell]:
+def _unfinished(
+    experiments: Sequence[Experiment],
+    stores: dict[str, Results],
+    most_runs: int | None,
+    only: Mapping[str, Sequence[str]],
+) -> list[Cell]:
     cells = []
     for experiment in experiments:
         finished = stores[experiment.name].finished()
-        cells += [cell for cell in experiment.cells(most_runs) if cell.key not in finished]
-    return iter(sorted(cells, key=lambda cell: cell.run))
+        cells += [cell for cell in experiment.cells(most_runs, only) if cell.key not in finished]
+    return sorted(cells, key=lambda cell: cell.run)
 
 
 def _jobs(experiments: Sequence[Experiment], jobs: int | None) -> int:

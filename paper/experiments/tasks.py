@@ -1,4 +1,4 @@
-"""The task of a run: a data set, divided by the run's number."""
+"""The task of a run: a data set, divided or drawn by the run's number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from paper.datasets import DATASETS, Split, random_split
+from paper.datasets.checkerboard import bayes_scores, checkerboard
 from paper.experiment import Surroundings
+from selfpaced.metrics import aucprc
 
 # A quick pass keeps so many rows, and enough of the positives to train on.
 QUICK_ROWS = 6_000
@@ -22,6 +24,19 @@ def task(dataset: str, run: int, surroundings: Surroundings) -> Split:
     if surroundings.quick:
         X, y = _thinned(X, y)
     return random_split(X, y, seed=run).standardised(DATASETS[dataset].to_standardise)
+
+
+def board(covariance: float, run: int, surroundings: Surroundings) -> Split:
+    """The checkerboards of a run, of which a quick pass takes a tenth: their rows are in random order."""
+    split = checkerboard(covariance, seed=run)
+    if not surroundings.quick:
+        return split
+    return Split(*(part[: len(part) // 10] for part in vars(split).values()))
+
+
+def bayes_aucprc(split: Split, covariance: float) -> float:
+    """The AUCPRC of the true probabilities on the test part, which no model can be expected to exceed."""
+    return round(aucprc(split.y_test, bayes_scores(split.X_test, covariance)), 6)
 
 
 @lru_cache(maxsize=1)  # the cells of an experiment come by runs of the same data set

@@ -1,7 +1,18 @@
 """Find the rare: Self-paced Ensemble for highly imbalanced classification."""
 
-from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles import (
+    BalanceCascadeClassifier,
+    EasyEnsembleClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+)
 
 __version__ = "0.1.0"
 
-__all__ = ["SelfPacedEnsembleClassifier", "__version__"]
+__all__ = [
+    "BalanceCascadeClassifier",
+    "EasyEnsembleClassifier",
+    "SelfPacedEnsembleClassifier",
+    "UnderBaggingClassifier",
+    "__version__",
+]
