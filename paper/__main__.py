@@ -60,7 +60,7 @@ def run_experiments(options: argparse.Namespace) -> int:
 def render_pages(options: argparse.Namespace) -> int:
     from paper.render import render  # matplotlib takes a second to import
 
-    for path in render(_folder(options), _folder(options).parent):
+    for path in render(_folder(options), _folder(options).parent, quick=options.quick):
         print(path)
     return 0
 

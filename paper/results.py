@@ -12,6 +12,8 @@ import pandas as pd
 
 from paper.experiment import Cell, Experiment
 
+# Columns that hold words, besides the settings.
+WORDS = ["model", "versions"]
 FOLDER = Path(__file__).parents[1] / "docs" / "paper" / "results"
 
 
@@ -29,9 +31,13 @@ class Results:
         return {tuple(str(value) for value in key) for key in keys}
 
     def frame(self) -> pd.DataFrame:
-        """All rows that hold results, settings as text."""
+        """All rows that hold results: settings as text, what was measured as numbers."""
         rows = self._rows()
-        return rows[rows["error"] == ""].drop(columns="error") if len(rows) else rows
+        if not len(rows):
+            return rows
+        rows = rows[rows["error"] == ""].drop(columns="error")
+        measured = rows.columns.difference([*self.experiment.grid, "run", *WORDS])
+        return rows.assign(**{name: pd.to_numeric(rows[name]) for name in measured})
 
     def failures(self) -> pd.DataFrame:
         """The rows of cells that failed and have not been finished since."""

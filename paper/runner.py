@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import version
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from types import MappingProxyType
 
 import psutil
@@ -112,8 +113,8 @@ def _until_broken(
                         yield cell, future.result()
             killed += running.values()
         except (KeyboardInterrupt, GeneratorExit):
-            for process in psutil.Process().children(recursive=True):
-                process.kill()
+            for process in active_children():
+                process.kill()  # a cell may take half an hour yet
             raise
 
 
@@ -127,7 +128,11 @@ def _alone(cell: Cell, known: dict[str, Experiment], surroundings: Surroundings)
 
 def _processes(jobs: int) -> ProcessPoolExecutor:
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # read by the new processes when they import numpy
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    return ProcessPoolExecutor(jobs, get_context("spawn"), _leave_ctrl_c_to_the_parent)
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _versions() -> str:

@@ -1,0 +1,81 @@
+"""From finished cells to pages: Markdown with tables and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from paper.experiments import EXPERIMENTS
+from paper.render.pages import PAGES, Frames, Page
+from paper.render.scorecard import as_markdown
+from paper.results import Results
+
+HEAD = """\
+# Is it true? The paper's experiments, run again
+
+Every table and figure of *Self-paced Ensemble for Highly Imbalanced Massive Data Classification* (Liu et al., ICDE
+2020) with our implementation, the published figures beside ours.
+
+## Scorecard
+
+"SPE best" counts comparisons in which no other method has a higher mean, among those in which we have all methods that
+the paper has. "Reaches" counts cells of SPE whose mean is not below the published one by more than one standard
+deviation.
+
+"""
+QUICK = """\
+> A quick pass: one run on small parts of the data. It shows that everything works; its figures do not compare with the
+> published ones.
+
+"""
+TAIL = """
+## How it was made
+
+`python -m paper run` runs what is missing, `python -m paper render` writes these pages from the rows in `results/`,
+which also hold versions, seconds and the number of training rows of every cell. `python -m paper run --quick` is a pass
+of minutes over small parts of the data.
+
+The published standard deviations are mostly smaller than what another split of the data alone brings about: the paper
+seems to repeat its methods on one split. Ours are over splits.
+"""
+
+
+def render(results: Path, folder: Path, *, quick: bool = False) -> Iterator[Path]:
+    """Write a page for every table and figure that has results, and the front page; give their paths."""
+    frames = {name: Results(experiment, results).frame() for name, experiment in EXPERIMENTS.items()}
+    ready = [page for page in PAGES if all(len(frames[name]) for name in page.needs)]
+    for page in ready:
+        text = page.text(frames, folder).strip()
+        yield _write(folder / f"{page.name}.md", f"# {page.title}\n\n{QUICK if quick else ''}{text}")
+    yield _write(folder / "README.md", (QUICK if quick else "") + _front(ready, frames, results))
+
+
+def _front(pages: list[Page], frames: Frames, results: Path) -> str:
+    scores = [score for page in pages for score in page.scores(frames)]
+    links = "\n".join(f"- [{page.title}]({page.name}.md)" for page in pages)
+    return f"{HEAD}{as_markdown(scores)}\n\n## Tables and figures\n\n{links}\n{_failures(results)}{TAIL}".strip()
+
+
+def _failures(results: Path) -> str:
+    """Cells that failed, with their reasons: a table must not hide them behind a dash."""
+    failed = [Results(experiment, results).failures() for experiment in EXPERIMENTS.values()]
+    lines = [
+        f"- {', '.join(str(value) for value in row[:-1])}: {row[-1]}"
+        for rows in failed
+        if len(rows)
+        for row in _settings_and_error(rows)
+    ]
+    return "\n## Failed cells\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def _settings_and_error(rows: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    settings = list(rows.columns[: rows.columns.get_loc("run") + 1])
+    return rows[[*settings, "error"]].itertuples(index=False, name=None)
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n")
+    return path

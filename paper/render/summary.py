@@ -1,0 +1,50 @@
+"""Means over runs, and published figures beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+PUBLISHED = Path(__file__).parents[1] / "published"
+
+
+def over_runs(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
+    """Mean, standard deviation and number of runs of a measure, indexed by settings."""
+    grouped = frame.groupby(list(by), sort=False)[value]
+    return pd.DataFrame({"mean": grouped.mean(), "sd": grouped.std(), "runs": grouped.count()})
+
+
+@cache
+def published(table: str) -> pd.DataFrame:
+    """A table of the paper as it was printed, all keys as text."""
+    frame = pd.read_csv(PUBLISHED / f"{table}.csv")
+    keys = [name for name in frame.columns if name not in ("mean", "sd")]
+    return frame.astype(dict.fromkeys(keys, str))
+
+
+def beside(ours: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Our summary and the published one of the same settings; what either lacks is NaN."""
+    keys = list(ours.index.names)
+    theirs = table.set_index(keys)[["mean", "sd"]]
+    return ours.join(theirs.add_suffix("_published"), how="outer")
+
+
+def cell(row: Any) -> str:
+    """A result for reading: ours with its deviation and runs; below, the published one and the difference."""
+    ours = with_deviation(row["mean"], row["sd"]) + f" ({int(row['runs'])})"
+    if pd.isna(row.get("mean_published")):
+        return ours
+    theirs = with_deviation(row["mean_published"], row["sd_published"])
+    return f"{ours}<br>paper {theirs}<br>{row['mean'] - row['mean_published']:+.3f}"
+
+
+def with_deviation(mean: float, sd: float) -> str:
+    """
+    >>> with_deviation(0.5, 0.01), with_deviation(0.5, float("nan"))
+    ('0.500 ± 0.010', '0.500')
+    """
+    return f"{mean:.3f}" if pd.isna(sd) else f"{mean:.3f} ± {sd:.3f}"

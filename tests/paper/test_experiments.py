@@ -1,0 +1,111 @@
+"""The smallest cell of every experiment, on small parts of the real data."""
+
+import numpy as np
+import pytest
+
+from paper.datasets import data_folder, random_split
+from paper.experiment import Surroundings
+from paper.experiments import EXPERIMENTS
+from paper.experiments.missing_values import with_zeros
+from paper.methods import METHODS, fit_on, resample
+from paper.models import MODELS
+from paper.runner import work
+from selfpaced.datasets import make_fraud
+
+QUICK = Surroundings(data_folder(), quick=True)
+NEEDS_DATA = {"self_paced_sampling", "real_world", "resampling", "ensembles", "missing_values", "sensitivity"}
+
+
+@pytest.fixture
+def small_split():
+    X, y = make_fraud(n_rows=3000, n_frauds=100, n_features=6, random_state=0)
+    return random_split(X.astype(np.float32), y.astype(np.int8), seed=0)
+
+
+def smallest_cells(experiment):
+    """One cell for every value of every setting."""
+    seen, cells = set(), []
+    for cell in experiment.cells(most_runs=1):
+        if not set(cell.setting) <= seen:
+            seen |= set(cell.setting)
+            cells.append(cell)
+    return cells
+
+
+# Enough training is not the point here, and a handful of rows is hard on every model.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_value_of_every_setting_gives_rows_of_results(name, request):
+    if name in NEEDS_DATA:
+        request.getfixturevalue("credit_fraud_path")
+    experiment = EXPERIMENTS[name]
+    for cell in smallest_cells(experiment):
+        if "stand-in" in str(cell) and name != "real_world":
+            continue  # millions of rows are generated first; one experiment does it for all
+        rows = work(experiment.work, cell, QUICK)
+        assert "error" not in rows[0], f"{cell}: {rows[0]['error']}"
+        for row in rows:
+            if "aucprc" in row:
+                assert 0 <= row["aucprc"] <= 1
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_smallest_cell_is_the_same_in_a_second_run(name, request):
+    if name in NEEDS_DATA:
+        request.getfixturevalue("credit_fraud_path")
+    experiment = EXPERIMENTS[name]
+    cell = experiment.cells(most_runs=1)[-1] if name != "sensitivity" else experiment.cells(most_runs=1)[0]
+    if "stand-in" in str(cell):
+        cell = next(cell for cell in reversed(experiment.cells(most_runs=1)) if "stand-in" not in str(cell))
+    one, other = (work(experiment.work, cell, QUICK) for _ in range(2))
+    for first, second in zip(one, other, strict=True):
+        timeless = {name for name in first if "seconds" not in name}
+        assert {name: first[name] for name in timeless} == {name: second[name] for name in timeless}
+
+
+def test_resampling_counts_the_rows_it_trains_on(small_split):
+    n_positives = int(small_split.y_train.sum())
+    under = fit_on(resample("RandUnder", small_split, 0), MODELS["DT"](small_split), 0)
+    over = fit_on(resample("RandOver", small_split, 0), MODELS["DT"](small_split), 0)
+    assert under.training_rows == [2 * n_positives]
+    assert over.training_rows == [2 * (len(small_split.y_train) - n_positives)]
+
+
+@pytest.mark.parametrize("method", ["Easy", "Cascade", "SPE", "RUSBoost", "SMOTEBoost", "SMOTEBagging"])
+def test_the_first_members_of_an_ensemble_are_an_ensemble(small_split, method):
+    fitted = METHODS[method](MODELS["DT"](small_split), small_split, 0, n_members=4)
+    stages = list(fitted.model.staged_predict_proba(small_split.X_test))
+    for n in range(1, len(stages) + 1):
+        first = fitted.first(n)
+        np.testing.assert_allclose(first.scores(small_split.X_test), stages[n - 1][:, 1])
+        assert len(first.training_rows) == n
+    assert len(fitted.members) == len(stages)
+
+
+def test_hard_votes_are_shares_of_members(small_split):
+    fitted = METHODS["Easy"](MODELS["DT"](small_split), small_split, 0, n_members=4)
+    votes = fitted.votes(small_split.X_test, fitted.scores(small_split.X_test))
+    assert set(np.unique(votes)) <= {0, 0.25, 0.5, 0.75, 1}
+    single = METHODS["RandUnder"](MODELS["DT"](small_split), small_split, 0, n_members=4)
+    assert set(np.unique(single.votes(small_split.X_test, single.scores(small_split.X_test)))) <= {0, 1}
+
+
+def test_missing_values_are_zeros_in_all_parts(small_split):
+    zeroed = with_zeros(small_split, 0.25, seed=0)
+    for part in (zeroed.X_train, zeroed.X_valid, zeroed.X_test):
+        assert np.mean(part == 0) == pytest.approx(0.25, abs=0.02)
+    np.testing.assert_array_equal(zeroed.y_test, small_split.y_test)
+
+
+def test_early_stopping_watches_the_validation_rows(small_split):
+    model = MODELS["GBDT10"](small_split).fit(small_split.X_train, small_split.y_train)
+    assert model.model_.best_iteration_ >= 1
+    assert model.model_.evals_result_["valid_0"]["average_precision"]
+
+
+def test_standardised_columns_have_the_training_rows_scale(small_split):
+    scaled = small_split.standardised([1])
+    assert scaled.X_train[:, 1].mean() == pytest.approx(0, abs=1e-5)
+    assert scaled.X_train[:, 1].std() == pytest.approx(1, abs=1e-5)
+    np.testing.assert_array_equal(scaled.X_test[:, 0], small_split.X_test[:, 0])
+    assert not np.array_equal(scaled.X_test[:, 1], small_split.X_test[:, 1])

@@ -1,0 +1,133 @@
+"""The runner: every cell once, whatever happens to the others."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from paper.experiment import Experiment, Surroundings
+from paper.results import Results
+from paper.runner import run
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def square(setting, run, surroundings):
+    if setting["number"] == 13:
+        raise ValueError("13 is not\nsquared here")
+    return [{"square": setting["number"] ** 2, "quick": int(surroundings.quick)}]
+
+
+def kill_own_process(setting, run, surroundings):
+    if setting["number"] == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return square(setting, run, surroundings)
+
+
+def several_rows(setting, run, surroundings):
+    return [{"part": part, "square": part**2} for part in range(3)]
+
+
+def experiment(work=square, numbers=(1, 2, 3), **options):
+    return Experiment("squares", "Squares", {"number": list(numbers)}, work, runs=lambda setting: 2, **options)
+
+
+def run_all(tmp_path, grid, **options):
+    lines = []
+    n_failed = run(
+        [grid], Surroundings(Path("data")), lambda grid: Results(grid, tmp_path), jobs=2, say=lines.append, **options
+    )
+    return n_failed, lines, Results(grid, tmp_path)
+
+
+def test_every_cell_is_a_row_with_versions_and_seconds(tmp_path):
+    n_failed, lines, results = run_all(tmp_path, experiment())
+    frame = results.frame()
+    assert n_failed == 0
+    assert sorted(zip(frame["number"], frame["run"], frame["square"], strict=True)) == [
+        (str(number), str(run), number**2) for number in (1, 2, 3) for run in (0, 1)
+    ]
+    assert frame["versions"].str.contains("scikit-learn=").all()
+    assert (frame["seconds"] >= 0).all()
+    assert lines[0] == "6 cells to run, 2 at a time"
+    assert "6/6" in lines[-1]
+    assert "0:00:00 left" in lines[-1]
+
+
+def test_finished_cells_are_not_run_again(tmp_path):
+    run_all(tmp_path, experiment(numbers=[1, 2]))
+    _, lines, results = run_all(tmp_path, experiment())
+    assert lines[0].startswith("2 cells to run")
+    assert len(results.frame()) == 6
+    _, lines, _ = run_all(tmp_path, experiment())
+    assert lines == ["Everything is finished already"]
+
+
+def test_a_failing_cell_is_shown_with_its_reason_and_does_not_stop_the_rest(tmp_path):
+    n_failed, lines, results = run_all(tmp_path, experiment(numbers=[1, 13, 3]))
+    assert n_failed == 2
+    assert sum("FAILED, ValueError: 13 is not squared here" in line for line in lines) == 2
+    assert sorted(set(results.frame()["number"])) == ["1", "3"]
+    assert results.failures()["error"].tolist() == ["ValueError: 13 is not squared here"] * 2
+
+
+def test_failed_cells_are_tried_again_and_forgotten_once_they_succeed(tmp_path):
+    run_all(tmp_path, experiment(numbers=[13]))
+    n_failed, _, results = run_all(tmp_path, experiment(work=several_rows, numbers=[13]))
+    assert n_failed == 0
+    assert len(results.failures()) == 0
+    assert results.frame()["square"].tolist() == [0, 1, 4] * 2
+
+
+def test_a_killed_process_costs_its_own_cell_only(tmp_path):
+    n_failed, _, results = run_all(tmp_path, experiment(work=kill_own_process))
+    assert n_failed == 2
+    assert sorted(set(results.frame()["number"])) == ["1", "3"]
+    assert results.failures()["error"].str.contains("killed").all()
+
+
+def test_first_runs_come_first(tmp_path):
+    cells = experiment().cells()
+    assert [cell.run for cell in cells] == [0, 0, 0, 1, 1, 1]
+    assert [cell.run for cell in experiment().cells(most_runs=1)] == [0, 0, 0]
+
+
+def test_only_some_settings_can_be_asked_for():
+    grid = experiment(by_request=lambda setting: setting["number"] == 3)
+    assert {dict(cell.setting)["number"] for cell in grid.cells()} == {1, 2}
+    assert {dict(cell.setting)["number"] for cell in grid.cells(only={"number": ["3"]})} == {3}
+    assert grid.cells(only={"number": ["4"]}) == []
+
+
+def test_a_line_that_a_killed_run_did_not_finish_is_dropped(tmp_path):
+    _, _, results = run_all(tmp_path, experiment())
+    whole = results.path.read_text()
+    results.path.write_text(whole[:-20])
+    assert len(results.finished()) == 5
+    _, lines, results = run_all(tmp_path, experiment())
+    assert lines[0].startswith("1 cells to run")
+    assert sorted(results.path.read_text().splitlines())[0] == sorted(whole.splitlines())[0]
+    assert len(results.frame()) == 6
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends the signal that Ctrl-C sends")
+def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
+    command = [sys.executable, "-m", "paper", "run", "checkerboard", "--results", str(tmp_path), "--jobs", "1"]
+    running = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in running.stdout:
+        if "2/480" in line:
+            break
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Finished cells are kept" in errors
+    assert "Traceback" not in errors
+    finished = len((tmp_path / "checkerboard.csv").read_text().splitlines()) - 1
+    assert finished >= 2
+    time.sleep(0.5)
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert left.stdout == ""
