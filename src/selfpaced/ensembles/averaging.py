@@ -34,18 +34,18 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The mean of the members' probabilities, one column for each of `classes_`.
 
-        Members are trained on balanced rows: the probabilities rank well, and are far above the true share of the
-        minority.
+        Members that are trained on balanced rows give probabilities that rank well, and are far above the true share
+        of the minority.
         """
         table = self._open(X)
         scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
-        return mean_probabilities(scorers, table, len(self.classes_), self._n_threads())
+        return mean_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Yield the probabilities of the first member, of the first two together, and so on."""
         table = self._open(X)
         scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
-        return staged_probabilities(scorers, table, len(self.classes_), self._n_threads())
+        return staged_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`; minus infinity where that is 0."""
@@ -64,8 +64,9 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         check_is_fitted(self)
         importances = np.array([member.feature_importances_ for member in self.estimators_], dtype=np.float64)
         totals = importances.sum(axis=1, keepdims=True)
-        scaled: NDArray[np.float64] = (importances / np.where(totals > 0, totals, 1)).mean(axis=0)
-        return scaled
+        scaled = importances / np.where(totals > 0, totals, 1)
+        mean: NDArray[np.float64] = np.average(scaled, axis=0, weights=self._member_weights())
+        return mean
 
     def get_metadata_routing(self) -> MetadataRouter:
         """The metadata that `fit` consumes itself and passes on to the base model."""
@@ -83,6 +84,10 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         tags.input_tags.allow_nan = base.allow_nan
         return tags
 
+    def _member_weights(self) -> NDArray[np.float64] | None:
+        """How much each member counts in a mean; None if all count the same."""
+        return None
+
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
@@ -95,4 +100,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
     def _open(self, X: Any) -> InMemoryTable:
         check_is_fitted(self)
-        return self._table(check_features(self, X, reset=False))
+        return self._table(self._features(X, reset=False))
+
+    def _features(self, X: Any, *, reset: bool) -> Any:
+        return check_features(self, X, reset=reset)
