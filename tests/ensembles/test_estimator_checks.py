@@ -9,6 +9,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from selfpaced import (
     RUSBoostClassifier,
     SelfPacedEnsembleClassifier,
+    SMOTEBaggingClassifier,
+    SMOTEBoostClassifier,
 )
 
 
@@ -23,6 +25,10 @@ from selfpaced import (
         SelfPacedEnsembleClassifier(HistGradientBoostingClassifier(max_iter=3), n_estimators=2),
         RUSBoostClassifier(),
         RUSBoostClassifier(GaussianNB(), n_estimators=3, ratio=1.5, n_jobs=2),
+        SMOTEBoostClassifier(),
+        SMOTEBoostClassifier(LogisticRegression(), n_estimators=3, learning_rate=0.5),
+        SMOTEBaggingClassifier(),
+        SMOTEBaggingClassifier(RidgeClassifier(), n_estimators=3, bags="full"),
     ],
     ids=repr,
 )
