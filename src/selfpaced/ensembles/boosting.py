@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -78,23 +78,14 @@ class BoostingEnsemble(AveragingEnsemble):
         self._check_row_metadata(per_row)
         table = self._table(X, per_row)
         rows_of_round = self._rows_of_round(table, labels, seed)
-        factory = MemberFactory(base, seed, for_all)
-        n_rows: list[int] = []
 
-        def fit(number: int, weights: Floats) -> Any:
-            rows = rows_of_round(number, weights)
-            n_rows.append(len(rows.y))
-            return factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
-
-        def doubts_of(model: Any) -> Floats:
-            scorer = scorer_of(model, table.n_rows)
-            return _doubts(mean_probabilities([scorer], table, labels.classes.size, self._n_threads()), labels)
-
-        steps = boost(fit, doubts_of, weights, n_members, labels.classes.size, learning_rate)
+        work = _Work(table, labels, rows_of_round, MemberFactory(base, seed, for_all), self._n_threads())
+        steps = boost(work.fit, work.doubts_of, weights, n_members, labels.classes.size, learning_rate)
         members = list(naming_the_round(steps, 1, n_members))
         self.estimators_ = [member.model for member in members]
         self.estimator_weights_ = np.array([member.weight for member in members])
-        self.n_training_rows_ = n_rows[: len(members)]
+        # The last member trained may be none of the ensemble.
+        self.n_training_rows_ = work.n_rows[: len(members)]
         self.classes_ = labels.classes
         self.minority_class_ = labels.classes[labels.rarest]
         return self
@@ -105,6 +96,28 @@ class BoostingEnsemble(AveragingEnsemble):
     def _member_weights(self) -> NDArray[np.float64]:
         weights: NDArray[np.float64] = self.estimator_weights_
         return weights
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the boosting loop asks for: members, and their doubts about all real rows."""
+
+    table: InMemoryTable
+    labels: Labels
+    rows_of_round: RowsOfRound
+    factory: MemberFactory
+    n_threads: int
+    n_rows: list[int] = field(default_factory=list)
+
+    def fit(self, number: int, weights: Floats) -> Any:
+        rows = self.rows_of_round(number, weights)
+        self.n_rows.append(len(rows.y))
+        return self.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
+
+    def doubts_of(self, model: Any) -> Floats:
+        scorer = scorer_of(model, self.table.n_rows)
+        probabilities = mean_probabilities([scorer], self.table, self.labels.classes.size, self.n_threads)
+        return _doubts(probabilities, self.labels)
 
 
 def _first_weights(given: Any, labels: Labels) -> Floats:

@@ -19,6 +19,9 @@ class RUSBoostClassifier(BoostingEnsemble):
 
     With more than two classes the smallest is the minority, and every other is drawn down to its size.
 
+    X is an array, a memory map, a CSR matrix or a frame (pandas, polars, pyarrow). Frames reach the base model as
+    frames, so that it finds its columns by name and categories by type.
+
     Parameters
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
