@@ -1,18 +1,24 @@
 """Find the rare: Self-paced Ensemble for highly imbalanced classification."""
 
 from selfpaced.ensembles import (
+    BalanceCascadeClassifier,
+    EasyEnsembleClassifier,
     RUSBoostClassifier,
     SelfPacedEnsembleClassifier,
     SMOTEBaggingClassifier,
     SMOTEBoostClassifier,
+    UnderBaggingClassifier,
 )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BalanceCascadeClassifier",
+    "EasyEnsembleClassifier",
     "RUSBoostClassifier",
     "SMOTEBaggingClassifier",
     "SMOTEBoostClassifier",
     "SelfPacedEnsembleClassifier",
+    "UnderBaggingClassifier",
     "__version__",
 ]

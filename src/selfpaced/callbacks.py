@@ -11,12 +11,18 @@ from selfpaced.rounds import Round
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What a fit is about to do: how many members on how many rows, and whether rounds will be scored."""
+    """What a fit is about to do: how many members on how many rows, and whether rounds will be scored.
+
+    Attributes
+    ----------
+    first_round : 0 if a warm-up comes before the members, otherwise 1.
+    """
 
     n_members: int
     n_rows: int
     n_minority: int
     has_eval_set: bool
+    first_round: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Callback:
         """Before the first member is trained. State from an earlier fit belongs reset here."""
 
     def on_round_end(self, round: Round) -> Stop | None:
-        """After each member, the warm-up (round 0) included. Return `Stop(keep=...)` to end the fit."""
+        """After each member, a warm-up (round 0) included. Return `Stop(keep=...)` to end the fit."""
         return None
 
     def on_fit_end(self) -> None:
@@ -69,7 +75,7 @@ class ProgressBar(Callback):
             return
         self._progress = progress
         self._progress.start()
-        self._task = self._progress.add_task("warming up", total=plan.n_members + 1)
+        self._task = self._progress.add_task("training", total=plan.n_members + 1 - plan.first_round)
         self._n_members = plan.n_members
 
     def on_round_end(self, round: Round) -> Stop | None:

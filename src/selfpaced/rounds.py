@@ -27,12 +27,12 @@ class BinNotes:
 
 @dataclass(frozen=True)
 class Round:
-    """One round of a fit. Round 0 is the warm-up, whose model scores but is no member of the ensemble.
+    """One round of a fit. Round 0, where there is one, is a warm-up: its model scores but is no member of the ensemble.
 
     Attributes
     ----------
-    number : 0 for the warm-up, then 1 to n_estimators.
-    alpha : the self-paced factor; None in the warm-up, which draws at random.
+    number : 0 for a warm-up, then 1 to n_estimators.
+    alpha : the self-paced factor; None in rounds that draw at random.
     bins : notes of the hardness bins, by the label of each class that is drawn from.
     n_rows : rows the member was trained on, of all classes.
     seconds_scoring, seconds_drawing, seconds_fitting : time spent on hardness, on drawing rows, on the base model.

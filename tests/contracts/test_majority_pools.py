@@ -109,6 +109,28 @@ def test_all_rows_are_in_some_bin(make_pool):
     assert pool.cut(hardness_named("absolute"), 20).counts.sum() == IDS.size
 
 
+def test_the_hardest_rows_stay_and_of_equals_the_smallest_keys(make_pool, chunk_rows):
+    pool, doubts = make_pool(), MODELS[1].predict_proba(X[IDS])[:, 1].astype(np.float32)
+    keys = row_keys(IDS, SEED, 1)
+    expected = IDS[np.lexsort((keys, -doubts))[:700]]
+    assert pool.n_rows == IDS.size
+    pool.score(MODELS[1])
+    pool.keep_hardest(700, 1)
+    assert pool.n_rows == 700
+    assert pool.draw([700], 2).ids.tolist() == np.sort(expected).tolist()
+
+
+def test_rows_let_go_are_neither_drawn_nor_counted_again(make_pool):
+    pool = make_pool()
+    pool.score(MODELS[0])
+    pool.keep_hardest(500, 1)
+    kept = set(pool.draw([500], 2).ids.tolist())
+    pool.score(MODELS[1])
+    bins = pool.cut(hardness_named("absolute"), 5)
+    assert bins.counts.sum() == 500
+    assert set(pool.draw([20] * 5, 3).ids.tolist()) <= kept
+
+
 def test_another_round_draws_other_rows(make_pool):
     pool = make_pool()
     assert pool.draw([50], 1).ids.tolist() != pool.draw([50], 2).ids.tolist()

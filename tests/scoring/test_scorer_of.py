@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from xgboost import XGBClassifier
 
 from selfpaced import scoring
-from selfpaced.scoring.trees import as_float32
+from selfpaced.scoring.trees import as_finite_float32, as_float32
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 5)).astype(np.float32)
@@ -66,7 +66,13 @@ def test_the_road_leads_to_the_models_own_probabilities(name, n_classes):
 
 @pytest.mark.parametrize("name", FAST)
 def test_trees_and_their_ensembles_take_the_fast_road(name):
-    assert scorer_of(FAST[name].fit(X, Y[2])).view is as_float32
+    assert scorer_of(FAST[name].fit(X, Y[2])).view in (as_float32, as_finite_float32)
+
+
+def test_boosted_trees_refuse_missing_values_as_they_do_themselves():
+    model = FAST["boosted trees"].fit(X, Y[2])
+    with pytest.raises(ValueError, match="NaN"):
+        scorer_of(model).view(np.full((3, X.shape[1]), np.nan, dtype=np.float32))
 
 
 @pytest.mark.parametrize("name", ["bagged features", "bagged neighbours", "boosted Bayes"])

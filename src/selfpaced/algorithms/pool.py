@@ -35,6 +35,10 @@ class MajorityPool(Protocol[Rows_co]):
     For the same rows and the same seed every pool gives the same answers, bit for bit.
     """
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows the class has, less those let go by `keep_hardest`."""
+
     def score(self, model: Any) -> None:
         """Fold one more model into the running mean F_i."""
 
@@ -43,3 +47,9 @@ class MajorityPool(Protocol[Rows_co]):
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows_co:
         """Give `quota[b]` rows of every bin b, none twice, sorted by row id."""
+
+    def keep_hardest(self, n_rows: int, round_number: int) -> None:
+        """Let all rows go but those that F_i does worst on. Of equals, those stay whose keys are smallest.
+
+        The rows that stay share one bin.
+        """

@@ -16,7 +16,7 @@ Rows = TypeVar("Rows")
 
 @dataclass(frozen=True)
 class Sample(Generic[Rows]):
-    """The rows drawn from one pool: `quota[b]` of bin b. The warm-up knows neither."""
+    """The rows drawn from one pool: `quota[b]` of bin b. Where all rows share one bin there are neither."""
 
     bins: HardnessBins | None
     quota: NDArray[np.int64] | None
@@ -25,7 +25,7 @@ class Sample(Generic[Rows]):
 
 @dataclass(frozen=True)
 class Step(Generic[Rows]):
-    """One turn of the loop: a member and what it was trained on. The warm-up has number 0 and no alpha."""
+    """One turn of the loop: a member and what it was trained on. A warm-up has number 0; alpha is self-paced only."""
 
     number: int
     alpha: float | None

@@ -90,6 +90,8 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
     True
     """
 
+    _first_round = 0
+
     def __init__(
         self,
         estimator: Any = None,

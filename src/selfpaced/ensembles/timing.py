@@ -40,6 +40,10 @@ class TimedPool:
         self._pool = pool
         self._stopwatch = stopwatch
 
+    @property
+    def n_rows(self) -> int:
+        return self._pool.n_rows
+
     def score(self, model: Any) -> None:
         with self._stopwatch.running("scoring"):
             self._pool.score(model)
@@ -51,3 +55,7 @@ class TimedPool:
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
         with self._stopwatch.running("drawing"):
             return self._pool.draw(quota, round_number)
+
+    def keep_hardest(self, n_rows: int, round_number: int) -> None:
+        with self._stopwatch.running("scoring"):
+            self._pool.keep_hardest(n_rows, round_number)

@@ -55,6 +55,7 @@ class Training:
     factory: MemberFactory
     held_out: EvalSet | None
     callbacks: CallbackList
+    first_round: int
 
     def run(self, algorithm: Algorithm, n_members: int, n_draw: int) -> tuple[list[Any], list[Round]]:
         """The members and the notes of all rounds, up to the last or until a callback stops."""
@@ -65,7 +66,7 @@ class Training:
         rounds: list[Round] = []
         try:
             self.callbacks.on_fit_begin(self._plan(n_members))
-            for step in naming_the_round(steps, 0, n_members):
+            for step in naming_the_round(steps, self.first_round, n_members):
                 if step.number > 0:
                     members.append(step.model)
                 rounds.append(self._note(step, stopwatch))
@@ -77,7 +78,9 @@ class Training:
         return members, rounds
 
     def _plan(self, n_members: int) -> FitPlan:
-        return FitPlan(n_members, sum(self.split.counts), len(self.split.minority), self.held_out is not None)
+        return FitPlan(
+            n_members, sum(self.split.counts), len(self.split.minority), self.held_out is not None, self.first_round
+        )
 
     def _fit(self, stopwatch: Stopwatch) -> Fit:
         """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class."""
@@ -95,8 +98,8 @@ class Training:
     def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
         seconds = stopwatch.read()
         bins = {
-            self.split.names[number]: _bin_notes(sample, self.split.counts[number])
-            for number, sample in zip(self.split.pools, step.samples, strict=True)
+            self.split.names[number]: _bin_notes(sample, pool.n_rows)
+            for (number, pool), sample in zip(self.split.pools.items(), step.samples, strict=True)
         }
         return Round(
             number=step.number,
@@ -111,7 +114,7 @@ class Training:
 
 
 def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:
-    """In the warm-up, all rows of a class are one bin."""
+    """Where rows are drawn at random, all rows of a class are one bin."""
     if sample.bins is None or sample.quota is None:
         return BinNotes(np.array([n_rows]), np.array([np.nan]), np.array([len(sample.rows)]))
     return BinNotes(sample.bins.counts, sample.bins.mean_hardness, sample.quota)

@@ -29,6 +29,9 @@ class UnderSamplingEnsemble(AveragingEnsemble):
     ratio: Any
     callbacks: Any
 
+    # 0 if the algorithm begins with a warm-up, a model that is no member.
+    _first_round = 1
+
     @abstractmethod
     def _algorithm(self, n_members: int) -> Algorithm:
         """Check the parameters of the algorithm; return it, ready to run on (pools, rows to draw, fit)."""
@@ -65,7 +68,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         split = split_classes(self._table(X, per_row), labels, seed, self._n_threads())
         held_out = self._open_eval_set(eval_set, labels, split.minority_class)
 
-        training = Training(split, MemberFactory(base, seed, for_all), held_out, callbacks)
+        training = Training(split, MemberFactory(base, seed, for_all), held_out, callbacks, self._first_round)
         self.estimators_, self.rounds_ = training.run(algorithm, n_members, rows_to_draw(ratio, split))
         self.classes_ = labels.classes
         self.minority_class_ = labels.classes[split.minority_class]

@@ -106,6 +106,20 @@ def _sum_lanes(sums: NDArray[Any]) -> tuple[int, ...]:
     return tuple(map(int, sums.reshape(LANES, -1).sum(axis=0).tolist()))
 
 
+def hardest(doubts: Floats, keys: Keys, n_rows: int) -> NDArray[np.intp]:
+    """Where the `n_rows` largest doubts stand, in order. Of equal ones the smallest keys go first, not the first rows.
+
+    >>> hardest(np.float32([0.5, 0.1, 0.5, 0.9]), np.uint64([7, 1, 3, 9]), 2).tolist()
+    [2, 3]
+    """
+    if n_rows >= doubts.size:
+        return np.arange(doubts.size)
+    least = np.partition(doubts, doubts.size - n_rows)[doubts.size - n_rows]
+    above, equal = np.flatnonzero(doubts > least), np.flatnonzero(doubts == least)
+    chosen = equal[np.argsort(keys[equal], kind="stable")[: n_rows - above.size]]
+    return np.sort(np.concatenate([above, chosen]))
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Rows that may be drawn: the ids, bins and keys of those under their bin's key limit."""

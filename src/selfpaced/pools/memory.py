@@ -16,10 +16,11 @@ from selfpaced.pools.chunk import (
     bin_dtype,
     cut,
     doubt,
+    hardest,
     mean_doubt,
     take_candidates,
 )
-from selfpaced.pools.keys import Ids, Keys, key_limits, smallest_keys
+from selfpaced.pools.keys import Ids, Keys, key_limits, row_keys, smallest_keys
 from selfpaced.pools.rows import Rows, RowSource
 from selfpaced.scoring import Scorer, scorer_of
 from selfpaced.scoring.scorer import chunks_for
@@ -52,13 +53,16 @@ class MemoryPool:
         self._bins = np.zeros(ids.size, dtype=np.uint8)
         self._counts: Sequence[int] = [int(ids.size)]
 
+    @property
+    def n_rows(self) -> int:
+        return int(self._ids.size)
+
     def score(self, model: Any) -> None:
         """Remember the model: its rows are scored when they are cut, in the same pass."""
         self._waiting.append(scorer_of(model, self._ids.size))
 
     def cut(self, hardness: Hardness, n_bins: int) -> HardnessBins:
-        scorers, self._waiting = self._waiting, []
-        self._n_scored += len(scorers)
+        scorers = self._take_waiting()
         self._bins = self._bins.astype(bin_dtype(n_bins), copy=False)
         top = 1.0
         if hardness.top_from_largest is not None:
@@ -88,6 +92,20 @@ class MemoryPool:
                 drawn = found.ids[smallest_keys(found.keys, found.bins, quota)]
                 return self._table.rows(np.sort(drawn))
             slack *= 2
+
+    def keep_hardest(self, n_rows: int, round_number: int) -> None:
+        scorers = self._take_waiting()
+        self._over_chunks(lambda start, stop: self._mean_doubt(start, stop, scorers), scorers)
+        kept = hardest(self._doubt_sum, row_keys(self._ids, self._seed, round_number), n_rows)
+        self._ids, self._doubt_sum = self._ids[kept], self._doubt_sum[kept]
+        self._bins = np.zeros(kept.size, dtype=np.uint8)
+        self._counts = [int(kept.size)]
+
+    def _take_waiting(self) -> list[Scorer]:
+        """The models whose rows are yet to be scored; whoever takes them scores all rows."""
+        scorers, self._waiting = self._waiting, []
+        self._n_scored += len(scorers)
+        return scorers
 
     def _largest(self, hardness: Hardness, scorers: Sequence[Scorer]) -> float:
         def work(start: int, stop: int) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_array
+from sklearn.utils import assert_all_finite, check_array
 
 from selfpaced.scoring.plain import as_is
 from selfpaced.scoring.scorer import Probabilities, Scorer
@@ -32,6 +32,13 @@ def as_float32(features: Any) -> Any:
     if issparse(features):
         return features.astype(np.float32, copy=False)
     return check_array(features, dtype=np.float32, ensure_all_finite=False)
+
+
+def as_finite_float32(features: Any) -> Any:
+    """The same for AdaBoost, which takes no missing values although its trees would."""
+    rows = as_float32(features)
+    assert_all_finite(rows.data if issparse(rows) else rows, input_name="X")
+    return rows
 
 
 def tree_scorer(model: Any, n_rows: int) -> Scorer:
@@ -62,7 +69,7 @@ def adaboost_scorer(model: Any, n_rows: int) -> Scorer | None:
         return None
     scale = model.estimator_weights_.sum() * (model.n_classes_ - 1)
     votes = [leaf_votes(tree, weight) for tree, weight in zip(trees, model.estimator_weights_, strict=False)]
-    return _scorer(trees, votes, finish=lambda total: softmax(total / scale, axis=1))
+    return _scorer(trees, votes, finish=lambda total: softmax(total / scale, axis=1), view=as_finite_float32)
 
 
 def leaf_shares(tree: Any) -> LeafValues:
@@ -85,7 +92,10 @@ def _is_plain_tree(model: Any) -> bool:
 
 
 def _scorer(
-    trees: Sequence[Any], leaves: Sequence[LeafValues], finish: Callable[[Probabilities], Probabilities]
+    trees: Sequence[Any],
+    leaves: Sequence[LeafValues],
+    finish: Callable[[Probabilities], Probabilities],
+    view: Callable[[Any], Any] = as_float32,
 ) -> Scorer:
     applies = [tree.tree_.apply for tree in trees]
 
@@ -95,4 +105,4 @@ def _scorer(
             total += leaf_values.take(apply(rows), axis=0)
         return finish(total)
 
-    return Scorer(as_float32, score, BYTES_AT_ONCE, threads=None)
+    return Scorer(view, score, BYTES_AT_ONCE, threads=None)

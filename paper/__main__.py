@@ -1,0 +1,120 @@
+"""The paper's experiments from the command line: python -m paper list | run NAME... | render."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from paper.datasets import data_folder
+from paper.experiment import Surroundings
+from paper.experiments import EXPERIMENTS
+from paper.results import FOLDER, Results
+from paper.runner import run
+
+QUICK_FOLDER = Path(__file__).parents[1] / ".paper"
+EXAMPLES = """\
+examples:
+  python -m paper run --quick                        everything once, on small parts of the data: minutes
+  python -m paper run checkerboard overlap           all runs of two experiments
+  python -m paper run real_world --only dataset=record-linkage --data ~/downloads
+  python -m paper render                             tables and pictures from the finished cells
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except KeyboardInterrupt:
+        print("\nStopped. Finished cells are kept; the same command goes on from here.", file=sys.stderr)
+        return 130
+
+
+def list_experiments(options: argparse.Namespace) -> int:
+    """Name every experiment with its finished and wanted cells."""
+    for name, experiment in EXPERIMENTS.items():
+        wanted = {cell.key for cell in experiment.cells()}
+        finished = Results(experiment, _folder(options)).finished() & wanted
+        print(f"{name:26}{len(finished):5} of {len(wanted):4} cells  {experiment.title}")
+    return 0
+
+
+def run_experiments(options: argparse.Namespace) -> int:
+    experiments = [EXPERIMENTS[name] for name in options.names or EXPERIMENTS]
+    n_failed = run(
+        experiments,
+        Surroundings(data_folder(options.data), options.quick),
+        lambda experiment: Results(experiment, _folder(options)),
+        most_runs=1 if options.quick else options.runs,
+        only=_by_name(options.only),
+        jobs=options.jobs,
+        say=lambda line: print(line, flush=True),
+    )
+    if n_failed:
+        print(f"{n_failed} cells failed; their reasons stand above and in {_folder(options)}.", file=sys.stderr)
+    return 1 if n_failed else 0
+
+
+def render_pages(options: argparse.Namespace) -> int:
+    from paper.render import render  # matplotlib takes a second to import
+
+    for path in render(_folder(options), _folder(options).parent):
+        print(path)
+    return 0
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    if options.results:
+        return Path(options.results)
+    return QUICK_FOLDER / "results" if options.quick else FOLDER
+
+
+def _experiment(name: str) -> str:
+    if name not in EXPERIMENTS:
+        raise argparse.ArgumentTypeError(f"no experiment is called {name!r}; there are {', '.join(EXPERIMENTS)}")
+    return name
+
+
+def _by_name(only: Sequence[str]) -> dict[str, list[str]]:
+    """
+    >>> _by_name(["model=DT", "model=KNN", "method=SPE"])
+    {'model': ['DT', 'KNN'], 'method': ['SPE']}
+    """
+    chosen: dict[str, list[str]] = {}
+    for pair in only:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SystemExit(f"--only takes NAME=VALUE, such as method=SPE; got {pair!r}.")
+        chosen.setdefault(name, []).append(value)
+    return chosen
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m paper", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True, metavar="list | run | render")
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--quick", action="store_true", help="one run on small parts of the data, kept in .paper/")
+    shared.add_argument("--results", metavar="FOLDER", help="where finished cells are kept; default docs/paper/results")
+
+    listing = commands.add_parser("list", parents=[shared], help="the experiments and how much of them is finished")
+    listing.set_defaults(command=list_experiments)
+
+    running = commands.add_parser("run", parents=[shared], help="run what is not finished of some experiments, or all")
+    running.add_argument("names", nargs="*", type=_experiment, metavar="NAME", help="experiments; all if none is named")
+    running.add_argument("--runs", type=int, metavar="N", help="at most so many runs of each setting")
+    running.add_argument("--only", action="append", default=[], metavar="NAME=VALUE", help="such as method=SPE")
+    running.add_argument("--data", metavar="FOLDER", help="where the data sets lie; default SELFPACED_DATA")
+    running.add_argument("--jobs", type=int, metavar="N", help="cells at a time; default one a core, if memory allows")
+    running.set_defaults(command=run_experiments)
+
+    rendering = commands.add_parser("render", parents=[shared], help="write the pages and pictures from finished cells")
+    rendering.set_defaults(command=render_pages)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""An experiment: a grid of settings, and the work for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+Setting = Mapping[str, Any]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a cell finds outside its grid: where the data are, and whether a small part of them is enough."""
+
+    data: Path
+    quick: bool = False
+
+
+Work = Callable[[Setting, int, Surroundings], list[Row]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A grid.
+
+    Attributes
+    ----------
+    grid : the values of each setting; every combination is a setting, except those that `leave_out` names.
+    work : from a setting, a run's number and the surroundings to one or more rows of results. All randomness comes
+        from the run's number.
+    runs : how many runs a setting has.
+    by_request : settings that are run only when asked for by name: their data must be fetched by hand.
+    gigabytes : memory that a cell may need at most.
+    """
+
+    name: str
+    title: str
+    grid: Mapping[str, Sequence[Any]]
+    work: Work
+    runs: Callable[[Setting], int] = field(default=lambda setting: 10)
+    leave_out: Callable[[Setting], bool] = field(default=lambda setting: False)
+    by_request: Callable[[Setting], bool] = field(default=lambda setting: False)
+    gigabytes: float = 1.0
+
+    def settings(self, only: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
+        """The settings of the grid, or those among them that have one of the values asked for."""
+        for values in product(*self.grid.values()):
+            setting = dict(zip(self.grid, values, strict=True))
+            asked_for = [str(setting[name]) in only[name] for name in setting if name in only]
+            if all(asked_for) and not self.leave_out(setting) and (asked_for or not self.by_request(setting)):
+                yield setting
+
+    def cells(
+        self, most_runs: int | None = None, only: Mapping[str, Sequence[str]] = MappingProxyType({})
+    ) -> list[Cell]:
+        """All cells, first runs first: whatever is finished is then spread over the whole grid."""
+        settings = list(self.settings(only))
+        wanted = [min(self.runs(setting), most_runs or self.runs(setting)) for setting in settings]
+        return [
+            Cell(self.name, tuple(setting.items()), run)
+            for run in range(max(wanted, default=0))
+            for setting, runs in zip(settings, wanted, strict=True)
+            if run < runs
+        ]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of one setting of an experiment."""
+
+    experiment: str
+    setting: tuple[tuple[str, Any], ...]
+    run: int
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What a finished cell is recognised by in a file of results."""
+        return (*(str(value) for _, value in self.setting), str(self.run))
+
+    def __str__(self) -> str:
+        return f"{self.experiment}: {', '.join(str(value) for _, value in self.setting)}, run {self.run}"

@@ -1,0 +1,84 @@
+"""Finished cells on disk: one CSV file an experiment, one or more rows a cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from paper.experiment import Cell, Experiment
+
+FOLDER = Path(__file__).parents[1] / "docs" / "paper" / "results"
+
+
+class Results:
+    """The rows of one experiment."""
+
+    def __init__(self, experiment: Experiment, folder: Path = FOLDER) -> None:
+        self.experiment = experiment
+        self.path = folder / f"{experiment.name}.csv"
+
+    def finished(self) -> set[tuple[str, ...]]:
+        """The keys of the cells that are done. Failed cells are not: the next run tries them again."""
+        frame = self.frame()
+        keys = frame[[*self.experiment.grid, "run"]].itertuples(index=False, name=None) if len(frame) else []
+        return {tuple(str(value) for value in key) for key in keys}
+
+    def frame(self) -> pd.DataFrame:
+        """All rows that hold results, settings as text."""
+        rows = self._rows()
+        return rows[rows["error"] == ""].drop(columns="error") if len(rows) else rows
+
+    def failures(self) -> pd.DataFrame:
+        """The rows of cells that failed and have not been finished since."""
+        rows = self._rows()
+        if not len(rows):
+            return rows
+        key = [*self.experiment.grid, "run"]
+        return rows.drop_duplicates(key, keep="last").query("error != ''")
+
+    def add(self, cell: Cell, rows: Sequence[dict[str, Any]]) -> None:
+        """Append all rows of a cell in one write: a killed run leaves whole cells, or one torn line at the end."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        records = [{**dict(cell.setting), "run": cell.run, "error": "", **row} for row in rows]
+        columns = self._columns() or list(records[0])
+        unknown = set(records[0]) - set(columns)
+        if unknown:
+            columns = self._widen(columns, sorted(unknown))
+        text = io.StringIO()
+        csv.DictWriter(text, columns, restval="", lineterminator="\n").writerows(records)
+        with self.path.open("a", newline="") as file:
+            if file.tell() == 0:
+                csv.DictWriter(file, columns, lineterminator="\n").writeheader()
+            file.write(text.getvalue())
+
+    def _columns(self) -> list[str]:
+        if not self.path.exists():
+            return []
+        self._mend()
+        with self.path.open(newline="") as file:
+            return next(csv.reader(file), [])
+
+    def _mend(self) -> None:
+        """Drop a last line that a killed run did not finish."""
+        text = self.path.read_text()
+        if text and not text.endswith("\n"):
+            self.path.write_text(text[: text.rfind("\n") + 1])
+
+    def _widen(self, columns: list[str], more: list[str]) -> list[str]:
+        """New columns for measures that the first rows, perhaps of failed cells, did not have."""
+        columns = [*columns, *more]
+        temporary = self.path.with_suffix(".tmp")
+        self._rows().reindex(columns=columns, fill_value="").to_csv(temporary, index=False)
+        temporary.replace(self.path)
+        return columns
+
+    def _rows(self) -> pd.DataFrame:
+        if not self._columns():
+            return pd.DataFrame()
+        text = dict.fromkeys([*self.experiment.grid, "run", "error"], str)
+        return pd.read_csv(self.path, dtype=text, keep_default_na=False, na_values={})

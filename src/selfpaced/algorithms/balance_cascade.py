@@ -1,0 +1,42 @@
+"""BalanceCascade: under-bagging that drops the majority rows it does well on (Liu, Wu, Zhou 2009)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from selfpaced.algorithms.pool import MajorityPool
+from selfpaced.algorithms.step import Sample, Step
+
+Rows = TypeVar("Rows")
+
+
+def balance_cascade(
+    pools: Sequence[MajorityPool[Rows]], n_draw: int, fit: Callable[[Sequence[Rows]], Any], n_models: int
+) -> Iterator[Step[Rows]]:
+    """Yield f_1, ..., f_n, each trained on rows drawn at random from what the members before it left.
+
+    Every round keeps the same share of a pool, its hardest rows for the ensemble so far, so that the last member
+    finds exactly as many rows as it draws.
+    """
+    sizes = [pool.n_rows for pool in pools]
+    for i in range(1, n_models + 1):
+        samples = [Sample(None, None, pool.draw([n_draw], i)) for pool in pools]
+        model = fit([sample.rows for sample in samples])
+        yield Step(i, None, samples, model)
+        if i < n_models:
+            for pool, size in zip(pools, sizes, strict=True):
+                pool.score(model)
+                pool.keep_hardest(rows_left(size, n_draw, i, n_models), i)
+
+
+def rows_left(n_rows: int, n_draw: int, round_number: int, n_models: int) -> int:
+    """Rows kept after a round: from `n_rows` down to `n_draw` before the last, each round by the same factor.
+
+    >>> [rows_left(10_000, 100, i, 5) for i in range(5)]
+    [10000, 3162, 1000, 316, 100]
+    """
+    if n_draw >= n_rows:
+        return n_rows
+    share: float = (n_draw / n_rows) ** (round_number / (n_models - 1))
+    return round(n_rows * share)

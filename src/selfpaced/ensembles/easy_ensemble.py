@@ -1,0 +1,61 @@
+"""EasyEnsemble as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced.ensembles.under_bagging import UnderBaggingClassifier
+
+
+class EasyEnsembleClassifier(UnderBaggingClassifier):
+    """EasyEnsemble: under-bagging whose members are boosted.
+
+    It is `UnderBaggingClassifier` with AdaBoost as the base model, and has the same parameters and attributes.
+
+    Parameters
+    ----------
+    estimator : classifier, default=AdaBoostClassifier of 10 trees of depth 10
+        The base model. Stumps, which AdaBoost has by default, cannot describe a rare class with several centres.
+    n_estimators : int, default=10
+        Members of the ensemble.
+    ratio : float, default=1.0
+        Rows drawn from each larger class per minority row.
+    n_jobs : int, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
+    callbacks : Callback or list of Callback, default=None
+        What to do beside the fit; see `selfpaced.callbacks`.
+
+    Attributes
+    ----------
+    estimators_ : list of the fitted members.
+    classes_ : the labels, sorted.
+    minority_class_ : the label of the rarest class.
+    rounds_ : list of `selfpaced.rounds.Round`, one for each member; all rows of a class are one bin.
+    n_features_in_ : number of features.
+    feature_names_in_ : their names, if X had names.
+    feature_importances_ : mean importance of each feature, if the members have importances.
+
+    References
+    ----------
+    X.-Y. Liu, J. Wu, Z.-H. Zhou. Exploratory Undersampling for Class-Imbalance Learning. IEEE Transactions on Systems,
+    Man, and Cybernetics, 2009.
+
+    Examples
+    --------
+    >>> from selfpaced import EasyEnsembleClassifier
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> X, y = make_checkerboard(n_minority=100, n_majority=1000, random_state=0)
+    >>> model = EasyEnsembleClassifier(random_state=0).fit(X, y)
+    >>> len(model.estimators_), type(model.estimators_[0]).__name__
+    (10, 'AdaBoostClassifier')
+    """
+
+    def _base(self) -> Any:
+        if self.estimator is None:
+            return AdaBoostClassifier(DecisionTreeClassifier(max_depth=10), n_estimators=10)
+        return self.estimator

@@ -1,0 +1,252 @@
+"""What alerts are worth: measures for a rare class, at a threshold or for a number of alerts.
+
+A row is an alert if its score is not below the threshold. Labels are 0 and 1 (or False and True), 1 being the rare
+class; `pos_label` names another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_curve
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+
+Number = Any  # a number, or an array with one of them for each threshold
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """Alerts and what they hit, as counts: of one threshold, or arrays with one entry for each of several.
+
+    Where a measure divides by nothing, such as the precision of no alerts, it is 0.
+
+    >>> alerts = Alerts(true_positives=8, false_positives=2, false_negatives=2, true_negatives=988)
+    >>> float(alerts.precision), float(alerts.recall), float(alerts.f1)
+    (0.8, 0.8, 0.8)
+    """
+
+    true_positives: Number
+    false_positives: Number
+    false_negatives: Number
+    true_negatives: Number
+
+    @property
+    def n_alerts(self) -> Number:
+        return self.true_positives + self.false_positives
+
+    @property
+    def precision(self) -> Number:
+        """The share of alerts that are positives."""
+        return _share(self.true_positives, self.n_alerts)
+
+    @property
+    def recall(self) -> Number:
+        """The share of positives that are alerts; also called sensitivity."""
+        return _share(self.true_positives, self.true_positives + self.false_negatives)
+
+    @property
+    def specificity(self) -> Number:
+        """The share of negatives that are no alerts."""
+        return _share(self.true_negatives, self.true_negatives + self.false_positives)
+
+    @property
+    def f1(self) -> Number:
+        """The harmonic mean of precision and recall."""
+        return _share(2 * self.true_positives, self.n_alerts + self.true_positives + self.false_negatives)
+
+    @property
+    def precision_recall_gmean(self) -> Number:
+        """The geometric mean of precision and recall: what the paper on Self-paced Ensemble calls G-mean."""
+        return np.sqrt(self.precision * self.recall)
+
+    @property
+    def sensitivity_specificity_gmean(self) -> Number:
+        """The geometric mean of the recalls of both classes: what imbalanced-learn calls G-mean."""
+        return np.sqrt(self.recall * self.specificity)
+
+    @property
+    def mcc(self) -> Number:
+        """Matthews' correlation of alerts and labels."""
+        tp, fp, fn, tn = (
+            np.asarray(count, dtype=np.float64)  # the products of four counts leave the range of whole numbers
+            for count in (self.true_positives, self.false_positives, self.false_negatives, self.true_negatives)
+        )
+        return _share(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
+
+
+MEASURES: dict[str, Callable[[Alerts], Number]] = {
+    "f1": lambda alerts: alerts.f1,
+    "precision_recall_gmean": lambda alerts: alerts.precision_recall_gmean,
+    "sensitivity_specificity_gmean": lambda alerts: alerts.sensitivity_specificity_gmean,
+    "mcc": lambda alerts: alerts.mcc,
+}
+
+
+def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = 1) -> float:
+    """The area under the precision-recall curve, as scikit-learn's average precision.
+
+    >>> aucprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.8333333333333333
+    """
+    is_positive, values = _checked(y_true, scores, pos_label)
+    return float(average_precision_score(is_positive, values))
+
+
+def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, *, pos_label: Any = 1) -> Alerts:
+    """The alerts if all rows with a score of at least `threshold` are flagged.
+
+    >>> alerts_at_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.5)
+    Alerts(true_positives=1, false_positives=0, false_negatives=1, true_negatives=2)
+    """
+    is_positive, values = _checked(y_true, scores, pos_label)
+    is_alert = values >= threshold
+    return _alerts(is_positive, int(np.sum(is_positive & is_alert)), int(np.sum(is_alert)))
+
+
+def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any = 1) -> Alerts:
+    """The alerts if exactly the `k` rows with the highest scores are flagged.
+
+    Rows that tie for the last places share them, so that the answer does not depend on their order: the counts are
+    then what a random choice among them hits on average.
+
+    >>> float(alerts_at_k([0, 1, 0, 0], [0.9, 0.5, 0.5, 0.1], 2).precision)
+    0.25
+    """
+    is_positive, values = _checked(y_true, scores, pos_label)
+    if not 0 < k <= values.size:
+        raise ValueError(f"k must be a number of alerts from 1 to the number of rows, {values.size}; got {k!r}.")
+    last_score = np.partition(values, values.size - k)[values.size - k]
+    above, tied = values > last_score, values == last_score
+    places_left = k - int(above.sum())
+    hits = is_positive[above].sum() + places_left * is_positive[tied].mean()
+    return _alerts(is_positive, float(hits), k)
+
+
+def alerts_at_all_thresholds(
+    y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = 1
+) -> tuple[NDArray[np.float64], Alerts]:
+    """Every score as a threshold, from the highest down, with the alerts at each of them."""
+    is_positive, values = _checked(y_true, scores, pos_label)
+    false_rate, true_rate, thresholds = roc_curve(is_positive, values, drop_intermediate=False)
+    hits = np.rint(true_rate[1:] * is_positive.sum())  # the first point of the curve is "no alert at all"
+    misses = np.rint(false_rate[1:] * (~is_positive).sum())
+    return thresholds[1:], _alerts(is_positive, hits, hits + misses)
+
+
+def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *, pos_label: Any = 1) -> float:
+    """The score that makes the best threshold by a measure; of equally good ones the highest, with the fewest alerts.
+
+    >>> best_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], "f1")
+    0.35
+    """
+    if measure not in MEASURES:
+        raise ValueError(f"measure must be one of {sorted(MEASURES)}; got {measure!r}.")
+    thresholds, alerts = alerts_at_all_thresholds(y_true, scores, pos_label=pos_label)
+    return float(thresholds[np.argmax(MEASURES[measure](alerts))])
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Labels with scores: what a threshold is chosen or judged on."""
+
+    y_true: ArrayLike
+    scores: ArrayLike
+
+
+THRESHOLD_RULES: dict[str, Callable[[str, Scored, Scored], float]] = {
+    "0.5": lambda measure, validation, test: 0.5,
+    "validation": lambda measure, validation, test: best_threshold(validation.y_true, validation.scores, measure),
+    "best on test": lambda measure, validation, test: best_threshold(test.y_true, test.scores, measure),
+}
+
+
+def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored) -> float:
+    """A measure on the test rows at the threshold that a rule chooses.
+
+    Parameters
+    ----------
+    measure : {"f1", "precision_recall_gmean", "sensitivity_specificity_gmean", "mcc"}
+    rule : {"0.5", "validation", "best on test"}
+        "validation" is what a user gets who chooses the threshold on rows set aside. "best on test" looks at the test
+        labels and flatters: it is there for comparison with publications that did so.
+
+    >>> scored = Scored([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> [round(measure_by_rule("f1", rule, scored, scored), 3) for rule in THRESHOLD_RULES]
+    [0.667, 0.8, 0.8]
+    """
+    if rule not in THRESHOLD_RULES:
+        raise ValueError(f"rule must be one of {list(THRESHOLD_RULES)}; got {rule!r}.")
+    if measure not in MEASURES:
+        raise ValueError(f"measure must be one of {sorted(MEASURES)}; got {measure!r}.")
+    threshold = THRESHOLD_RULES[rule](measure, validation, test)
+    return float(MEASURES[measure](alerts_at_threshold(test.y_true, test.scores, threshold)))
+
+
+def precision_recall_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> float:
+    """The paper's G-mean of predicted labels, for `sklearn.metrics.make_scorer`.
+
+    >>> round(precision_recall_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
+    0.816
+    """
+    return float(_alerts_of_labels(y_true, y_pred, pos_label).precision_recall_gmean)
+
+
+def sensitivity_specificity_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> float:
+    """imbalanced-learn's G-mean of predicted labels.
+
+    >>> round(sensitivity_specificity_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
+    0.707
+    """
+    return float(_alerts_of_labels(y_true, y_pred, pos_label).sensitivity_specificity_gmean)
+
+
+def _alerts_of_labels(y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any) -> Alerts:
+    return alerts_at_threshold(y_true, np.asarray(y_pred) == pos_label, 1, pos_label=pos_label)
+
+
+def _alerts(is_positive: NDArray[np.bool_], hits: Number, n_alerts: Number) -> Alerts:
+    n_positives = int(is_positive.sum())
+    misses = n_alerts - hits
+    return Alerts(hits, misses, n_positives - hits, is_positive.size - n_positives - misses)
+
+
+def _share(part: Number, whole: Number) -> Number:
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.asarray(whole) != 0)[()]
+
+
+def _checked(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    labels = column_or_1d(y_true)
+    values = column_or_1d(scores)
+    check_consistent_length(labels, values)
+    if values.dtype.kind != "b":
+        assert_all_finite(values, input_name="scores")
+    is_positive: NDArray[np.bool_] = labels == pos_label
+    if not is_positive.any():
+        found = np.unique(labels)[:5].tolist()
+        raise ValueError(
+            f"No row of y_true is of the class {pos_label!r}, so nothing can be measured; the labels found are "
+            f"{found}. Name the rare class with pos_label."
+        )
+    return is_positive, values
+
+
+__all__ = [
+    "MEASURES",
+    "THRESHOLD_RULES",
+    "Alerts",
+    "Scored",
+    "alerts_at_all_thresholds",
+    "alerts_at_k",
+    "alerts_at_threshold",
+    "aucprc",
+    "best_threshold",
+    "f1_score",
+    "matthews_corrcoef",
+    "measure_by_rule",
+    "precision_recall_gmean_score",
+    "sensitivity_specificity_gmean_score",
+]

@@ -1,0 +1,158 @@
+"""Measures of alerts: against scikit-learn's and imbalanced-learn's where they have them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from imblearn.metrics import geometric_mean_score
+from sklearn.metrics import f1_score, matthews_corrcoef, precision_score, recall_score
+
+from selfpaced import metrics
+from selfpaced.metrics import (
+    MEASURES,
+    Alerts,
+    Scored,
+    alerts_at_all_thresholds,
+    alerts_at_k,
+    alerts_at_threshold,
+    aucprc,
+    best_threshold,
+    measure_by_rule,
+    precision_recall_gmean_score,
+    sensitivity_specificity_gmean_score,
+)
+
+rows = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=40).filter(
+    lambda rows: {label for label, _ in rows} == {True, False}
+)
+
+
+def unzipped(rows):
+    labels, scores = zip(*rows, strict=True)
+    return np.array(labels, dtype=int), np.array(scores) / 6
+
+
+def paper_gmean(y, flagged):
+    return np.sqrt(precision_score(y, flagged, zero_division=0) * recall_score(y, flagged))
+
+
+PEERS = {
+    "f1": f1_score,
+    "precision_recall_gmean": paper_gmean,
+    "sensitivity_specificity_gmean": geometric_mean_score,
+    "mcc": matthews_corrcoef,
+}
+
+
+@given(rows=rows, threshold=st.floats(0, 1))
+@settings(deadline=None, max_examples=50)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_measure_at_a_threshold_is_the_peers_of_the_flagged_rows(measure, rows, threshold):
+    y, scores = unzipped(rows)
+    ours = MEASURES[measure](alerts_at_threshold(y, scores, threshold))
+    assert ours == pytest.approx(PEERS[measure](y, (scores >= threshold).astype(int)), abs=1e-9)
+
+
+@given(rows=rows)
+@settings(deadline=None, max_examples=50)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_no_threshold_is_better_than_the_best(measure, rows):
+    y, scores = unzipped(rows)
+    best = MEASURES[measure](alerts_at_threshold(y, scores, best_threshold(y, scores, measure)))
+    for threshold in scores:
+        assert MEASURES[measure](alerts_at_threshold(y, scores, threshold)) <= best + 1e-12
+
+
+@given(rows=rows)
+@settings(deadline=None, max_examples=50)
+def test_all_thresholds_together_are_each_threshold_alone(rows):
+    y, scores = unzipped(rows)
+    thresholds, together = alerts_at_all_thresholds(y, scores)
+    assert thresholds.tolist() == sorted(set(scores.tolist()), reverse=True)
+    for number, threshold in enumerate(thresholds):
+        alone = alerts_at_threshold(y, scores, threshold)
+        assert (together.true_positives[number], together.false_positives[number]) == (
+            alone.true_positives,
+            alone.false_positives,
+        )
+
+
+def test_of_equally_good_thresholds_the_one_with_fewer_alerts_is_best():
+    # Recall of both classes is 1 x 1/2 and 1/2 x 1: at 0.9 there is one alert, at 0.2 there are three.
+    assert best_threshold([1, 0, 1, 0], [0.9, 0.5, 0.2, 0.1], "sensitivity_specificity_gmean") == 0.9
+
+
+def test_the_best_of_k_alerts_are_the_highest_scores():
+    alerts = alerts_at_k([1, 0, 1, 0, 1], [0.9, 0.8, 0.7, 0.2, 0.1], 3)
+    assert (alerts.true_positives, alerts.n_alerts) == (2, 3)
+    assert (alerts.precision, alerts.recall) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+
+
+def test_rows_that_tie_for_the_last_place_share_it_in_any_order():
+    y, scores = np.array([0, 1, 0, 0]), np.array([0.9, 0.5, 0.5, 0.5])
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [0, 3, 2, 1]):
+        assert alerts_at_k(y[order], scores[order], 2).true_positives == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("k", [0, -1, 5])
+def test_more_alerts_than_rows_or_none_are_refused(k):
+    with pytest.raises(ValueError, match=r"from 1 to the number of rows, 4"):
+        alerts_at_k([0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], k)
+
+
+def test_measures_of_no_alerts_are_zero():
+    nothing = Alerts(0, 0, 5, 95)
+    assert (nothing.precision, nothing.recall, nothing.f1, nothing.mcc) == (0, 0, 0, 0)
+
+
+def test_counts_of_billions_do_not_overflow():
+    assert Alerts(10**9, 10**9, 10**9, 10**9).mcc == pytest.approx(0)
+    assert Alerts(np.int64(2 * 10**9), np.int64(0), np.int64(0), np.int64(2 * 10**9)).mcc == pytest.approx(1)
+
+
+def test_labels_of_any_kind_are_measured_by_naming_the_rare_one():
+    y, scores = np.array(["ok", "fraud", "ok"]), [0.1, 0.9, 0.95]
+    assert aucprc(y, scores, pos_label="fraud") == pytest.approx(0.5)
+    assert alerts_at_threshold(y, scores, 0.5, pos_label="fraud").precision == pytest.approx(0.5)
+
+
+def test_scores_of_labels_serve_as_scorers():
+    y, flagged = [0, 0, 0, 1, 1], [0, 1, 0, 1, 0]
+    assert precision_recall_gmean_score(y, flagged) == pytest.approx(paper_gmean(y, flagged))
+    assert sensitivity_specificity_gmean_score(y, flagged) == pytest.approx(geometric_mean_score(y, flagged))
+
+
+def test_the_three_rules_choose_where_they_say():
+    validation = Scored([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.9])  # best F1 at 0.3
+    test = Scored([0, 1, 0, 1], [0.35, 0.4, 0.6, 0.9])  # best F1 at 0.4
+    found = {rule: measure_by_rule("f1", rule, validation, test) for rule in metrics.THRESHOLD_RULES}
+    assert found == {
+        "0.5": pytest.approx(f1_score([0, 1, 0, 1], [0, 0, 1, 1])),
+        "validation": pytest.approx(f1_score([0, 1, 0, 1], [1, 1, 1, 1])),
+        "best on test": pytest.approx(f1_score([0, 1, 0, 1], [0, 1, 1, 1])),
+    }
+
+
+@pytest.mark.parametrize(
+    ("y", "scores", "message"),
+    [
+        ([0, 0], [0.1, 0.2], "No row of y_true is of the class 1"),
+        (["ok", "fraud"], [0.1, 0.2], "labels found are .*fraud"),
+        ([0, 1], [0.1, np.nan], "NaN"),
+        ([0, 1], [0.1, 0.2, 0.3], "inconsistent numbers of samples"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_with_a_reason(y, scores, message):
+    for measure in (aucprc, best_threshold, alerts_at_all_thresholds):
+        with pytest.raises(ValueError, match=message):
+            measure(y, scores)
+
+
+def test_unknown_measures_and_rules_are_named():
+    scored = Scored([0, 1], [0.1, 0.2])
+    with pytest.raises(ValueError, match=r"measure must be one of .*'f1'.*got 'f2'"):
+        best_threshold([0, 1], [0.1, 0.2], "f2")
+    with pytest.raises(ValueError, match=r"measure must be one of .*got 'f2'"):
+        measure_by_rule("f2", "0.5", scored, scored)
+    with pytest.raises(ValueError, match=r"rule must be one of .*got 'best'"):
+        measure_by_rule("f1", "best", scored, scored)
