@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import RidgeClassifier
@@ -201,42 +200,6 @@ def test_a_frame_gives_the_same_members_as_an_array(frauds, fitted):
     X, y = frauds
     frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(len(y))[::-1])
     np.testing.assert_array_equal(rus_boost().fit(frame, y).predict_proba(frame), fitted.predict_proba(X))
-
-
-@pytest.mark.parametrize("again", [lambda model: model, clone], ids=["refit", "clone"])
-def test_the_same_seed_gives_the_same_members(frauds, fitted, again):
-    X, y = frauds
-    expected = fitted.predict_proba(X)
-    np.testing.assert_array_equal(again(rus_boost().fit(X, y)).fit(X, y).predict_proba(X), expected)
-
-
-def test_another_seed_gives_other_members(frauds, fitted):
-    X, y = frauds
-    assert not np.array_equal(rus_boost(random_state=1).fit(X, y).predict_proba(X), fitted.predict_proba(X))
-
-
-def test_threads_do_not_change_the_members(frauds, fitted):
-    X, y = frauds
-    threaded = rus_boost(n_jobs=2).fit(X, y)
-    np.testing.assert_array_equal(threaded.estimator_weights_, fitted.estimator_weights_)
-    np.testing.assert_array_equal(threaded.predict_proba(X), fitted.predict_proba(X))
-
-
-def test_nothing_that_was_given_is_changed(frauds):
-    X, y = frauds
-    given = X.copy(), y.copy(), np.ones(len(y))
-    rus_boost().fit(given[0], given[1], sample_weight=given[2])
-    for one, other in zip(given, (X, y, np.ones(len(y))), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("labels", [("ok", "fraud"), (-1, 1), (False, True)], ids=repr)
-def test_labels_of_any_kind_give_the_same_model(frauds, fitted, labels):
-    X, y = frauds
-    model = rus_boost().fit(X, np.where(y == 1, labels[1], labels[0]))
-    column = model.classes_.tolist().index(labels[1])
-    assert model.minority_class_ == labels[1]
-    np.testing.assert_allclose(model.predict_proba(X)[:, column], fitted.predict_proba(X)[:, 1])
 
 
 def test_several_classes_are_drawn_down_to_the_smallest_and_learned():

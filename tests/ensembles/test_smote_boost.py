@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -219,40 +218,7 @@ def test_a_wrong_number_of_neighbours_is_named(frauds):
         smote_boost(k_neighbors=0).fit(*frauds)
 
 
-@pytest.mark.parametrize("again", [lambda model: model, clone], ids=["refit", "clone"])
-def test_the_same_seed_gives_the_same_members(frauds, fitted, again):
-    X, y = frauds
-    np.testing.assert_array_equal(again(smote_boost().fit(X, y)).fit(X, y).predict_proba(X), fitted.predict_proba(X))
-
-
-def test_another_seed_gives_other_members(frauds, fitted):
-    X, y = frauds
-    assert not np.array_equal(smote_boost(random_state=1).fit(X, y).predict_proba(X), fitted.predict_proba(X))
-
-
-def test_threads_do_not_change_the_members(frauds, fitted):
-    X, y = frauds
-    np.testing.assert_array_equal(smote_boost(n_jobs=2).fit(X, y).predict_proba(X), fitted.predict_proba(X))
-
-
 def test_the_global_generator_is_left_alone(frauds):
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
     smote_boost().fit(*frauds)
     assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
-
-
-def test_nothing_that_was_given_is_changed(frauds):
-    X, y = frauds
-    given = X.copy(), y.copy(), np.ones(len(y))
-    smote_boost().fit(given[0], given[1], sample_weight=given[2])
-    for one, other in zip(given, (X, y, np.ones(len(y))), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("labels", [("ok", "zfraud"), (-1, 1), (False, True)], ids=repr)
-def test_labels_of_any_kind_give_the_same_model(frauds, fitted, labels):
-    X, y = frauds
-    model = smote_boost().fit(X, np.where(y == 1, labels[1], labels[0]))
-    assert model.classes_.tolist() == list(labels)
-    assert model.minority_class_ == labels[1]
-    np.testing.assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))
