@@ -3,7 +3,10 @@
 from selfpaced.ensembles import (
     BalanceCascadeClassifier,
     EasyEnsembleClassifier,
+    RUSBoostClassifier,
     SelfPacedEnsembleClassifier,
+    SMOTEBaggingClassifier,
+    SMOTEBoostClassifier,
     UnderBaggingClassifier,
 )
 
@@ -12,6 +15,9 @@ __version__ = "0.1.0"
 __all__ = [
     "BalanceCascadeClassifier",
     "EasyEnsembleClassifier",
+    "RUSBoostClassifier",
+    "SMOTEBaggingClassifier",
+    "SMOTEBoostClassifier",
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",

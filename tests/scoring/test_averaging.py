@@ -33,6 +33,27 @@ def test_stages_are_the_means_of_ever_more_models():
         np.testing.assert_allclose(stage, mean_probabilities(scorers[:n], InMemoryTable(X), 2, 1))
 
 
+WEIGHTS = np.array([4.0, 0.5, 1.0, 2.5])
+
+
+def test_a_weighted_mean_counts_each_model_by_its_weight():
+    scorers = [scorer_of(model, 1000) for model in MODELS]
+    means = mean_probabilities(scorers, InMemoryTable(X), 2, 1, WEIGHTS)
+    expected = np.average([model.predict_proba(X) for model in MODELS], axis=0, weights=WEIGHTS)
+    np.testing.assert_allclose(means, expected)
+
+
+def test_weighted_stages_are_the_weighted_means_of_ever_more_models():
+    scorers = [scorer_of(model, 1000) for model in MODELS]
+    for n, stage in enumerate(staged_probabilities(scorers, InMemoryTable(X), 2, 1, WEIGHTS), start=1):
+        np.testing.assert_allclose(stage, mean_probabilities(scorers[:n], InMemoryTable(X), 2, 1, WEIGHTS[:n]))
+
+
+def test_a_weight_does_not_round_the_probabilities_of_a_model_in_float32():
+    scorer = Scorer(lambda rows: rows, lambda rows: np.full((len(rows), 2), 0.5, np.float32), 2**22, threads=1)
+    assert mean_probabilities([scorer], InMemoryTable(X), 2, 1, np.array([1e-60]))[0].tolist() == [0.5, 0.5]
+
+
 def test_a_chunk_is_laid_out_once_for_all_models_that_share_a_view():
     laid_out = []
 

@@ -40,3 +40,12 @@ def test_codes_take_as_few_bytes_as_suffice(n_classes, dtype):
 
 def test_known_classes_number_other_rows_alike():
     assert encode_labels(np.array(["b", "b"]), np.array(["a", "b", "c"])).codes.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("y", "rarest"), [([0, 1, 1], 0), ([0, 0, 1], 1), ([0, 1], 1), ([2, 0, 0, 1], 2)])
+def test_the_rarest_class_is_the_smallest_and_of_equally_small_ones_the_last(y, rarest):
+    assert encode_labels(np.array(y)).rarest == rarest
+
+
+def test_the_ids_of_a_class_are_the_positions_of_its_rows():
+    assert encode_labels(np.array(["ok", "fraud", "ok"])).ids(1).tolist() == [0, 2]

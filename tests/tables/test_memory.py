@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from selfpaced.tables import InMemoryTable, float_columns, is_frame, stack
+from selfpaced.tables import InMemoryTable, float_array, float_columns, is_frame, stack
 
 NUMBERS = np.arange(24, dtype=np.float64).reshape(8, 3)
 TABLES = {
@@ -100,3 +100,14 @@ def test_whole_numbers_with_gaps_are_floats_in_every_chunk_of_a_pyarrow_table():
     table = InMemoryTable(pa.table({"n": pa.array([1, 2, None]), "b": pa.array([True, None, False])}))
     dtypes = {tuple(map(str, table.span(start, start + 1).dtypes)) for start in range(3)}
     assert dtypes == {("float64", "float64")}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_a_frame_of_numbers_is_an_array_of_floats(kind):
+    np.testing.assert_array_equal(float_array(TABLES[kind]), NUMBERS)
+
+
+@pytest.mark.parametrize("to_kind", [lambda table: table.to_pandas(), pl.from_arrow, lambda table: table])
+def test_gaps_in_numbers_of_any_type_are_nan_in_an_array_of_floats(to_kind):
+    gaps = pa.table({"n": pa.array([1, None], pa.int8()), "x": pa.array([None, 0.5], pa.float32())})
+    np.testing.assert_array_equal(float_array(to_kind(gaps)), [[1, np.nan], [np.nan, 0.5]])

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from selfpaced.tables import Labels, encode_labels, float_columns, is_frame
+from selfpaced.tables import Labels, encode_labels, float_array, float_columns, is_frame
 
 FEWEST_MINORITY_ROWS = 2
 FEW_CLASSES = 20
@@ -41,6 +41,15 @@ def check_jobs(n_jobs: Any) -> Any:
 def check_classifier(estimator: Any) -> Any:
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
         raise ValueError(f"estimator must be a classifier, an object and not a class; got {estimator!r}.")
+    return estimator
+
+
+def check_weighable(estimator: Any) -> Any:
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"Boosting weighs rows, but the base model {type(estimator).__name__} takes no sample_weight in fit. "
+            "Choose one that does, such as a decision tree."
+        )
     return estimator
 
 
@@ -75,6 +84,25 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
                 "takes missing values."
             )
     return X
+
+
+def check_numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating]:
+    """X as one array of finite floats: SMOTE makes new rows by arithmetic on all columns."""
+    if is_frame(X):
+        numbers = float_array(check_features(estimator, X, reset=reset))
+    else:
+        _refuse_lazy_frame(X)
+        numbers = validate_data(
+            estimator, X, reset=reset, ensure_all_finite="allow-nan", dtype=[np.float64, np.float32]
+        )
+    if np.isnan(numbers.max()):
+        names = getattr(estimator, "feature_names_in_", range(numbers.shape[1]))
+        first = names[int(np.isnan(numbers.max(axis=0)).argmax())]
+        raise ValueError(
+            f"Input X contains NaN, first in column {first!r}, and SMOTE makes new rows from complete ones only. "
+            "Impute it first, for instance with SimpleImputer, or drop the rows."
+        )
+    return numbers
 
 
 def _refuse_lazy_frame(X: Any) -> None:

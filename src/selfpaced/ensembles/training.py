@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,19 +20,23 @@ from selfpaced.pools.rows import Rows
 from selfpaced.rounds import BinNotes, Round
 from selfpaced.tables import ClassSplit, stack
 
+AnyStep = TypeVar("AnyStep")
 Fit = Callable[[Sequence[Rows]], Any]
 Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, Fit], Iterator[Step[Rows]]]
 
 
-def rows_to_draw(ratio: float, split: ClassSplit) -> int:
-    """Rows to draw from each larger class: as many as the minority has, times the ratio."""
+def rows_to_draw(ratio: float, split: ClassSplit, stacklevel: int = 3) -> int:
+    """Rows to draw from each larger class: as many as the minority has, times the ratio.
+
+    A warning points at the line that called `fit`, which is `stacklevel` calls up.
+    """
     n_draw = max(1, round(ratio * len(split.minority)))
     for number in split.pools:
         if n_draw > split.counts[number]:
             warnings.warn(
                 f"ratio={ratio:g} asks for {n_draw} rows of the class {split.names[number]!r}, which has only "
                 f"{split.counts[number]}: every member gets all of them.",
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
     return n_draw
 
@@ -62,7 +66,7 @@ class Training:
         rounds: list[Round] = []
         try:
             self.callbacks.on_fit_begin(self._plan(n_members))
-            for step in _naming_the_round(steps, self.first_round, n_members):
+            for step in naming_the_round(steps, self.first_round, n_members):
                 if step.number > 0:
                     members.append(step.model)
                 rounds.append(self._note(step, stopwatch))
@@ -116,7 +120,7 @@ def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:
     return BinNotes(sample.bins.counts, sample.bins.mean_hardness, sample.quota)
 
 
-def _naming_the_round(steps: Iterator[Step[Rows]], first_round: int, n_members: int) -> Iterator[Step[Rows]]:
+def naming_the_round(steps: Iterator[AnyStep], first_round: int, n_members: int) -> Iterator[AnyStep]:
     """The steps as they come. An error, such as a base model's own, keeps its type and says in which round it was."""
     for number in count(first_round):
         try:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from abc import abstractmethod
 from typing import Any, Self
 
-import numpy as np
-from joblib import effective_n_jobs
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import check_is_fitted
-
 from selfpaced.callbacks import CallbackList
+from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.checks import (
     check_classifier,
     check_features,
-    check_jobs,
     check_known_labels,
     check_labels,
     check_positive,
@@ -30,21 +20,13 @@ from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Training, rows_to_draw
-from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
-from selfpaced.tables import InMemoryTable, Labels, polars_as_arrow, split_classes
-
-# Packages whose models know the categories of pandas frames, and stumble over those of polars.
-PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
+from selfpaced.tables import Labels, split_classes
 
 
-class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class UnderSamplingEnsemble(AveragingEnsemble):
     """An ensemble whose members see all minority rows and as many rows drawn from each larger class."""
 
-    estimator: Any
-    n_estimators: Any
     ratio: Any
-    n_jobs: Any
-    random_state: Any
     callbacks: Any
 
     # 0 if the algorithm begins with a warm-up, a model that is no member.
@@ -91,72 +73,6 @@ class UnderSamplingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta): 
         self.classes_ = labels.classes
         self.minority_class_ = labels.classes[split.minority_class]
         return self
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The mean of the members' probabilities, one column for each of `classes_`.
-
-        Members are trained on balanced rows: the probabilities rank well, and are far above the true share of the
-        minority.
-        """
-        table = self._open(X)
-        scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
-        return mean_probabilities(scorers, table, len(self.classes_), self._n_threads())
-
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Yield the probabilities of the first member, of the first two together, and so on."""
-        table = self._open(X)
-        scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
-        return staged_probabilities(scorers, table, len(self.classes_), self._n_threads())
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logarithm of `predict_proba`; minus infinity where that is 0."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class; with two classes a threshold of 0.5, which is rarely the one to act on."""
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[most_probable]
-        return labels
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """The mean of the members' importances, each scaled to add up to 1. Only where members have them."""
-        check_is_fitted(self)
-        importances = np.array([member.feature_importances_ for member in self.estimators_], dtype=np.float64)
-        totals = importances.sum(axis=1, keepdims=True)
-        scaled: NDArray[np.float64] = (importances / np.where(totals > 0, totals, 1)).mean(axis=0)
-        return scaled
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """The metadata that `fit` consumes itself and passes on to the base model."""
-        passed_on = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(estimator=self._base(), method_mapping=passed_on)
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        base = get_tags(self._base()).input_tags
-        tags.input_tags.sparse = base.sparse
-        tags.input_tags.allow_nan = base.allow_nan
-        return tags
-
-    def _base(self) -> Any:
-        return DecisionTreeClassifier() if self.estimator is None else self.estimator
-
-    def _n_threads(self) -> int:
-        return int(effective_n_jobs(check_jobs(self.n_jobs)))
-
-    def _table(self, X: Any, metadata: dict[str, Any] | None = None) -> InMemoryTable:
-        packages = {kind.__module__.partition(".")[0] for kind in type(self._base()).__mro__}
-        return InMemoryTable(polars_as_arrow(X) if packages & PANDAS_READERS else X, metadata)
-
-    def _open(self, X: Any) -> InMemoryTable:
-        check_is_fitted(self)
-        return self._table(check_features(self, X, reset=False))
 
     def _open_eval_set(self, eval_set: Any, labels: Labels, minority_class: int) -> EvalSet | None:
         if eval_set is None:

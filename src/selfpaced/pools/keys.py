@@ -50,6 +50,18 @@ def row_keys(ids: Ids, seed: int, round_number: int) -> Keys:
     return keys
 
 
+def bootstrap(ids: Ids, n_rows: int, seed: int, round_number: int) -> Ids:
+    """`n_rows` of the ids, drawn with replacement: number r is the one that key r points at.
+
+    >>> bootstrap(np.array([3, 5, 8]), n_rows=6, seed=0, round_number=1).tolist()
+    [3, 3, 8, 3, 3, 5]
+    """
+    keys = row_keys(np.arange(n_rows, dtype=np.uint64), seed, round_number)
+    # The remainder favours some ids by one part in 2**64 / ids.size.
+    drawn: Ids = ids[keys % np.uint64(ids.size)]
+    return drawn
+
+
 def key_limits(quota: Sequence[int], counts: Sequence[int], slack: float = 1.0) -> Keys:
     """For each bin a key that, very likely, at least `quota` of its rows stay below, and not many more.
 

@@ -22,22 +22,39 @@ class Spans(Protocol):
         """The features of consecutive rows."""
 
 
-def mean_probabilities(scorers: Sequence[Scorer], table: Spans, n_classes: int, n_threads: int) -> NDArray[np.float64]:
-    """The mean of all models' probabilities, a row each."""
+def mean_probabilities(
+    scorers: Sequence[Scorer],
+    table: Spans,
+    n_classes: int,
+    n_threads: int,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """The mean of all models' probabilities, a row each. Without weights all models count the same."""
     means = np.zeros((table.n_rows, n_classes))
-    add_probabilities(scorers, table, means, n_threads)
-    means /= len(scorers)
+    add_probabilities(_weighted(scorers, weights), table, means, n_threads)
+    means /= len(scorers) if weights is None else weights.sum()
     return means
 
 
 def staged_probabilities(
-    scorers: Sequence[Scorer], table: Spans, n_classes: int, n_threads: int
+    scorers: Sequence[Scorer],
+    table: Spans,
+    n_classes: int,
+    n_threads: int,
+    weights: NDArray[np.float64] | None = None,
 ) -> Iterator[NDArray[np.float64]]:
     """The mean of the first model, of the first two, and so on."""
     sums = np.zeros((table.n_rows, n_classes))
-    for n_models, scorer in enumerate(scorers, start=1):
+    totals = np.arange(1, len(scorers) + 1) if weights is None else weights.cumsum()
+    for scorer, total in zip(_weighted(scorers, weights), totals, strict=True):
         add_probabilities([scorer], table, sums, n_threads)
-        yield sums / n_models
+        yield sums / total
+
+
+def _weighted(scorers: Sequence[Scorer], weights: NDArray[np.float64] | None) -> Sequence[Scorer]:
+    if weights is None:
+        return scorers
+    return [scorer.times(weight) for scorer, weight in zip(scorers, weights, strict=True)]
 
 
 def add_probabilities(scorers: Sequence[Scorer], table: Spans, sums: NDArray[np.float64], n_threads: int) -> None:

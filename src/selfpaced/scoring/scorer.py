@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ class Scorer:
     score: Callable[[Any], Probabilities]
     bytes_at_once: int
     threads: int | None
+
+    def times(self, weight: np.float64) -> Scorer:
+        """The same road with all probabilities multiplied by a weight."""
+        return replace(self, score=lambda view: weight * self.score(view))
 
     def rows_at_once(self, bytes_per_row: float) -> int:
         return int(min(max(self.bytes_at_once / bytes_per_row, FEWEST_ROWS_AT_ONCE), MOST_ROWS_AT_ONCE))

@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from selfpaced.algorithms.pool import MajorityPool
-from selfpaced.pools.keys import Ids
 from selfpaced.pools.memory import MemoryPool
 from selfpaced.pools.rows import Rows
 from selfpaced.tables.labels import Labels
@@ -34,18 +31,11 @@ class ClassSplit:
 
 
 def split_classes(table: InMemoryTable, labels: Labels, seed: int, n_threads: int) -> ClassSplit:
-    """Of equally small classes the last is the minority: with two balanced classes, the usual positive one."""
-    n_classes = labels.classes.size
-    minority_class = n_classes - 1 - int(labels.counts[::-1].argmin())
+    """The rarest class is the minority."""
     pools = {
-        number: MemoryPool(table, _ids(labels, number), number, seed, n_threads)
-        for number in range(n_classes)
-        if number != minority_class
+        number: MemoryPool(table, labels.ids(number), number, seed, n_threads)
+        for number in range(labels.classes.size)
+        if number != labels.rarest
     }
-    minority = table.rows(_ids(labels, minority_class))
-    return ClassSplit(labels.names, labels.counts.tolist(), minority_class, minority, pools)
-
-
-def _ids(labels: Labels, class_number: int) -> Ids:
-    # Four bytes a row while they suffice.
-    return np.flatnonzero(labels.codes == class_number).astype(np.min_scalar_type(labels.codes.size))
+    minority = table.rows(labels.ids(labels.rarest))
+    return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)

@@ -24,6 +24,7 @@ class Kind:
     take : the rows at some positions.
     stack : several blocks of rows below each other.
     float_columns : name and values of each column of floats; the only ones that can hold an infinity.
+    as_floats : name and values of every column, gaps as NaN; None as the values of one that holds no numbers.
     """
 
     open: Callable[[Any], Any]
@@ -32,6 +33,7 @@ class Kind:
     stack: Callable[[Sequence[Any]], Any]
     bytes_per_row: Callable[[Any], float]
     float_columns: Callable[[Any], Iterator[tuple[Any, NDArray[Any]]]]
+    as_floats: Callable[[Any], Iterator[tuple[Any, NDArray[np.float64] | None]]]
 
 
 def kind_of(table: Any) -> Kind:
@@ -58,6 +60,7 @@ ARRAY = Kind(
     stack=np.concatenate,
     bytes_per_row=lambda table: table.shape[1] * table.itemsize,
     float_columns=_no_columns,
+    as_floats=_no_columns,
 )
 
 
@@ -74,6 +77,7 @@ SPARSE = Kind(
     stack=lambda blocks: sparse.vstack(blocks, format="csr"),
     bytes_per_row=lambda table: 12 * table.nnz / table.shape[0] + 8,
     float_columns=_no_columns,
+    as_floats=_no_columns,
 )
 
 
@@ -89,6 +93,12 @@ def _float_columns_pandas(table: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
             yield name, table.iloc[:, position].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+def _as_floats_pandas(table: Any) -> Iterator[tuple[Any, NDArray[np.float64] | None]]:
+    for position, (name, dtype) in enumerate(zip(table.columns, table.dtypes, strict=True)):
+        is_number = getattr(dtype, "kind", None) in tuple("biuf")
+        yield name, table.iloc[:, position].to_numpy(dtype=np.float64, na_value=np.nan) if is_number else None
+
+
 PANDAS = Kind(
     open=_as_given,
     span=lambda table, start, stop: table.iloc[start:stop],
@@ -96,6 +106,7 @@ PANDAS = Kind(
     stack=_stack_pandas,
     bytes_per_row=lambda table: 8 * table.shape[1],
     float_columns=_float_columns_pandas,
+    as_floats=_as_floats_pandas,
 )
 
 
@@ -103,6 +114,14 @@ def _stack_polars(blocks: Sequence[Any]) -> Any:
     import polars as pl
 
     return pl.concat(blocks)
+
+
+def _as_floats_polars(table: Any) -> Iterator[tuple[Any, NDArray[np.float64] | None]]:
+    import polars as pl
+
+    for column in table.iter_columns():
+        is_number = column.dtype.is_numeric() or column.dtype == pl.Boolean
+        yield column.name, column.cast(pl.Float64).to_numpy() if is_number else None
 
 
 POLARS = Kind(
@@ -114,6 +133,7 @@ POLARS = Kind(
     float_columns=lambda table: (
         (column.name, column.to_numpy()) for column in table.iter_columns() if column.dtype.is_float()
     ),
+    as_floats=_as_floats_polars,
 )
 
 
@@ -143,6 +163,15 @@ def _float_columns_arrow(table: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
             yield field.name, column.to_numpy()
 
 
+def _as_floats_arrow(table: Any) -> Iterator[tuple[Any, NDArray[np.float64] | None]]:
+    import pyarrow as pa
+
+    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    for field, column in zip(table.schema, table.columns, strict=True):
+        numeric = any(is_kind(field.type) for is_kind in is_number)
+        yield field.name, column.cast(pa.float64()).to_numpy() if numeric else None
+
+
 # scikit-learn and most base models do not read pyarrow tables: rows leave them as pandas frames, chunk by chunk.
 ARROW = Kind(
     open=_open_arrow,
@@ -151,6 +180,7 @@ ARROW = Kind(
     stack=_stack_pandas,
     bytes_per_row=lambda table: 8 * table.num_columns,
     float_columns=_float_columns_arrow,
+    as_floats=_as_floats_arrow,
 )
 
 KINDS: dict[tuple[str, str], Kind] = {

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.pools.keys import Ids
+
 ROWS_AT_ONCE = 2**18
 
 
@@ -24,6 +26,15 @@ class Labels:
         """The classes as plain Python values, as a person would write them."""
         names: list[Any] = self.classes.tolist()
         return names
+
+    @property
+    def rarest(self) -> int:
+        """The number of the smallest class; of equally small ones the last, with two the usual positive one."""
+        return self.counts.size - 1 - int(self.counts[::-1].argmin())
+
+    def ids(self, class_number: int) -> Ids:
+        """The positions of the rows of a class: four bytes a row while they suffice."""
+        return np.flatnonzero(self.codes == class_number).astype(np.min_scalar_type(self.codes.size))
 
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any] | None = None) -> Labels:

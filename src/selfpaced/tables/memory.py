@@ -48,6 +48,19 @@ def float_columns(frame: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     return kind_of(frame).float_columns(frame)
 
 
+def float_array(frame: Any) -> NDArray[np.float64]:
+    """All columns of a frame as one array; gaps are NaN. All must hold numbers."""
+    array = np.empty(frame.shape)
+    for position, (name, values) in enumerate(kind_of(frame).as_floats(frame)):
+        if values is None:
+            raise ValueError(
+                f"Column {name!r} of X holds no numbers. Encode it first, for instance with OneHotEncoder, or leave "
+                "it out."
+            )
+        array[:, position] = values
+    return array
+
+
 def stack(blocks: Sequence[Rows]) -> Rows:
     """Several blocks of rows below each other."""
     return Rows(

@@ -1,0 +1,90 @@
+"""Boosting by doubt: AdaBoost.M2 (Freund and Schapire 1996) in the form it takes for probabilities.
+
+For two classes it is AdaBoost.M2 exactly. There a row's pseudo-loss is (1 - p + q) / 2, with p the probability of its
+own class and q of the other; q = 1 - p makes it q, the row's doubt. With beta = eps / (1 - eps) the row's weight is
+multiplied by beta ** ((1 + p - q) / 2) = beta ** (1 - doubt): up to a factor that all rows share, by
+exp(alpha * doubt) with alpha = log(1 / beta), which is also what the member counts in the end.
+
+For K classes AdaBoost.M2 keeps a weight for every row and wrong class. Here a row keeps one, its doubt is what all
+wrong classes get together, and log(K - 1) is added to alpha, as in SAMME (Zhu et al. 2009): a member counts as soon as
+it is better than chance among K classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# A member without any loss would count infinitely much.
+SMALLEST_LOSS = 1e-10
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """A member and how much it counts."""
+
+    model: Any
+    weight: float
+
+
+def boost(
+    fit: Callable[[int, Floats], Any],
+    doubts_of: Callable[[Any], Floats],
+    weights: Floats,
+    n_models: int,
+    n_classes: int,
+    learning_rate: float,
+) -> Iterator[Boosted]:
+    """Yield up to `n_models` members. The first that is no better than chance ends it.
+
+    Parameters
+    ----------
+    fit : trains a member from its number, 0 at first, and the weights of all rows.
+    doubts_of : each row's doubt, the probability that a member gives to the classes the row does not belong to.
+    weights : what each row counts at first. Their scale does not matter; `fit` gets them with a mean of 1.
+    """
+    weights = with_mean_one(weights)
+    for number in range(n_models):
+        model = fit(number, weights)
+        doubts = doubts_of(model)
+        loss = float(np.average(doubts, weights=weights))  # eps
+        if loss >= 1 - 1 / n_classes:
+            if number == 0:
+                yield Boosted(model, 1.0)  # better than no ensemble at all
+            return
+        alpha = member_weight(loss, n_classes, learning_rate)
+        yield Boosted(model, alpha)
+        weights = reweigh(weights, doubts, alpha)
+
+
+def member_weight(loss: float, n_classes: int, learning_rate: float) -> float:
+    """What a member counts: nothing at chance, and a large but finite number if it has no loss.
+
+    >>> member_weight(0.5, n_classes=2, learning_rate=1.0), round(member_weight(0.0, 2, 1.0))
+    (0.0, 23)
+    """
+    loss = max(loss, SMALLEST_LOSS)
+    return learning_rate * (log((1 - loss) / loss) + log(n_classes - 1))
+
+
+def reweigh(weights: Floats, doubts: Floats, alpha: float) -> Floats:
+    """More weight for the rows in doubt. A member that doubts no row leaves all weights as they are.
+
+    >>> reweigh(np.ones(4), np.array([1.0, 0.0, 0.0, 0.0]), alpha=log(3)).round(2).tolist()
+    [2.0, 0.67, 0.67, 0.67]
+    """
+    # Relative to the row in most doubt: a large alpha must not overflow.
+    return with_mean_one(weights * np.exp(alpha * (doubts - doubts.max())))
+
+
+def with_mean_one(weights: Floats) -> Floats:
+    """On this scale base models that count weights, such as LightGBM in a leaf, count about one for a row."""
+    scaled: Floats = weights / weights.mean()
+    return scaled

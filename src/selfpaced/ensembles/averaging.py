@@ -1,0 +1,106 @@
+"""What all ensembles share that average the probabilities of their members: everything after the fit."""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.ensembles.checks import check_features, check_jobs
+from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
+from selfpaced.tables import InMemoryTable, polars_as_arrow
+
+# Packages whose models know the categories of pandas frames, and stumble over those of polars.
+PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
+
+
+class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """An ensemble whose probabilities are the mean of its members'. A subclass brings `fit`."""
+
+    estimator: Any
+    n_estimators: Any
+    n_jobs: Any
+    random_state: Any
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The mean of the members' probabilities, one column for each of `classes_`.
+
+        Members that are trained on balanced rows give probabilities that rank well, and are far above the true share
+        of the minority.
+        """
+        table = self._open(X)
+        scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
+        return mean_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Yield the probabilities of the first member, of the first two together, and so on."""
+        table = self._open(X)
+        scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
+        return staged_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of `predict_proba`; minus infinity where that is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class; with two classes a threshold of 0.5, which is rarely the one to act on."""
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[most_probable]
+        return labels
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The mean of the members' importances, each scaled to add up to 1. Only where members have them."""
+        check_is_fitted(self)
+        importances = np.array([member.feature_importances_ for member in self.estimators_], dtype=np.float64)
+        totals = importances.sum(axis=1, keepdims=True)
+        scaled = importances / np.where(totals > 0, totals, 1)
+        mean: NDArray[np.float64] = np.average(scaled, axis=0, weights=self._member_weights())
+        return mean
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """The metadata that `fit` consumes itself and passes on to the base model."""
+        passed_on = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(estimator=self._base(), method_mapping=passed_on)
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base()).input_tags
+        tags.input_tags.sparse = base.sparse
+        tags.input_tags.allow_nan = base.allow_nan
+        return tags
+
+    def _member_weights(self) -> NDArray[np.float64] | None:
+        """How much each member counts in a mean; None if all count the same."""
+        return None
+
+    def _base(self) -> Any:
+        return DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def _n_threads(self) -> int:
+        return int(effective_n_jobs(check_jobs(self.n_jobs)))
+
+    def _table(self, X: Any, metadata: dict[str, Any] | None = None) -> InMemoryTable:
+        packages = {kind.__module__.partition(".")[0] for kind in type(self._base()).__mro__}
+        return InMemoryTable(polars_as_arrow(X) if packages & PANDAS_READERS else X, metadata)
+
+    def _open(self, X: Any) -> InMemoryTable:
+        check_is_fitted(self)
+        return self._table(self._features(X, reset=False))
+
+    def _features(self, X: Any, *, reset: bool) -> Any:
+        return check_features(self, X, reset=reset)

@@ -1,0 +1,143 @@
+"""What the ensembles share whose members are trained one after the other on weighted rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.algorithms.boosting import Floats, boost
+from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.checks import (
+    check_classifier,
+    check_labels,
+    check_positive,
+    check_seed,
+    check_weighable,
+    check_whole,
+)
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.ensembles.metadata import fit_metadata, split_by_row
+from selfpaced.ensembles.training import naming_the_round
+from selfpaced.scoring import mean_probabilities, scorer_of
+from selfpaced.tables import InMemoryTable, Labels
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """What a member is trained on: rows, the numbers of their classes, their weights and what else goes with them."""
+
+    features: Any
+    y: NDArray[Any]
+    weights: Floats
+    metadata: Mapping[str, Any]
+
+
+# From the number of a round, 0 at first, and the weights of all real rows.
+RowsOfRound = Callable[[int, Floats], TrainingRows]
+
+
+class BoostingEnsemble(AveragingEnsemble):
+    """AdaBoost.M2 on rows that a subclass chooses anew in every round."""
+
+    learning_rate: Any
+
+    @abstractmethod
+    def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
+        """Check the parameters of the sampling; return what gives the training rows of each round."""
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Train the ensemble.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            Features; see the class for the kinds it takes.
+        y : array-like of shape (n_rows,)
+            Labels of any kind. The rarest class is the minority.
+        **fit_params : metadata for the base model's `fit`
+            `sample_weight` is what the rows weigh in the first round. Anything else with metadata routing enabled.
+
+        Returns
+        -------
+        self
+        """
+        n_members = check_whole("n_estimators", self.n_estimators)
+        learning_rate = check_positive("learning_rate", self.learning_rate)
+        seed = check_seed(self.random_state)
+        base = check_weighable(check_classifier(self._base()))
+
+        X = self._features(X, reset=True)
+        labels = check_labels(y, X)
+        per_row, for_all = split_by_row(fit_metadata(self, base, X, fit_params), len(labels.codes))
+        weights = _first_weights(per_row.pop("sample_weight", None), labels)
+        self._check_row_metadata(per_row)
+        table = self._table(X, per_row)
+        rows_of_round = self._rows_of_round(table, labels, seed)
+
+        work = _Work(table, labels, rows_of_round, MemberFactory(base, seed, for_all), self._n_threads())
+        steps = boost(work.fit, work.doubts_of, weights, n_members, labels.classes.size, learning_rate)
+        members = list(naming_the_round(steps, 1, n_members))
+        self.estimators_ = [member.model for member in members]
+        self.estimator_weights_ = np.array([member.weight for member in members])
+        # The last member trained may be none of the ensemble.
+        self.n_training_rows_ = work.n_rows[: len(members)]
+        self.classes_ = labels.classes
+        self.minority_class_ = labels.classes[labels.rarest]
+        return self
+
+    def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
+        """Refuse what the training rows cannot bring along, besides their weights. Real rows can bring everything."""
+
+    def _member_weights(self) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = self.estimator_weights_
+        return weights
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the boosting loop asks for: members, and their doubts about all real rows."""
+
+    table: InMemoryTable
+    labels: Labels
+    rows_of_round: RowsOfRound
+    factory: MemberFactory
+    n_threads: int
+    n_rows: list[int] = field(default_factory=list)
+
+    def fit(self, number: int, weights: Floats) -> Any:
+        rows = self.rows_of_round(number, weights)
+        self.n_rows.append(len(rows.y))
+        return self.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
+
+    def doubts_of(self, model: Any) -> Floats:
+        scorer = scorer_of(model, self.table.n_rows)
+        probabilities = mean_probabilities([scorer], self.table, self.labels.classes.size, self.n_threads)
+        return _doubts(probabilities, self.labels)
+
+
+def _first_weights(given: Any, labels: Labels) -> Floats:
+    """The given weights, or ones. No class may be without weight: a draw of its rows could not be weighed."""
+    if given is None:
+        return np.ones(labels.codes.size)
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.min() < 0:
+        raise ValueError(f"Boosting needs a sample_weight of at least 0 for every row; got {weights.min():g}.")
+    by_class = np.bincount(labels.codes, weights=weights, minlength=labels.classes.size)
+    if not by_class.all():
+        name = labels.names[int(by_class.argmin())]
+        raise ValueError(f"All rows of the class {name!r} have a sample_weight of 0; give some of them a positive one.")
+    return weights
+
+
+def _doubts(probabilities: NDArray[np.floating], labels: Labels) -> Floats:
+    """The probability given to the classes that each row does not belong to."""
+    doubts: Floats = 1 - probabilities[np.arange(labels.codes.size), labels.codes]
+    if np.isnan(doubts.max()):
+        raise ValueError("A member of the ensemble predicted NaN as a probability of a training row.")
+    # Rounding, or a base model's own idea of probabilities, may leave [0, 1] by a hair.
+    return doubts.clip(0, 1)

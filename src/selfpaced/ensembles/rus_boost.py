@@ -1,0 +1,102 @@
+"""RUSBoost: boosting on random under-samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from selfpaced.algorithms.boosting import Floats, with_mean_one
+from selfpaced.ensembles.boosting import BoostingEnsemble, RowsOfRound, TrainingRows
+from selfpaced.ensembles.checks import check_positive
+from selfpaced.ensembles.training import rows_to_draw
+from selfpaced.tables import InMemoryTable, Labels, split_classes, stack
+
+
+class RUSBoostClassifier(BoostingEnsemble):
+    """RUSBoost: each member is trained on all rare rows and as many common ones, drawn at random, weighted by boosting.
+
+    After each round all rows, also those not drawn, are weighed anew: the more a row's class was doubted by the new
+    member, the more it weighs in the rounds to come. Members count by how little they doubt.
+
+    With more than two classes the smallest is the minority, and every other is drawn down to its size.
+
+    X is an array, a memory map, a CSR matrix or a frame (pandas, polars, pyarrow). Frames reach the base model as
+    frames, so that it finds its columns by name and categories by type.
+
+    Parameters
+    ----------
+    estimator : classifier, default=DecisionTreeClassifier()
+        The base model. Its `fit` must take `sample_weight`. Its labels are the class numbers 0, 1, ...
+    n_estimators : int, default=10
+        Most members of the ensemble. A member that is no better than chance on all rows ends the training.
+    ratio : float, default=1.0
+        Rows drawn from each larger class per minority row.
+    learning_rate : float, default=1.0
+        Factor of what each member counts, and so of how far the weights of the rows move in a round.
+    n_jobs : int, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
+
+    Attributes
+    ----------
+    estimators_ : list of the fitted members.
+    estimator_weights_ : what each member counts in the mean of the probabilities.
+    n_training_rows_ : list of the number of rows that each member was trained on.
+    classes_ : the labels, sorted.
+    minority_class_ : the label of the rarest class.
+    n_features_in_ : number of features.
+    feature_names_in_ : their names, if X had names.
+    feature_importances_ : mean importance of each feature, weighted as the members are, if they have importances.
+
+    Notes
+    -----
+    A row's loss is its doubt, the probability given to the classes it does not belong to. For two classes this is
+    AdaBoost.M2 as the paper uses it; for more, see `selfpaced.algorithms.boosting`. A member without any loss does not
+    end the training: it counts much, the rows keep their weights, and the next member is trained on other rows.
+
+    References
+    ----------
+    C. Seiffert, T. M. Khoshgoftaar, J. Van Hulse, A. Napolitano. RUSBoost: A Hybrid Approach to Alleviating Class
+    Imbalance. IEEE Transactions on Systems, Man, and Cybernetics A 40(1), 2010.
+
+    Examples
+    --------
+    >>> from selfpaced import RUSBoostClassifier
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> from sklearn.metrics import average_precision_score
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_checkerboard(random_state=0)
+    >>> X_test, y_test = make_checkerboard(random_state=1)
+    >>> model = RUSBoostClassifier(DecisionTreeClassifier(max_depth=10), random_state=0).fit(X, y)
+    >>> average_precision_score(y_test, model.predict_proba(X_test)[:, 1]) > 0.4
+    True
+    >>> model.n_training_rows_[:3]
+    [2000, 2000, 2000]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        ratio: float = 1.0,
+        learning_rate: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.ratio = ratio
+        self.learning_rate = learning_rate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
+        split = split_classes(table, labels, seed, self._n_threads())
+        n_draw = rows_to_draw(check_positive("ratio", self.ratio), split, stacklevel=4)
+
+        def draw(number: int, weights: Floats) -> TrainingRows:
+            rows = stack([split.minority, *(pool.draw([n_draw], number) for pool in split.pools.values())])
+            return TrainingRows(rows.features, labels.codes[rows.ids], with_mean_one(weights[rows.ids]), rows.metadata)
+
+        return draw

@@ -1,0 +1,69 @@
+"""Synthetic rows by SMOTE, and what the ensembles that use them ask of their input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.checks import check_numbers
+from selfpaced.ensembles.members import LARGEST_RANDOM_STATE
+from selfpaced.pools.keys import mix
+
+Numbers = NDArray[np.floating]
+
+
+class Smote:
+    """Makes new rows of a class between its rows and their neighbours, the same for the same seed and key."""
+
+    def __init__(self, k_neighbors: int, seed: int) -> None:
+        self._smote = _imported_smote()
+        self._k_neighbors = k_neighbors
+        self._seed = seed
+
+    def new_rows(self, parents: Numbers, n_new: int, *key: int) -> Numbers:
+        """`n_new` rows between the parents, which are two or more rows of one class."""
+        n_parents, n_columns = parents.shape
+        # SMOTE looks at no other class, but insists that there is one and that it stays the largest.
+        others = np.zeros((n_parents + n_new, n_columns), dtype=parents.dtype)
+        smote = self._smote(
+            sampling_strategy={1: n_parents + n_new},
+            k_neighbors=min(self._k_neighbors, n_parents - 1),
+            random_state=mix(self._seed, *key) % LARGEST_RANDOM_STATE,
+        )
+        y = np.repeat([0, 1], [len(others), n_parents])
+        rows: Numbers = smote.fit_resample(np.concatenate([others, parents]), y)[0]
+        return rows[y.size :]
+
+
+def _imported_smote() -> Any:
+    try:
+        from imblearn.over_sampling import SMOTE
+    except ImportError as error:
+        raise ImportError(
+            "SMOTE comes from imbalanced-learn, which is not installed: pip install 'selfpaced[smote]'"
+        ) from error
+    return SMOTE
+
+
+class SyntheticRowsEnsemble(AveragingEnsemble):
+    """An ensemble with synthetic rows: it takes numbers without gaps, and of metadata only the rows' weights."""
+
+    def _features(self, X: Any, *, reset: bool) -> Numbers:
+        return check_numbers(self, X, reset=reset)
+
+    def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
+        if per_row:
+            raise ValueError(
+                f"fit got {sorted(per_row)} for each row, which synthetic rows cannot have: only a sample_weight can "
+                "be made up for them. Do not request the others on the base model."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = False
+        return tags
