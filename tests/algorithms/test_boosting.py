@@ -49,10 +49,17 @@ def test_a_member_without_loss_counts_finitely_and_leaves_the_weights_alone():
     np.testing.assert_allclose(seen[1], seen[0])
 
 
-def test_a_member_at_chance_ends_it_and_is_dropped():
-    members, seen = run([[0.2, 0.2], [0.5, 0.5], [0.1, 0.1]])
-    assert [member.model for member in members] == [0]
-    assert len(seen) == 2
+def test_a_model_at_chance_is_no_member_and_boosting_starts_over():
+    members, seen = run([[0.4, 0.1], [0.5, 0.5], [0.1, 0.1], [0.1, 0.1]], weights=[1.5, 0.5], n_models=3)
+    assert [member.number for member in members] == [0, 2, 3]
+    assert seen[1].tolist() != [1.5, 0.5]
+    assert seen[2].tolist() == [1.5, 0.5]
+
+
+def test_two_models_at_chance_in_a_row_end_it():
+    members, seen = run([[0.4, 0.1], [0.5, 0.5], [0.5, 0.5], [0.1, 0.1]])
+    assert [member.number for member in members] == [0]
+    assert len(seen) == 3
 
 
 def test_the_first_member_is_kept_even_if_it_is_no_better_than_chance():
@@ -61,7 +68,7 @@ def test_the_first_member_is_kept_even_if_it_is_no_better_than_chance():
 
 
 def test_with_more_classes_chance_is_further_away():
-    members, _ = run([[0.6, 0.6], [0.7, 0.7]], n_classes=3)
+    members, _ = run([[0.6, 0.6], [0.7, 0.7], [0.7, 0.7]], n_classes=3)
     assert [member.weight for member in members] == pytest.approx([np.log(0.4 / 0.6) + np.log(2)])
 
 

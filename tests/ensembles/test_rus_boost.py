@@ -135,11 +135,12 @@ def test_a_perfect_member_does_not_end_the_training():
     assert np.isfinite(model.estimator_weights_).all()
 
 
-def test_a_member_no_better_than_chance_ends_the_training(oracle):
-    """The row that the first member gets wrong weighs more than the others together, and the second errs again."""
+def test_after_a_model_no_better_than_chance_the_weights_start_over(oracle):
+    """The row that a member gets wrong weighs more than the others together, and the next one errs on it again."""
     X = np.array([[0.0], [1.0], [0.0], [0.0], [0.0], [0.0]])
-    model = rus_boost(oracle, n_estimators=9, ratio=2, learning_rate=1.5).fit(X, [1, 1, 0, 0, 0, 0])
-    assert len(model.estimators_) == len(model.estimator_weights_) == len(model.n_training_rows_) == 1
+    model = rus_boost(oracle, n_estimators=4, ratio=2, learning_rate=1.5).fit(X, [1, 1, 0, 0, 0, 0])
+    assert len(model.estimators_) == len(model.n_training_rows_) == 4
+    assert len(set(model.estimator_weights_)) == 1
 
 
 def test_a_base_model_without_sample_weight_is_refused(frauds):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from math import log
 from typing import Any
 
@@ -28,8 +29,9 @@ SMALLEST_LOSS = 1e-10
 
 @dataclass(frozen=True)
 class Boosted:
-    """A member and how much it counts."""
+    """A member, the number of the fit that it came from, and how much it counts."""
 
+    number: int
     model: Any
     weight: float
 
@@ -42,7 +44,10 @@ def boost(
     n_classes: int,
     learning_rate: float,
 ) -> Iterator[Boosted]:
-    """Yield up to `n_models` members. The first that is no better than chance ends it.
+    """Yield `n_models` members.
+
+    A model that is no better than chance is no member: boosting has driven the weights too far, and starts over from
+    the first ones (Breiman 1998). If they do no better either, there is nothing to boost, and the members end.
 
     Parameters
     ----------
@@ -50,18 +55,25 @@ def boost(
     doubts_of : each row's doubt, the probability that a member gives to the classes the row does not belong to.
     weights : what each row counts at first. Their scale does not matter; `fit` gets them with a mean of 1.
     """
-    weights = with_mean_one(weights)
-    for number in range(n_models):
+    weights = first_weights = with_mean_one(weights)
+    n_members = 0
+    for number in count():
         model = fit(number, weights)
         doubts = doubts_of(model)
         loss = float(np.average(doubts, weights=weights))  # eps
-        if loss >= 1 - 1 / n_classes:
-            if number == 0:
-                yield Boosted(model, 1.0)  # better than no ensemble at all
+        if loss < 1 - 1 / n_classes:
+            alpha = member_weight(loss, n_classes, learning_rate)
+            yield Boosted(number, model, alpha)
+            weights = reweigh(weights, doubts, alpha)
+            n_members += 1
+            if n_members == n_models:
+                return
+        elif weights is not first_weights:
+            weights = first_weights
+        else:
+            if n_members == 0:
+                yield Boosted(number, model, 1.0)  # better than no ensemble at all
             return
-        alpha = member_weight(loss, n_classes, learning_rate)
-        yield Boosted(model, alpha)
-        weights = reweigh(weights, doubts, alpha)
 
 
 def member_weight(loss: float, n_classes: int, learning_rate: float) -> float:

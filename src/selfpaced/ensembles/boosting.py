@@ -84,8 +84,8 @@ class BoostingEnsemble(AveragingEnsemble):
         members = list(naming_the_round(steps, 1, n_members))
         self.estimators_ = [member.model for member in members]
         self.estimator_weights_ = np.array([member.weight for member in members])
-        # The last member trained may be none of the ensemble.
-        self.n_training_rows_ = work.n_rows[: len(members)]
+        # Not every model that was trained is a member.
+        self.n_training_rows_ = [work.n_rows[member.number] for member in members]
         self.classes_ = labels.classes
         self.minority_class_ = labels.classes[labels.rarest]
         return self

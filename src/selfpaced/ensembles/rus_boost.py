@@ -27,7 +27,8 @@ class RUSBoostClassifier(BoostingEnsemble):
     estimator : classifier, default=DecisionTreeClassifier()
         The base model. Its `fit` must take `sample_weight`. Its labels are the class numbers 0, 1, ...
     n_estimators : int, default=10
-        Most members of the ensemble. A member that is no better than chance on all rows ends the training.
+        Members of the ensemble. After a model that is no better than chance on all rows, which is no member, the
+        weights of the rows start over. Two such models in a row end the training.
     ratio : float, default=1.0
         Rows drawn from each larger class per minority row.
     learning_rate : float, default=1.0

@@ -30,7 +30,8 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
     estimator : classifier, default=DecisionTreeClassifier()
         The base model. Its `fit` must take `sample_weight`. Its labels are the class numbers 0, 1, ...
     n_estimators : int, default=10
-        Most members of the ensemble. A member that is no better than chance on all real rows ends the training.
+        Members of the ensemble. After a model that is no better than chance on all real rows, which is no member, the
+        weights of the rows start over. Two such models in a row end the training.
     k_neighbors : int, default=5
         Neighbours among which SMOTE chooses; fewer if the class has fewer.
     learning_rate : float, default=1.0
