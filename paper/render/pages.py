@@ -284,7 +284,7 @@ def resampling(frames: Frames, folder: Path) -> str:
 
 {_cost(frame, methods)}
 
-Seconds are of one thread on a shared machine, the paper's of an Intel Core i7-7700K: only their order compares. For SPE
+Seconds are processor time of one thread, the paper's are of an Intel Core i7-7700K: only their order compares. For SPE
 they are what all ten rounds spend on scoring and drawing, without the fits, in the mean over the base models.
 
 **Setup.** All re-sampling methods are imbalanced-learn's with its own defaults (its 0.4.3 in the paper). Time and
