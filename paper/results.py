@@ -50,7 +50,7 @@ class Results:
     def add(self, cell: Cell, rows: Sequence[dict[str, Any]]) -> None:
         """Append all rows of a cell in one write: a killed run leaves whole cells, or one torn line at the end."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        records = [{**dict(cell.setting), "run": cell.run, "error": "", **row} for row in rows]
+        records = [{**dict(cell.setting), "run": cell.run, "error": "", **_without_nan(row)} for row in rows]
         columns = self._columns() or list(records[0])
         unknown = set(records[0]) - set(columns)
         if unknown:
@@ -88,3 +88,8 @@ class Results:
             return pd.DataFrame()
         text = dict.fromkeys([*self.experiment.grid, "run", "error"], str)
         return pd.read_csv(self.path, dtype=text, keep_default_na=False, na_values={})
+
+
+def _without_nan(row: dict[str, Any]) -> dict[str, Any]:
+    """What was not measured is left out: an empty field."""
+    return {name: value for name, value in row.items() if value == value}

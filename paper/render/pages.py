@@ -14,7 +14,7 @@ from paper.experiments.ensembles import METHOD_NAMES
 from paper.experiments.real_world import TASKS
 from paper.experiments.resampling import BASE_MODELS as RESAMPLING_MODELS
 from paper.methods import SAMPLERS
-from paper.render import figures, pictures
+from paper.render import figures, pictures, variants
 from paper.render.scorecard import Score, score
 from paper.render.summary import beside, over_runs, published
 from paper.render.tables import crossed, markdown
@@ -104,21 +104,9 @@ expected above it; a published cell above it owes that to its test set.
 
 ## AUCPRC of probabilities
 
-{_crossed_checkerboard(frame, "aucprc")}
+{_crossed_checkerboard(frame)}
 
-## AUCPRC of hard votes
-
-The share of members that call a row rare, instead of the mean of their probabilities. A single model then knows two
-scores only.
-
-{_crossed_checkerboard(frame, "aucprc_votes")}
-
-## Which of the two the published columns fit
-
-{_closeness(frame)}
-
-Where votes fit better, a published gap between SPE and that column is a gap between two ways of scoring, not between
-two ways of sampling.
+{variants.comparison(frame, ("model", "method"), published("checkerboard"), BASE_MODELS, SIX_METHODS)}
 
 ![The checkerboard](checkerboard.png)
 
@@ -141,29 +129,9 @@ def _bayes(frame: pd.DataFrame) -> str:
     return f"an AUCPRC of {by_run.mean():.3f} ± {by_run.std():.3f}" if len(by_run) > 1 else f"{by_run.mean():.3f}"
 
 
-def _crossed_checkerboard(frame: pd.DataFrame, value: str) -> str:
-    summary = beside(over_runs(frame, ["model", "method"], value), published("checkerboard"))
+def _crossed_checkerboard(frame: pd.DataFrame) -> str:
+    summary = beside(over_runs(frame, ["model", "method"], "aucprc"), published("checkerboard"))
     return crossed(summary, BASE_MODELS, SIX_METHODS, ["AUCPRC"])
-
-
-def _closeness(frame: pd.DataFrame) -> str:
-    """How far probabilities and votes are from the published columns, on average over the base models."""
-    gaps = {}
-    for value in ("aucprc", "aucprc_votes"):
-        both = beside(over_runs(frame, ["model", "method"], value), published("checkerboard")).dropna(subset=["mean"])
-        gaps[value] = (both["mean"] - both["mean_published"]).abs().groupby("method").mean()
-    rows = [
-        [
-            method,
-            f"{gaps['aucprc'][method]:.3f}",
-            f"{gaps['aucprc_votes'][method]:.3f}",
-            "votes" if gaps["aucprc_votes"][method] < gaps["aucprc"][method] else "probabilities",
-        ]
-        for method in SIX_METHODS
-        if method in gaps["aucprc"].index
-    ]
-    header = ["method", "mean distance of probabilities", "mean distance of votes", "closer"]
-    return markdown(header, rows)
 
 
 def score_checkerboard(frames: Frames) -> list[Score]:
@@ -218,6 +186,50 @@ checkerboard.
     )
 
 
+def _credit_fraud_votes(frame: pd.DataFrame) -> str:
+    here = frame[frame["dataset"] == "credit-fraud"]
+    if not len(here):
+        return ""
+    printed = _printed_real_world("credit-fraud", "aucprc")
+    text = variants.comparison(here, ("model", "method"), printed, TASKS["credit-fraud"], SIX_METHODS)
+    return text.replace("AUCPRC of hard votes", "AUCPRC of hard votes on Credit Fraud")
+
+
+def _nearest_rule(frame: pd.DataFrame) -> str:
+    """Which threshold the published F1, G-mean and MCC of Credit Fraud fit best, method by method."""
+    here = frame[frame["dataset"] == "credit-fraud"]
+    if not len(here):
+        return ""
+    gaps = {rule: _distance_to_rule(here, rule) for rule in RULES}
+    rows = [
+        [
+            method,
+            *(f"{gaps[rule][method]:.3f}" for rule in RULES),
+            RULES[min(RULES, key=lambda rule: gaps[rule][method])],
+        ]
+        for method in SIX_METHODS
+        if all(method in gap.index for gap in gaps.values())
+    ]
+    table = markdown(["method", *RULES.values(), "closest"], rows)
+    return f"## Which threshold the published F1, G-mean and MCC fit on Credit Fraud\n\nMean distance:\n\n{table}\n"
+
+
+def _distance_to_rule(frame: pd.DataFrame, rule: str) -> pd.Series:
+    summaries = [
+        beside(over_runs(frame, ["model", "method"], f"{measure}_{rule}"), _printed_real_world("credit-fraud", measure))
+        for measure in MEASURES
+        if measure != "aucprc"
+    ]
+    both = pd.concat(summaries).dropna()
+    return (both["mean"] - both["mean_published"]).abs().groupby(level=1).mean()
+
+
+def _printed_real_world(dataset: str, measure: str) -> pd.DataFrame:
+    printed = published("real_world")
+    name = PUBLISHED_NAME.get(dataset, dataset)
+    return printed[(printed["dataset"] == name) & (printed["metric"] == measure)]
+
+
 def _task(frame: pd.DataFrame, dataset: str) -> str:
     here = frame[frame["dataset"] == dataset]
     if not len(here):
@@ -248,9 +260,7 @@ def _real_world_summary(frame: pd.DataFrame, dataset: str, measure: str, suffix:
     summary = over_runs(frame, ["model", "method"], column)
     if not with_paper:
         return summary
-    printed = published("real_world")
-    name = PUBLISHED_NAME.get(dataset, dataset)
-    return beside(summary, printed[(printed["dataset"] == name) & (printed["metric"] == measure)])
+    return beside(summary, _printed_real_world(dataset, measure))
 
 
 def score_real_world(frames: Frames) -> list[Score]:
@@ -280,6 +290,8 @@ def resampling(frames: Frames, folder: Path) -> str:
 
 {crossed(summary, methods, RESAMPLING_MODELS, ["method"])}
 
+{_by_votes(frame, methods)}
+
 ## Rows and seconds
 
 {_cost(frame, methods)}
@@ -294,6 +306,10 @@ differ by more. What the paper calls 12 methods are 13 rows.
 """
 
 
+def _by_votes(frame: pd.DataFrame, methods: Sequence[str]) -> str:
+    return variants.comparison(frame, ("model", "method"), published("resampling"), RESAMPLING_MODELS, methods)
+
+
 def _cost(frame: pd.DataFrame, methods: Sequence[str]) -> str:
     ours = frame.groupby("method")[["n_training_rows", "resampling_seconds"]].mean()
     theirs = published("resampling_cost").set_index("method")
@@ -303,7 +319,7 @@ def _cost(frame: pd.DataFrame, methods: Sequence[str]) -> str:
             f"{ours.loc[method, 'n_training_rows']:,.0f}",
             f"{int(theirs.loc[method, 'n_samples']):,}",
             f"{ours.loc[method, 'resampling_seconds']:.2f}",
-            "—" if theirs.loc[method, "seconds"] == "nan" else theirs.loc[method, "seconds"],
+            "—" if pd.isna(theirs.loc[method, "seconds"]) else theirs.loc[method, "seconds"],
         ]
         for method in methods
         if method in ours.index
@@ -328,6 +344,8 @@ def ensembles(frames: Frames, folder: Path) -> str:
         + "\n"
         + "\n".join(tables)
         + f"""
+{variants.comparison(_as_printed(frame), ("n_members", "method"), _printed_ensembles("aucprc"), SIZES, METHOD_NAMES)}
+
 ## Rows that all members together are trained on
 
 {_samples(frame)}
@@ -355,16 +373,23 @@ SIZES = ["10", "20", "50"]
 
 
 def _ensemble_summary(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
-    here = frame[frame["dataset"] == "credit-fraud"].assign(n_members=lambda rows: rows["n_members"].astype(str))
     column = measure if measure == "aucprc" else f"{measure}_best"
-    summary = over_runs(here, ["n_members", "method"], column)
+    return beside(over_runs(_as_printed(frame), ["n_members", "method"], column), _printed_ensembles(measure))
+
+
+def _as_printed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The ensembles of the sizes in the paper's table, on the data set of the table."""
+    here = frame[frame["dataset"] == "credit-fraud"].assign(n_members=lambda rows: rows["n_members"].astype(str))
+    return here[here["n_members"].isin(SIZES)]
+
+
+def _printed_ensembles(measure: str) -> pd.DataFrame:
     printed = published("ensembles")
-    return beside(summary, printed[printed["metric"] == measure])
+    return printed[printed["metric"] == measure]
 
 
 def _samples(frame: pd.DataFrame) -> str:
-    here = frame[frame["dataset"] == "credit-fraud"].assign(n_members=lambda rows: rows["n_members"].astype(str))
-    ours = here.groupby(["n_members", "method"])["n_training_rows"].mean()
+    ours = _as_printed(frame).groupby(["n_members", "method"])["n_training_rows"].mean()
     theirs = published("ensembles_samples").set_index(["n_members", "method"])["n_samples"].astype(int)
     rows = [
         [
@@ -387,7 +412,9 @@ def score_ensembles(frames: Frames) -> list[Score]:
 def missing_values(frames: Frames, folder: Path) -> str:
     return f"""
 {READING}
-{crossed(_missing_summary(frames), ["0.0", "0.25", "0.5", "0.75"], METHOD_NAMES, ["share of zeros"])}
+{crossed(_missing_summary(frames), SHARES, METHOD_NAMES, ["missing"])}
+
+{variants.comparison(_missing_frame(frames), ("missing", "method"), _printed_missing(), SHARES, METHOD_NAMES)}
 
 **Setup.** A random share of all values, in training, validation and test rows alike, is replaced by 0, after Time and
 Amount were standardised. Trees without a limit of depth, 10 members. The row without missing values is that of the
@@ -395,12 +422,21 @@ table of ensembles, as in the paper.
 """
 
 
+SHARES = ["0.0", "0.25", "0.5", "0.75"]
+
+
 def _missing_summary(frames: Frames) -> pd.DataFrame:
+    return beside(over_runs(_missing_frame(frames), ["missing", "method"], "aucprc"), _printed_missing())
+
+
+def _missing_frame(frames: Frames) -> pd.DataFrame:
     none = frames["ensembles"].query("dataset == 'credit-fraud' and n_members == 10").assign(missing="0.0")
-    frame = pd.concat([none, frames["missing_values"]])
+    return pd.concat([none, frames["missing_values"]])
+
+
+def _printed_missing() -> pd.DataFrame:
     printed = published("missing_values")
-    printed = printed.assign(missing=printed["missing"].astype(float).astype(str))
-    return beside(over_runs(frame, ["missing", "method"], "aucprc"), printed)
+    return printed.assign(missing=printed["missing"].astype(float).astype(str))
 
 
 def score_missing_values(frames: Frames) -> list[Score]:
