@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from paper.experiments import EXPERIMENTS
-from paper.render.pages import PAGES, Frames, Page
+from paper.render.page import Frames, Page
+from paper.render.pages import PAGES
 from paper.render.scorecard import as_markdown
 from paper.results import Results
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from selfpaced.algorithms.balance_cascade import balance_cascade
-from selfpaced.callbacks import Callback
 from selfpaced.ensembles.training import Algorithm
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 
@@ -62,23 +59,6 @@ class BalanceCascadeClassifier(UnderSamplingEnsemble):
     >>> [int(round.counts[0]) for round in model.rounds_]
     [1000, 774, 599, 464, 359, 278, 215, 167, 129, 100]
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        ratio: float = 1.0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Sequence[Callback] | Callback | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.ratio = ratio
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
 
     def _algorithm(self, n_members: int) -> Algorithm:
         return partial(balance_cascade, n_models=n_members)

@@ -13,32 +13,14 @@ from selfpaced.ensembles.under_bagging import UnderBaggingClassifier
 class EasyEnsembleClassifier(UnderBaggingClassifier):
     """EasyEnsemble: under-bagging whose members are boosted.
 
-    It is `UnderBaggingClassifier` with AdaBoost as the base model, and has the same parameters and attributes.
+    It is `UnderBaggingClassifier` with AdaBoost as the base model, and has the same attributes.
 
     Parameters
     ----------
     estimator : classifier, default=AdaBoostClassifier of 10 trees of depth 10
         The base model. Stumps, which AdaBoost has by default, cannot describe a rare class with several centres.
-    n_estimators : int, default=10
-        Members of the ensemble.
-    ratio : float, default=1.0
-        Rows drawn from each larger class per minority row.
-    n_jobs : int, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
-    callbacks : Callback or list of Callback, default=None
-        What to do beside the fit; see `selfpaced.callbacks`.
-
-    Attributes
-    ----------
-    estimators_ : list of the fitted members.
-    classes_ : the labels, sorted.
-    minority_class_ : the label of the rarest class.
-    rounds_ : list of `selfpaced.rounds.Round`, one for each member; all rows of a class are one bin.
-    n_features_in_ : number of features.
-    feature_names_in_ : their names, if X had names.
-    feature_importances_ : mean importance of each feature, if the members have importances.
+    n_estimators, ratio, n_jobs, random_state, callbacks :
+        As in `UnderBaggingClassifier`.
 
     References
     ----------

@@ -105,15 +105,12 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         random_state: Any = None,
         callbacks: Sequence[Callback] | Callback | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
+        super().__init__(
+            estimator, n_estimators, ratio=ratio, n_jobs=n_jobs, random_state=random_state, callbacks=callbacks
+        )
         self.n_bins = n_bins
         self.hardness = hardness
         self.pacing = pacing
-        self.ratio = ratio
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
 
     def _algorithm(self, n_members: int) -> Algorithm:
         return partial(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
-from selfpaced.callbacks import CallbackList
+from selfpaced.callbacks import Callback, CallbackList
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.checks import (
     check_classifier,
@@ -26,11 +27,25 @@ from selfpaced.tables import Labels, split_classes
 class UnderSamplingEnsemble(AveragingEnsemble):
     """An ensemble whose members see all minority rows and as many rows drawn from each larger class."""
 
-    ratio: Any
-    callbacks: Any
-
     # 0 if the algorithm begins with a warm-up, a model that is no member.
     _first_round = 1
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        ratio: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.ratio = ratio
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
 
     @abstractmethod
     def _algorithm(self, n_members: int) -> Algorithm:

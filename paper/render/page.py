@@ -1,0 +1,37 @@
+"""A page of the rendered results, and words that many pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from paper.render.scorecard import Score
+
+Frames = Mapping[str, pd.DataFrame]
+
+READING = (
+    "Mean ± standard deviation over runs, the number of runs in parentheses; below it the published figure and "
+    "ours minus theirs. The best of ours in a row is bold.\n"
+)
+MEASURES = {"aucprc": "AUCPRC", "f1": "F1", "gmean": "G-mean", "mcc": "MCC"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page and how to write it.
+
+    Attributes
+    ----------
+    needs : the experiments whose cells it shows; without them there is no page.
+    text : from the results and the folder for pictures to the page's text below its title.
+    scores : what it adds to the scorecard.
+    """
+
+    name: str
+    title: str
+    needs: Sequence[str]
+    text: Callable[[Frames, Path], str]
+    scores: Callable[[Frames], list[Score]] = lambda frames: []
