@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import version
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
+from threading import Thread
 from types import MappingProxyType
 
 import psutil
@@ -114,7 +115,7 @@ def _until_broken(
             killed += running.values()
         except (KeyboardInterrupt, GeneratorExit):
             for process in active_children():
-                process.kill()  # a cell may take half an hour yet
+                process.kill()
             raise
 
 
@@ -128,11 +129,20 @@ def _alone(cell: Cell, known: dict[str, Experiment], surroundings: Surroundings)
 
 def _processes(jobs: int) -> ProcessPoolExecutor:
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # read by the new processes when they import numpy
-    return ProcessPoolExecutor(jobs, get_context("spawn"), _leave_ctrl_c_to_the_parent)
+    return ProcessPoolExecutor(jobs, get_context("spawn"), _live_and_die_with_the_parent)
 
 
-def _leave_ctrl_c_to_the_parent() -> None:
+def _live_and_die_with_the_parent() -> None:
+    """Leave Ctrl-C to the parent, and end when it does, however it ended: a cell may take half an hour yet."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_exit_after_the_parent, daemon=True).start()
+
+
+def _exit_after_the_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _versions() -> str:

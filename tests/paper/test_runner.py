@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from paper.experiment import Experiment, Surroundings
@@ -114,20 +114,32 @@ def test_a_line_that_a_killed_run_did_not_finish_is_dropped(tmp_path):
     assert len(results.frame()) == 6
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends the signal that Ctrl-C sends")
-def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
+def started(tmp_path):
+    """A run from the command line that has finished two cells, and the processes it has started."""
     command = [sys.executable, "-m", "paper", "run", "checkerboard", "--results", str(tmp_path), "--jobs", "1"]
     running = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in running.stdout:
         if "2/480" in line:
             break
+    return running, psutil.Process(running.pid).children(recursive=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends the signal that Ctrl-C sends")
+def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
+    running, children = started(tmp_path)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Finished cells are kept" in errors
     assert "Traceback" not in errors
-    finished = len((tmp_path / "checkerboard.csv").read_text().splitlines()) - 1
-    assert finished >= 2
-    time.sleep(0.5)
-    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert left.stdout == ""
+    assert len((tmp_path / "checkerboard.csv").read_text().splitlines()) >= 3
+    assert psutil.wait_procs(children, timeout=20)[1] == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+def test_a_killed_run_leaves_no_process(tmp_path):
+    running, children = started(tmp_path)
+    running.kill()
+    running.communicate(timeout=60)
+    assert len(children) >= 1
+    assert psutil.wait_procs(children, timeout=20)[1] == []
