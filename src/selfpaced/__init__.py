@@ -9,6 +9,7 @@ from selfpaced.ensembles import (
     SMOTEBoostClassifier,
     UnderBaggingClassifier,
 )
+from selfpaced.tables import open_table
 
 __version__ = "0.1.0"
 
@@ -21,4 +22,5 @@ __all__ = [
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",
+    "open_table",
 ]

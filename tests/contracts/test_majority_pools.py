@@ -10,11 +10,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.algorithms.allocation import allocate
 from selfpaced.algorithms.hardness import hardness_named
+from selfpaced.algorithms.outlook import Outlook
 from selfpaced.pools import memory
 from selfpaced.pools.keys import row_keys
 from selfpaced.pools.memory import MemoryPool
+from selfpaced.pools.streamed import Stream, StreamedPool
 from selfpaced.scoring import scorer
-from selfpaced.tables import InMemoryTable
+from selfpaced.tables import InMemoryTable, open_table
 
 SEED = 11
 RNG = np.random.default_rng(0)
@@ -33,6 +35,27 @@ def frame(table):
     return MemoryPool(InMemoryTable(table), IDS, own_class=0, seed=SEED)
 
 
+def streamed(n_files=3, row_group_rows=700, batch_rows=1000, n_threads=1, **options):
+    """The same rows in Parquet files."""
+    folder = streamed.folder / f"{n_files}-{row_group_rows}"
+    folder.mkdir(exist_ok=True)
+    label = np.ones(len(X), dtype=np.int8)
+    label[IDS] = 0
+    rows = pd.DataFrame(X.astype(np.float32), columns=NAMES).assign(label=label, number=np.arange(len(X)))
+    for number, part in enumerate(np.array_split(np.arange(len(X)), n_files)):
+        rows.iloc[part].to_parquet(folder / f"part-{number:03}.parquet", row_group_size=row_group_rows)
+    exclude = [] if "id" in options else ["number"]
+    table = open_table(folder, target="label", exclude=exclude, batch_rows=batch_rows, **options)
+    labels = table.labels()
+    stream = Stream(table, labels.codes, SEED, n_threads, np.zeros(len(X), dtype=np.float32))
+    return StreamedPool(stream, 0, [0], IDS.size)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder_of_files(tmp_path_factory):
+    streamed.folder = tmp_path_factory.mktemp("pools")
+
+
 POOLS = {
     "memory": lambda: frame(X),
     "memory, float32": lambda: frame(X.astype(np.float32)),
@@ -42,6 +65,10 @@ POOLS = {
     "pandas": lambda: frame(pd.DataFrame(X, columns=NAMES)),
     "polars": lambda: frame(pl.DataFrame(X, schema=NAMES)),
     "pyarrow": lambda: frame(pa.table(dict(zip(NAMES, X.T, strict=True)))),
+    "files": streamed,
+    "files, many small": lambda: streamed(n_files=7, row_group_rows=100, batch_rows=64),
+    "files, two threads": lambda: streamed(batch_rows=333, n_threads=2),
+    "files, ids of their own": lambda: streamed(id="number"),
 }
 
 
@@ -59,12 +86,12 @@ def chunk_rows(request, monkeypatch):
         monkeypatch.setattr(scorer, "MOST_ROWS_AT_ONCE", request.param)
 
 
-def play(pool, hardness="absolute", n_bins=10, n_draw=50):
+def play(pool, hardness="absolute", n_bins=10, n_draw=50, foresight=True):
     """Two rounds; everything the pool answers."""
     answers = [pool.draw([n_draw], 0).ids]
     for i, model in enumerate(MODELS, start=1):
         pool.score(model)
-        bins = pool.cut(hardness_named(hardness), n_bins)
+        bins = pool.cut(hardness_named(hardness), n_bins, Outlook(i, n_draw, 0.5) if foresight else None)
         quota = allocate(1 / (bins.mean_hardness + 0.5), bins.counts, n_draw)
         answers += [bins.counts, bins.mean_hardness, quota, pool.draw(quota.tolist(), i).ids]
     return answers
@@ -78,6 +105,11 @@ def reference():
 @pytest.mark.parametrize("hardness", ["absolute", "squared", "cross_entropy"])
 def test_every_pool_gives_the_answers_of_the_reference_bit_for_bit(make_pool, chunk_rows, hardness, reference):
     for answer, expected in zip(play(make_pool(), hardness), reference[hardness], strict=True):
+        np.testing.assert_array_equal(answer, expected)
+
+
+def test_foresight_changes_nothing_that_is_answered(make_pool, reference):
+    for answer, expected in zip(play(make_pool(), foresight=False), reference["absolute"], strict=True):
         np.testing.assert_array_equal(answer, expected)
 
 

@@ -19,11 +19,11 @@ def allocate(weight: ArrayLike, room: ArrayLike, total: int) -> NDArray[np.int64
     """
     room = np.asarray(room, dtype=np.int64)
     total = min(total, int(room.sum()))
-    shares = _proportional_shares(np.asarray(weight, dtype=np.float64), room, total)
+    shares = proportional_shares(np.asarray(weight, dtype=np.float64), room, total)
     return _largest_remainder(shares, total)
 
 
-def _proportional_shares(weight: NDArray[np.float64], room: NDArray[np.int64], total: int) -> NDArray[np.float64]:
+def proportional_shares(weight: NDArray[np.float64], room: NDArray[np.int64], total: int) -> NDArray[np.float64]:
     """Real-valued shares: proportional to weight in every bin that is not full."""
     shares = room.astype(np.float64)
     open_bins = room > 0

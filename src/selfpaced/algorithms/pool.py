@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.outlook import Outlook
 
 Rows_co = TypeVar("Rows_co", covariant=True)
 
@@ -42,8 +43,11 @@ class MajorityPool(Protocol[Rows_co]):
     def score(self, model: Any) -> None:
         """Fold one more model into the running mean F_i."""
 
-    def cut(self, hardness: Hardness, n_bins: int) -> HardnessBins:
-        """Sort the rows into bins by how hard they are for F_i. Before the first cut all rows share one bin."""
+    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
+        """Sort the rows into bins by how hard they are for F_i. Before the first cut all rows share one bin.
+
+        The outlook on the draw that follows lets a pool keep the rows that may be drawn while it has them at hand.
+        """
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows_co:
         """Give `quota[b]` rows of every bin b, none twice, sorted by row id."""

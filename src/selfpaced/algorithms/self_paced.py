@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from selfpaced.algorithms.allocation import allocate
 from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pacing import Pacing
 from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.algorithms.step import Sample, Step
@@ -41,7 +42,7 @@ def _under_sample(
     pool: MajorityPool[Rows], model: Any, alpha: float, i: int, n_draw: int, hardness: Hardness, n_bins: int
 ) -> Sample[Rows]:
     pool.score(model)  # line 4: F_i
-    bins = pool.cut(hardness, n_bins)  # lines 5-6: B_l, h_l
+    bins = pool.cut(hardness, n_bins, Outlook(i, n_draw, alpha))  # lines 5-6: B_l, h_l
     weight = 1 / (bins.mean_hardness + alpha)  # line 8: p_l
     quota = allocate(weight, bins.counts, n_draw)  # line 9: how many of each bin
     return Sample(bins, quota, pool.draw(quota.tolist(), i))  # line 9: which

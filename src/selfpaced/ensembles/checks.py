@@ -12,7 +12,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from selfpaced.tables import Labels, encode_labels, float_array, float_columns, is_frame
+from selfpaced.tables import Labels, StreamedTable, encode_labels, float_array, float_columns, is_frame
 
 FEWEST_MINORITY_ROWS = 2
 FEW_CLASSES = 20
@@ -122,11 +122,16 @@ def check_labels(y: Any, X: Any) -> Labels:
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in y.tolist()})
         raise ValueError(f"The labels in y are of kinds that cannot be sorted together: {kinds}.") from error
-    names = labels.names
     # Looking at a few classes is looking at all rows; scikit-learn would sort them once more.
-    check_classification_targets(labels.classes if len(names) <= FEW_CLASSES else y)
+    check_classification_targets(labels.classes if labels.classes.size <= FEW_CLASSES else y)
+    return check_classes(labels, "y")
+
+
+def check_classes(labels: Labels, where: str) -> Labels:
+    """At least two classes, and enough rows of the smallest. `where` says where the labels stand."""
+    names = labels.names
     if len(names) < 2:
-        raise ValueError(f"y holds one class only, {names}; at least 2 classes are needed to tell them apart.")
+        raise ValueError(f"{where} holds one class only, {names}; at least 2 classes are needed to tell them apart.")
     smallest = int(labels.counts.argmin())
     if labels.counts[smallest] < FEWEST_MINORITY_ROWS:
         raise ValueError(
@@ -141,6 +146,17 @@ def _refuse_missing_labels(y: NDArray[Any]) -> None:
         assert_all_finite(y, input_name="y")
     if y.dtype == object and any(label is None for label in y):
         raise ValueError("Input y contains None: every row needs a label. Drop the rows without one, or label them.")
+
+
+def check_table(table: Any) -> None:
+    """What `open_table` gave, with a target."""
+    if not isinstance(table, StreamedTable):
+        raise TypeError(
+            f"fit_table takes what selfpaced.open_table gives; got {type(table).__name__}. "
+            "Arrays and frames in memory go to fit(X, y)."
+        )
+    if table.roles.target is None:
+        raise ValueError("The table has been opened without a target: open_table(..., target='the column of labels').")
 
 
 def check_known_labels(y: Any, X: Any, classes: NDArray[Any], minority_class: int) -> Labels:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pool import HardnessBins, MajorityPool
 from selfpaced.pools.rows import Rows
 
@@ -48,9 +49,9 @@ class TimedPool:
         with self._stopwatch.running("scoring"):
             self._pool.score(model)
 
-    def cut(self, hardness: Hardness, n_bins: int) -> HardnessBins:
+    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
         with self._stopwatch.running("scoring"):
-            return self._pool.cut(hardness, n_bins)
+            return self._pool.cut(hardness, n_bins, outlook)
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
         with self._stopwatch.running("drawing"):

@@ -4,24 +4,41 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
+
+from numpy.typing import NDArray
 
 from selfpaced.callbacks import Callback, CallbackList
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.checks import (
+    check_classes,
     check_classifier,
     check_features,
     check_known_labels,
     check_labels,
     check_positive,
     check_seed,
+    check_table,
     check_whole,
 )
 from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Training, rows_to_draw
-from selfpaced.tables import Labels, split_classes
+from selfpaced.tables import ClassSplit, StreamedTable, split_classes, split_stream
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The parameters of a fit, checked."""
+
+    n_members: int
+    algorithm: Algorithm
+    ratio: float
+    callbacks: CallbackList
+    seed: int
+    base: Any
 
 
 class UnderSamplingEnsemble(AveragingEnsemble):
@@ -70,26 +87,63 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         -------
         self
         """
-        n_members = check_whole("n_estimators", self.n_estimators)
-        algorithm = self._algorithm(n_members)
-        ratio = check_positive("ratio", self.ratio)
-        callbacks = CallbackList(self.callbacks)
-        seed = check_seed(self.random_state)
-
-        base = check_classifier(self._base())
+        plan = self._plan()
         X = check_features(self, X, reset=True)
         labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, base, X, fit_params), len(labels.codes))
-        split = split_classes(self._table(X, per_row), labels, seed, self._n_threads())
-        held_out = self._open_eval_set(eval_set, labels, split.minority_class)
+        per_row, for_all = split_by_row(fit_metadata(self, plan.base, X, fit_params), len(labels.codes))
+        split = split_classes(self._table(X, per_row), labels, plan.seed, self._n_threads())
+        return self._train(plan, split, labels.classes, for_all, eval_set)
 
-        training = Training(split, MemberFactory(base, seed, for_all), held_out, callbacks, self._first_round)
-        self.estimators_, self.rounds_ = training.run(algorithm, n_members, rows_to_draw(ratio, split))
-        self.classes_ = labels.classes
-        self.minority_class_ = labels.classes[split.minority_class]
+    def fit_table(self, table: StreamedTable, *, eval_set: tuple[Any, Any] | None = None) -> Self:
+        """Train the ensemble on files that need not fit into memory: the same members as `fit` on the same rows.
+
+        The minority's rows come in whole. The larger classes are read once each round; of a row of theirs five bytes
+        are remembered.
+
+        Parameters
+        ----------
+        table : what `selfpaced.open_table` gives
+        eval_set : tuple (X, y), optional
+            Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
+
+        Returns
+        -------
+        self
+        """
+        plan = self._plan()
+        check_table(table)
+        labels = check_classes(table.labels(), f"Column {table.roles.target!r}")
+        split = split_stream(table, labels, plan.seed, self._n_threads())
+        check_features(self, split.minority.features, reset=True)
+        self._train(plan, split, labels.classes, {}, eval_set)
+        self.schema_ = table.schema
         return self
 
-    def _open_eval_set(self, eval_set: Any, labels: Labels, minority_class: int) -> EvalSet | None:
+    def _plan(self) -> _Plan:
+        """Look at all parameters before a single row is read."""
+        n_members = check_whole("n_estimators", self.n_estimators)
+        return _Plan(
+            n_members,
+            self._algorithm(n_members),
+            check_positive("ratio", self.ratio),
+            CallbackList(self.callbacks),
+            check_seed(self.random_state),
+            check_classifier(self._base()),
+        )
+
+    def _train(
+        self, plan: _Plan, split: ClassSplit, classes: NDArray[Any], for_all: dict[str, Any], eval_set: Any
+    ) -> Self:
+        held_out = self._open_eval_set(eval_set, classes, split.minority_class)
+        factory = MemberFactory(plan.base, plan.seed, for_all)
+        training = Training(split, factory, held_out, plan.callbacks, self._first_round)
+        n_draw = rows_to_draw(plan.ratio, split, stacklevel=4)
+        self.estimators_, self.rounds_ = training.run(plan.algorithm, plan.n_members, n_draw)
+        self.classes_ = classes
+        self.minority_class_ = classes[split.minority_class]
+        return self
+
+    def _open_eval_set(self, eval_set: Any, classes: NDArray[Any], minority_class: int) -> EvalSet | None:
         if eval_set is None:
             return None
         if not isinstance(eval_set, tuple | list) or len(eval_set) != 2 or isinstance(eval_set[0], tuple):
@@ -98,5 +152,5 @@ class UnderSamplingEnsemble(AveragingEnsemble):
                 f"got a {type(eval_set).__name__} of length {len(eval_set)}."
             )
         X = check_features(self, eval_set[0], reset=False)
-        known = check_known_labels(eval_set[1], X, labels.classes, minority_class)
+        known = check_known_labels(eval_set[1], X, classes, minority_class)
         return EvalSet(self._table(X), known, minority_class, self._n_threads())

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pool import HardnessBins
 from selfpaced.pools.chunk import (
     BinTotals,
@@ -61,7 +62,7 @@ class MemoryPool:
         """Remember the model: its rows are scored when they are cut, in the same pass."""
         self._waiting.append(scorer_of(model, self._ids.size))
 
-    def cut(self, hardness: Hardness, n_bins: int) -> HardnessBins:
+    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
         scorers = self._take_waiting()
         self._bins = self._bins.astype(bin_dtype(n_bins), copy=False)
         top = 1.0

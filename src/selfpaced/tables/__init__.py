@@ -1,18 +1,23 @@
 """What the user points at, made into minority rows and pools."""
 
-from selfpaced.tables.classes import ClassSplit, split_classes
+from selfpaced.tables.classes import ClassSplit, split_classes, split_stream
 from selfpaced.tables.labels import Labels, encode_labels
 from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
+from selfpaced.tables.opening import open_table
+from selfpaced.tables.streamed import StreamedTable
 
 __all__ = [
     "ClassSplit",
     "InMemoryTable",
     "Labels",
+    "StreamedTable",
     "encode_labels",
     "float_array",
     "float_columns",
     "is_frame",
+    "open_table",
     "polars_as_arrow",
     "split_classes",
+    "split_stream",
     "stack",
 ]

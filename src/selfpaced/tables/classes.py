@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.pools.memory import MemoryPool
 from selfpaced.pools.rows import Rows
+from selfpaced.pools.streamed import Stream, StreamedPool
 from selfpaced.tables.labels import Labels
 from selfpaced.tables.memory import InMemoryTable
+from selfpaced.tables.streamed import StreamedTable
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,14 @@ def split_classes(table: InMemoryTable, labels: Labels, seed: int, n_threads: in
     }
     minority = table.rows(labels.ids(labels.rarest))
     return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)
+
+
+def split_stream(table: StreamedTable, labels: Labels, seed: int, n_threads: int) -> ClassSplit:
+    """The same for a table that is read from start to end: one pass brings the minority in whole."""
+    larger = [number for number in range(labels.classes.size) if number != labels.rarest]
+    doubts = np.zeros(labels.codes.size, dtype=np.float32)
+    stream = Stream(table, labels.codes, seed, n_threads, doubts)
+    minority = stream.whole_class(labels.rarest)
+    counts = labels.counts.tolist()
+    pools = {number: StreamedPool(stream, number, larger, counts[number]) for number in larger}
+    return ClassSplit(labels.names, counts, labels.rarest, minority, pools)

@@ -1,0 +1,47 @@
+"""What will be drawn after a cut: foresight for pools to which a second look at their rows is dear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from selfpaced.algorithms.allocation import proportional_shares
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The draw that follows a cut: `n_draw` rows in round `round_number`, bins weighted by 1 / (h + alpha)."""
+
+    round_number: int
+    n_draw: int
+    alpha: float
+
+    def most_drawn(self, edges: ArrayLike, counts: ArrayLike) -> NDArray[np.int64]:
+        """The most rows that each bin can be asked for, whatever rows are yet to come.
+
+        `edges` are the bounds of the bins, one more than there are bins; `counts` the rows seen so far. The mean
+        hardness of a bin lies between its edges, so its weight is bounded; and what other bins take can only grow with
+        their rows. So a bin is asked for most if it weighs as much as it may, all others as little, and they get no
+        rows beyond those seen.
+
+        >>> Outlook(1, n_draw=100, alpha=0.5).most_drawn([0, 0.5, 1], counts=[1000, 1000]).tolist()
+        [76, 51]
+        >>> Outlook(1, n_draw=100, alpha=0.5).most_drawn([0, 0.5, 1], counts=[1000, 10]).tolist()
+        [91, 51]
+        """
+        bounds = np.asarray(edges, dtype=np.float64)
+        seen = np.asarray(counts, dtype=np.int64)
+        with np.errstate(divide="ignore"):
+            largest, smallest = 1 / (bounds[:-1] + self.alpha), 1 / (bounds[1:] + self.alpha)
+        return np.array([self._most_of(number, largest[number], smallest, seen) for number in range(seen.size)])
+
+    def _most_of(self, number: int, weight: float, others: NDArray[np.float64], seen: NDArray[np.int64]) -> int:
+        if np.isinf(weight):
+            return self.n_draw
+        weights, room = others.copy(), seen.copy()
+        weights[number], room[number] = weight, self.n_draw
+        share = proportional_shares(weights, room, min(self.n_draw, int(room.sum())))[number]
+        # Rounding gives a bin at most one row more than its share.
+        return min(self.n_draw, int(share) + 1)

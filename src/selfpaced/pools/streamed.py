@@ -1,0 +1,346 @@
+"""The pools of a table that is read from start to end, batch by batch, because it does not fit into memory.
+
+All larger classes share a stream: one pass over the table serves them all. A pass folds the newest model into the
+running sums, counts the bins, and keeps the rows that may be drawn next, all at once. Remembered of a row are the sum
+of its doubts and the number of its class; no feature stays but those of rows that may be drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.outlook import Outlook
+from selfpaced.algorithms.pool import HardnessBins
+from selfpaced.pools.chunk import BinTotals, Floats, bin_dtype, cut, doubt, hardest, mean_doubt
+from selfpaced.pools.keys import LARGEST_KEY, Ids, Keys, key_limits, row_keys, smallest_keys
+from selfpaced.pools.rows import Rows
+from selfpaced.scoring import Scorer, scorer_of
+from selfpaced.scoring.threads import over_stream
+
+ClassNumbers = NDArray[np.unsignedinteger]
+BinOf = Callable[[Floats], NDArray[np.unsignedinteger]]
+
+ROWS_AT_ONCE = 2**20
+# The class number of rows that have been let go.
+NO_CLASS = np.iinfo(np.uint8).max
+
+
+class Batch(Protocol):
+    """Some consecutive rows of a table: those from `start` up to `stop`."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def stop(self) -> int: ...
+
+    @property
+    def ids(self) -> Ids: ...
+
+    def features(self) -> Any:
+        """The features as models read them."""
+
+    def take(self, positions: NDArray[np.intp]) -> Any:
+        """Some of the rows with all that belongs to them, to be kept."""
+
+
+class BatchSource(Protocol):
+    """What a stream asks of a table."""
+
+    n_rows: int
+
+    def batches(self) -> Iterable[Batch]:
+        """All rows in order."""
+
+    def ids_of(self, positions: NDArray[np.intp]) -> Ids:
+        """The ids of the rows at some sorted positions."""
+
+    def joined(self, kept: Sequence[Any]) -> Any:
+        """What was kept of several batches, below each other."""
+
+    def picked(self, kept: Any, positions: NDArray[np.intp]) -> Any:
+        """A part of what was kept."""
+
+    def rows(self, kept: Any) -> Rows:
+        """What was kept, as rows for a member, in the order of their ids."""
+
+
+class Shortlist:
+    """The rows with the smallest keys of each bin: as many as may be drawn, with what belongs to them."""
+
+    def __init__(self, table: BatchSource, n_bins: int) -> None:
+        self._table = table
+        self._most = np.full(n_bins, np.iinfo(np.int64).max)
+        self.limits: Keys = np.full(n_bins, LARGEST_KEY, dtype=np.uint64)
+        self._parts: list[tuple[Keys, NDArray[Any], Any]] = []
+        self._size = 0
+
+    def add(self, keys: Keys, bins: NDArray[Any], kept: Any) -> None:
+        if keys.size:
+            self._parts.append((keys, bins, kept))
+            self._size += keys.size
+
+    def narrow(self, most: NDArray[np.int64]) -> None:
+        """At most so many rows of each bin are still of use. The others go once they are as many as those."""
+        self._most = np.minimum(self._most, most)
+        if self._size > 2 * self._most.sum():
+            self._prune()
+
+    def drawn(self, quota: Sequence[int]) -> Rows:
+        keys, bins, kept = self._joined()
+        chosen = smallest_keys(keys, bins, quota)
+        return self._table.rows(self._table.picked(kept, chosen))
+
+    def found(self, n_bins: int) -> NDArray[np.int64]:
+        """How many rows of each bin are there."""
+        return sum((np.bincount(bins, minlength=n_bins) for _, bins, _ in self._parts), np.zeros(n_bins, np.int64))
+
+    def _prune(self) -> None:
+        keys, bins, kept = self._joined()
+        chosen = smallest_keys(keys, bins, self._most.tolist())
+        keys, bins = keys[chosen], bins[chosen]
+        self._parts = [(keys, bins, self._table.picked(kept, chosen))]
+        self._size = keys.size
+        full = np.flatnonzero(np.bincount(bins, minlength=self._most.size) >= self._most)
+        for number in full:
+            # Whoever comes later with a larger key comes too late.
+            self.limits[number] = keys[bins == number].max() if self._most[number] else 0
+
+    def _joined(self) -> tuple[Keys, NDArray[Any], Any]:
+        keys, bins, kept = zip(*self._parts, strict=True)
+        return np.concatenate(keys), np.concatenate(bins), self._table.joined(kept)
+
+
+@dataclass
+class Cutting:
+    """A cut of one class in the making: what has been counted, and which rows may be drawn."""
+
+    totals: BinTotals
+    shortlist: Shortlist
+
+
+@dataclass(frozen=True)
+class CutPlan:
+    """How the rows are cut in a pass."""
+
+    hardness: Hardness
+    n_bins: int
+    outlook: Outlook
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        return np.linspace(0, 1, self.n_bins + 1)
+
+
+class Stream:
+    """The tags of all rows, and the passes over the table that all its pools share."""
+
+    def __init__(self, table: BatchSource, classes: ClassNumbers, seed: int, n_threads: int, tags: Floats) -> None:
+        self.table = table
+        self.classes = classes
+        self.seed = seed
+        self.n_threads = n_threads
+        self.doubt_sum = tags
+        self.models: list[Any] = []
+        self.n_folded = 0
+        self._lock = Lock()
+        self._cut: tuple[tuple[int, CutPlan], Mapping[int, Cutting]] | None = None
+
+    def fold(self, classes: Sequence[int]) -> None:
+        """Add what the models that wait say of every row to the running sums."""
+        scorers = self._take_waiting()
+        if scorers:
+            self._over_batches(lambda batch: self._fold(batch, scorers, classes), scorers)
+
+    def fold_and_cut(self, classes: Sequence[int], plan: CutPlan) -> Mapping[int, Cutting]:
+        """The same, and the bins of each class with the rows that may be drawn. A cut just made is not made again."""
+        key = (len(self.models), plan)
+        if self._cut is None or self._cut[0] != key:
+            self._cut = key, self._fold_and_cut(classes, plan)
+        return self._cut[1]
+
+    def collect(self, class_number: int, bin_of: BinOf, quota: Sequence[int], counts: Sequence[int], i: int) -> Rows:
+        """The `quota[b]` smallest keys of every bin b of a class, in a pass of its own."""
+        slack = 1.0
+        while True:
+            shortlist = Shortlist(self.table, len(quota))
+            shortlist.limits = key_limits(quota, counts, slack)
+            self._over_batches(partial(self._shortlist_into, shortlist, class_number, bin_of, i), [])
+            if np.all(shortlist.found(len(quota)) >= np.minimum(quota, counts)):
+                return shortlist.drawn(quota)
+            slack *= 2
+
+    def whole_class(self, class_number: int) -> Rows:
+        """All rows of a class: the minority."""
+        parts: list[Any] = []
+
+        def work(batch: Batch) -> None:
+            own = np.flatnonzero(self.classes[batch.start : batch.stop] == class_number)
+            if own.size:
+                with self._lock:
+                    parts.append(batch.take(own))
+
+        self._over_batches(work, [])
+        return self.table.rows(self.table.joined(parts))
+
+    def let_go(self, class_number: int, n_rows: int, round_number: int) -> None:
+        """Forget all rows of a class but the hardest: they get the number of no class."""
+        own = np.flatnonzero(self.classes == class_number)
+        kept = hardest(self.doubt_sum[own], row_keys(self.table.ids_of(own), self.seed, round_number), n_rows)
+        self.classes[np.delete(own, kept)] = NO_CLASS
+
+    def doubts(self, positions: slice) -> Floats:
+        return mean_doubt(self.doubt_sum[positions], max(self.n_folded, 1))
+
+    def _take_waiting(self) -> list[Scorer]:
+        scorers = [scorer_of(model, self.table.n_rows) for model in self.models[self.n_folded :]]
+        self.n_folded = len(self.models)
+        return scorers
+
+    def _fold(self, batch: Batch, scorers: Sequence[Scorer], classes: Sequence[int]) -> None:
+        features = batch.features()
+        codes = self.classes[batch.start : batch.stop]
+        doubt_sum = self.doubt_sum[batch.start : batch.stop]
+        for scorer in scorers:
+            probabilities = scorer.score(scorer.view(features))
+            for number in classes:
+                own = np.flatnonzero(codes == number)
+                doubt_sum[own] += doubt(probabilities[own], number)
+
+    def _fold_and_cut(self, classes: Sequence[int], plan: CutPlan) -> Mapping[int, Cutting]:
+        scorers = self._take_waiting()
+        nothing = BinTotals((0,) * plan.n_bins, (0,) * plan.n_bins)
+        cuttings = {number: Cutting(nothing, Shortlist(self.table, plan.n_bins)) for number in classes}
+
+        def work(batch: Batch) -> None:
+            if scorers:
+                self._fold(batch, scorers, classes)
+            doubts = self.doubts(slice(batch.start, batch.stop))
+            codes = self.classes[batch.start : batch.stop]
+            for number, cutting in cuttings.items():
+                own = np.flatnonzero(codes == number)
+                if not own.size:
+                    continue
+                bins = np.empty(own.size, dtype=bin_dtype(plan.n_bins))
+                totals = cut(doubts[own], plan.hardness, 1.0, bins, plan.n_bins)
+                keys = row_keys(batch.ids[own], self.seed, plan.outlook.round_number)
+                under = np.flatnonzero(keys <= cutting.shortlist.limits.take(bins))
+                kept = batch.take(own[under])
+                with self._lock:
+                    cutting.totals = BinTotals.summed([cutting.totals, totals])
+                    cutting.shortlist.add(keys[under], bins[under], kept)
+                    cutting.shortlist.narrow(plan.outlook.most_drawn(plan.edges, cutting.totals.counts))
+
+        self._over_batches(work, scorers)
+        return cuttings
+
+    def _shortlist_into(
+        self, shortlist: Shortlist, class_number: int, bin_of: BinOf, round_number: int, batch: Batch
+    ) -> None:
+        own = np.flatnonzero(self.classes[batch.start : batch.stop] == class_number)
+        if not own.size:
+            return
+        bins = bin_of(self.doubts(slice(batch.start, batch.stop))[own])
+        keys = row_keys(batch.ids[own], self.seed, round_number)
+        under = np.flatnonzero(keys <= shortlist.limits.take(bins))
+        kept = batch.take(own[under])
+        with self._lock:
+            shortlist.add(keys[under], bins[under], kept)
+
+    def _over_batches(self, work: Any, scorers: Sequence[Scorer]) -> None:
+        threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
+        over_stream(work, self.table.batches(), threads)
+
+
+class StreamedPool:
+    """The rows of one larger class in a stream."""
+
+    def __init__(self, stream: Stream, own_class: int, all_classes: Sequence[int], n_rows: int) -> None:
+        self._stream = stream
+        self._own_class = own_class
+        self._all_classes = all_classes
+        self._n_rows = n_rows
+        self._n_scored = 0
+        self._bins: _Bins = _Bins(_one_bin, [n_rows], None)
+
+    @property
+    def n_rows(self) -> int:
+        return self._n_rows
+
+    def score(self, model: Any) -> None:
+        """Remember the model, if another pool of the stream has not done so already."""
+        if self._n_scored == len(self._stream.models):
+            self._stream.models.append(model)
+        self._n_scored += 1
+
+    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
+        if outlook is None or hardness.top_from_largest is not None:
+            return self._cut_by_tags(hardness, n_bins)
+        cuttings = self._stream.fold_and_cut(self._all_classes, CutPlan(hardness, n_bins, outlook))
+        mine = cuttings[self._own_class]
+        self._bins = _Bins(_bins_up_to(1.0, hardness, n_bins), mine.totals.counts, (outlook.round_number, mine))
+        return mine.totals.as_bins(1.0)
+
+    def draw(self, quota: Sequence[int], round_number: int) -> Rows:
+        foreseen = self._bins.foreseen
+        if foreseen is not None and foreseen[0] == round_number:
+            return foreseen[1].shortlist.drawn(quota)
+        return self._stream.collect(self._own_class, self._bins.of, quota, self._bins.counts, round_number)
+
+    def keep_hardest(self, n_rows: int, round_number: int) -> None:
+        self._stream.fold(self._all_classes)
+        self._stream.let_go(self._own_class, n_rows, round_number)
+        self._n_rows = min(n_rows, self._n_rows)
+        self._bins = _Bins(_one_bin, [self._n_rows], None)
+
+    def _cut_by_tags(self, hardness: Hardness, n_bins: int) -> HardnessBins:
+        """Bins from the running sums alone: the rows themselves are read for the draw only."""
+        self._stream.fold(self._all_classes)
+        top = 1.0
+        if hardness.top_from_largest is not None:
+            top = hardness.top_from_largest(max(float(hardness(doubts).max()) for doubts in self._doubts()))
+        parts = []
+        for doubts in self._doubts():
+            bins = np.empty(doubts.size, dtype=bin_dtype(n_bins))
+            parts.append(cut(doubts, hardness, top, bins, n_bins))
+        totals = BinTotals.summed(parts)
+        self._bins = _Bins(_bins_up_to(top, hardness, n_bins), totals.counts, None)
+        return totals.as_bins(top)
+
+    def _doubts(self) -> Iterator[Floats]:
+        stream = self._stream
+        for start in range(0, stream.classes.size, ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            doubts = stream.doubts(some)[stream.classes[some] == self._own_class]
+            if doubts.size:
+                yield doubts
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """How rows fall into the bins of the last cut, and the rows that were foreseen to be drawn in a round."""
+
+    of: BinOf
+    counts: Sequence[int]
+    foreseen: tuple[int, Cutting] | None
+
+
+def _one_bin(doubts: Floats) -> NDArray[np.unsignedinteger]:
+    return np.zeros(doubts.size, dtype=np.uint8)
+
+
+def _bins_up_to(top: float, hardness: Hardness, n_bins: int) -> BinOf:
+    def bins_of(doubts: Floats) -> NDArray[np.unsignedinteger]:
+        bins = np.empty(doubts.size, dtype=bin_dtype(n_bins))
+        cut(doubts, hardness, top, bins, n_bins)
+        return bins
+
+    return bins_of

@@ -1,0 +1,188 @@
+"""Files of rows that are read batch by batch: Parquet, Arrow IPC (Feather)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from selfpaced.exceptions import TableError
+
+
+def import_arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError("Reading files needs pyarrow: pip install 'selfpaced[files]'") from error
+    return pyarrow
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files of one format are read.
+
+    Attributes
+    ----------
+    describe : from a path to (schema, number of rows, columns known to have no gaps).
+    batches : from a path, columns and a number of rows to record batches of at most so many rows.
+    """
+
+    name: str
+    describe: Callable[[Path], tuple[Any, int, frozenset[str]]]
+    batches: Callable[[Path, Sequence[str], int], Iterator[Any]]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it was when it was opened.
+
+    Attributes
+    ----------
+    schema : its columns with those that its folder's name adds, as in `year=2024/part.parquet`.
+    added : the values of the latter.
+    without_gaps : columns that are known to have a value in every row.
+    """
+
+    path: Path
+    format: Format
+    schema: Any
+    n_rows: int
+    added: Mapping[str, Any]
+    without_gaps: frozenset[str]
+    size: int
+    changed_at: int
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+        """The rows in order. An error names the file; so does one that has changed since it was opened."""
+        pa = import_arrow()
+        self._refuse_change()
+        own = [name for name in columns if name not in self.added]
+        n_read = 0
+        with naming(self.path, self.format.name):
+            for batch in self.format.batches(self.path, own, batch_rows):
+                n_read += batch.num_rows
+                arrays = [
+                    pa.repeat(pa.scalar(self.added[name], self.schema.field(name).type), batch.num_rows)
+                    if name in self.added
+                    else batch.column(name)
+                    for name in columns
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+        if n_read != self.n_rows:
+            raise TableError(f"{self.path} had {self.n_rows} rows when it was opened, but {n_read} came out of it.")
+
+    def _refuse_change(self) -> None:
+        try:
+            now = self.path.stat()
+        except OSError as error:
+            raise TableError(f"{self.path} was there when the table was opened, and is gone now.") from error
+        if (now.st_size, now.st_mtime_ns) != (self.size, self.changed_at):
+            raise TableError(
+                f"{self.path} has changed since the table was opened. Open the table again, when nobody writes to it."
+            )
+
+
+def open_file(path: Path, added: Mapping[str, Any]) -> File:
+    pa = import_arrow()
+    format = format_of(path)
+    with naming(path, format.name):
+        status = path.stat()
+        if status.st_size == 0:
+            raise TableError(f"{path} is empty: 0 bytes. Remove it, or write it again.")
+        schema, n_rows, without_gaps = format.describe(path)
+    fields = [field for field in schema if field.name not in added]
+    fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
+    return File(
+        path,
+        format,
+        pa.schema(fields),
+        n_rows,
+        dict(added),
+        without_gaps | frozenset(added),
+        status.st_size,
+        status.st_mtime_ns,
+    )
+
+
+@contextmanager
+def naming(path: Path, format_name: str) -> Iterator[None]:
+    """Errors of the reader, with the name of the file."""
+    pa = import_arrow()
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"{path} cannot be read as {format_name}: {error}") from error
+
+
+def format_of(path: Path) -> Format:
+    format = FORMATS.get(path.suffix.lower())
+    if format is None:
+        raise TableError(f"{path} is of no kind that is read here; these are {', '.join(sorted(FORMATS))}.")
+    return format
+
+
+def _describe_parquet(path: Path) -> tuple[Any, int, frozenset[str]]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+        full = {
+            name
+            for position, name in enumerate(names)
+            if all(
+                (statistics := group.column(position).statistics) is not None and statistics.null_count == 0
+                for group in groups
+            )
+        }
+        return file.schema_arrow, metadata.num_rows, frozenset(full)
+
+
+def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        if columns:
+            yield from file.iter_batches(batch_size=batch_rows, columns=list(columns))
+        else:
+            yield from _rows_without_columns(file.metadata.num_rows, batch_rows)
+
+
+def _rows_without_columns(n_rows: int, batch_rows: int) -> Iterator[Any]:
+    """What is left of a file of which only the folder's name is wanted."""
+    pa = import_arrow()
+    for start in range(0, n_rows, batch_rows):
+        length = min(batch_rows, n_rows - start)
+        yield pa.RecordBatch.from_arrays([pa.nulls(length)], names=[""])
+
+
+def _describe_feather(path: Path) -> tuple[Any, int, frozenset[str]]:
+    pa = import_arrow()
+    with pa.memory_map(str(path)) as source:
+        file = pa.ipc.open_file(source)
+        n_rows = sum(file.get_batch(number).num_rows for number in range(file.num_record_batches))
+        return file.schema, n_rows, frozenset()
+
+
+def _feather_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+    pa = import_arrow()
+    with pa.memory_map(str(path)) as source:
+        file = pa.ipc.open_file(source)
+        for number in range(file.num_record_batches):
+            batch = file.get_batch(number).select(list(columns)) if columns else file.get_batch(number)
+            for start in range(0, batch.num_rows, batch_rows):
+                yield batch.slice(start, batch_rows)
+
+
+PARQUET = Format("Parquet", _describe_parquet, _parquet_batches)
+FEATHER = Format("Arrow IPC", _describe_feather, _feather_batches)
+FORMATS: dict[str, Format] = {
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".feather": FEATHER,
+    ".arrow": FEATHER,
+    ".ipc": FEATHER,
+}

@@ -1,0 +1,189 @@
+"""Opening what the user points at: the only place that asks for its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import glob, has_magic
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from selfpaced.exceptions import TableError
+from selfpaced.tables.files import FORMATS, File, import_arrow, open_file
+from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, feature_types, unified_fields
+from selfpaced.tables.streamed import ID, WEIGHT, Roles, StreamedTable
+
+DEFAULT_BATCH_ROWS = 2**16
+
+
+def open_table(
+    source: Any,
+    *,
+    target: str | None = None,
+    positive: Any = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    filter: Any = None,
+    weight: str | None = None,
+    id: str | None = None,
+    batch_rows: int = DEFAULT_BATCH_ROWS,
+) -> StreamedTable:
+    """Open files of rows for `fit_table`, without reading more than their descriptions.
+
+    Parameters
+    ----------
+    source : path, glob pattern, folder, list of these, or pyarrow.dataset.Dataset
+        Parquet (`.parquet`, `.pq`) or Arrow IPC files (`.feather`, `.arrow`, `.ipc`). Folders are searched through;
+        names such as `year=2024` in their paths become columns. Files are read in the order of their names.
+    target : the column with the labels.
+    positive : the label to tell from all others, if there are more than two.
+    columns : the features, in the order models see them; all columns by default.
+    exclude : columns that are no features.
+    filter : list of (column, operator, value), all to be satisfied, or a pyarrow.compute.Expression.
+    weight : a column with sample weights.
+    id : a column of whole numbers, each once. Rows are drawn by it, so that neither the order of the rows nor their
+        division into files matters. Without one, a row's id is its position.
+    batch_rows : rows that are decoded and scored at once.
+    """
+    files = [open_file(path, added) for path, added in _paths(source)]
+    if not files:
+        raise TableError(f"No file of a known kind ({', '.join(sorted(FORMATS))}) is in {source!r}.")
+    roles = _roles(target, weight, id, filter, files)
+    fields = unified_fields(files)
+    names = _feature_names(fields, columns, exclude, roles)
+    schema = _frozen(files, fields, names, roles, batch_rows)
+    return StreamedTable(files, schema, roles, positive, batch_rows)
+
+
+def _paths(source: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """All files in the order of their names, with the columns that their folders' names add."""
+    if hasattr(source, "get_fragments"):
+        found = [(Path(part.path), _partition_keys(part)) for part in source.get_fragments()]
+    elif isinstance(source, str | PathLike):
+        found = [(path, hive_columns(path, root)) for path, root in _matching(fspath(source))]
+    elif isinstance(source, Iterable):
+        found = [pair for one in source for pair in _paths(one)]
+    else:
+        raise TypeError(
+            f"open_table takes a path, a pattern, a list of them or a pyarrow dataset; got {type(source).__name__}. "
+            "Arrays and frames go to fit."
+        )
+    yield from sorted(found, key=lambda pair: str(pair[0]))
+
+
+def _partition_keys(fragment: Any) -> Mapping[str, Any]:
+    import pyarrow.dataset as ds
+
+    return dict(ds.get_partition_keys(fragment.partition_expression))
+
+
+def _matching(source: str) -> Iterator[tuple[Path, Path]]:
+    """The files that a path or pattern means, each with the folder that its own folders are counted from."""
+    if has_magic(source):
+        matches = sorted(map(Path, glob(source, recursive=True)))
+        if not matches:
+            raise TableError(f"No file matches {source!r}.")
+        root = Path(source[: next(i for i, letter in enumerate(source) if letter in "*?[")]).parent
+    else:
+        root = Path(source)
+        matches = [root]
+        if not root.exists():
+            raise TableError(f"{source} is not there.")
+    for match in matches:
+        if match.is_dir():
+            yield from ((path, root) for path in sorted(match.rglob("*")) if path.suffix.lower() in FORMATS)
+        else:
+            yield match, root
+
+
+def hive_columns(path: Path, root: Path) -> dict[str, Any]:
+    """
+    >>> hive_columns(Path("data/year=2024/shop=a/part.parquet"), Path("data"))
+    {'year': 2024, 'shop': 'a'}
+    """
+    folders = path.relative_to(root).parts[:-1] if path.is_relative_to(root) else ()
+    pairs = [folder.partition("=") for folder in folders]
+    return {name: int(value) if value.lstrip("-").isdigit() else value for name, equals, value in pairs if equals}
+
+
+def _roles(target: str | None, weight: str | None, id: str | None, filter: Any, files: Sequence[File]) -> Roles:
+    expression, columns = _expression(filter, files)
+    roles = Roles(target, weight, id, expression, columns)
+    for name in (target, weight, id, *columns):
+        for file in files:
+            if name is not None and name not in file.schema.names:
+                raise TableError(f"{file.path} has no column {name!r}; its columns are {file.schema.names}.")
+    return roles
+
+
+def _expression(filter: Any, files: Sequence[File]) -> tuple[Any, tuple[str, ...]]:
+    if filter is None:
+        return None, ()
+    if isinstance(filter, list | tuple):
+        import pyarrow.parquet as pq
+
+        return pq.filters_to_expression(list(filter)), tuple(dict.fromkeys(name for name, *_ in filter))
+    return filter, tuple(files[0].schema.names)  # what an expression looks at, only pyarrow knows
+
+
+def _feature_names(
+    fields: Mapping[str, Any], columns: Sequence[str] | None, exclude: Sequence[str], roles: Roles
+) -> list[str]:
+    for name in [*(columns or ()), *exclude]:
+        if name not in fields:
+            raise TableError(f"There is no column {name!r}; the columns are {list(fields)}.")
+    others = {roles.target, roles.weight, roles.id, *exclude}
+    names = [name for name in (fields if columns is None else columns) if name not in others]
+    if not names:
+        raise TableError(f"No column is left as a feature; the columns are {list(fields)}.")
+    if {ID, WEIGHT} & set(names):
+        raise TableError(f"No column may be called {ID!r} or {WEIGHT!r}.")
+    return names
+
+
+def _frozen(
+    files: Sequence[File], fields: Mapping[str, Any], names: Sequence[str], roles: Roles, batch_rows: int
+) -> Schema:
+    pa = import_arrow()
+    without_gaps = frozenset.intersection(*(file.without_gaps for file in files))
+    types = feature_types(fields, names, without_gaps)
+    words = [name for name, kind in types.items() if kind == pa.string()]
+    unsure = [name for name, kind in types.items() if kind == pa.float64() and _is_whole(fields[name])]
+    facts = _look_through(StreamedTable(files, Schema(()), roles, batch_rows=batch_rows), words, unsure)
+    columns = []
+    for name in names:
+        if name in words:
+            columns.append(Column(name, "category", tuple(sorted(facts.words[name]))))
+        elif name in unsure and name not in facts.with_gaps:
+            columns.append(Column(name, str(fields[name])))
+        else:
+            columns.append(Column(name, str(types[name])))
+    return Schema(tuple(columns))
+
+
+def _is_whole(kind: Any) -> bool:
+    pa = import_arrow()
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+class _Facts:
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words: dict[str, set[str]] = {name: set() for name in words}
+        self.with_gaps: set[str] = set()
+
+
+def _look_through(table: StreamedTable, words: Sequence[str], unsure: Sequence[str]) -> _Facts:
+    """Read the columns of words for their categories, and those of whole numbers whose gaps no description counts."""
+    facts = _Facts(words)
+    if not (words or unsure):
+        return facts
+    for file, batch in table._read([*words, *unsure]):
+        facts.with_gaps |= {name for name in unsure if batch.column(name).null_count}
+        for name in words:
+            facts.words[name] |= set(batch.column(name).unique().drop_null().to_pylist())
+            if len(facts.words[name]) > MOST_CATEGORIES:
+                raise TableError(
+                    f"Column {name!r} has more than {MOST_CATEGORIES} different words (seen up to {file.path}). "
+                    f"Is it a name or a text? Exclude it with exclude=[{name!r}]."
+                )
+    return facts

@@ -1,0 +1,156 @@
+"""The schema of a table, frozen once: which columns are features, of which type, with which categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from selfpaced.exceptions import TableError
+from selfpaced.tables.files import File, import_arrow
+
+MOST_CATEGORIES = 10_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature.
+
+    Attributes
+    ----------
+    type : the name of its Arrow type, such as "float" or "int64"; "category" for words.
+    categories : the words that are known, sorted; None for numbers.
+    """
+
+    name: str
+    type: str
+    categories: tuple[str, ...] | None = None
+
+    def converted(self, array: Any, where: str) -> Any:
+        """A part of the column as it was at the beginning: the same type, the same categories in the same order."""
+        pa = import_arrow()
+        if self.categories is not None:
+            return _as_categories(self, array, where)
+        wanted = pa.type_for_alias(self.type)
+        if array.null_count and not pa.types.is_floating(wanted):
+            wanted = pa.float64()  # a gap is NaN, and NaN is a float
+        try:
+            return _plain(array).cast(wanted)
+        except pa.ArrowException as error:
+            raise TableError(
+                f"Column {self.name!r} of {where} is {array.type}, which does not fit {self.type}, "
+                f"the type it had at the beginning: {error}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The features of a table in the order in which models see them."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def converted(self, batch: Any, where: str) -> Any:
+        """The features of some rows as a record batch of the frozen types. `where` names the file in errors."""
+        pa = import_arrow()
+        arrays = [column.converted(batch.column(column.name), where) for column in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, names=self.names)
+
+    def check_columns(self, file: File) -> None:
+        """Refuse a file that lacks one of the features."""
+        missing = [name for name in self.names if name not in file.schema.names]
+        if missing:
+            raise TableError(
+                f"{file.path} has no column {', '.join(map(repr, missing))}, which the model was trained with. "
+                f"Its columns are {file.schema.names}."
+            )
+
+
+def unified_fields(files: Sequence[File]) -> Mapping[str, Any]:
+    """One type for every column: that of all files, or one that all of them fit into without loss."""
+    pa = import_arrow()
+    fields: dict[str, tuple[Any, File]] = {}
+    for file in files:
+        for field in file.schema:
+            known = fields.get(field.name)
+            try:
+                merged = field.type if known is None else _merged(known[0], field.type)
+            except pa.ArrowException as error:
+                assert known is not None
+                raise TableError(
+                    f"Column {field.name!r} is {known[0]} in {known[1].path} and {field.type} in {file.path}: "
+                    "they have no type in common. Write one of the files again, or exclude the column."
+                ) from error
+            fields[field.name] = merged, known[1] if known and merged == known[0] else file
+        _refuse_other_columns(fields, file, files[0])
+    return {name: merged for name, (merged, _) in fields.items()}
+
+
+def _merged(one: Any, other: Any) -> Any:
+    pa = import_arrow()
+    if one == other:
+        return one
+    one, other = (kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other))
+    schemas = [pa.schema([pa.field("column", kind)]) for kind in (one, other)]
+    return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+
+
+def _refuse_other_columns(fields: Mapping[str, Any], file: File, first: File) -> None:
+    missing = sorted(set(fields) - set(file.schema.names))
+    if missing:
+        owner = next(path for name, (_, path) in fields.items() if name == missing[0])
+        raise TableError(
+            f"{file.path} has no column {missing[0]!r}, which {owner.path} has. All files of a table need the same "
+            "columns; exclude it, or name the ones to use with columns=."
+        )
+
+
+def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps: Iterable[str]) -> dict[str, Any]:
+    """The type that each feature is frozen to; strings are left to be numbered. Whole numbers with gaps are floats."""
+    pa = import_arrow()
+    full = set(without_gaps)
+    types = {}
+    for name in names:
+        kind = fields[name]
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            types[name] = pa.string()
+        elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+            types[name] = pa.float64()
+        elif pa.types.is_floating(kind):
+            types[name] = kind
+        elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+            types[name] = kind if name in full else pa.float64()
+        elif pa.types.is_null(kind):
+            types[name] = pa.float64()
+        else:
+            raise TableError(
+                f"Column {name!r} is {kind}, which no model reads. Exclude it with exclude=[{name!r}], or make numbers "
+                "or words of it first."
+            )
+    return types
+
+
+def _plain(array: Any) -> Any:
+    """An array without a dictionary: what its words or numbers are, one by one."""
+    pa = import_arrow()
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _as_categories(column: Column, array: Any, where: str) -> Any:
+    """The numbers of the words among the known ones; words that are not known are gaps."""
+    import pyarrow.compute as pc
+
+    pa = import_arrow()
+    words = _plain(array)
+    if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type) or pa.types.is_null(words.type)):
+        raise TableError(
+            f"Column {column.name!r} of {where} is {array.type}; words were there when the model was trained."
+        )
+    known = pa.array(column.categories, pa.string())
+    numbers = pc.index_in(words.cast(pa.string()), value_set=known)
+    return pa.DictionaryArray.from_arrays(numbers, known)

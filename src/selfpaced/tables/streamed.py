@@ -1,0 +1,232 @@
+"""A table in files that is read from start to end, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.exceptions import TableError
+from selfpaced.pools.keys import Ids
+from selfpaced.pools.rows import Rows
+from selfpaced.tables.files import File, import_arrow
+from selfpaced.tables.labels import Labels
+from selfpaced.tables.schema import Schema
+
+# Names of what is kept beside the features of a row; no column of a table may be called so.
+ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column is what, besides the features.
+
+    Attributes
+    ----------
+    filter : an Arrow expression that rows must satisfy, or None.
+    filter_columns : the columns it looks at.
+    """
+
+    target: str | None = None
+    weight: str | None = None
+    id: str | None = None
+    filter: Any = None
+    filter_columns: tuple[str, ...] = ()
+
+
+@dataclass
+class StreamedTable:
+    """Files with rows, and how to read them.
+
+    Attributes
+    ----------
+    positive : the label that is told from all others, if the target has more than two.
+    n_rows : rows that pass the filter; known after the labels have been read.
+    """
+
+    files: Sequence[File]
+    schema: Schema
+    roles: Roles
+    positive: Any = None
+    batch_rows: int = 2**16
+    n_rows: int = field(default=0, init=False)
+
+    def labels(self) -> Labels:
+        """Read the target alone: the classes, and the number of each row's class."""
+        assert self.roles.target is not None
+        collected = _Collected()
+        for file, batch in self._read([self.roles.target]):
+            collected.add(batch.column(self.roles.target), file)
+        self.n_rows = collected.n_rows
+        return collected.labels(self.roles.target, self.positive)
+
+    def batches(self) -> Iterator[StreamedBatch]:
+        """All rows in order, with ids and weights."""
+        start = 0
+        extra = [name for name in (self.roles.id, self.roles.weight) if name is not None]
+        for file, batch in self._read([*self.schema.names, *extra]):
+            yield StreamedBatch(start, start + batch.num_rows, self, batch, str(file.path))
+            start += batch.num_rows
+        if start != self.n_rows:
+            raise TableError(f"The table had {self.n_rows} rows at first, and has {start} now: its files have changed.")
+
+    def ids_of(self, positions: NDArray[np.intp]) -> Ids:
+        if self.roles.id is None:
+            return positions.astype(np.uint64)
+        parts, start = [], 0
+        for file, batch in self._read([self.roles.id]):
+            here = positions[np.searchsorted(positions, start) : np.searchsorted(positions, start + batch.num_rows)]
+            parts.append(_ids(batch.column(self.roles.id), self.roles.id, file)[here - start])
+            start += batch.num_rows
+        return np.concatenate(parts)
+
+    def joined(self, kept: Sequence[Any]) -> Any:
+        pa = import_arrow()
+        return pa.Table.from_batches(kept) if kept else None
+
+    def picked(self, kept: Any, positions: NDArray[np.intp]) -> Any:
+        pa = import_arrow()
+        picked = kept.take(pa.array(positions)).combine_chunks()
+        return picked.to_batches()[0] if picked.num_rows else kept.slice(0, 0).to_batches()[0]
+
+    def rows(self, kept: Any) -> Rows:
+        """Rows sorted by id, features as a pandas frame. An id that comes twice is refused."""
+        pa = import_arrow()
+        table = pa.Table.from_batches([kept]) if isinstance(kept, pa.RecordBatch) else kept
+        ids = table.column(ID).to_numpy()
+        order = np.argsort(ids, kind="stable")
+        table, ids = table.take(pa.array(order)), ids[order]
+        twice = np.flatnonzero(ids[1:] == ids[:-1])
+        if twice.size:
+            raise TableError(f"The id {ids[twice[0]]} in column {self.roles.id!r} comes more than once.")
+        weights = {"sample_weight": table.column(WEIGHT).to_numpy()} if WEIGHT in table.column_names else {}
+        return Rows(ids, table.select(self.schema.names).to_pandas(), weights)
+
+    def _read(self, columns: Sequence[str]) -> Iterator[tuple[File, Any]]:
+        """Some columns of the rows that pass the filter."""
+        pa = import_arrow()
+        wanted = list(dict.fromkeys(columns))
+        read = list(dict.fromkeys([*wanted, *self.roles.filter_columns]))
+        for file in self.files:
+            for batch in file.batches(read, self.batch_rows):
+                if self.roles.filter is None:
+                    yield file, batch
+                    continue
+                passed = pa.Table.from_batches([batch]).filter(self.roles.filter).select(wanted).combine_chunks()
+                for part in passed.to_batches():
+                    yield file, part
+
+
+@dataclass(frozen=True)
+class StreamedBatch:
+    """Some consecutive rows of a streamed table."""
+
+    start: int
+    stop: int
+    table: StreamedTable
+    batch: Any
+    where: str
+
+    @property
+    def ids(self) -> Ids:
+        column = self.table.roles.id
+        if column is None:
+            return np.arange(self.start, self.stop, dtype=np.uint64)
+        return _ids(self.batch.column(column), column, self.where)
+
+    def features(self) -> Any:
+        return self._converted().to_pandas()
+
+    def take(self, positions: NDArray[np.intp]) -> Any:
+        pa = import_arrow()
+        where = pa.array(positions)
+        some = StreamedBatch(self.start, self.stop, self.table, self.batch.take(where), self.where)._converted()
+        columns = {ID: pa.array(self.ids[positions])}
+        if self.table.roles.weight is not None:
+            columns[WEIGHT] = _weights(self.batch.column(self.table.roles.weight).take(where), self)
+        arrays, names = [*some.columns, *columns.values()], [*some.schema.names, *columns]
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def _converted(self) -> Any:
+        return self.table.schema.converted(self.batch, self.where)
+
+
+def _ids(column: Any, name: str, where: Any) -> Ids:
+    pa = import_arrow()
+    path = getattr(where, "path", where)
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise TableError(
+            f"The id column {name!r} of {path} must hold whole numbers, one for each row; it is {column.type} with "
+            f"{column.null_count} gaps."
+        )
+    ids: Ids = column.cast(pa.int64()).to_numpy().astype(np.uint64)
+    return ids
+
+
+def _weights(column: Any, batch: StreamedBatch) -> Any:
+    pa = import_arrow()
+    name = batch.table.roles.weight
+    if column.null_count:
+        raise TableError(f"The weight column {name!r} of {batch.where} has gaps; every row needs a weight.")
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowException as error:
+        raise TableError(f"The weight column {name!r} of {batch.where} is {column.type}, not numbers.") from error
+
+
+class _Collected:
+    """Labels on their way in: a byte a row while there are few of them."""
+
+    MOST_LABELS = 250  # a class number is a byte, and some bytes have other uses
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._known: Any = None
+        self._numbers: list[NDArray[np.uint8]] = []
+
+    def add(self, column: Any, file: File) -> None:
+        import pyarrow.compute as pc
+
+        pa = import_arrow()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if column.null_count or (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()):
+            raise TableError(f"{file.path} has rows without a label. Drop them with filter=, or label them.")
+        new = column.unique()
+        if self._known is None:
+            self._known = new
+        elif self._known.type != new.type:
+            new = new.cast(self._known.type)
+        fresh = new.filter(pc.invert(pc.is_in(new, value_set=self._known)))
+        if len(fresh):
+            self._known = pa.concat_arrays([self._known, fresh])
+        if len(self._known) > self.MOST_LABELS:
+            raise TableError(
+                f"The target has more than {self.MOST_LABELS} different values; these look like numbers to predict, "
+                "not like classes."
+            )
+        numbers = pc.index_in(column.cast(self._known.type), value_set=self._known)
+        self._numbers.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint8))
+        self.n_rows += len(column)
+
+    def labels(self, target: str, positive: Any) -> Labels:
+        if self._known is None:
+            raise TableError("The table has no rows; at least two classes with two rows each are needed.")
+        found = self._known.to_numpy(zero_copy_only=False)
+        if positive is not None:
+            found = _told_from_others(found, target, positive)
+        classes, number_of = np.unique(found, return_inverse=True)
+        numbers = number_of.astype(np.uint8)
+        codes = np.concatenate([numbers[part] for part in self._numbers])
+        return Labels(classes, np.bincount(codes, minlength=classes.size).astype(np.int64), codes)
+
+
+def _told_from_others(found: NDArray[Any], target: str, positive: Any) -> NDArray[Any]:
+    """The labels, or whether they are the positive one where there are more than two."""
+    is_positive: NDArray[Any] = found == positive
+    if not np.any(is_positive):
+        raise TableError(f"No row of column {target!r} is {positive!r}; the labels found are {sorted(found.tolist())}.")
+    return found if found.size <= 2 else is_positive
