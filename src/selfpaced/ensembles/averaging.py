@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.checks import check_features, check_jobs
+from selfpaced.ensembles.streaming import TableEvaluation, evaluation, streamed_probabilities
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
-from selfpaced.tables import InMemoryTable, polars_as_arrow
+from selfpaced.tables import InMemoryTable, StreamedTable, open_like, polars_as_arrow, schema_of
+from selfpaced.tables.streamed import StreamedBatch
+from selfpaced.tables.writing import batch_of, write_batches
 
 # Packages whose models know the categories of pandas frames, and stumble over those of polars.
 PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
@@ -57,6 +61,64 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         most_probable = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[most_probable]
         return labels
+
+    def predict_table(
+        self, source: Any, output: Any, *, keep: Sequence[str] = (), filter: Any = None, batch_rows: int = 2**16
+    ) -> Path:
+        """Score files batch by batch and write the scores to a file, in the order of the rows.
+
+        Parameters
+        ----------
+        source : path, glob pattern, folder or list of these, as for `open_table`.
+        output : a Parquet or CSV file, by its ending. It appears when all rows are scored, or not at all.
+        keep : columns of the source that go along with the scores, such as ids.
+        filter : as for `open_table`.
+        batch_rows : rows that are decoded and scored at once.
+
+        Returns
+        -------
+        The path of the output. For two classes its column `score` is the probability of `minority_class_`; for more
+        there is a column `score_LABEL` for each label.
+        """
+        table = self._open_like(source, keep=keep, filter=filter, batch_rows=batch_rows)
+        batches = (
+            batch_of(batch.kept() | self._score_columns(probabilities))
+            for batch, probabilities in self._streamed_probabilities(table)
+        )
+        return write_batches(batches, output)
+
+    def evaluate_table(
+        self, source: Any, *, target: str | None = None, filter: Any = None, batch_rows: int = 2**16
+    ) -> TableEvaluation:
+        """Score files batch by batch and compare with their labels. Five bytes a row are remembered.
+
+        `target` is the column of labels; by default the one that `fit_table` had.
+        """
+        target = getattr(self, "target_", None) if target is None else target
+        if target is None:
+            raise ValueError("Which column holds the labels? evaluate_table(source, target='...')")
+        table = self._open_like(source, target=target, filter=filter, batch_rows=batch_rows)
+        labels = table.labels()
+        scores = np.empty(labels.codes.size, dtype=np.float32)
+        minority = int(np.flatnonzero(self.classes_ == self.minority_class_)[0])
+        for batch, probabilities in self._streamed_probabilities(table):
+            scores[batch.start : batch.stop] = probabilities[:, minority]
+        return evaluation(labels.classes[labels.codes] == self.minority_class_, scores)
+
+    def _open_like(self, source: Any, **options: Any) -> StreamedTable:
+        check_is_fitted(self)
+        schema = getattr(self, "schema_", None) or schema_of(source, getattr(self, "feature_names_in_", None))
+        return open_like(source, schema, **options)
+
+    def _streamed_probabilities(self, table: StreamedTable) -> Iterator[tuple[StreamedBatch, NDArray[np.float64]]]:
+        scorers = [scorer_of(member, table.batch_rows) for member in self.estimators_]
+        n_threads = self._n_threads()
+        return streamed_probabilities(scorers, table, len(self.classes_), n_threads, self._member_weights())
+
+    def _score_columns(self, probabilities: NDArray[np.float64]) -> dict[str, Any]:
+        if len(self.classes_) == 2:
+            return {"score": probabilities[:, self.classes_ == self.minority_class_].ravel()}
+        return {f"score_{label}": probabilities[:, number] for number, label in enumerate(self.classes_)}
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -116,7 +116,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         split = split_stream(table, labels, plan.seed, self._n_threads())
         check_features(self, split.minority.features, reset=True)
         self._train(plan, split, labels.classes, {}, eval_set)
-        self.schema_ = table.schema
+        self.schema_, self.target_ = table.schema, table.roles.target
         return self
 
     def _plan(self) -> _Plan:

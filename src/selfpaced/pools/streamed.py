@@ -55,8 +55,6 @@ class Batch(Protocol):
 class BatchSource(Protocol):
     """What a stream asks of a table."""
 
-    n_rows: int
-
     def batches(self) -> Iterable[Batch]:
         """All rows in order."""
 
@@ -201,7 +199,7 @@ class Stream:
         return mean_doubt(self.doubt_sum[positions], max(self.n_folded, 1))
 
     def _take_waiting(self) -> list[Scorer]:
-        scorers = [scorer_of(model, self.table.n_rows) for model in self.models[self.n_folded :]]
+        scorers = [scorer_of(model, self.classes.size) for model in self.models[self.n_folded :]]
         self.n_folded = len(self.models)
         return scorers
 
@@ -257,7 +255,8 @@ class Stream:
 
     def _over_batches(self, work: Any, scorers: Sequence[Scorer]) -> None:
         threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
-        over_stream(work, self.table.batches(), threads)
+        for _ in over_stream(work, self.table.batches(), threads):
+            pass
 
 
 class StreamedPool:

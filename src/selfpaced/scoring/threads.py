@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -29,24 +29,24 @@ def over_chunks(work: Callable[[int, int], Result], n_rows: int, chunk_rows: int
         executor.shutdown(cancel_futures=True)
 
 
-def over_stream(work: Callable[[Item], object], items: Iterable[Item], n_threads: int) -> None:
-    """Call `work` for everything that comes, in threads, while the next items are being read in this one.
+def over_stream(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
+    """The results of `work` for everything that comes, in the order of coming.
 
-    At most two items a thread wait: what is read ahead must not fill the memory.
+    The work is done in threads while the next items are read in this one. At most two items a thread wait: what is
+    read ahead must not fill the memory.
 
-    >>> seen = []
-    >>> over_stream(seen.append, iter([1, 2, 3]), n_threads=2)
-    >>> sorted(seen)
-    [1, 2, 3]
+    >>> list(over_stream(lambda number: number**2, iter([1, 2, 3]), n_threads=2))
+    [1, 4, 9]
     """
     executor = ThreadPoolExecutor(n_threads)
-    running: deque[Future[object]] = deque()
+    running: deque[Future[Result]] = deque()
     try:
         for item in items:
             running.append(executor.submit(work, item))
-            while len(running) > 2 * n_threads:
-                running.popleft().result()
+            if len(running) > 2 * n_threads:
+                yield running.popleft().result()
         while running:
-            running.popleft().result()
+            yield running.popleft().result()
     finally:
+        # After an error or Ctrl-C what has not begun is dropped, not waited for.
         executor.shutdown(cancel_futures=True)

@@ -3,7 +3,7 @@
 from selfpaced.tables.classes import ClassSplit, split_classes, split_stream
 from selfpaced.tables.labels import Labels, encode_labels
 from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
-from selfpaced.tables.opening import open_table
+from selfpaced.tables.opening import open_like, open_table, schema_of
 from selfpaced.tables.streamed import StreamedTable
 
 __all__ = [
@@ -15,8 +15,10 @@ __all__ = [
     "float_array",
     "float_columns",
     "is_frame",
+    "open_like",
     "open_table",
     "polars_as_arrow",
+    "schema_of",
     "split_classes",
     "split_stream",
     "stack",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from glob import glob, has_magic
+from numbers import Integral
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -45,14 +47,59 @@ def open_table(
         division into files matters. Without one, a row's id is its position.
     batch_rows : rows that are decoded and scored at once.
     """
-    files = [open_file(path, added) for path, added in _paths(source)]
-    if not files:
-        raise TableError(f"No file of a known kind ({', '.join(sorted(FORMATS))}) is in {source!r}.")
+    files = _opened(source)
+    batch_rows = check_batch_rows(batch_rows)
     roles = _roles(target, weight, id, filter, files)
     fields = unified_fields(files)
     names = _feature_names(fields, columns, exclude, roles)
     schema = _frozen(files, fields, names, roles, batch_rows)
     return StreamedTable(files, schema, roles, positive, batch_rows)
+
+
+def open_like(
+    source: Any,
+    schema: Schema,
+    *,
+    target: str | None = None,
+    keep: Sequence[str] = (),
+    filter: Any = None,
+    batch_rows: int = DEFAULT_BATCH_ROWS,
+) -> StreamedTable:
+    """Open files that must have the features of a schema: to be scored by the model that was trained with it."""
+    files = _opened(source)
+    for file in files:
+        schema.check_columns(file)
+    roles = replace(_roles(target, None, None, filter, files), keep=tuple(keep))
+    _refuse_missing(keep, files)
+    table = StreamedTable(files, schema, roles, batch_rows=check_batch_rows(batch_rows))
+    if filter is None:
+        table.n_rows = sum(file.n_rows for file in files)
+    return table
+
+
+def schema_of(source: Any, names: Sequence[str] | None) -> Schema:
+    """The schema of files by themselves, for a model that was trained in memory and has none."""
+    return open_table(source, columns=None if names is None else list(names)).schema
+
+
+def _opened(source: Any) -> list[File]:
+    files = [open_file(path, added) for path, added in _paths(source)]
+    if not files:
+        raise TableError(f"No file of a known kind ({', '.join(sorted(FORMATS))}) is in {source!r}.")
+    return files
+
+
+def check_batch_rows(batch_rows: Any) -> int:
+    if not isinstance(batch_rows, Integral) or batch_rows < 1:
+        raise ValueError(f"batch_rows must be a whole number >= 1; got {batch_rows!r}.")
+    return int(batch_rows)
+
+
+def _refuse_missing(names: Sequence[str], files: Sequence[File]) -> None:
+    for name in names:
+        for file in files:
+            if name not in file.schema.names:
+                raise TableError(f"{file.path} has no column {name!r}; its columns are {file.schema.names}.")
 
 
 def _paths(source: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -109,10 +156,7 @@ def hive_columns(path: Path, root: Path) -> dict[str, Any]:
 def _roles(target: str | None, weight: str | None, id: str | None, filter: Any, files: Sequence[File]) -> Roles:
     expression, columns = _expression(filter, files)
     roles = Roles(target, weight, id, expression, columns)
-    for name in (target, weight, id, *columns):
-        for file in files:
-            if name is not None and name not in file.schema.names:
-                raise TableError(f"{file.path} has no column {name!r}; its columns are {file.schema.names}.")
+    _refuse_missing([name for name in (target, weight, id, *columns) if name is not None], files)
     return roles
 
 

@@ -28,6 +28,7 @@ class Roles:
     ----------
     filter : an Arrow expression that rows must satisfy, or None.
     filter_columns : the columns it looks at.
+    keep : columns that are carried along to the scores.
     """
 
     target: str | None = None
@@ -35,6 +36,7 @@ class Roles:
     id: str | None = None
     filter: Any = None
     filter_columns: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
 
 @dataclass
@@ -44,7 +46,7 @@ class StreamedTable:
     Attributes
     ----------
     positive : the label that is told from all others, if the target has more than two.
-    n_rows : rows that pass the filter; known after the labels have been read.
+    n_rows : rows that pass the filter; None until they have been counted.
     """
 
     files: Sequence[File]
@@ -52,7 +54,7 @@ class StreamedTable:
     roles: Roles
     positive: Any = None
     batch_rows: int = 2**16
-    n_rows: int = field(default=0, init=False)
+    n_rows: int | None = field(default=None, init=False)
 
     def labels(self) -> Labels:
         """Read the target alone: the classes, and the number of each row's class."""
@@ -66,11 +68,11 @@ class StreamedTable:
     def batches(self) -> Iterator[StreamedBatch]:
         """All rows in order, with ids and weights."""
         start = 0
-        extra = [name for name in (self.roles.id, self.roles.weight) if name is not None]
+        extra = [name for name in (self.roles.id, self.roles.weight, *self.roles.keep) if name is not None]
         for file, batch in self._read([*self.schema.names, *extra]):
             yield StreamedBatch(start, start + batch.num_rows, self, batch, str(file.path))
             start += batch.num_rows
-        if start != self.n_rows:
+        if self.n_rows is not None and start != self.n_rows:
             raise TableError(f"The table had {self.n_rows} rows at first, and has {start} now: its files have changed.")
 
     def ids_of(self, positions: NDArray[np.intp]) -> Ids:
@@ -139,6 +141,10 @@ class StreamedBatch:
 
     def features(self) -> Any:
         return self._converted().to_pandas()
+
+    def kept(self) -> dict[str, Any]:
+        """The columns that are carried along."""
+        return {name: self.batch.column(name) for name in self.table.roles.keep}
 
     def take(self, positions: NDArray[np.intp]) -> Any:
         pa = import_arrow()

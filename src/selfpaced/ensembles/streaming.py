@@ -1,0 +1,63 @@
+"""Scores of tables that are read batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
+from selfpaced.scoring import Scorer, mean_probabilities
+from selfpaced.scoring.threads import over_stream
+from selfpaced.tables import InMemoryTable, StreamedTable
+from selfpaced.tables.streamed import StreamedBatch
+
+
+@dataclass(frozen=True)
+class TableEvaluation:
+    """How well an ensemble does on a table.
+
+    Attributes
+    ----------
+    aucprc : of the rare class; chance is n_positives / n_rows.
+    threshold : the best one by F1 on these rows, to be judged on others.
+    f1, precision, recall : at that threshold.
+    """
+
+    n_rows: int
+    n_positives: int
+    aucprc: float
+    threshold: float
+    f1: float
+    precision: float
+    recall: float
+
+
+def streamed_probabilities(
+    scorers: Sequence[Scorer], table: StreamedTable, n_classes: int, n_threads: int, weights: Any
+) -> Iterator[tuple[StreamedBatch, NDArray[np.float64]]]:
+    """Batches with the ensemble's probabilities, in order. Models with threads of their own get one batch at a time."""
+    threads = min([n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
+
+    def work(batch: StreamedBatch) -> tuple[StreamedBatch, NDArray[np.float64]]:
+        rows = InMemoryTable(batch.features())
+        return batch, mean_probabilities(scorers, rows, n_classes, 1, weights)
+
+    return over_stream(work, table.batches(), threads)
+
+
+def evaluation(is_positive: NDArray[np.bool_], scores: NDArray[np.float32]) -> TableEvaluation:
+    threshold = best_threshold(is_positive, scores)
+    alerts = alerts_at_threshold(is_positive, scores, threshold)
+    return TableEvaluation(
+        n_rows=int(scores.size),
+        n_positives=int(is_positive.sum()),
+        aucprc=aucprc(is_positive, scores),
+        threshold=threshold,
+        f1=float(alerts.f1),
+        precision=float(alerts.precision),
+        recall=float(alerts.recall),
+    )

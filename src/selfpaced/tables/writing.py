@@ -1,0 +1,66 @@
+"""Writing rows to a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from selfpaced.exceptions import TableError
+from selfpaced.tables.files import import_arrow
+
+
+def write_batches(batches: Iterable[Any], output: str | os.PathLike[str]) -> Path:
+    """Write record batches to a Parquet or CSV file, by its ending.
+
+    They go to a temporary name beside it, which is renamed at the end: whoever finds the file finds all of it, and
+    after an error or Ctrl-C nothing is left.
+    """
+    path = Path(output)
+    open_writer = WRITERS.get(path.suffix.lower())
+    if open_writer is None:
+        raise TableError(f"{path} ends in none of {', '.join(sorted(WRITERS))}: say by the ending what to write.")
+    if not path.parent.is_dir():
+        raise TableError(f"The folder {path.parent} of the output is not there; make it first.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        _write(batches, temporary, open_writer)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise TableError(f"{path} cannot be written: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _write(batches: Iterable[Any], path: Path, open_writer: Any) -> None:
+    writer = None
+    try:
+        for batch in batches:
+            writer = open_writer(path, batch.schema) if writer is None else writer
+            writer.write_batch(batch)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _parquet_writer(path: Path, schema: Any) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(path, schema)
+
+
+def _csv_writer(path: Path, schema: Any) -> Any:
+    import pyarrow.csv
+
+    return pyarrow.csv.CSVWriter(str(path), schema)
+
+
+WRITERS = {".parquet": _parquet_writer, ".pq": _parquet_writer, ".csv": _csv_writer}
+
+
+def batch_of(columns: dict[str, Any]) -> Any:
+    """A record batch from named arrays."""
+    pa = import_arrow()
+    return pa.RecordBatch.from_arrays([pa.array(values) for values in columns.values()], names=list(columns))

@@ -1,0 +1,252 @@
+"""Training and predicting from files: the same as in memory, whatever the files are like."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.feather
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lightgbm import LGBMClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import (
+    BalanceCascadeClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+    open_table,
+)
+from selfpaced.datasets import make_fraud
+
+TREE = DecisionTreeClassifier(max_depth=5, max_features=3)
+N_ROWS = 3000
+
+
+def spe(base=TREE, **options):
+    return SelfPacedEnsembleClassifier(base, n_estimators=3, random_state=0, **options)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Numbers of several types and labels."""
+    X, y = make_fraud(n_rows=N_ROWS, n_frauds=60, n_features=5, random_state=0)
+    frame = pd.DataFrame(X.astype(np.float32), columns=[f"V{i}" for i in range(5)])
+    return frame.assign(count=(X[:, 0] * 3).astype(np.int16), flag=X[:, 1] > 0, label=y)
+
+
+@pytest.fixture(scope="module")
+def expected(rows):
+    return spe().fit(rows.drop(columns="label"), rows["label"])
+
+
+def write(rows, folder, n_files=1, row_group_rows=1000):
+    folder.mkdir(exist_ok=True)
+    for number, part in enumerate(np.array_split(np.arange(len(rows)), n_files)):
+        rows.iloc[part].to_parquet(folder / f"{number:03}.parquet", row_group_size=row_group_rows, index=False)
+    return folder
+
+
+def same_members(one, other, rows):
+    X = rows.drop(columns="label")
+    return len(one.estimators_) == len(other.estimators_) and all(
+        np.array_equal(a.predict_proba(X), b.predict_proba(X))
+        for a, b in zip(one.estimators_, other.estimators_, strict=True)
+    )
+
+
+@given(
+    n_files=st.integers(1, 6),
+    row_group_rows=st.integers(50, 2000),
+    batch_rows=st.integers(20, 4000),
+    n_jobs=st.sampled_from([1, 2]),
+)
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_files_of_any_size_give_the_members_of_memory(
+    rows, expected, tmp_path_factory, n_files, row_group_rows, batch_rows, n_jobs
+):
+    folder = write(rows, tmp_path_factory.mktemp("files"), n_files, row_group_rows)
+    table = open_table(folder, target="label", batch_rows=batch_rows)
+    assert same_members(spe(n_jobs=n_jobs).fit_table(table), expected, rows)
+
+
+@pytest.mark.parametrize("hardness", ["squared", "cross_entropy", lambda p: 3 * p], ids=["squared", "entropy", "own"])
+def test_every_hardness_gives_the_members_of_memory(rows, tmp_path, hardness):
+    table = open_table(write(rows, tmp_path / "t", 3), target="label", batch_rows=700)
+    expected = spe(hardness=hardness).fit(rows.drop(columns="label"), rows["label"])
+    assert same_members(spe(hardness=hardness).fit_table(table), expected, rows)
+
+
+@pytest.mark.parametrize("kind", [BalanceCascadeClassifier, UnderBaggingClassifier])
+def test_the_rivals_on_pools_read_files_too(rows, tmp_path, kind):
+    table = open_table(write(rows, tmp_path / "t", 3), target="label", batch_rows=700)
+    expected = kind(TREE, 4, random_state=0).fit(rows.drop(columns="label"), rows["label"])
+    assert same_members(kind(TREE, 4, random_state=0).fit_table(table), expected, rows)
+
+
+def test_lightgbm_members_are_those_of_memory(rows, tmp_path):
+    base = LGBMClassifier(n_estimators=4, n_jobs=1, verbose=-1)
+    expected = spe(base).fit(rows.drop(columns="label"), rows["label"])
+    table = open_table(write(rows, tmp_path / "t", 2), target="label", batch_rows=512)
+    assert same_members(spe(base).fit_table(table), expected, rows)
+
+
+def test_rounds_are_those_of_memory(rows, expected, tmp_path):
+    model = spe().fit_table(open_table(write(rows, tmp_path / "t", 2), target="label"))
+    for ours, theirs in zip(model.rounds_, expected.rounds_, strict=True):
+        np.testing.assert_array_equal(ours.counts, theirs.counts)
+        np.testing.assert_array_equal(ours.quota, theirs.quota)
+        np.testing.assert_array_equal(ours.mean_hardness, theirs.mean_hardness)
+
+
+def test_a_round_reads_the_rows_once(rows, tmp_path, monkeypatch):
+    table = open_table(write(rows, tmp_path / "t", 2), target="label")
+    passes = []
+    original = type(table).batches
+    monkeypatch.setattr(type(table), "batches", lambda self: passes.append(1) or original(self))
+    spe().fit_table(table)
+    # The minority, the warm-up's draw, and one pass for each of three rounds.
+    assert len(passes) == 2 + 3
+
+
+def test_files_listed_in_any_order_give_the_same_members(rows, expected, tmp_path):
+    paths = sorted(write(rows, tmp_path / "t", 4).iterdir())
+    table = open_table(paths[::-1], target="label")
+    assert same_members(spe().fit_table(table), expected, rows)
+
+
+def test_a_glob_a_folder_and_a_dataset_are_the_same_table(rows, expected, tmp_path):
+    folder = write(rows, tmp_path / "t", 3)
+    for source in (str(folder / "*.parquet"), folder, ds.dataset(folder)):
+        assert same_members(spe().fit_table(open_table(source, target="label")), expected, rows)
+
+
+def test_feather_files_are_read_too(rows, expected, tmp_path):
+    pyarrow.feather.write_feather(rows, tmp_path / "rows.feather", chunksize=400)
+    table = open_table(tmp_path / "rows.feather", target="label", batch_rows=150)
+    assert same_members(spe().fit_table(table), expected, rows)
+
+
+def test_ids_make_the_order_of_the_rows_and_their_files_indifferent(rows, tmp_path):
+    numbered = rows.assign(id=np.arange(N_ROWS))
+    shuffled = numbered.sample(frac=1, random_state=0)
+    models = [
+        spe().fit_table(open_table(write(some, tmp_path / name, n), target="label", id="id"))
+        for name, some, n in [("sorted", numbered, 1), ("shuffled", shuffled, 4)]
+    ]
+    assert same_members(*models, rows)
+
+
+def test_folders_named_after_values_add_columns(rows, tmp_path):
+    for shop, part in rows.assign(shop=rows["count"] % 2).groupby("shop"):
+        write(part.drop(columns="shop"), tmp_path / f"shop={shop}")
+    table = open_table(tmp_path, target="label")
+    assert "shop" in table.schema.names
+    together = pd.concat([part for _, part in rows.assign(shop=(rows["count"] % 2).astype(np.int64)).groupby("shop")])
+    expected = spe().fit(together.drop(columns="label")[table.schema.names], together["label"])
+    assert same_members(spe().fit_table(table), expected, together)
+
+
+def test_a_filter_leaves_the_rows_that_pass_it(rows, tmp_path):
+    passing = rows[rows["V0"] > -1]
+    expected = spe().fit(passing.drop(columns="label"), passing["label"])
+    folder = write(rows, tmp_path / "t", 3)
+    for condition in ([("V0", ">", -1)], pa.compute.field("V0") > -1):
+        table = open_table(folder, target="label", filter=condition, batch_rows=300)
+        assert same_members(spe().fit_table(table), expected, rows)
+
+
+def test_weights_go_with_their_rows(rows, tmp_path):
+    weights = np.where(rows["V0"] > 0, 5.0, 0.2)
+    expected = spe().fit(rows.drop(columns="label"), rows["label"], sample_weight=weights)
+    folder = write(rows.assign(w=weights), tmp_path / "t", 2)
+    assert same_members(spe().fit_table(open_table(folder, target="label", weight="w")), expected, rows)
+
+
+def test_three_classes_share_a_pass(rows, tmp_path, monkeypatch):
+    three = rows.assign(label=np.where(rows["label"] == 1, "rare", np.where(rows["V0"] > 1, "some", "many")))
+    expected = spe().fit(three.drop(columns="label"), three["label"])
+    table = open_table(write(three, tmp_path / "t", 2), target="label", batch_rows=800)
+    model = spe().fit_table(table)
+    assert model.classes_.tolist() == ["many", "rare", "some"]
+    assert same_members(model, expected, three)
+
+
+def test_one_label_can_be_told_from_all_others(rows, tmp_path):
+    three = rows.assign(label=np.where(rows["label"] == 1, "rare", np.where(rows["V0"] > 1, "some", "many")))
+    table = open_table(write(three, tmp_path / "t"), target="label", positive="rare")
+    model = spe().fit_table(table)
+    assert model.classes_.tolist() == [False, True]
+    assert model.minority_class_
+
+
+class TestWordsAndGaps:
+    """Columns of words with gaps, and numbers with gaps."""
+
+    BASE = LGBMClassifier(n_estimators=4, min_child_samples=2, n_jobs=1, verbose=-1)
+
+    @pytest.fixture
+    def mixed(self, rows):
+        shop = np.where(rows["V0"] > 0, "b", np.where(rows["V1"] > 0, "a", None))
+        count = rows["count"].astype("Int16").mask(rows["V2"] > 1)
+        return rows.assign(shop=shop, count=count)
+
+    def in_memory(self, mixed):
+        return mixed.drop(columns="label").assign(
+            shop=pd.Categorical(mixed["shop"], categories=["a", "b"]),
+            count=mixed["count"].astype("float64"),
+        )
+
+    def test_they_reach_the_base_model_as_categories_and_nan(self, mixed, tmp_path):
+        table = open_table(write(mixed, tmp_path / "t", 3), target="label", batch_rows=512)
+        X = self.in_memory(mixed)
+        expected = spe(self.BASE).fit(X, mixed["label"])
+        model = spe(self.BASE).fit_table(table)
+        np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+    def test_words_not_known_from_training_are_gaps(self, mixed, tmp_path):
+        model = spe(self.BASE).fit_table(open_table(write(mixed, tmp_path / "t"), target="label"))
+        write(mixed.assign(shop="never seen"), tmp_path / "new")
+        model.predict_table(tmp_path / "new", tmp_path / "scores.parquet")
+        gaps = self.in_memory(mixed).assign(shop=pd.Categorical([None] * N_ROWS, categories=["a", "b"]))
+        np.testing.assert_allclose(
+            pd.read_parquet(tmp_path / "scores.parquet")["score"], model.predict_proba(gaps)[:, 1]
+        )
+
+    def test_words_that_differ_by_file_have_one_list_of_categories(self, mixed, tmp_path):
+        by_word = mixed.sort_values("shop")
+        table = open_table(write(by_word, tmp_path / "t", 5), target="label")
+        assert {column.name: column.categories for column in table.schema.columns}["shop"] == ("a", "b")
+
+
+def test_scores_written_are_those_of_memory_with_the_columns_kept(rows, expected, tmp_path):
+    folder = write(rows.assign(name=[f"row {i}" for i in range(N_ROWS)]), tmp_path / "t", 3)
+    model = spe().fit_table(open_table(folder, target="label", exclude=["name"]))
+    scores = expected.predict_proba(rows.drop(columns="label"))[:, 1]
+    for ending, read in ((".parquet", pd.read_parquet), (".csv", pd.read_csv)):
+        path = model.predict_table(folder, tmp_path / f"scores{ending}", keep=["name"], batch_rows=321)
+        written = read(path)
+        assert written.columns.tolist() == ["name", "score"]
+        assert written["name"].tolist() == [f"row {i}" for i in range(N_ROWS)]
+        np.testing.assert_allclose(written["score"], scores)
+
+
+def test_a_model_trained_in_memory_scores_files_too(rows, expected, tmp_path):
+    folder = write(rows, tmp_path / "t", 3)
+    path = expected.predict_table(folder, tmp_path / "scores.parquet")
+    scores = expected.predict_proba(rows.drop(columns="label"))[:, 1]
+    np.testing.assert_array_equal(pd.read_parquet(path)["score"], scores)
+
+
+def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, tmp_path):
+    from selfpaced.metrics import aucprc
+
+    folder = write(rows, tmp_path / "t", 3)
+    model = spe().fit_table(open_table(folder, target="label"))
+    found = model.evaluate_table(folder, batch_rows=400)
+    scores = expected.predict_proba(rows.drop(columns="label"))[:, 1]
+    assert found.aucprc == pytest.approx(aucprc(rows["label"], scores.astype(np.float32)))
+    assert (found.n_rows, found.n_positives) == (N_ROWS, 60)
+    with pytest.raises(ValueError, match="Which column holds the labels"):
+        expected.evaluate_table(folder)
+    assert expected.evaluate_table(folder, target="label").aucprc == found.aucprc
