@@ -49,6 +49,9 @@ class Callback:
     def on_fit_begin(self, plan: FitPlan) -> None:
         """Before the first member is trained. State from an earlier fit belongs reset here."""
 
+    def on_rows_read(self, n_read: int, n_rows: int) -> None:
+        """While a table is read from files: so many of its rows have been read in this pass."""
+
     def on_round_end(self, round: Round) -> Stop | None:
         """After each member, a warm-up (round 0) included. Return `Stop(keep=...)` to end the fit."""
         return None
@@ -166,6 +169,10 @@ class CallbackList:
     def on_fit_begin(self, plan: FitPlan) -> None:
         for callback in self._callbacks:
             callback.on_fit_begin(plan)
+
+    def on_rows_read(self, n_read: int, n_rows: int) -> None:
+        for callback in self._callbacks:
+            callback.on_rows_read(n_read, n_rows)
 
     def on_round_end(self, round: Round) -> Stop | None:
         wishes = [(callback, callback.on_round_end(round)) for callback in self._callbacks]

@@ -105,8 +105,8 @@ def test_a_round_reads_the_rows_once(rows, tmp_path, monkeypatch):
     original = type(table).batches
     monkeypatch.setattr(type(table), "batches", lambda self: passes.append(1) or original(self))
     spe().fit_table(table)
-    # The minority, the warm-up's draw, and one pass for each of three rounds.
-    assert len(passes) == 2 + 3
+    # One for the minority and the warm-up's draw, and one for each of three rounds.
+    assert len(passes) == 1 + 3
 
 
 def test_files_listed_in_any_order_give_the_same_members(rows, expected, tmp_path):

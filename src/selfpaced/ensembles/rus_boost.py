@@ -94,7 +94,7 @@ class RUSBoostClassifier(BoostingEnsemble):
 
     def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
         split = split_classes(table, labels, seed, self._n_threads())
-        n_draw = rows_to_draw(check_positive("ratio", self.ratio), split, stacklevel=4)
+        n_draw = rows_to_draw(check_positive("ratio", self.ratio), labels, stacklevel=4)
 
         def draw(number: int, weights: Floats) -> TrainingRows:
             rows = stack([split.minority, *(pool.draw([n_draw], number) for pool in split.pools.values())])

@@ -13,29 +13,30 @@ import numpy as np
 from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.algorithms.step import Sample, Step
 from selfpaced.callbacks import CallbackList, FitPlan, Stop
+from selfpaced.ensembles.checkpoint import Checkpoint
 from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.timing import Stopwatch, TimedPool
 from selfpaced.pools.rows import Rows
 from selfpaced.rounds import BinNotes, Round
-from selfpaced.tables import ClassSplit, stack
+from selfpaced.tables import ClassSplit, Labels, stack
 
 AnyStep = TypeVar("AnyStep")
 Fit = Callable[[Sequence[Rows]], Any]
 Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, Fit], Iterator[Step[Rows]]]
 
 
-def rows_to_draw(ratio: float, split: ClassSplit, stacklevel: int = 3) -> int:
+def rows_to_draw(ratio: float, labels: Labels, stacklevel: int = 3) -> int:
     """Rows to draw from each larger class: as many as the minority has, times the ratio.
 
     A warning points at the line that called `fit`, which is `stacklevel` calls up.
     """
-    n_draw = max(1, round(ratio * len(split.minority)))
-    for number in split.pools:
-        if n_draw > split.counts[number]:
+    n_draw = max(1, round(ratio * int(labels.counts[labels.rarest])))
+    for number, (name, n_rows) in enumerate(zip(labels.names, labels.counts.tolist(), strict=True)):
+        if number != labels.rarest and n_draw > n_rows:
             warnings.warn(
-                f"ratio={ratio:g} asks for {n_draw} rows of the class {split.names[number]!r}, which has only "
-                f"{split.counts[number]}: every member gets all of them.",
+                f"ratio={ratio:g} asks for {n_draw} rows of the class {name!r}, which has only {n_rows}: every member "
+                "gets all of them.",
                 stacklevel=stacklevel,
             )
     return n_draw
@@ -56,11 +57,16 @@ class Training:
     held_out: EvalSet | None
     callbacks: CallbackList
     first_round: int
+    checkpoint: Checkpoint
 
     def run(self, algorithm: Algorithm, n_members: int, n_draw: int) -> tuple[list[Any], list[Round]]:
-        """The members and the notes of all rounds, up to the last or until a callback stops."""
+        """The members and the notes of all rounds, up to the last or until a callback stops.
+
+        Rounds that the checkpoint has are taken from there: their models wait to be scored until a pool is asked
+        for something new, and no row is read for them.
+        """
         stopwatch = Stopwatch()
-        pools = [TimedPool(pool, stopwatch) for pool in self.split.pools.values()]
+        pools = [TimedPool(pool, stopwatch) for pool in self.checkpoint.replaying(self.split)]
         steps = algorithm(pools, n_draw, self._fit(stopwatch))
         members: list[Any] = []
         rounds: list[Round] = []
@@ -70,6 +76,7 @@ class Training:
                 if step.number > 0:
                     members.append(step.model)
                 rounds.append(self._note(step, stopwatch))
+                self.checkpoint.save(step.model, rounds[-1])
                 stop = self.callbacks.on_round_end(rounds[-1])
                 if stop is not None:
                     return _kept(members, stop), rounds
@@ -87,16 +94,24 @@ class Training:
         numbers = count()
 
         def fit(drawn: Sequence[Rows]) -> Any:
+            number = next(numbers)
+            saved = self.checkpoint.model(self.first_round + number)
+            if saved is not None:
+                return saved
             blocks = [self.split.minority, *drawn]
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
-                return self.factory.fit(next(numbers), rows.features, y, rows.metadata)
+                return self.factory.fit(number, rows.features, y, rows.metadata)
 
         return fit
 
     def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
         seconds = stopwatch.read()
+        score = self.held_out.score_with(step.model) if self.held_out and step.number > 0 else None
+        saved = self.checkpoint.round(step.number)
+        if saved is not None:
+            return saved
         bins = {
             self.split.names[number]: _bin_notes(sample, pool.n_rows)
             for (number, pool), sample in zip(self.split.pools.items(), step.samples, strict=True)
@@ -109,7 +124,7 @@ class Training:
             seconds_scoring=seconds["scoring"],
             seconds_drawing=seconds["drawing"],
             seconds_fitting=seconds["fitting"],
-            score=self.held_out.score_with(step.model) if self.held_out and step.number > 0 else None,
+            score=score,
         )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from selfpaced.callbacks import Callback, CallbackList
 from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import (
     check_classes,
     check_classifier,
@@ -92,9 +93,12 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         labels = check_labels(y, X)
         per_row, for_all = split_by_row(fit_metadata(self, plan.base, X, fit_params), len(labels.codes))
         split = split_classes(self._table(X, per_row), labels, plan.seed, self._n_threads())
-        return self._train(plan, split, labels.classes, for_all, eval_set)
+        n_draw = rows_to_draw(plan.ratio, labels)
+        return self._train(plan, split, labels.classes, n_draw, for_all, eval_set, Checkpoint(None, {}))
 
-    def fit_table(self, table: StreamedTable, *, eval_set: tuple[Any, Any] | None = None) -> Self:
+    def fit_table(
+        self, table: StreamedTable, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None
+    ) -> Self:
         """Train the ensemble on files that need not fit into memory: the same members as `fit` on the same rows.
 
         The minority's rows come in whole. The larger classes are read once each round; of a row of theirs five bytes
@@ -105,39 +109,56 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         table : what `selfpaced.open_table` gives
         eval_set : tuple (X, y), optional
             Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
+        checkpoint : path of a folder, optional
+            Every finished round is kept there. The same call after a crash goes on with the rounds that are missing
+            and ends with the same model. The files are pickles: load only your own.
 
         Returns
         -------
         self
         """
-        plan = self._plan()
         check_table(table)
+        plan = self._plan(stored_seed(checkpoint) if self.random_state is None else None)
+        kept = Checkpoint(checkpoint, self._facts(plan, table))
         labels = check_classes(table.labels(), f"Column {table.roles.target!r}")
-        split = split_stream(table, labels, plan.seed, self._n_threads())
+        n_draw = rows_to_draw(plan.ratio, labels)
+        on_rows = plan.callbacks.on_rows_read
+        split = split_stream(table, labels, plan.seed, self._n_threads(), (n_draw, self._first_round), on_rows)
         check_features(self, split.minority.features, reset=True)
-        self._train(plan, split, labels.classes, {}, eval_set)
+        self._train(plan, split, labels.classes, n_draw, {}, eval_set, kept)
         self.schema_, self.target_ = table.schema, table.roles.target
         return self
 
-    def _plan(self) -> _Plan:
-        """Look at all parameters before a single row is read."""
+    def _facts(self, plan: _Plan, table: StreamedTable) -> dict[str, Any]:
+        """What a model depends on, for the checkpoint of a fit: the parameters, the seed and the data."""
+        parameters = {name: value for name, value in self.get_params().items() if name not in ("callbacks", "n_jobs")}
+        return {"kind": type(self).__name__, "parameters": repr(parameters), "seed": plan.seed, **table.facts()}
+
+    def _plan(self, seed: int | None = None) -> _Plan:
+        """Look at all parameters before a single row is read. A seed given goes before that of `random_state`."""
         n_members = check_whole("n_estimators", self.n_estimators)
         return _Plan(
             n_members,
             self._algorithm(n_members),
             check_positive("ratio", self.ratio),
             CallbackList(self.callbacks),
-            check_seed(self.random_state),
+            check_seed(self.random_state) if seed is None else seed,
             check_classifier(self._base()),
         )
 
     def _train(
-        self, plan: _Plan, split: ClassSplit, classes: NDArray[Any], for_all: dict[str, Any], eval_set: Any
+        self,
+        plan: _Plan,
+        split: ClassSplit,
+        classes: NDArray[Any],
+        n_draw: int,
+        for_all: dict[str, Any],
+        eval_set: Any,
+        checkpoint: Checkpoint,
     ) -> Self:
         held_out = self._open_eval_set(eval_set, classes, split.minority_class)
         factory = MemberFactory(plan.base, plan.seed, for_all)
-        training = Training(split, factory, held_out, plan.callbacks, self._first_round)
-        n_draw = rows_to_draw(plan.ratio, split, stacklevel=4)
+        training = Training(split, factory, held_out, plan.callbacks, self._first_round, checkpoint)
         self.estimators_, self.rounds_ = training.run(plan.algorithm, plan.n_members, n_draw)
         self.classes_ = classes
         self.minority_class_ = classes[split.minority_class]

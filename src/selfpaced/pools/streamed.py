@@ -45,6 +45,9 @@ class Batch(Protocol):
     @property
     def ids(self) -> Ids: ...
 
+    def check(self) -> None:
+        """Refuse values that no model takes."""
+
     def features(self) -> Any:
         """The features as models read them."""
 
@@ -141,8 +144,17 @@ class CutPlan:
 class Stream:
     """The tags of all rows, and the passes over the table that all its pools share."""
 
-    def __init__(self, table: BatchSource, classes: ClassNumbers, seed: int, n_threads: int, tags: Floats) -> None:
+    def __init__(
+        self,
+        table: BatchSource,
+        classes: ClassNumbers,
+        seed: int,
+        n_threads: int,
+        tags: Floats,
+        on_batch: Callable[[int, int], None] = lambda n_read, n_rows: None,
+    ) -> None:
         self.table = table
+        self._on_batch = on_batch
         self.classes = classes
         self.seed = seed
         self.n_threads = n_threads
@@ -176,18 +188,35 @@ class Stream:
                 return shortlist.drawn(quota)
             slack *= 2
 
-    def whole_class(self, class_number: int) -> Rows:
-        """All rows of a class: the minority."""
+    def begin(
+        self, minority: int, counts: Mapping[int, int], n_draw: int, i: int
+    ) -> tuple[Rows, Mapping[int, Cutting]]:
+        """The first pass: all rows of the minority, and what the first draw, in round i, takes of the larger classes.
+
+        `counts` are the rows of each larger class.
+        """
         parts: list[Any] = []
+        cuttings = {number: Cutting(BinTotals((n,), (0,)), Shortlist(self.table, 1)) for number, n in counts.items()}
+        for number, cutting in cuttings.items():
+            cutting.shortlist.limits = key_limits([n_draw], [counts[number]])
 
         def work(batch: Batch) -> None:
-            own = np.flatnonzero(self.classes[batch.start : batch.stop] == class_number)
+            batch.check()
+            own = np.flatnonzero(self.classes[batch.start : batch.stop] == minority)
             if own.size:
+                kept = batch.take(own)
                 with self._lock:
-                    parts.append(batch.take(own))
+                    parts.append(kept)
+            for number, cutting in cuttings.items():
+                self._shortlist_into(cutting.shortlist, number, one_bin, i, batch)
 
         self._over_batches(work, [])
-        return self.table.rows(self.table.joined(parts))
+        enough = {
+            number: cutting
+            for number, cutting in cuttings.items()
+            if cutting.shortlist.found(1)[0] >= min(n_draw, counts[number])
+        }
+        return self.table.rows(self.table.joined(parts)), enough
 
     def let_go(self, class_number: int, n_rows: int, round_number: int) -> None:
         """Forget all rows of a class but the hardest: they get the number of no class."""
@@ -255,20 +284,29 @@ class Stream:
 
     def _over_batches(self, work: Any, scorers: Sequence[Scorer]) -> None:
         threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
-        for _ in over_stream(work, self.table.batches(), threads):
-            pass
+        n_read = 0
+        for n_rows in over_stream(lambda batch: work(batch) or batch.stop - batch.start, self.table.batches(), threads):
+            n_read += n_rows
+            self._on_batch(n_read, self.classes.size)
 
 
 class StreamedPool:
     """The rows of one larger class in a stream."""
 
-    def __init__(self, stream: Stream, own_class: int, all_classes: Sequence[int], n_rows: int) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        own_class: int,
+        all_classes: Sequence[int],
+        n_rows: int,
+        foreseen: tuple[int, Cutting] | None = None,
+    ) -> None:
         self._stream = stream
         self._own_class = own_class
         self._all_classes = all_classes
         self._n_rows = n_rows
         self._n_scored = 0
-        self._bins: _Bins = _Bins(_one_bin, [n_rows], None)
+        self._bins = _Bins(one_bin, [n_rows], foreseen)
 
     @property
     def n_rows(self) -> int:
@@ -298,7 +336,7 @@ class StreamedPool:
         self._stream.fold(self._all_classes)
         self._stream.let_go(self._own_class, n_rows, round_number)
         self._n_rows = min(n_rows, self._n_rows)
-        self._bins = _Bins(_one_bin, [self._n_rows], None)
+        self._bins = _Bins(one_bin, [self._n_rows], None)
 
     def _cut_by_tags(self, hardness: Hardness, n_bins: int) -> HardnessBins:
         """Bins from the running sums alone: the rows themselves are read for the draw only."""
@@ -332,7 +370,7 @@ class _Bins:
     foreseen: tuple[int, Cutting] | None
 
 
-def _one_bin(doubts: Floats) -> NDArray[np.unsignedinteger]:
+def one_bin(doubts: Floats) -> NDArray[np.unsignedinteger]:
     return np.zeros(doubts.size, dtype=np.uint8)
 
 

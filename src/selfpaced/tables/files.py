@@ -92,7 +92,7 @@ def open_file(path: Path, added: Mapping[str, Any]) -> File:
         if status.st_size == 0:
             raise TableError(f"{path} is empty: 0 bytes. Remove it, or write it again.")
         schema, n_rows, without_gaps = format.describe(path)
-    fields = [field for field in schema if field.name not in added]
+    fields = [field for field in schema if field.name not in {*added, *_index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
     return File(
         path,
@@ -104,6 +104,12 @@ def open_file(path: Path, added: Mapping[str, Any]) -> File:
         status.st_size,
         status.st_mtime_ns,
     )
+
+
+def _index_columns(schema: Any) -> list[str]:
+    """Columns that pandas wrote for an index, and would read as one: no features of anybody."""
+    written_by_pandas = schema.pandas_metadata or {}
+    return [name for name in written_by_pandas.get("index_columns", []) if isinstance(name, str)]
 
 
 @contextmanager

@@ -29,6 +29,7 @@ def open_table(
     weight: str | None = None,
     id: str | None = None,
     batch_rows: int = DEFAULT_BATCH_ROWS,
+    memory_for_tags: int = 2**31,
 ) -> StreamedTable:
     """Open files of rows for `fit_table`, without reading more than their descriptions.
 
@@ -46,6 +47,8 @@ def open_table(
     id : a column of whole numbers, each once. Rows are drawn by it, so that neither the order of the rows nor their
         division into files matters. Without one, a row's id is its position.
     batch_rows : rows that are decoded and scored at once.
+    memory_for_tags : bytes
+        4 bytes are remembered of every row during a fit; where that is more than this, in a temporary file instead.
     """
     files = _opened(source)
     batch_rows = check_batch_rows(batch_rows)
@@ -53,7 +56,7 @@ def open_table(
     fields = unified_fields(files)
     names = _feature_names(fields, columns, exclude, roles)
     schema = _frozen(files, fields, names, roles, batch_rows)
-    return StreamedTable(files, schema, roles, positive, batch_rows)
+    return StreamedTable(files, schema, roles, positive, batch_rows, memory_for_tags)
 
 
 def open_like(

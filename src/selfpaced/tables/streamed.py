@@ -46,6 +46,7 @@ class StreamedTable:
     Attributes
     ----------
     positive : the label that is told from all others, if the target has more than two.
+    memory_for_tags : bytes; if the running sums, 4 a row, take more, they go to a temporary file.
     n_rows : rows that pass the filter; None until they have been counted.
     """
 
@@ -54,6 +55,7 @@ class StreamedTable:
     roles: Roles
     positive: Any = None
     batch_rows: int = 2**16
+    memory_for_tags: int = 2**31
     n_rows: int | None = field(default=None, init=False)
 
     def labels(self) -> Labels:
@@ -64,6 +66,12 @@ class StreamedTable:
             collected.add(batch.column(self.roles.target), file)
         self.n_rows = collected.n_rows
         return collected.labels(self.roles.target, self.positive)
+
+    def facts(self) -> dict[str, Any]:
+        """What tells this table from another, for whoever goes on with a fit."""
+        files = [(str(file.path), file.size, file.changed_at) for file in self.files]
+        roles = {name: str(value) for name, value in vars(self.roles).items()}
+        return {"files": files, "features": repr(self.schema.columns), **roles, "positive": self.positive}
 
     def batches(self) -> Iterator[StreamedBatch]:
         """All rows in order, with ids and weights."""
@@ -138,6 +146,19 @@ class StreamedBatch:
         if column is None:
             return np.arange(self.start, self.stop, dtype=np.uint64)
         return _ids(self.batch.column(column), column, self.where)
+
+    def check(self) -> None:
+        """Refuse infinity, as `fit` does, with the name of the file and the column."""
+        import pyarrow.compute as pc
+
+        pa = import_arrow()
+        for name in self.table.schema.names:
+            column = self.batch.column(name)
+            if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
+                raise TableError(
+                    f"Column {name!r} of {self.where} contains infinity. Replace it by a finite number, or by a gap if "
+                    "the base model takes missing values."
+                )
 
     def features(self) -> Any:
         return self._converted().to_pandas()

@@ -1,0 +1,266 @@
+"""Files that cannot be trained on: an error that names the file, and nothing left behind."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.callbacks import Callback
+from selfpaced.datasets import make_fraud
+from selfpaced.exceptions import TableError
+
+TREE = DecisionTreeClassifier(max_depth=4)
+
+
+def spe(**options):
+    return SelfPacedEnsembleClassifier(TREE, 3, random_state=0, **options)
+
+
+@pytest.fixture
+def frame():
+    X, y = make_fraud(n_rows=900, n_frauds=30, n_features=4, random_state=0)
+    return pd.DataFrame(X[:, :3].astype(np.float32), columns=list("abc")).assign(label=y)
+
+
+@pytest.fixture
+def folder(frame, tmp_path):
+    """Three files of 300 rows."""
+    for number in range(3):
+        frame.iloc[300 * number : 300 * (number + 1)].to_parquet(tmp_path / f"{number}.parquet")
+    return tmp_path
+
+
+def fit(folder, **options):
+    return spe().fit_table(open_table(folder, target="label", **options))
+
+
+def test_a_truncated_file_is_named(folder):
+    whole = (folder / "1.parquet").read_bytes()
+    (folder / "1.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TableError, match=r"1\.parquet cannot be read as Parquet"):
+        fit(folder)
+
+
+def test_an_empty_file_is_named(folder):
+    (folder / "1.parquet").write_bytes(b"")
+    with pytest.raises(TableError, match=r"1\.parquet is empty: 0 bytes"):
+        fit(folder)
+
+
+def test_damage_in_the_middle_of_a_file_is_named_when_it_is_read(folder):
+    content = bytearray((folder / "2.parquet").read_bytes())
+    content[4:600] = b"\xff" * 596
+    (folder / "2.parquet").write_bytes(content)
+    with pytest.raises(TableError, match=r"2\.parquet cannot be read as Parquet"):
+        fit(folder)
+
+
+def test_a_file_without_rows_is_passed_over(folder, frame):
+    frame.iloc[:0].to_parquet(folder / "1a.parquet")
+    assert len(fit(folder).estimators_) == 3
+
+
+def test_all_files_unreadable_but_one_is_an_error(folder):
+    for number in (0, 1):
+        (folder / f"{number}.parquet").write_text("not Parquet")
+    with pytest.raises(TableError, match=r"0\.parquet cannot be read as Parquet"):
+        fit(folder)
+
+
+def test_no_positive_row_is_an_error_with_the_labels_found(folder, frame):
+    for number in range(3):
+        frame.assign(label=0).to_parquet(folder / f"{number}.parquet")
+    with pytest.raises(ValueError, match=r"Column 'label' holds one class only, \[0\]"):
+        fit(folder)
+
+
+def test_a_positive_label_that_no_row_has_is_an_error(folder):
+    with pytest.raises(TableError, match=r"No row of column 'label' is 7; the labels found are \[0, 1\]"):
+        fit(folder, positive=7)
+
+
+def test_positives_in_the_last_file_only_are_found(folder, frame):
+    ordered = frame.sort_values("label", kind="stable")
+    for number in range(3):
+        ordered.iloc[300 * number : 300 * (number + 1)].to_parquet(folder / f"{number}.parquet")
+    model = fit(folder)
+    expected = spe().fit(ordered.drop(columns="label"), ordered["label"])
+    X = frame.drop(columns="label")
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_a_target_missing_in_one_file_is_named(folder, frame):
+    frame.drop(columns="label").to_parquet(folder / "1.parquet")
+    with pytest.raises(TableError, match=r"1\.parquet has no column 'label'; its columns are"):
+        fit(folder)
+
+
+def test_a_feature_missing_in_one_file_is_named(folder, frame):
+    frame.drop(columns="b").to_parquet(folder / "1.parquet")
+    with pytest.raises(TableError, match=r"1\.parquet has no column 'b', which .*0\.parquet has"):
+        fit(folder)
+
+
+def test_whole_numbers_here_and_floats_there_become_floats(folder, frame):
+    frame.assign(a=(frame["a"] * 10).astype(int)).iloc[:300].to_parquet(folder / "0.parquet")
+    table = open_table(folder, target="label")
+    assert {column.name: column.type for column in table.schema.columns}["a"] == "double"
+    assert len(spe().fit_table(table).estimators_) == 3
+
+
+def test_words_here_and_numbers_there_are_refused_with_both_files(folder, frame):
+    frame.assign(a="word").to_parquet(folder / "2.parquet")
+    with pytest.raises(TableError, match=r"'a' is float in .*0\.parquet and (large_)?string in .*2\.parquet"):
+        fit(folder)
+
+
+def test_dates_are_refused_with_what_to_do(folder, frame):
+    for number in range(3):
+        frame.assign(day=pd.Timestamp("2024-01-01")).to_parquet(folder / f"{number}.parquet")
+    with pytest.raises(TableError, match=r"Column 'day' is timestamp.*exclude=\['day'\]"):
+        fit(folder)
+    assert len(fit(folder, exclude=["day"]).estimators_) == 3
+
+
+def test_infinity_is_refused_with_file_and_column(folder, frame):
+    frame.assign(c=np.inf).to_parquet(folder / "1.parquet")
+    with pytest.raises(TableError, match=r"Column 'c' of .*1\.parquet contains infinity"):
+        fit(folder)
+
+
+def test_rows_without_a_label_are_refused(folder, frame):
+    frame.assign(label=frame["label"].where(frame["a"] < 3)).to_parquet(folder / "1.parquet")
+    with pytest.raises(TableError, match=r"1\.parquet has rows without a label"):
+        fit(folder)
+
+
+def test_a_target_of_many_values_is_refused(folder, frame):
+    with pytest.raises(TableError, match="look like numbers to predict"):
+        spe().fit_table(open_table(folder, target="a"))
+
+
+class WhileReading(Callback):
+    """Does something once, when the warm-up is done."""
+
+    def __init__(self, deed):
+        self.deed = deed
+
+    def on_round_end(self, round):
+        if round.number == 0:
+            self.deed()
+
+
+def test_a_file_that_disappears_during_the_fit_is_named(folder):
+    model = spe(callbacks=WhileReading((folder / "1.parquet").unlink))
+    with pytest.raises(TableError, match=r"1\.parquet was there when the table was opened, and is gone now"):
+        model.fit_table(open_table(folder, target="label"))
+
+
+def test_a_file_that_changes_during_the_fit_is_named(folder, frame):
+    model = spe(callbacks=WhileReading(lambda: frame.to_parquet(folder / "2.parquet")))
+    with pytest.raises(TableError, match=r"2\.parquet has changed since the table was opened"):
+        model.fit_table(open_table(folder, target="label"))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nowhere", "nowhere is not there"),
+        ("*.nothing", "No file matches"),
+        ("notes.txt", r"notes\.txt is of no kind that is read here; these are .*\.parquet"),
+        ("empty", "No file of a known kind"),
+    ],
+)
+def test_a_source_without_files_is_refused(folder, source, message):
+    (folder / "empty").mkdir()
+    (folder / "notes.txt").write_text("hello")
+    with pytest.raises(TableError, match=message):
+        open_table(str(folder / source), target="label")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "lable"}, r"0\.parquet has no column 'lable'; its columns are \['a', 'b', 'c', 'label'\]"),
+        ({"target": "label", "exclude": ["z"]}, "There is no column 'z'"),
+        ({"target": "label", "columns": ["a", "z"]}, "There is no column 'z'"),
+        ({"target": "label", "weight": "w"}, "has no column 'w'"),
+        ({"target": "label", "columns": ["label"]}, "No column is left as a feature"),
+        ({"target": "label", "batch_rows": 0}, "batch_rows must be a whole number >= 1; got 0"),
+    ],
+)
+def test_columns_that_are_not_there_are_named(folder, options, message):
+    with pytest.raises(ValueError, match=message):
+        open_table(folder, **options)
+
+
+def test_an_id_that_comes_twice_is_refused(folder, frame):
+    for number in range(3):
+        frame.iloc[:300].assign(id=range(300)).to_parquet(folder / f"{number}.parquet")
+    with pytest.raises(TableError, match="in column 'id' comes more than once"):
+        fit(folder, id="id")
+
+
+def test_ids_that_are_words_are_refused(folder, frame):
+    for number in range(3):
+        frame.assign(id="a").to_parquet(folder / f"{number}.parquet")
+    with pytest.raises(TableError, match=r"id column 'id' of .*must hold whole numbers"):
+        fit(folder, id="id")
+
+
+def test_a_table_without_a_target_and_something_else_than_a_table_are_refused(folder, frame):
+    with pytest.raises(ValueError, match="opened without a target"):
+        spe().fit_table(open_table(folder))
+    with pytest.raises(TypeError, match=r"fit_table takes what selfpaced\.open_table gives; got DataFrame"):
+        spe().fit_table(frame)
+    with pytest.raises(TypeError, match="Arrays and frames go to fit"):
+        open_table(42, target="label")
+
+
+class TestScoring:
+    @pytest.fixture
+    def model(self, folder):
+        return fit(folder)
+
+    def test_a_missing_feature_is_named_with_its_file(self, model, folder, frame, tmp_path):
+        frame.drop(columns="b").to_parquet(folder / "1.parquet")
+        with pytest.raises(TableError, match=r"1\.parquet has no column 'b', which the model was trained with"):
+            model.predict_table(folder, tmp_path / "scores.csv")
+        assert not list(tmp_path.glob("*scores*"))
+
+    def test_a_changed_type_is_named_with_its_file(self, model, folder, frame, tmp_path):
+        frame.assign(b="word").to_parquet(folder / "1.parquet")
+        with pytest.raises(TableError, match=r"Column 'b' of .*1\.parquet is .*string, which does not fit float"):
+            model.predict_table(folder, tmp_path / "scores.parquet")
+        assert not list(tmp_path.glob("*scores*"))
+
+    def test_columns_in_another_order_are_put_right(self, model, folder, frame, tmp_path):
+        frame[["c", "label", "a", "b"]].to_parquet(tmp_path / "other.parquet")
+        path = model.predict_table(tmp_path / "other.parquet", tmp_path / "scores.csv")
+        np.testing.assert_allclose(pd.read_csv(path)["score"], model.predict_proba(frame[list("abc")])[:, 1])
+
+    def test_an_output_without_a_folder_or_a_known_ending_is_refused(self, model, folder, tmp_path):
+        with pytest.raises(TableError, match=r"The folder .*nowhere of the output is not there"):
+            model.predict_table(folder, tmp_path / "nowhere" / "scores.csv")
+        with pytest.raises(TableError, match=r"scores\.xls ends in none of"):
+            model.predict_table(folder, tmp_path / "scores.xls")
+
+    def test_an_older_output_stays_when_the_new_one_fails(self, model, folder, tmp_path):
+        output = tmp_path / "scores.csv"
+        output.write_text("as it was")
+        (folder / "2.parquet").write_bytes(b"broken")
+        with pytest.raises(TableError):
+            model.predict_table(folder, output)
+        assert output.read_text() == "as it was"
+        assert not list(tmp_path.glob(".scores*"))
+
+    def test_a_column_to_keep_that_is_not_there_is_named(self, model, folder, tmp_path):
+        with pytest.raises(TableError, match=r"0\.parquet has no column 'tx'"):
+            model.predict_table(folder, tmp_path / "scores.csv", keep=["tx"])
+
+
+def test_running_sums_in_a_file_give_the_same_members(folder, frame):
+    X = frame.drop(columns="label")
+    in_file = fit(folder, memory_for_tags=10)
+    np.testing.assert_array_equal(in_file.predict_proba(X), fit(folder).predict_proba(X))
