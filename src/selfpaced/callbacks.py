@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +73,7 @@ class ProgressBar(Callback):
     def __init__(self, file: Any = None) -> None:
         self.file = file
         self._progress: Any = None
+        self._n_read = 0
 
     def on_fit_begin(self, plan: FitPlan) -> None:
         progress = _rich_progress(self.file)
@@ -80,6 +83,19 @@ class ProgressBar(Callback):
         self._progress.start()
         self._task = self._progress.add_task("training", total=plan.n_members + 1 - plan.first_round)
         self._n_members = plan.n_members
+        self._reading: Any = None
+
+    def on_rows_read(self, n_read: int, n_rows: int) -> None:
+        if self._progress is None:
+            return
+        if self._reading is None:
+            self._reading = self._progress.add_task("reading", total=n_rows)
+        if n_read < self._n_read or self._n_read == 0:
+            self._began, self._first_read = time.perf_counter(), n_read  # a new pass
+        self._n_read = n_read
+        per_second = (n_read - self._first_read) / max(time.perf_counter() - self._began, 1e-3)
+        said = f"reading {n_read:,} of {n_rows:,} rows, {per_second:,.0f} a second"
+        self._progress.update(self._reading, completed=n_read, total=n_rows, description=said)
 
     def on_round_end(self, round: Round) -> Stop | None:
         if self._progress is not None:
@@ -166,9 +182,16 @@ class CallbackList:
                     "Derive your class from Callback and override the hooks you need."
                 )
 
-    def on_fit_begin(self, plan: FitPlan) -> None:
-        for callback in self._callbacks:
-            callback.on_fit_begin(plan)
+    @contextmanager
+    def during(self, plan: FitPlan) -> Iterator[None]:
+        """Tell of the beginning of a fit and, whatever happens, of its end."""
+        try:
+            for callback in self._callbacks:
+                callback.on_fit_begin(plan)
+            yield
+        finally:
+            for callback in self._callbacks:
+                callback.on_fit_end()
 
     def on_rows_read(self, n_read: int, n_rows: int) -> None:
         for callback in self._callbacks:
@@ -180,7 +203,3 @@ class CallbackList:
             if not isinstance(wish, Stop | None):
                 raise TypeError(f"on_round_end must return None or Stop(keep=...); {callback!r} returned {wish!r}.")
         return next((wish for _, wish in wishes if wish is not None), None)
-
-    def on_fit_end(self) -> None:
-        for callback in self._callbacks:
-            callback.on_fit_end()

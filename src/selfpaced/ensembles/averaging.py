@@ -90,7 +90,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
     def evaluate_table(
         self, source: Any, *, target: str | None = None, filter: Any = None, batch_rows: int = 2**16
     ) -> TableEvaluation:
-        """Score files batch by batch and compare with their labels. Five bytes a row are remembered.
+        """Score files batch by batch and compare with their labels. Of a row its label and its score are remembered.
 
         `target` is the column of labels; by default the one that `fit_table` had.
         """
@@ -103,7 +103,8 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         minority = int(np.flatnonzero(self.classes_ == self.minority_class_)[0])
         for batch, probabilities in self._streamed_probabilities(table):
             scores[batch.start : batch.stop] = probabilities[:, minority]
-        return evaluation(labels.classes[labels.codes] == self.minority_class_, scores)
+        is_minority = np.flatnonzero(labels.classes == self.minority_class_)
+        return evaluation(np.isin(labels.codes, is_minority), scores)
 
     def _open_like(self, source: Any, **options: Any) -> StreamedTable:
         check_is_fitted(self)

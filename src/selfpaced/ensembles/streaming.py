@@ -43,7 +43,7 @@ def streamed_probabilities(
     threads = min([n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
 
     def work(batch: StreamedBatch) -> tuple[StreamedBatch, NDArray[np.float64]]:
-        rows = InMemoryTable(batch.features())
+        rows = InMemoryTable(batch.features_for(scorers))
         return batch, mean_probabilities(scorers, rows, n_classes, 1, weights)
 
     return over_stream(work, table.batches(), threads)

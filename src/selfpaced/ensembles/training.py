@@ -12,7 +12,7 @@ import numpy as np
 
 from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.algorithms.step import Sample, Step
-from selfpaced.callbacks import CallbackList, FitPlan, Stop
+from selfpaced.callbacks import CallbackList, Stop
 from selfpaced.ensembles.checkpoint import Checkpoint
 from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
@@ -70,24 +70,15 @@ class Training:
         steps = algorithm(pools, n_draw, self._fit(stopwatch))
         members: list[Any] = []
         rounds: list[Round] = []
-        try:
-            self.callbacks.on_fit_begin(self._plan(n_members))
-            for step in naming_the_round(steps, self.first_round, n_members):
-                if step.number > 0:
-                    members.append(step.model)
-                rounds.append(self._note(step, stopwatch))
-                self.checkpoint.save(step.model, rounds[-1])
-                stop = self.callbacks.on_round_end(rounds[-1])
-                if stop is not None:
-                    return _kept(members, stop), rounds
-        finally:
-            self.callbacks.on_fit_end()
+        for step in naming_the_round(steps, self.first_round, n_members):
+            if step.number > 0:
+                members.append(step.model)
+            rounds.append(self._note(step, stopwatch))
+            self.checkpoint.save(step.model, rounds[-1])
+            stop = self.callbacks.on_round_end(rounds[-1])
+            if stop is not None:
+                return _kept(members, stop), rounds
         return members, rounds
-
-    def _plan(self, n_members: int) -> FitPlan:
-        return FitPlan(
-            n_members, sum(self.split.counts), len(self.split.minority), self.held_out is not None, self.first_round
-        )
 
     def _fit(self, stopwatch: Stopwatch) -> Fit:
         """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class."""

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from selfpaced.callbacks import Callback, CallbackList
+from selfpaced.callbacks import Callback, CallbackList, FitPlan
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import (
@@ -27,7 +27,7 @@ from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Training, rows_to_draw
-from selfpaced.tables import ClassSplit, StreamedTable, split_classes, split_stream
+from selfpaced.tables import ClassSplit, Labels, StreamedTable, split_classes, split_stream
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         per_row, for_all = split_by_row(fit_metadata(self, plan.base, X, fit_params), len(labels.codes))
         split = split_classes(self._table(X, per_row), labels, plan.seed, self._n_threads())
         n_draw = rows_to_draw(plan.ratio, labels)
-        return self._train(plan, split, labels.classes, n_draw, for_all, eval_set, Checkpoint(None, {}))
+        with plan.callbacks.during(self._told(plan, labels, eval_set)):
+            return self._train(plan, split, labels.classes, n_draw, for_all, eval_set, Checkpoint(None, {}))
 
     def fit_table(
         self, table: StreamedTable, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None
@@ -123,11 +124,17 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         labels = check_classes(table.labels(), f"Column {table.roles.target!r}")
         n_draw = rows_to_draw(plan.ratio, labels)
         on_rows = plan.callbacks.on_rows_read
-        split = split_stream(table, labels, plan.seed, self._n_threads(), (n_draw, self._first_round), on_rows)
-        check_features(self, split.minority.features, reset=True)
-        self._train(plan, split, labels.classes, n_draw, {}, eval_set, kept)
+        with plan.callbacks.during(self._told(plan, labels, eval_set)):
+            split = split_stream(table, labels, plan.seed, self._n_threads(), (n_draw, self._first_round), on_rows)
+            check_features(self, split.minority.features, reset=True)
+            self._train(plan, split, labels.classes, n_draw, {}, eval_set, kept)
         self.schema_, self.target_ = table.schema, table.roles.target
         return self
+
+    def _told(self, plan: _Plan, labels: Labels, eval_set: Any) -> FitPlan:
+        """What callbacks are told at the beginning."""
+        n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
+        return FitPlan(plan.n_members, n_rows, n_minority, eval_set is not None, self._first_round)
 
     def _facts(self, plan: _Plan, table: StreamedTable) -> dict[str, Any]:
         """What a model depends on, for the checkpoint of a fit: the parameters, the seed and the data."""

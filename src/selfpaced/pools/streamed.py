@@ -48,8 +48,8 @@ class Batch(Protocol):
     def check(self) -> None:
         """Refuse values that no model takes."""
 
-    def features(self) -> Any:
-        """The features as models read them."""
+    def features_for(self, scorers: Sequence[Scorer]) -> Any:
+        """The features as the models behind the scorers read them."""
 
     def take(self, positions: NDArray[np.intp]) -> Any:
         """Some of the rows with all that belongs to them, to be kept."""
@@ -233,7 +233,7 @@ class Stream:
         return scorers
 
     def _fold(self, batch: Batch, scorers: Sequence[Scorer], classes: Sequence[int]) -> None:
-        features = batch.features()
+        features = batch.features_for(scorers)
         codes = self.classes[batch.start : batch.stop]
         doubt_sum = self.doubt_sum[batch.start : batch.stop]
         for scorer in scorers:

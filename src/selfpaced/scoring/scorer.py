@@ -25,12 +25,14 @@ class Scorer:
     score : from a view of some rows to their probabilities, one column a class.
     bytes_at_once : size of a chunk that is scored well: what fits a core's cache, or much more if calls are dear.
     threads : in how many threads chunks are scored; None for as many as the caller has.
+    reads_float32 : whether float32 numbers are all it sees of the rows, so that no frame need be made of them.
     """
 
     view: Callable[[Any], Any]
     score: Callable[[Any], Probabilities]
     bytes_at_once: int
     threads: int | None
+    reads_float32: bool = False
 
     def times(self, weight: np.float64) -> Scorer:
         """The same road with all probabilities multiplied by a weight."""

@@ -105,4 +105,4 @@ def _scorer(
             total += leaf_values.take(apply(rows), axis=0)
         return finish(total)
 
-    return Scorer(view, score, BYTES_AT_ONCE, threads=None)
+    return Scorer(view, score, BYTES_AT_ONCE, threads=None, reads_float32=True)

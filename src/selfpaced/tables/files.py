@@ -150,7 +150,8 @@ def _describe_parquet(path: Path) -> tuple[Any, int, frozenset[str]]:
 def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    # Reading ahead within a file took three times the memory and was no faster on a disk.
+    with pq.ParquetFile(path, pre_buffer=False) as file:
         if columns:
             yield from file.iter_batches(batch_size=batch_rows, columns=list(columns))
         else:

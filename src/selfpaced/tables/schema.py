@@ -53,6 +53,10 @@ class Schema:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
+    @property
+    def has_categories(self) -> bool:
+        return any(column.categories is not None for column in self.columns)
+
     def converted(self, batch: Any, where: str) -> Any:
         """The features of some rows as a record batch of the frozen types. `where` names the file in errors."""
         pa = import_arrow()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.pools.keys import Ids
 from selfpaced.pools.rows import Rows
+from selfpaced.scoring import Scorer
 from selfpaced.tables.files import File, import_arrow
 from selfpaced.tables.labels import Labels
 from selfpaced.tables.schema import Schema
@@ -160,8 +161,12 @@ class StreamedBatch:
                     "the base model takes missing values."
                 )
 
-    def features(self) -> Any:
-        return self._converted().to_pandas()
+    def features_for(self, scorers: Sequence[Scorer]) -> Any:
+        """A pandas frame, or plain numbers for models that read nothing else."""
+        converted = self._converted()
+        if all(scorer.reads_float32 for scorer in scorers) and not self.table.schema.has_categories:
+            return _float32(converted)
+        return converted.to_pandas()
 
     def kept(self) -> dict[str, Any]:
         """The columns that are carried along."""
@@ -179,6 +184,15 @@ class StreamedBatch:
 
     def _converted(self) -> Any:
         return self.table.schema.converted(self.batch, self.where)
+
+
+def _float32(batch: Any) -> NDArray[np.float32]:
+    """All columns side by side. Large whole numbers take the way over float64, as they do in a frame."""
+    numbers = np.empty((batch.num_rows, batch.num_columns), dtype=np.float32)
+    for position, column in enumerate(batch.columns):
+        values = column.to_numpy(zero_copy_only=False)
+        numbers[:, position] = values if values.dtype.kind == "f" else values.astype(np.float64)
+    return numbers
 
 
 def _ids(column: Any, name: str, where: Any) -> Ids:
@@ -248,7 +262,9 @@ class _Collected:
         classes, number_of = np.unique(found, return_inverse=True)
         numbers = number_of.astype(np.uint8)
         codes = np.concatenate([numbers[part] for part in self._numbers])
-        return Labels(classes, np.bincount(codes, minlength=classes.size).astype(np.int64), codes)
+        # Part by part: np.bincount makes eight bytes of every row.
+        counts = sum(np.bincount(numbers[part], minlength=classes.size) for part in self._numbers)
+        return Labels(classes, np.asarray(counts, dtype=np.int64), codes)
 
 
 def _told_from_others(found: NDArray[Any], target: str, positive: Any) -> NDArray[Any]:
