@@ -82,7 +82,8 @@ def unified_fields(files: Sequence[File]) -> Mapping[str, Any]:
                 assert known is not None
                 raise TableError(
                     f"Column {field.name!r} is {known[0]} in {known[1].path} and {field.type} in {file.path}: "
-                    "they have no type in common. Write one of the files again, or exclude the column."
+                    "they have no type in common. Write one of the files again, or exclude the column. "
+                    f"For CSV files, give it a type: types={{{field.name!r}: 'string'}}."
                 ) from error
             fields[field.name] = merged, known[1] if known and merged == known[0] else file
         _refuse_other_columns(fields, file, files[0])
