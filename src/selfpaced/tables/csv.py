@@ -23,7 +23,7 @@ Progress = Callable[[int, int], object]
 
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
-GROUP_BYTES = 2**27  # of a wide table, so many rows are too much for memory
+GROUP_BYTES = 2**26  # of a wide table, so many rows are too much for memory
 VERSION = 1  # of the rules that make values of text; caches made by other rules are made again
 _KEY = b"selfpaced.csv"
 
@@ -139,8 +139,9 @@ def _inferred(csv: CsvFile, names: Iterable[str], meter: _Meter) -> dict[str, An
     """The types of some columns, after a look at all rows."""
     seen = dict.fromkeys(names, Seen.NOTHING)
     for batch in csv.texts(meter.at):
-        for name in [name for name in seen if Seen.WORD not in seen[name]]:
-            seen[name] |= look(batch.column(name))
+        open_names = [name for name in seen if Seen.WORD not in seen[name]]
+        for name, found in zip(open_names, look([batch.column(name) for name in open_names]), strict=True):
+            seen[name] |= found
     meter.passed(csv)
     return {name: decide(values) for name, values in seen.items()}
 
@@ -161,13 +162,14 @@ def _write(plan: _Plan, types: Mapping[str, Any], path: Path, meter: _Meter) -> 
 def _groups(blocks: Iterator[Any]) -> Iterator[list[Any]]:
     """Blocks together, until they have enough rows or enough bytes."""
     group: list[Any] = []
+    n_rows = n_bytes = 0
     for block in blocks:
-        if block.num_rows:
-            group.append(block)
-        if sum(b.num_rows for b in group) >= GROUP_ROWS or sum(b.nbytes for b in group) >= GROUP_BYTES:
+        group.append(block)
+        n_rows, n_bytes = n_rows + block.num_rows, n_bytes + block.nbytes
+        if n_rows >= GROUP_ROWS or n_bytes >= GROUP_BYTES:
             yield group
-            group = []
-    if group:
+            group, n_rows, n_bytes = [], 0, 0
+    if n_rows:
         yield group
 
 
