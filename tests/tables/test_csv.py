@@ -44,6 +44,7 @@ def read(write):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(csv_reading, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_reading, "COLUMN_BYTES", 1)
 
 
 def types_of(table):

@@ -16,7 +16,9 @@ from typing import Any
 from selfpaced.exceptions import TableError
 from selfpaced.tables.files import import_arrow, naming
 
-BLOCK_BYTES = 2**23
+# Arrow reads 32 blocks ahead. A block of many columns is larger, so that each has more than a handful of rows.
+BLOCK_BYTES = 2**21
+COLUMN_BYTES = 2**9
 DELIMITERS = (",", ";", "\t", "|")
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
 ENDINGS = tuple(kind + compression for kind in (".csv", ".tsv") for compression in COMPRESSIONS)
@@ -54,7 +56,7 @@ class CsvFile:
     changed_at: int
 
     def blocks(self, types: Mapping[str, Any], at: Callable[[int], None] = lambda position: None) -> Iterator[Any]:
-        """The rows in record batches of about BLOCK_BYTES, values converted to Arrow types.
+        """The rows in record batches, a block each, values converted to Arrow types.
 
         `at` is told how many bytes of the file have been read.
         """
@@ -84,12 +86,16 @@ class CsvFile:
         if (now.st_size, now.st_mtime_ns) != (self.size, self.changed_at):
             raise TableError(f"{self.path} changed while it was read. Open it again, when nobody writes to it.")
 
+    @property
+    def block_bytes(self) -> int:
+        return max(BLOCK_BYTES, COLUMN_BYTES * len(self.names))
+
     def _options(self, types: Mapping[str, Any]) -> dict[str, Any]:
         import pyarrow.csv as arrow_csv
 
         return {
             "read_options": arrow_csv.ReadOptions(
-                block_size=BLOCK_BYTES, column_names=list(self.names), skip_rows_after_names=self.n_skipped
+                block_size=self.block_bytes, column_names=list(self.names), skip_rows_after_names=self.n_skipped
             ),
             "parse_options": arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow_csv.ConvertOptions(
@@ -140,7 +146,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
 
 def _head(path: Path) -> str:
     with _opened(path) as (_, stream):
-        head = stream.read(BLOCK_BYTES)
+        head = stream.read(4 * BLOCK_BYTES)
     try:
         # Not the last of the bytes: a letter may be cut in two.
         return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
@@ -185,7 +191,7 @@ def _explained(file: CsvFile, message: str, types: Mapping[str, Any]) -> str:
                 f"one, as in types={{{name!r}: 'string'}}."
             )
     return _bad_line(file) or (
-        f"{file.path} has a line of more than {BLOCK_BYTES // 2**20} MB. Is a quote never closed?"
+        f"{file.path} has a line of more than {file.block_bytes // 2**20} MB. Is a quote never closed?"
         if "straddl" in message
         else f"{file.path} cannot be read as CSV: {message}"
     )
