@@ -102,6 +102,18 @@ def test_a_feature_missing_in_one_file_is_named(folder, frame):
         fit(folder)
 
 
+def test_a_feature_that_only_a_later_file_has_is_named(folder, frame):
+    frame.assign(z=1.0).to_parquet(folder / "2.parquet")
+    with pytest.raises(TableError, match=r"0\.parquet has no column 'z', which .*2\.parquet has"):
+        fit(folder)
+    assert len(fit(folder, exclude=["z"]).estimators_) == 3
+
+
+def test_excluded_columns_may_differ(folder, frame):
+    frame.assign(a="word").to_parquet(folder / "2.parquet")
+    assert fit(folder, exclude=["a"]).feature_names_in_.tolist() == ["b", "c"]
+
+
 def test_whole_numbers_here_and_floats_there_become_floats(folder, frame):
     frame.assign(a=(frame["a"] * 10).astype(int)).iloc[:300].to_parquet(folder / "0.parquet")
     table = open_table(folder, target="label")

@@ -40,12 +40,15 @@ class File:
 
     Attributes
     ----------
+    path : what the user knows it by.
+    data : where its rows are read from: the same, or the Parquet file that was made of a CSV file.
     schema : its columns with those that its folder's name adds, as in `year=2024/part.parquet`.
     added : the values of the latter.
     without_gaps : columns that are known to have a value in every row.
     """
 
     path: Path
+    data: Path
     format: Format
     schema: Any
     n_rows: int
@@ -60,8 +63,8 @@ class File:
         self._refuse_change()
         own = [name for name in columns if name not in self.added]
         n_read = 0
-        with naming(self.path, self.format.name):
-            for batch in self.format.batches(self.path, own, batch_rows):
+        with naming(self.data, self.format.name):
+            for batch in self.format.batches(self.data, own, batch_rows):
                 n_read += batch.num_rows
                 arrays = [
                     pa.repeat(pa.scalar(self.added[name], self.schema.field(name).type), batch.num_rows)
@@ -75,27 +78,29 @@ class File:
 
     def _refuse_change(self) -> None:
         try:
-            now = self.path.stat()
+            now = self.data.stat()
         except OSError as error:
-            raise TableError(f"{self.path} was there when the table was opened, and is gone now.") from error
+            raise TableError(f"{self.data} was there when the table was opened, and is gone now.") from error
         if (now.st_size, now.st_mtime_ns) != (self.size, self.changed_at):
             raise TableError(
-                f"{self.path} has changed since the table was opened. Open the table again, when nobody writes to it."
+                f"{self.data} has changed since the table was opened. Open the table again, when nobody writes to it."
             )
 
 
-def open_file(path: Path, added: Mapping[str, Any]) -> File:
+def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) -> File:
     pa = import_arrow()
-    format = format_of(path)
-    with naming(path, format.name):
-        status = path.stat()
+    data = path if data is None else data
+    format = format_of(data)
+    with naming(data, format.name):
+        status = data.stat()
         if status.st_size == 0:
-            raise TableError(f"{path} is empty: 0 bytes. Remove it, or write it again.")
-        schema, n_rows, without_gaps = format.describe(path)
+            raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
+        schema, n_rows, without_gaps = format.describe(data)
     fields = [field for field in schema if field.name not in {*added, *_index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
     return File(
         path,
+        data,
         format,
         pa.schema(fields),
         n_rows,
@@ -125,7 +130,7 @@ def naming(path: Path, format_name: str) -> Iterator[None]:
 def format_of(path: Path) -> Format:
     format = FORMATS.get(path.suffix.lower())
     if format is None:
-        raise TableError(f"{path} is of no kind that is read here; these are {', '.join(sorted(FORMATS))}.")
+        raise TableError(f"{path} is of no kind that is read here; these are .csv, .tsv, {', '.join(sorted(FORMATS))}.")
     return format
 
 

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
+from selfpaced.tables.csv import Progress, as_parquet, is_cache
+from selfpaced.tables.csv_reading import ENDINGS, is_csv
 from selfpaced.tables.files import FORMATS, File, import_arrow, open_file
 from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, feature_types, unified_fields
 from selfpaced.tables.streamed import ID, WEIGHT, Roles, StreamedTable
 
 DEFAULT_BATCH_ROWS = 2**16
+KNOWN_ENDINGS = (*ENDINGS, *FORMATS)
 
 
 def open_table(
@@ -30,14 +33,19 @@ def open_table(
     id: str | None = None,
     batch_rows: int = DEFAULT_BATCH_ROWS,
     memory_for_tags: int = 2**31,
+    types: Mapping[str, str] | None = None,
+    cache: str | PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> StreamedTable:
     """Open files of rows for `fit_table`, without reading more than their descriptions.
 
     Parameters
     ----------
     source : path, glob pattern, folder, list of these, or pyarrow.dataset.Dataset
-        Parquet (`.parquet`, `.pq`) or Arrow IPC files (`.feather`, `.arrow`, `.ipc`). Folders are searched through;
-        names such as `year=2024` in their paths become columns. Files are read in the order of their names.
+        Parquet (`.parquet`, `.pq`), Arrow IPC (`.feather`, `.arrow`, `.ipc`) or CSV files (`.csv`, `.tsv`, also packed
+        as `.gz`, `.bz2`, `.zst`). Folders are searched through; names such as `year=2024` in their paths become
+        columns. Files are read in the order of their names. A CSV file is read whole and made into a Parquet file
+        beside it, `NAME.csv.selfpaced.parquet`, which serves until the CSV file changes.
     target : the column with the labels.
     positive : the label to tell from all others, if there are more than two.
     columns : the features, in the order models see them; all columns by default.
@@ -49,11 +57,18 @@ def open_table(
     batch_rows : rows that are decoded and scored at once.
     memory_for_tags : bytes
         4 bytes are remembered of every row during a fit; where that is more than this, in a temporary file instead.
+    types : Arrow types for columns of CSV files, as in `{"zip": "string"}`. Others are inferred from all values: bool,
+        int64, float64 or string; "007" is a string. Gaps are spelled as for `pandas.read_csv`.
+    cache : a folder for the Parquet files made of CSV files.
+    progress : called with the bytes of CSV files read so far and to be read in all, while they are made into Parquet.
     """
-    files = _opened(source)
+    found = _found(source)
+    if types and not any(is_csv(path) for path, _ in found):
+        raise TableError(f"types= is for CSV files, and none is in {source!r}. Other files know the types they hold.")
+    files = _opened(found, types, cache, progress)
     batch_rows = check_batch_rows(batch_rows)
     roles = _roles(target, weight, id, filter, files)
-    fields = unified_fields(files)
+    fields = unified_fields(files, exclude)
     names = _feature_names(fields, columns, exclude, roles)
     schema = _frozen(files, fields, names, roles, batch_rows)
     return StreamedTable(files, schema, roles, positive, batch_rows, memory_for_tags)
@@ -67,9 +82,12 @@ def open_like(
     keep: Sequence[str] = (),
     filter: Any = None,
     batch_rows: int = DEFAULT_BATCH_ROWS,
+    cache: str | PathLike[str] | None = None,
 ) -> StreamedTable:
     """Open files that must have the features of a schema: to be scored by the model that was trained with it."""
-    files = _opened(source)
+    # A word that looks like a number, as zip codes may in some files, is a word as in training.
+    words = {column.name: "string" for column in schema.columns if column.categories is not None}
+    files = _opened(_found(source), words, cache, None)
     for file in files:
         schema.check_columns(file)
     roles = replace(_roles(target, None, None, filter, files), keep=tuple(keep))
@@ -85,11 +103,21 @@ def schema_of(source: Any, names: Sequence[str] | None) -> Schema:
     return open_table(source, columns=None if names is None else list(names)).schema
 
 
-def _opened(source: Any) -> list[File]:
-    files = [open_file(path, added) for path, added in _paths(source)]
-    if not files:
-        raise TableError(f"No file of a known kind ({', '.join(sorted(FORMATS))}) is in {source!r}.")
-    return files
+Found = list[tuple[Path, Mapping[str, Any]]]
+
+
+def _found(source: Any) -> Found:
+    found = list(_paths(source))
+    if not found:
+        raise TableError(f"No file of a known kind ({', '.join(sorted(KNOWN_ENDINGS))}) is in {source!r}.")
+    return found
+
+
+def _opened(
+    found: Found, types: Mapping[str, str] | None, cache: str | PathLike[str] | None, progress: Progress | None
+) -> list[File]:
+    made = as_parquet([path for path, _ in found if is_csv(path)], types, cache, progress)
+    return [open_file(path, added, made.get(path)) for path, added in found]
 
 
 def check_batch_rows(batch_rows: Any) -> int:
@@ -108,7 +136,7 @@ def _refuse_missing(names: Sequence[str], files: Sequence[File]) -> None:
 def _paths(source: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """All files in the order of their names, with the columns that their folders' names add."""
     if hasattr(source, "get_fragments"):
-        found = [(Path(part.path), _partition_keys(part)) for part in source.get_fragments()]
+        found = [_fragment(part) for part in source.get_fragments()]
     elif isinstance(source, str | PathLike):
         found = [(path, hive_columns(path, root)) for path, root in _matching(fspath(source))]
     elif isinstance(source, Iterable):
@@ -121,16 +149,19 @@ def _paths(source: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     yield from sorted(found, key=lambda pair: str(pair[0]))
 
 
-def _partition_keys(fragment: Any) -> Mapping[str, Any]:
+def _fragment(fragment: Any) -> tuple[Path, Mapping[str, Any]]:
     import pyarrow.dataset as ds
 
-    return dict(ds.get_partition_keys(fragment.partition_expression))
+    path = Path(fragment.path)
+    if is_csv(path):  # the dataset's own way of reading it would be lost
+        raise TableError(f"{path} is in a dataset; CSV files are opened by their paths, with types= where needed.")
+    return path, dict(ds.get_partition_keys(fragment.partition_expression))
 
 
 def _matching(source: str) -> Iterator[tuple[Path, Path]]:
     """The files that a path or pattern means, each with the folder that its own folders are counted from."""
     if has_magic(source):
-        matches = sorted(map(Path, glob(source, recursive=True)))
+        matches = sorted(path for path in map(Path, glob(source, recursive=True)) if not is_cache(path))
         if not matches:
             raise TableError(f"No file matches {source!r}.")
         root = Path(source[: next(i for i, letter in enumerate(source) if letter in "*?[")]).parent
@@ -141,9 +172,33 @@ def _matching(source: str) -> Iterator[tuple[Path, Path]]:
             raise TableError(f"{source} is not there.")
     for match in matches:
         if match.is_dir():
-            yield from ((path, root) for path in sorted(match.rglob("*")) if path.suffix.lower() in FORMATS)
+            yield from ((path, root) for path in _inside(match))
         else:
             yield match, root
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The files of known kinds in a folder, without the ones made of CSV files that are there themselves."""
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not is_cache(path))
+    paths = [path for path in found if path.name.lower().endswith(KNOWN_ENDINGS)]
+    known: dict[Path, Path] = {}
+    for path in paths:
+        twin = known.setdefault(path.with_name(_bare_name(path)), path)
+        if twin is not path:
+            raise TableError(
+                f"{folder} holds both {twin.name} and {path.name}: the same rows twice? Move one away, or name the "
+                "files to read by a pattern or in a list."
+            )
+    return paths
+
+
+def _bare_name(path: Path) -> str:
+    """
+    >>> _bare_name(Path("2024/Sales.CSV.gz")), _bare_name(Path("part.0.parquet"))
+    ('Sales', 'part.0')
+    """
+    name = path.name.lower()
+    return path.name[: -len(next(ending for ending in KNOWN_ENDINGS if name.endswith(ending)))]
 
 
 def hive_columns(path: Path, root: Path) -> dict[str, Any]:

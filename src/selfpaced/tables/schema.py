@@ -73,12 +73,18 @@ class Schema:
             )
 
 
-def unified_fields(files: Sequence[File]) -> Mapping[str, Any]:
-    """One type for every column: that of all files, or one that all of them fit into without loss."""
+def unified_fields(files: Sequence[File], exclude: Sequence[str] = ()) -> Mapping[str, Any]:
+    """One type for every column: that of all files, or one that all of them fit into without loss.
+
+    Excluded columns may differ, and may be missing.
+    """
     pa = import_arrow()
     fields: dict[str, tuple[Any, File]] = {}
     for file in files:
         for field in file.schema:
+            if field.name in exclude:
+                fields.setdefault(field.name, (field.type, file))
+                continue
             known = fields.get(field.name)
             try:
                 merged = field.type if known is None else _merged(known[0], field.type)
@@ -86,10 +92,12 @@ def unified_fields(files: Sequence[File]) -> Mapping[str, Any]:
                 assert known is not None
                 raise TableError(
                     f"Column {field.name!r} is {known[0]} in {known[1].path} and {field.type} in {file.path}: "
-                    "they have no type in common. Write one of the files again, or exclude the column."
+                    "they have no type in common. Write one of the files again, or exclude the column. "
+                    f"For CSV files, give it a type: types={{{field.name!r}: 'string'}}."
                 ) from error
             fields[field.name] = merged, known[1] if known and merged == known[0] else file
-        _refuse_other_columns(fields, file, files[0])
+    for file in files:
+        _refuse_other_columns({name: fields[name] for name in fields if name not in exclude}, file)
     return {name: merged for name, (merged, _) in fields.items()}
 
 
@@ -102,7 +110,7 @@ def _merged(one: Any, other: Any) -> Any:
     return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
 
 
-def _refuse_other_columns(fields: Mapping[str, Any], file: File, first: File) -> None:
+def _refuse_other_columns(fields: Mapping[str, Any], file: File) -> None:
     missing = sorted(set(fields) - set(file.schema.names))
     if missing:
         owner = next(path for name, (_, path) in fields.items() if name == missing[0])
