@@ -127,6 +127,16 @@ def test_feather_files_are_read_too(rows, expected, tmp_path):
     assert same_members(spe().fit_table(table), expected, rows)
 
 
+def test_a_memory_map_with_labels_is_a_table_too(rows, tmp_path):
+    X = rows.drop(columns="label").to_numpy(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    table = open_table(np.load(tmp_path / "X.npy", mmap_mode="r"), target=rows["label"])
+    model = spe().fit_table(table, checkpoint=tmp_path / "kept")
+    np.testing.assert_array_equal(model.predict_proba(X), spe().fit(X, rows["label"]).predict_proba(X))
+    again = spe().fit_table(table, checkpoint=tmp_path / "kept")
+    np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+
+
 def test_ids_make_the_order_of_the_rows_and_their_files_indifferent(rows, tmp_path):
     numbered = rows.assign(id=np.arange(N_ROWS))
     shuffled = numbered.sample(frac=1, random_state=0)
@@ -229,6 +239,17 @@ def test_scores_written_are_those_of_memory_with_the_columns_kept(rows, expected
         assert written.columns.tolist() == ["name", "score"]
         assert written["name"].tolist() == [f"row {i}" for i in range(N_ROWS)]
         np.testing.assert_allclose(written["score"], scores)
+
+
+def test_progress_is_told_batch_by_batch(rows, expected, tmp_path):
+    told = []
+    expected.predict_table(
+        write(rows, tmp_path / "t"),
+        tmp_path / "s.csv",
+        batch_rows=1000,
+        progress=lambda *told_now: told.append(told_now),
+    )
+    assert told == [(1000, N_ROWS), (2000, N_ROWS), (3000, N_ROWS)]
 
 
 def test_a_model_trained_in_memory_scores_files_too(rows, expected, tmp_path):

@@ -1,5 +1,8 @@
 """Files that cannot be trained on: an error that names the file, and nothing left behind."""
 
+import shutil
+import subprocess
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -276,3 +279,36 @@ def test_running_sums_in_a_file_give_the_same_members(folder, frame):
     X = frame.drop(columns="label")
     in_file = fit(folder, memory_for_tags=10)
     np.testing.assert_array_equal(in_file.predict_proba(X), fit(folder).predict_proba(X))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 300 kB: a real file system in memory. Only root may mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a small disk cannot be mounted here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_full_disk_is_an_error_that_leaves_nothing(folder, small_disk, ending):
+    noise = np.random.default_rng(0).normal(size=(40_000, 3)).astype(np.float32)  # does not get smaller on the disk
+    pd.DataFrame(noise, columns=list("abc")).to_parquet(folder / "many.parquet")
+    with pytest.raises(TableError, match=rf"scores\.{ending} cannot be written: .*[Nn]o space"):
+        fit(folder / "0.parquet").predict_table(
+            folder / "many.parquet", small_disk / f"scores.{ending}", keep=["a", "b", "c"]
+        )
+    assert list(small_disk.iterdir()) == []
+
+
+def test_ctrl_c_leaves_no_output(folder, tmp_path):
+    def interrupt(n_read, n_rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(folder).predict_table(folder, tmp_path / "scores.csv", batch_rows=50, progress=interrupt)
+    assert not list(tmp_path.glob("*scores*"))
+    assert not list(tmp_path.glob(".scores*"))

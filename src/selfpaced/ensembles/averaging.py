@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,15 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         return labels
 
     def predict_table(
-        self, source: Any, output: Any, *, keep: Sequence[str] = (), filter: Any = None, batch_rows: int = 2**16
+        self,
+        source: Any,
+        output: Any,
+        *,
+        keep: Sequence[str] = (),
+        filter: Any = None,
+        batch_rows: int = 2**16,
+        cache: Any = None,
+        progress: Callable[[int, int | None], None] | None = None,
     ) -> Path:
         """Score files batch by batch and write the scores to a file, in the order of the rows.
 
@@ -72,23 +80,31 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         source : path, glob pattern, folder or list of these, as for `open_table`.
         output : a Parquet or CSV file, by its ending. It appears when all rows are scored, or not at all.
         keep : columns of the source that go along with the scores, such as ids.
-        filter : as for `open_table`.
+        filter, cache : as for `open_table`.
         batch_rows : rows that are decoded and scored at once.
+        progress : called after each batch with the rows scored and the rows to score, None if a filter decides.
 
         Returns
         -------
         The path of the output. For two classes its column `score` is the probability of `minority_class_`; for more
         there is a column `score_LABEL` for each label.
         """
-        table = self._open_like(source, keep=keep, filter=filter, batch_rows=batch_rows)
+        table = self._open_like(source, keep=keep, filter=filter, batch_rows=batch_rows, cache=cache)
         batches = (
             batch_of(batch.kept() | self._score_columns(probabilities))
-            for batch, probabilities in self._streamed_probabilities(table)
+            for batch, probabilities in self._streamed_probabilities(table, progress)
         )
         return write_batches(batches, output)
 
     def evaluate_table(
-        self, source: Any, *, target: str | None = None, filter: Any = None, batch_rows: int = 2**16
+        self,
+        source: Any,
+        *,
+        target: str | None = None,
+        filter: Any = None,
+        batch_rows: int = 2**16,
+        cache: Any = None,
+        progress: Callable[[int, int | None], None] | None = None,
     ) -> TableEvaluation:
         """Score files batch by batch and compare with their labels. Of a row its label and its score are remembered.
 
@@ -97,11 +113,11 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         target = getattr(self, "target_", None) if target is None else target
         if target is None:
             raise ValueError("Which column holds the labels? evaluate_table(source, target='...')")
-        table = self._open_like(source, target=target, filter=filter, batch_rows=batch_rows)
+        table = self._open_like(source, target=target, filter=filter, batch_rows=batch_rows, cache=cache)
         labels = table.labels()
         scores = np.empty(labels.codes.size, dtype=np.float32)
         minority = int(np.flatnonzero(self.classes_ == self.minority_class_)[0])
-        for batch, probabilities in self._streamed_probabilities(table):
+        for batch, probabilities in self._streamed_probabilities(table, progress):
             scores[batch.start : batch.stop] = probabilities[:, minority]
         is_minority = np.flatnonzero(labels.classes == self.minority_class_)
         return evaluation(np.isin(labels.codes, is_minority), scores)
@@ -111,10 +127,15 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         schema = getattr(self, "schema_", None) or schema_of(source, getattr(self, "feature_names_in_", None))
         return open_like(source, schema, **options)
 
-    def _streamed_probabilities(self, table: StreamedTable) -> Iterator[tuple[StreamedBatch, NDArray[np.float64]]]:
+    def _streamed_probabilities(
+        self, table: StreamedTable, progress: Callable[[int, int | None], None] | None
+    ) -> Iterator[tuple[StreamedBatch, NDArray[np.float64]]]:
         scorers = [scorer_of(member, table.batch_rows) for member in self.estimators_]
-        n_threads = self._n_threads()
-        return streamed_probabilities(scorers, table, len(self.classes_), n_threads, self._member_weights())
+        n_threads, weights = self._n_threads(), self._member_weights()
+        for batch, scores in streamed_probabilities(scorers, table, len(self.classes_), n_threads, weights):
+            yield batch, scores
+            if progress is not None:
+                progress(batch.stop, table.n_rows)
 
     def _score_columns(self, probabilities: NDArray[np.float64]) -> dict[str, Any]:
         if len(self.classes_) == 2:

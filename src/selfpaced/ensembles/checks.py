@@ -12,7 +12,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from selfpaced.tables import Labels, StreamedTable, encode_labels, float_array, float_columns, is_frame
+from selfpaced.tables import ArrayTable, Labels, StreamedTable, encode_labels, float_array, float_columns, is_frame
 
 FEWEST_MINORITY_ROWS = 2
 FEW_CLASSES = 20
@@ -150,6 +150,8 @@ def _refuse_missing_labels(y: NDArray[Any]) -> None:
 
 def check_table(table: Any) -> None:
     """What `open_table` gave, with a target."""
+    if isinstance(table, ArrayTable):
+        return
     if not isinstance(table, StreamedTable):
         raise TypeError(
             f"fit_table takes what selfpaced.open_table gives; got {type(table).__name__}. "

@@ -27,7 +27,7 @@ from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Training, rows_to_draw
-from selfpaced.tables import ClassSplit, Labels, StreamedTable, split_classes, split_stream
+from selfpaced.tables import ArrayTable, ClassSplit, Labels, StreamedTable, split_classes, split_stream
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,21 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         -------
         self
         """
-        plan = self._plan()
+        return self._fit_in_memory(self._plan(), X, y, eval_set, Checkpoint(None, {}), fit_params)
+
+    def _fit_in_memory(
+        self, plan: _Plan, X: Any, y: Any, eval_set: Any, checkpoint: Checkpoint, fit_params: dict[str, Any]
+    ) -> Self:
         X = check_features(self, X, reset=True)
         labels = check_labels(y, X)
         per_row, for_all = split_by_row(fit_metadata(self, plan.base, X, fit_params), len(labels.codes))
         split = split_classes(self._table(X, per_row), labels, plan.seed, self._n_threads())
-        n_draw = rows_to_draw(plan.ratio, labels)
+        n_draw = rows_to_draw(plan.ratio, labels, stacklevel=4)
         with plan.callbacks.during(self._told(plan, labels, eval_set)):
-            return self._train(plan, split, labels.classes, n_draw, for_all, eval_set, Checkpoint(None, {}))
+            return self._train(plan, split, labels.classes, n_draw, for_all, eval_set, checkpoint)
 
     def fit_table(
-        self, table: StreamedTable, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None
+        self, table: StreamedTable | ArrayTable, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None
     ) -> Self:
         """Train the ensemble on files that need not fit into memory: the same members as `fit` on the same rows.
 
@@ -121,6 +125,8 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         check_table(table)
         plan = self._plan(stored_seed(checkpoint) if self.random_state is None else None)
         kept = Checkpoint(checkpoint, self._facts(plan, table))
+        if isinstance(table, ArrayTable):
+            return self._fit_in_memory(plan, table.features, table.labels, eval_set, kept, {})
         labels = check_classes(table.labels(), f"Column {table.roles.target!r}")
         n_draw = rows_to_draw(plan.ratio, labels)
         on_rows = plan.callbacks.on_rows_read
@@ -136,7 +142,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
         return FitPlan(plan.n_members, n_rows, n_minority, eval_set is not None, self._first_round)
 
-    def _facts(self, plan: _Plan, table: StreamedTable) -> dict[str, Any]:
+    def _facts(self, plan: _Plan, table: StreamedTable | ArrayTable) -> dict[str, Any]:
         """What a model depends on, for the checkpoint of a fit: the parameters, the seed and the data."""
         parameters = {name: value for name, value in self.get_params().items() if name not in ("callbacks", "n_jobs")}
         return {"kind": type(self).__name__, "parameters": repr(parameters), "seed": plan.seed, **table.facts()}

@@ -4,9 +4,10 @@ from selfpaced.tables.classes import ClassSplit, split_classes, split_stream
 from selfpaced.tables.labels import Labels, encode_labels
 from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
 from selfpaced.tables.opening import open_like, open_table, schema_of
-from selfpaced.tables.streamed import StreamedTable
+from selfpaced.tables.streamed import ArrayTable, StreamedTable
 
 __all__ = [
+    "ArrayTable",
     "ClassSplit",
     "InMemoryTable",
     "Labels",

@@ -10,12 +10,14 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from selfpaced.exceptions import TableError
 from selfpaced.tables.csv import Progress, as_parquet, is_cache
 from selfpaced.tables.csv_reading import ENDINGS, is_csv
 from selfpaced.tables.files import FORMATS, File, import_arrow, open_file
 from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, feature_types, unified_fields
-from selfpaced.tables.streamed import ID, WEIGHT, Roles, StreamedTable
+from selfpaced.tables.streamed import ID, WEIGHT, ArrayTable, Roles, StreamedTable
 
 DEFAULT_BATCH_ROWS = 2**16
 KNOWN_ENDINGS = (*ENDINGS, *FORMATS)
@@ -24,7 +26,7 @@ KNOWN_ENDINGS = (*ENDINGS, *FORMATS)
 def open_table(
     source: Any,
     *,
-    target: str | None = None,
+    target: Any = None,
     positive: Any = None,
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
@@ -36,7 +38,7 @@ def open_table(
     types: Mapping[str, str] | None = None,
     cache: str | PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> StreamedTable:
+) -> StreamedTable | ArrayTable:
     """Open files of rows for `fit_table`, without reading more than their descriptions.
 
     Parameters
@@ -46,6 +48,7 @@ def open_table(
         as `.gz`, `.bz2`, `.zst`). Folders are searched through; names such as `year=2024` in their paths become
         columns. Files are read in the order of their names. A CSV file is read whole and made into a Parquet file
         beside it, `NAME.csv.selfpaced.parquet`, which serves until the CSV file changes.
+        An array, such as a memory map, is read where it lies; `target` are its labels, and no other option applies.
     target : the column with the labels.
     positive : the label to tell from all others, if there are more than two.
     columns : the features, in the order models see them; all columns by default.
@@ -62,6 +65,8 @@ def open_table(
     cache : a folder for the Parquet files made of CSV files.
     progress : called with the bytes of CSV files read so far and to be read in all, while they are made into Parquet.
     """
+    if isinstance(source, np.ndarray):
+        return ArrayTable(source, target)
     found = _found(source)
     if types and not any(is_csv(path) for path, _ in found):
         raise TableError(f"types= is for CSV files, and none is in {source!r}. Other files know the types they hold.")
@@ -100,7 +105,10 @@ def open_like(
 
 def schema_of(source: Any, names: Sequence[str] | None) -> Schema:
     """The schema of files by themselves, for a model that was trained in memory and has none."""
-    return open_table(source, columns=None if names is None else list(names)).schema
+    table = open_table(source, columns=None if names is None else list(names))
+    if isinstance(table, ArrayTable):
+        raise TypeError("Arrays in memory, memory maps included, go to predict_proba(X).")
+    return table.schema
 
 
 Found = list[tuple[Path, Mapping[str, Any]]]

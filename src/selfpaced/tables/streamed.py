@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,20 @@ class Roles:
     filter: Any = None
     filter_columns: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ArrayTable:
+    """An array with labels, such as a memory map: read where it lies."""
+
+    features: NDArray[Any]
+    labels: Any
+
+    def facts(self) -> dict[str, Any]:
+        """What tells this array from another. A file that it is a map of is told by its name and time."""
+        path = getattr(self.features, "filename", None)
+        changed_at = Path(path).stat().st_mtime_ns if path else None
+        return {"shape": self.features.shape, "type": str(self.features.dtype), "file": path, "changed_at": changed_at}
 
 
 @dataclass
