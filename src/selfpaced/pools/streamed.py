@@ -79,21 +79,21 @@ class Shortlist:
 
     def __init__(self, table: BatchSource, n_bins: int) -> None:
         self._table = table
-        self._most = np.full(n_bins, np.iinfo(np.int64).max)
         self.limits: Keys = np.full(n_bins, LARGEST_KEY, dtype=np.uint64)
         self._parts: list[tuple[Keys, NDArray[Any], Any]] = []
         self._size = 0
+        self._narrow_at = 0
 
     def add(self, keys: Keys, bins: NDArray[Any], kept: Any) -> None:
         if keys.size:
             self._parts.append((keys, bins, kept))
             self._size += keys.size
 
-    def narrow(self, most: NDArray[np.int64]) -> None:
-        """At most so many rows of each bin are still of use. The others go once they are as many as those."""
-        self._most = np.minimum(self._most, most)
-        if self._size > 2 * self._most.sum():
-            self._prune()
+    def narrow(self, most_drawn: Callable[[], NDArray[np.int64]]) -> None:
+        """Let go what cannot be drawn any more, once the list has doubled. `most_drawn` tells the most of each bin."""
+        if self._size > self._narrow_at:
+            self._prune(most_drawn())
+            self._narrow_at = 2 * self._size
 
     def drawn(self, quota: Sequence[int]) -> Rows:
         keys, bins, kept = self._joined()
@@ -104,16 +104,17 @@ class Shortlist:
         """How many rows of each bin are there."""
         return sum((np.bincount(bins, minlength=n_bins) for _, bins, _ in self._parts), np.zeros(n_bins, np.int64))
 
-    def _prune(self) -> None:
+    def _prune(self, most: NDArray[np.int64]) -> None:
         keys, bins, kept = self._joined()
-        chosen = smallest_keys(keys, bins, self._most.tolist())
+        chosen = smallest_keys(keys, bins, most.tolist())
         keys, bins = keys[chosen], bins[chosen]
         self._parts = [(keys, bins, self._table.picked(kept, chosen))]
         self._size = keys.size
-        full = np.flatnonzero(np.bincount(bins, minlength=self._most.size) >= self._most)
-        for number in full:
-            # Whoever comes later with a larger key comes too late.
-            self.limits[number] = keys[bins == number].max() if self._most[number] else 0
+        full = np.bincount(bins, minlength=most.size) >= most
+        largest = np.zeros_like(self.limits)
+        np.maximum.at(largest, bins, keys)
+        # Whoever comes to a full bin with a larger key comes too late.
+        self.limits = np.where(full, np.minimum(self.limits, largest), self.limits)
 
     def _joined(self) -> tuple[Keys, NDArray[Any], Any]:
         keys, bins, kept = zip(*self._parts, strict=True)
@@ -264,7 +265,7 @@ class Stream:
                 with self._lock:
                     cutting.totals = BinTotals.summed([cutting.totals, totals])
                     cutting.shortlist.add(keys[under], bins[under], kept)
-                    cutting.shortlist.narrow(plan.outlook.most_drawn(plan.edges, cutting.totals.counts))
+                    cutting.shortlist.narrow(partial(plan.outlook.most_drawn, plan.edges, cutting.totals.counts))
 
         self._over_batches(work, scorers)
         return cuttings
