@@ -81,7 +81,8 @@ class ProgressBar(Callback):
             return
         self._progress = progress
         self._progress.start()
-        self._task = self._progress.add_task("training", total=plan.n_members + 1 - plan.first_round)
+        begins = "training" if plan.first_round else "warming up"
+        self._task = self._progress.add_task(begins, total=plan.n_members + 1 - plan.first_round)
         self._n_members = plan.n_members
         self._reading: Any = None
 
