@@ -51,6 +51,7 @@ class Results:
         """Append all rows of a cell in one write: a killed run leaves whole cells, or one torn line at the end."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         records = [{**dict(cell.setting), "run": cell.run, "error": "", **_without_nan(row)} for row in rows]
+        self._forget_failure(cell)
         columns = self._columns() or list(records[0])
         unknown = set(records[0]) - set(columns)
         if unknown:
@@ -75,13 +76,25 @@ class Results:
         if text and not text.endswith("\n"):
             self.path.write_text(text[: text.rfind("\n") + 1])
 
+    def _forget_failure(self, cell: Cell) -> None:
+        """What failed before and has been tried again is told by the new rows alone."""
+        rows = self._rows()
+        if len(rows):
+            keys = rows[[*self.experiment.grid, "run"]].astype(str).itertuples(index=False, name=None)
+            failed = (rows["error"] != "") & [key == cell.key for key in keys]
+            if failed.any():
+                self._rewrite(rows[~failed])
+
     def _widen(self, columns: list[str], more: list[str]) -> list[str]:
         """New columns for measures that the first rows, perhaps of failed cells, did not have."""
         columns = [*columns, *more]
-        temporary = self.path.with_suffix(".tmp")
-        self._rows().reindex(columns=columns, fill_value="").to_csv(temporary, index=False)
-        temporary.replace(self.path)
+        self._rewrite(self._rows().reindex(columns=columns, fill_value=""))
         return columns
+
+    def _rewrite(self, rows: pd.DataFrame) -> None:
+        temporary = self.path.with_suffix(".tmp")
+        rows.to_csv(temporary, index=False)
+        temporary.replace(self.path)
 
     def _rows(self) -> pd.DataFrame:
         if not self._columns():

@@ -58,7 +58,8 @@ def _comparisons(results: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _is_best(means: pd.Series) -> bool:
-    return bool(means["SPE"] >= means.max())
+    # As printed, with three digits: equals are best together, in the paper's tables too.
+    return bool(means.round(3)["SPE"] >= means.round(3).max())
 
 
 def as_markdown(scores: Sequence[Score]) -> str:

@@ -80,6 +80,7 @@ def test_failed_cells_are_tried_again_and_forgotten_once_they_succeed(tmp_path):
     n_failed, _, results = run_all(tmp_path, experiment(work=several_rows, numbers=[13]))
     assert n_failed == 0
     assert len(results.failures()) == 0
+    assert "not squared" not in results.path.read_text()
     assert results.frame()["square"].tolist() == [0, 1, 4] * 2
 
 
