@@ -34,7 +34,7 @@ class Experiment:
     work : from a setting, a run's number and the surroundings to one or more rows of results. All randomness comes
         from the run's number.
     runs : how many runs a setting has.
-    by_request : settings that are run only when asked for by name: their data must be fetched by hand.
+    by_request : values of settings that are run only when asked for by name: their data must be fetched by hand.
     gigabytes : memory that a cell may need at most.
     """
 
@@ -44,15 +44,16 @@ class Experiment:
     work: Work
     runs: Callable[[Setting], int] = field(default=lambda setting: 10)
     leave_out: Callable[[Setting], bool] = field(default=lambda setting: False)
-    by_request: Callable[[Setting], bool] = field(default=lambda setting: False)
+    by_request: Mapping[str, Sequence[Any]] = MappingProxyType({})
     gigabytes: float = 1.0
 
     def settings(self, only: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
         """The settings of the grid, or those among them that have one of the values asked for."""
         for values in product(*self.grid.values()):
             setting = dict(zip(self.grid, values, strict=True))
-            asked_for = [str(setting[name]) in only[name] for name in setting if name in only]
-            if all(asked_for) and not self.leave_out(setting) and (asked_for or not self.by_request(setting)):
+            asked_for = all(str(setting[name]) in only[name] for name in setting if name in only)
+            unasked = any(setting[name] in rare and name not in only for name, rare in self.by_request.items())
+            if asked_for and not unasked and not self.leave_out(setting):
                 yield setting
 
     def cells(

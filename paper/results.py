@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from paper.experiment import Cell, Experiment
@@ -81,7 +82,7 @@ class Results:
         rows = self._rows()
         if len(rows):
             keys = rows[[*self.experiment.grid, "run"]].astype(str).itertuples(index=False, name=None)
-            failed = (rows["error"] != "") & [key == cell.key for key in keys]
+            failed = (rows["error"] != "").to_numpy() & np.array([key == cell.key for key in keys])
             if failed.any():
                 self._rewrite(rows[~failed])
 

@@ -56,6 +56,6 @@ REAL_WORLD = Experiment(
     work=work,
     runs=runs,
     leave_out=leave_out,
-    by_request=lambda setting: setting["dataset"] in BY_REQUEST,
+    by_request={"dataset": BY_REQUEST},
     gigabytes=4,
 )
