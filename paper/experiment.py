@@ -44,7 +44,7 @@ class Experiment:
     work: Work
     runs: Callable[[Setting], int] = field(default=lambda setting: 10)
     leave_out: Callable[[Setting], bool] = field(default=lambda setting: False)
-    by_request: Mapping[str, Sequence[Any]] = MappingProxyType({})
+    by_request: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     gigabytes: float = 1.0
 
     def settings(self, only: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
