@@ -26,18 +26,24 @@ def _padded(text: str) -> str:
     return text if set(text) == {"-"} else f" {text} "
 
 
-def crossed(summary: pd.DataFrame, rows: Sequence[str], columns: Sequence[str], names: Sequence[str]) -> str:
-    """A table with one row for each of `rows` and one column for each of `columns`, the best of ours in bold.
+def crossed(
+    summary: pd.DataFrame, rows: Sequence[str], columns: Sequence[str], names: Sequence[str], *, best_of: str = "row"
+) -> str:
+    """A table with one row for each of `rows` and one column for each of `columns`.
 
-    The summary is indexed by (row, column); what has no result yet is a dash.
+    The summary is indexed by (row, column); what has no result yet is a dash. The best of ours in each row, or in each
+    column, is bold.
     """
-    lines = []
-    for row in rows:
-        means = {column: summary["mean"].get((row, column)) for column in columns}
-        finished = {column: mean for column, mean in means.items() if pd.notna(mean)}
-        best = max(finished.values(), default=None)
-        texts = [_text(summary.loc[(row, c)], means[c] == best) if c in finished else NOTHING for c in columns]
-        lines.append([row, *texts])
+    finished = {key: mean for key, mean in summary["mean"].items() if pd.notna(mean)}
+
+    def is_best(row: str, column: str) -> bool:
+        rivals = [(row, other) for other in columns] if best_of == "row" else [(other, column) for other in rows]
+        return finished[row, column] == max(finished[key] for key in rivals if key in finished)
+
+    def text(row: str, column: str) -> str:
+        return _text(summary.loc[(row, column)], is_best(row, column)) if (row, column) in finished else NOTHING
+
+    lines = [[row, *(text(row, column) for column in columns)] for row in rows]
     return markdown([" / ".join(names), *columns], lines)
 
 

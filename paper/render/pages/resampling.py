@@ -21,10 +21,10 @@ def resampling(frames: Frames, folder: Path) -> str:
     methods = ["ORG", *SAMPLERS, "SPE"]
     summary = beside(over_runs(frame, ["method", "model"], "aucprc"), published("resampling"))
     return f"""
-{READING}
+{READING.replace("in a row", "in a column")}
 ## AUCPRC
 
-{crossed(summary, methods, BASE_MODELS, ["method"])}
+{crossed(summary, methods, BASE_MODELS, ["method"], best_of="column")}
 
 {_by_votes(frame, methods)}
 
