@@ -20,6 +20,7 @@ class Score:
     best_ours, best_published : comparisons in which no other method is above SPE.
     cells : figures of SPE that we have and the paper printed.
     reached, reached_by_our_sd : those not below the published mean by more than the published deviation, or ours.
+    spe_difference, others_difference : ours minus the published mean, on average over the cells.
     """
 
     table: str
@@ -29,6 +30,8 @@ class Score:
     cells: int
     reached: int
     reached_by_our_sd: int
+    spe_difference: float
+    others_difference: float
 
 
 def score(table: str, results: pd.DataFrame) -> Score:
@@ -40,6 +43,8 @@ def score(table: str, results: pd.DataFrame) -> Score:
     complete = [group for group in _comparisons(printed) if group["mean"].notna().all()]
     spe = printed[printed.index.get_level_values(-1) == "SPE"].dropna(subset=["mean"])
     our_sd = spe["sd"].fillna(0)
+    difference = printed["mean"] - printed["mean_published"]
+    is_spe = printed.index.get_level_values(-1) == "SPE"
     return Score(
         table,
         len(complete),
@@ -48,6 +53,8 @@ def score(table: str, results: pd.DataFrame) -> Score:
         len(spe),
         int((spe["mean"] >= spe["mean_published"] - spe["sd_published"]).sum()),
         int((spe["mean"] >= spe["mean_published"] - our_sd).sum()),
+        float(difference[is_spe].mean()),
+        float(difference[~is_spe].mean()),
     )
 
 
@@ -69,6 +76,8 @@ def as_markdown(scores: Sequence[Score]) -> str:
         "SPE best, paper",
         "SPE reaches the published value (by the published sd)",
         "… (by our sd)",
+        "SPE, ours minus paper",
+        "others, ours minus paper",
     ]
     lines = [
         [
@@ -77,6 +86,8 @@ def as_markdown(scores: Sequence[Score]) -> str:
             _of(score.best_published, score.rows),
             _of(score.reached, score.cells),
             _of(score.reached_by_our_sd, score.cells),
+            f"{score.spe_difference:+.3f}",
+            f"{score.others_difference:+.3f}",
         ]
         for score in scores
     ]
@@ -93,6 +104,8 @@ def _total(scores: Sequence[Score]) -> list[str]:
         f"**{_of(add('best_published'), add('rows'))}**",
         f"**{_of(add('reached'), add('cells'))}**",
         f"**{_of(add('reached_by_our_sd'), add('cells'))}**",
+        "",
+        "",
     ]
 
 
