@@ -27,6 +27,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/outofcore.py
 
 # Cells whose data are not here fail with their reason; what has been finished is rendered all the same.
 paper: .venv/installed-dev

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from paper.datasets import data_folder
-from paper.experiment import Surroundings
+from paper.experiment import Experiment, Surroundings
 from paper.experiments import EXPERIMENTS
 from paper.results import FOLDER, Results
 from paper.runner import run
@@ -43,12 +43,14 @@ def list_experiments(options: argparse.Namespace) -> int:
 
 def run_experiments(options: argparse.Namespace) -> int:
     experiments = [EXPERIMENTS[name] for name in options.names or EXPERIMENTS]
+    only = _by_name(options.only)
+    _check_known(only, experiments)
     n_failed = run(
         experiments,
         Surroundings(data_folder(options.data), options.quick),
         lambda experiment: Results(experiment, _folder(options)),
         most_runs=1 if options.quick else options.runs,
-        only=_by_name(options.only),
+        only=only,
         jobs=options.jobs,
         say=lambda line: print(line, flush=True),
     )
@@ -60,15 +62,24 @@ def run_experiments(options: argparse.Namespace) -> int:
 def render_pages(options: argparse.Namespace) -> int:
     from paper.render import render  # matplotlib takes a second to import
 
-    for path in render(_folder(options), _folder(options).parent, quick=options.quick):
+    if not any(_folder(options).glob("*.csv")):
+        print(f"There is nothing to render in {_folder(options)}: run some experiments first.", file=sys.stderr)
+        return 2
+    for path in render(_folder(options), _pages(options), quick=options.quick):
         print(path)
     return 0
 
 
 def _folder(options: argparse.Namespace) -> Path:
+    """Where the finished cells are. Quick ones are kept apart: they must not pass for the others."""
     if options.results:
-        return Path(options.results)
+        return Path(options.results) / "quick" if options.quick else Path(options.results)
     return QUICK_FOLDER / "results" if options.quick else FOLDER
+
+
+def _pages(options: argparse.Namespace) -> Path:
+    """Where the pages go: beside the project's own results, or among those of a folder that was named."""
+    return _folder(options) if options.results else _folder(options).parent
 
 
 def _experiment(name: str) -> str:
@@ -91,6 +102,24 @@ def _by_name(only: Sequence[str]) -> dict[str, list[str]]:
     return chosen
 
 
+def _check_known(only: dict[str, list[str]], experiments: Sequence[Experiment]) -> None:
+    """A name or value that no experiment has would run everything, or nothing, without a word."""
+    for name, values in only.items():
+        known = {str(value) for experiment in experiments for value in experiment.grid.get(name, [])}
+        unknown = sorted(set(values) - known)
+        if not known:
+            names = sorted({name for experiment in experiments for name in experiment.grid})
+            raise SystemExit(f"--only: no setting is called {name!r}; there are {', '.join(names)}.")
+        if unknown:
+            raise SystemExit(f"--only: {name} is never {unknown[0]!r}; it is one of {', '.join(sorted(known))}.")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of at least 1, not {text!r}")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m paper", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -105,10 +134,10 @@ def _parser() -> argparse.ArgumentParser:
 
     running = commands.add_parser("run", parents=[shared], help="run what is not finished of some experiments, or all")
     running.add_argument("names", nargs="*", type=_experiment, metavar="NAME", help="experiments; all if none is named")
-    running.add_argument("--runs", type=int, metavar="N", help="at most so many runs of each setting")
+    running.add_argument("--runs", type=_positive, metavar="N", help="at most so many runs of each setting")
     running.add_argument("--only", action="append", default=[], metavar="NAME=VALUE", help="such as method=SPE")
     running.add_argument("--data", metavar="FOLDER", help="where the data sets lie; default SELFPACED_DATA")
-    running.add_argument("--jobs", type=int, metavar="N", help="cells at a time; default one a core, if memory allows")
+    running.add_argument("--jobs", type=_positive, metavar="N", help="cells at a time; default one a core")
     running.set_defaults(command=run_experiments)
 
     rendering = commands.add_parser("render", parents=[shared], help="write the pages and pictures from finished cells")

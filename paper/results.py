@@ -53,8 +53,10 @@ class Results:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         records = [{**dict(cell.setting), "run": cell.run, "error": "", **_without_nan(row)} for row in rows]
         self._forget_failure(cell)
-        columns = self._columns() or list(records[0])
-        unknown = set(records[0]) - set(columns)
+        self._mend()
+        named = list(dict.fromkeys(name for record in records for name in record))
+        columns = self._columns() or named
+        unknown = set(named) - set(columns)
         if unknown:
             columns = self._widen(columns, sorted(unknown))
         text = io.StringIO()
@@ -67,15 +69,15 @@ class Results:
     def _columns(self) -> list[str]:
         if not self.path.exists():
             return []
-        self._mend()
         with self.path.open(newline="") as file:
             return next(csv.reader(file), [])
 
     def _mend(self) -> None:
-        """Drop a last line that a killed run did not finish."""
-        text = self.path.read_text()
-        if text and not text.endswith("\n"):
-            self.path.write_text(text[: text.rfind("\n") + 1])
+        """Drop a last line that a killed run did not finish. Only who writes does so: it may be yet to be finished."""
+        if self.path.exists():
+            text = self.path.read_text()
+            if text and not text.endswith("\n"):
+                self.path.write_text(_whole_lines(text))
 
     def _forget_failure(self, cell: Cell) -> None:
         """What failed before and has been tried again is told by the new rows alone."""
@@ -101,7 +103,12 @@ class Results:
         if not self._columns():
             return pd.DataFrame()
         text = dict.fromkeys([*self.experiment.grid, "run", "error"], str)
-        return pd.read_csv(self.path, dtype=text, keep_default_na=False, na_values={})
+        lines = io.StringIO(_whole_lines(self.path.read_text()))
+        return pd.read_csv(lines, dtype=text, keep_default_na=False, na_values={})
+
+
+def _whole_lines(text: str) -> str:
+    return text[: text.rfind("\n") + 1]
 
 
 def _without_nan(row: dict[str, Any]) -> dict[str, Any]:

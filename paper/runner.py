@@ -101,10 +101,13 @@ def _until_broken(
     with _processes(jobs) as pool:
         try:
             while not killed:
-                while len(running) < jobs and (cell := next(waiting, None)) is not None:
-                    running[pool.submit(work, known[cell.experiment].work, cell, surroundings)] = cell
+                while not killed and len(running) < jobs and (cell := next(waiting, None)) is not None:
+                    try:
+                        running[pool.submit(work, known[cell.experiment].work, cell, surroundings)] = cell
+                    except BrokenProcessPool:
+                        killed.append(cell)
                 if not running:
-                    return
+                    break
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     cell = running.pop(future)
@@ -114,8 +117,7 @@ def _until_broken(
                         yield cell, future.result()
             killed += running.values()
         except (KeyboardInterrupt, GeneratorExit):
-            for process in active_children():
-                process.kill()
+            _kill_children()
             raise
 
 
@@ -123,8 +125,16 @@ def _alone(cell: Cell, known: dict[str, Experiment], surroundings: Surroundings)
     with _processes(1) as pool:
         try:
             return pool.submit(work, known[cell.experiment].work, cell, surroundings).result()
+        except KeyboardInterrupt:
+            _kill_children()
+            raise
         except BrokenProcessPool:
             return [{"error": "the process was killed, probably for want of memory", "seconds": 0.0}]
+
+
+def _kill_children() -> None:
+    for process in active_children():
+        process.kill()
 
 
 def _processes(jobs: int) -> ProcessPoolExecutor:

@@ -94,7 +94,7 @@ def test_rows_that_tie_for_the_last_place_share_it_in_any_order():
         assert alerts_at_k(y[order], scores[order], 2).true_positives == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize("k", [0, -1, 5])
+@pytest.mark.parametrize("k", [0, -1, 5, 2.0, 2.5])
 def test_more_alerts_than_rows_or_none_are_refused(k):
     with pytest.raises(ValueError, match=r"from 1 to the number of rows, 4"):
         alerts_at_k([0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], k)
@@ -139,6 +139,7 @@ def test_the_three_rules_choose_where_they_say():
         ([0, 0], [0.1, 0.2], "No row of y_true is of the class 1"),
         (["ok", "fraud"], [0.1, 0.2], "labels found are .*fraud"),
         ([0, 1], [0.1, np.nan], "NaN"),
+        ([1.0, np.nan], [0.1, 0.2], "y_true contains NaN"),
         ([0, 1], [0.1, 0.2, 0.3], "inconsistent numbers of samples"),
     ],
 )
@@ -156,3 +157,16 @@ def test_unknown_measures_and_rules_are_named():
         measure_by_rule("f2", "0.5", scored, scored)
     with pytest.raises(ValueError, match=r"rule must be one of .*got 'best'"):
         measure_by_rule("f1", "best", scored, scored)
+
+
+def test_rows_of_one_class_have_no_thresholds():
+    with pytest.raises(ValueError, match="All rows of y_true are of the class 1"):
+        best_threshold([1, 1], [0.1, 0.2])
+
+
+def test_rules_work_with_labels_of_any_kind():
+    words = Scored(["ok", "fraud", "fraud"], [0.2, 0.4, 0.9])
+    numbers = Scored([0, 1, 1], [0.2, 0.4, 0.9])
+    for rule in metrics.THRESHOLD_RULES:
+        expected = measure_by_rule("f1", rule, numbers, numbers)
+        assert measure_by_rule("f1", rule, words, words, pos_label="fraud") == expected

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,7 @@ def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any 
     0.25
     """
     is_positive, values = _checked(y_true, scores, pos_label)
-    if not 0 < k <= values.size:
+    if not isinstance(k, Integral) or not 0 < k <= values.size:
         raise ValueError(f"k must be a number of alerts from 1 to the number of rows, {values.size}; got {k!r}.")
     last_score = np.partition(values, values.size - k)[values.size - k]
     above, tied = values > last_score, values == last_score
@@ -131,6 +132,8 @@ def alerts_at_all_thresholds(
 ) -> tuple[NDArray[np.float64], Alerts]:
     """Every score as a threshold, from the highest down, with the alerts at each of them."""
     is_positive, values = _checked(y_true, scores, pos_label)
+    if is_positive.all():
+        raise ValueError(f"All rows of y_true are of the class {pos_label!r}: there is nothing to tell them from.")
     false_rate, true_rate, thresholds = roc_curve(is_positive, values, drop_intermediate=False)
     hits = np.rint(true_rate[1:] * is_positive.sum())  # the first point of the curve is "no alert at all"
     misses = np.rint(false_rate[1:] * (~is_positive).sum())
@@ -156,6 +159,10 @@ class Scored:
     y_true: ArrayLike
     scores: ArrayLike
 
+    def as_bools(self, pos_label: Any) -> Scored:
+        """The same with labels that say whether a row is rare."""
+        return Scored(_checked(self.y_true, self.scores, pos_label)[0], self.scores)
+
 
 THRESHOLD_RULES: dict[str, Callable[[str, Scored, Scored], float]] = {
     "0.5": lambda measure, validation, test: 0.5,
@@ -164,7 +171,7 @@ THRESHOLD_RULES: dict[str, Callable[[str, Scored, Scored], float]] = {
 }
 
 
-def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored) -> float:
+def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored, *, pos_label: Any = 1) -> float:
     """A measure on the test rows at the threshold that a rule chooses.
 
     Parameters
@@ -182,6 +189,7 @@ def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored) -
         raise ValueError(f"rule must be one of {list(THRESHOLD_RULES)}; got {rule!r}.")
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {sorted(MEASURES)}; got {measure!r}.")
+    validation, test = validation.as_bools(pos_label), test.as_bools(pos_label)
     threshold = THRESHOLD_RULES[rule](measure, validation, test)
     return float(MEASURES[measure](alerts_at_threshold(test.y_true, test.scores, threshold)))
 
@@ -224,6 +232,8 @@ def _checked(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDAr
     check_consistent_length(labels, values)
     if values.dtype.kind != "b":
         assert_all_finite(values, input_name="scores")
+    if labels.dtype.kind in "fO":
+        assert_all_finite(labels, input_name="y_true")
     is_positive: NDArray[np.bool_] = labels == pos_label
     if not is_positive.any():
         found = np.unique(labels)[:5].tolist()

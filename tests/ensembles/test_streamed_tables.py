@@ -271,3 +271,48 @@ def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, t
     with pytest.raises(ValueError, match="Which column holds the labels"):
         expected.evaluate_table(folder)
     assert expected.evaluate_table(folder, target="label").aucprc == found.aucprc
+
+
+def test_a_later_fit_in_memory_forgets_the_files(rows, tmp_path):
+    folder = write(rows, tmp_path / "t")
+    model = spe().fit_table(open_table(folder, target="label"))
+    shuffled = rows.drop(columns="label").iloc[:, ::-1]
+    model.fit(shuffled, rows["label"])
+    path = model.predict_table(folder, tmp_path / "s.parquet")
+    np.testing.assert_array_equal(pd.read_parquet(path)["score"], model.predict_proba(shuffled)[:, 1])
+
+
+def test_the_label_named_positive_is_the_one_that_is_scored(rows, tmp_path):
+    three = rows.assign(label=np.where(rows["label"] == 1, "rare", np.where(rows["V0"] > 1, "some", "many")))
+    folder = write(three, tmp_path / "t")
+    model = spe().fit_table(open_table(folder, target="label", positive="many"))
+    scores = pd.read_parquet(model.predict_table(folder, tmp_path / "s.parquet"))["score"]
+    assert scores[three["label"] == "many"].mean() > scores[three["label"] != "many"].mean()
+    assert model.evaluate_table(folder).n_positives == (three["label"] == "many").sum()
+
+
+def test_words_in_the_names_of_folders_of_csv_files_are_scored_too(rows, tmp_path):
+    base = LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)
+    for shop in ("x", "y"):
+        (tmp_path / "t" / f"shop={shop}").mkdir(parents=True)
+        rows[rows["flag"] == (shop == "x")].to_csv(tmp_path / "t" / f"shop={shop}" / "part.csv", index=False)
+    table = open_table(tmp_path / "t", target="label")
+    model = spe(base).fit_table(table)
+    assert pd.read_csv(model.predict_table(tmp_path / "t", tmp_path / "s.csv")).shape == (N_ROWS, 1)
+    model.evaluate_table(tmp_path / "t")
+    spe(base).fit_table(table)  # what evaluating made of the CSV files is what training had
+
+
+@pytest.mark.parametrize(
+    ("folders", "types"),
+    [(("1", "2"), "int64"), (("1", "a"), "category"), (("007", "008"), "category"), (("a%20b", "c"), "category")],
+)
+def test_values_in_the_names_of_folders_are_typed_together(rows, tmp_path, folders, types):
+    for number, value in enumerate(folders):
+        write(rows.iloc[number::2], tmp_path / f"v={value}")
+    column = open_table(tmp_path, target="label").schema.columns[-1]
+    assert (column.name, column.type) == ("v", types)
+    if "007" in folders:
+        assert column.categories == ("007", "008")
+    if "a%20b" in folders:
+        assert column.categories == ("a b", "c")

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from paper.__main__ import main
 from paper.experiment import Experiment, Surroundings
 from paper.results import Results
 from paper.runner import run
@@ -144,3 +145,48 @@ def test_a_killed_run_leaves_no_process(tmp_path):
     running.communicate(timeout=60)
     assert len(children) >= 1
     assert psutil.wait_procs(children, timeout=20)[1] == []
+
+
+def test_a_measure_missing_in_the_first_row_of_a_cell_is_kept_in_the_next(tmp_path):
+    grid = experiment()
+    results = Results(grid, tmp_path)
+    results.add(grid.cells()[0], [{"square": float("nan"), "seconds": 1.0}, {"square": 4.0, "seconds": 1.0}])
+    assert results.frame()["square"].fillna(-1).tolist() == [-1, 4]
+
+
+def test_reading_leaves_a_line_alone_that_is_being_written(tmp_path):
+    _, _, results = run_all(tmp_path, experiment())
+    torn = results.path.read_text() + "1,0,,"
+    results.path.write_text(torn)
+    assert len(results.frame()) == 6
+    assert results.path.read_text() == torn
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nonsense"], "no experiment is called 'nonsense'"),
+        (["run", "checkerboard", "--only", "modle=DT"], "no setting is called 'modle'; there are method, model"),
+        (["run", "checkerboard", "--only", "model=XX"], "model is never 'XX'; it is one of"),
+        (["run", "checkerboard", "--only", "model"], "--only takes NAME=VALUE"),
+        (["run", "checkerboard", "--runs", "-1"], "a whole number of at least 1"),
+        (["render", "--results", "nowhere"], "There is nothing to render in nowhere"),
+    ],
+)
+def test_a_wrong_call_is_explained(arguments, message, capsys):
+    try:
+        code = main(arguments)
+    except SystemExit as stopped:
+        code = stopped.code
+    said = capsys.readouterr().err + str(code)
+    assert code not in (0, None)
+    assert message in said
+
+
+def test_quick_cells_are_kept_apart_and_pages_go_into_the_folder_that_was_named(tmp_path, capsys):
+    arguments = ["checkerboard", "--only", "model=DT", "--only", "method=SPE", "--results", str(tmp_path)]
+    assert main(["run", *arguments, "--quick"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["quick"]
+    assert main(["render", "--quick", "--results", str(tmp_path)]) == 0
+    assert (tmp_path / "quick" / "README.md").exists()
+    assert not (tmp_path / "README.md").exists()

@@ -312,3 +312,89 @@ def test_ctrl_c_leaves_no_output(folder, tmp_path):
         fit(folder).predict_table(folder, tmp_path / "scores.csv", batch_rows=50, progress=interrupt)
     assert not list(tmp_path.glob("*scores*"))
     assert not list(tmp_path.glob(".scores*"))
+
+
+def test_scores_never_take_the_place_of_the_rows(folder):
+    model = fit(folder)
+    with pytest.raises(TableError, match="is one of the files that are scored"):
+        model.predict_table(folder, folder / "1.parquet")
+    assert len(pd.read_parquet(folder / "1.parquet")) == 300
+
+
+def test_a_column_called_like_the_scores_cannot_be_kept(folder, frame, tmp_path):
+    model = fit(folder)
+    frame.assign(score=1).to_parquet(tmp_path / "other.pq")
+    with pytest.raises(TableError, match="'score' cannot be kept"):
+        model.predict_table(tmp_path / "other.pq", tmp_path / "s.csv", keep="score")
+
+
+def test_a_model_without_names_asks_for_the_columns(folder, frame, tmp_path):
+    model = spe().fit(frame[list("abc")].to_numpy(), frame["label"])
+    with pytest.raises(TableError, match=r"trained on 3 features without names, and the files have 4 columns"):
+        model.predict_table(folder, tmp_path / "s.csv")
+    path = model.predict_table(folder, tmp_path / "s.csv", columns=["a", "b", "c"])
+    np.testing.assert_allclose(pd.read_csv(path)["score"], model.predict_proba(frame[list("abc")].to_numpy())[:, 1])
+
+
+def test_infinity_is_refused_when_scoring_too(folder, frame, tmp_path):
+    model = fit(folder)
+    frame.assign(c=np.inf).to_parquet(folder / "1.parquet")
+    with pytest.raises(TableError, match=r"Column 'c' of .*1\.parquet contains infinity"):
+        model.predict_table(folder, tmp_path / "s.csv")
+
+
+def test_what_programs_put_aside_is_not_read(folder, frame):
+    for name in (".ipynb_checkpoints", "_temporary"):
+        (folder / name).mkdir()
+        frame.to_parquet(folder / name / "copy.parquet")
+    frame.to_parquet(folder / "._1.parquet")
+    assert sum(file.n_rows for file in open_table(folder, target="label").files) == 900
+
+
+def test_a_file_named_twice_is_refused(folder):
+    with pytest.raises(TableError, match=r"0\.parquet is named more than once"):
+        open_table([folder / "0.parquet", folder / "0.parquet"], target="label")
+
+
+def test_labels_that_the_model_does_not_know_are_refused(folder, frame, tmp_path):
+    model = fit(folder)
+    frame.assign(label=frame["label"].astype(str)).to_parquet(tmp_path / "other.pq")
+    with pytest.raises(TableError, match=r"labels in column 'label' are \['0', '1'\]; the model knows \[0, 1\]"):
+        model.evaluate_table(tmp_path / "other.pq")
+    frame.assign(label=0).to_parquet(tmp_path / "other.pq")
+    with pytest.raises(TableError, match=r"rows of 1 are needed"):
+        model.evaluate_table(tmp_path / "other.pq")
+
+
+def test_labels_of_types_that_do_not_fit_are_refused_with_the_file(folder, frame):
+    frame.assign(label=frame["label"] * 0.5).to_parquet(folder / "2.parquet")
+    with pytest.raises(TableError, match=r"The labels of .*2\.parquet are double, those of the files before it int64"):
+        fit(folder)
+
+
+def test_a_base_model_that_cannot_read_words_comes_with_a_hint(folder, frame):
+    for number in range(3):
+        frame.assign(shop="a").to_parquet(folder / f"{number}.parquet")
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        fit(folder)
+    assert any("The columns ['shop'] hold words" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("filter", ["a > 0", [[("a", ">", 0)]], [("a", ">")]])
+def test_a_filter_of_another_kind_is_refused(folder, filter):
+    with pytest.raises(TypeError, match="filter must be a list of"):
+        open_table(folder, target="label", filter=filter)
+
+
+def test_a_filter_that_does_not_suit_the_column_is_refused_with_the_file(folder):
+    with pytest.raises(TableError, match=r"The filter does not suit the columns of .*0\.parquet"):
+        fit(folder, filter=[("a", ">", "word")])
+
+
+def test_a_frame_is_told_to_go_to_fit_and_a_single_name_needs_no_list(folder, frame):
+    with pytest.raises(TypeError, match=r"a DataFrame in memory goes to fit"):
+        open_table(frame, target="label")
+    assert open_table(folder, target="label", exclude="a").schema.names == ["b", "c"]
+    assert open_table(folder, target="label", columns="a").schema.names == ["a"]
+    with pytest.raises(TableError, match="columns names a feature twice"):
+        open_table(folder, target="label", columns=["a", "a"])

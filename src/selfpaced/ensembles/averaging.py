@@ -17,11 +17,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.checks import check_features, check_jobs
-from selfpaced.ensembles.streaming import TableEvaluation, evaluation, streamed_probabilities
+from selfpaced.ensembles.streaming import TableEvaluation, check_evaluable, evaluation, streamed_probabilities
+from selfpaced.exceptions import TableError
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
 from selfpaced.tables import InMemoryTable, StreamedTable, open_like, polars_as_arrow, schema_of
 from selfpaced.tables.streamed import StreamedBatch
-from selfpaced.tables.writing import batch_of, write_batches
+from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
 
 # Packages whose models know the categories of pandas frames, and stumble over those of polars.
 PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
@@ -68,6 +69,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         output: Any,
         *,
         keep: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
         filter: Any = None,
         batch_rows: int = 2**16,
         cache: Any = None,
@@ -80,16 +82,19 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         source : path, glob pattern, folder or list of these, as for `open_table`.
         output : a Parquet or CSV file, by its ending. It appears when all rows are scored, or not at all.
         keep : columns of the source that go along with the scores, such as ids.
+        columns : the features, for a model that was trained without names.
         filter, cache : as for `open_table`.
         batch_rows : rows that are decoded and scored at once.
         progress : called after each batch with the rows scored and the rows to score, None if a filter decides.
 
         Returns
         -------
-        The path of the output. For two classes its column `score` is the probability of `minority_class_`; for more
-        there is a column `score_LABEL` for each label.
+        The path of the output. For two classes its column `score` is the probability of `minority_class_`, or of the
+        label that `open_table` was given as `positive`; for more there is a column `score_LABEL` for each label.
         """
-        table = self._open_like(source, keep=keep, filter=filter, batch_rows=batch_rows, cache=cache)
+        table = self._open_like(source, columns, keep=keep, filter=filter, batch_rows=batch_rows, cache=cache)
+        refuse_own_source(output, [path for file in table.files for path in (file.path, file.data)])
+        refuse_taken(table.roles.keep, self._score_columns(np.empty((0, len(self.classes_)))))
         batches = (
             batch_of(batch.kept() | self._score_columns(probabilities))
             for batch, probabilities in self._streamed_probabilities(table, progress)
@@ -101,6 +106,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         source: Any,
         *,
         target: str | None = None,
+        columns: Sequence[str] | None = None,
         filter: Any = None,
         batch_rows: int = 2**16,
         cache: Any = None,
@@ -113,19 +119,34 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         target = getattr(self, "target_", None) if target is None else target
         if target is None:
             raise ValueError("Which column holds the labels? evaluate_table(source, target='...')")
-        table = self._open_like(source, target=target, filter=filter, batch_rows=batch_rows, cache=cache)
+        options = {"positive": getattr(self, "positive_", None), "filter": filter, "cache": cache}
+        table = self._open_like(source, columns, target=target, batch_rows=batch_rows, **options)
         labels = table.labels()
+        rare = self._rare_class()
+        check_evaluable(labels, self.classes_, rare, target)
         scores = np.empty(labels.codes.size, dtype=np.float32)
-        minority = int(np.flatnonzero(self.classes_ == self.minority_class_)[0])
         for batch, probabilities in self._streamed_probabilities(table, progress):
-            scores[batch.start : batch.stop] = probabilities[:, minority]
-        is_minority = np.flatnonzero(labels.classes == self.minority_class_)
-        return evaluation(np.isin(labels.codes, is_minority), scores)
+            scores[batch.start : batch.stop] = probabilities[:, rare]
+        return evaluation(np.isin(labels.codes, np.flatnonzero(labels.classes == self.classes_[rare])), scores)
 
-    def _open_like(self, source: Any, **options: Any) -> StreamedTable:
+    def _open_like(self, source: Any, columns: Sequence[str] | None, **options: Any) -> StreamedTable:
+        """Files with the features that the model was trained with."""
         check_is_fitted(self)
-        schema = getattr(self, "schema_", None) or schema_of(source, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", columns)
+        schema = getattr(self, "schema_", None) or schema_of(source, names)
+        if len(schema.names) != self.n_features_in_:
+            raise TableError(
+                f"The model was trained on {self.n_features_in_} features without names, and the files have "
+                f"{len(schema.names)} columns, {schema.names}: name the features with columns=, in their order."
+            )
         return open_like(source, schema, **options)
+
+    def _rare_class(self) -> int:
+        """The number of the class whose probability is the score."""
+        classes: list[Any] = self.classes_.tolist()
+        if not hasattr(self, "positive_"):
+            return classes.index(self.minority_class_)
+        return classes.index(self.positive_) if self.positive_ in classes else classes.index(True)
 
     def _streamed_probabilities(
         self, table: StreamedTable, progress: Callable[[int, int | None], None] | None
@@ -139,7 +160,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
     def _score_columns(self, probabilities: NDArray[np.float64]) -> dict[str, Any]:
         if len(self.classes_) == 2:
-            return {"score": probabilities[:, self.classes_ == self.minority_class_].ravel()}
+            return {"score": probabilities[:, self._rare_class()]}
         return {f"score_{label}": probabilities[:, number] for number, label in enumerate(self.classes_)}
 
     @property

@@ -48,7 +48,10 @@ class Checkpoint:
             return
         path = self._folder / f"round-{round.number:04}.joblib"
         temporary = path.with_suffix(".part")
-        joblib.dump((model, round), temporary)
+        with temporary.open("wb") as file:
+            joblib.dump((model, round), file)
+            file.flush()
+            os.fsync(file.fileno())  # a name must not outlive a power cut that its content does not
         os.replace(temporary, path)
 
     def replaying(self, split: ClassSplit) -> list[MajorityPool[Rows]]:
@@ -56,16 +59,23 @@ class Checkpoint:
         return [_ReplayingPool(pool, split.names[number], self) for number, pool in split.pools.items()]
 
     def _begin(self, folder: Path, plan: Mapping[str, Any]) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"The checkpoint {folder} is a file; name a folder.")
         folder.mkdir(parents=True, exist_ok=True)
         written = folder / PLAN
         if written.exists():
-            _refuse_other_plan(folder, json.loads(written.read_text()), plan)
+            _refuse_other_plan(folder, _read_plan(folder), plan)
         else:
             temporary = written.with_suffix(".part")
             temporary.write_text(json.dumps(plan, indent=1))
             os.replace(temporary, written)
         for path in sorted(folder.glob("round-*.joblib")):
-            model, round = joblib.load(path)
+            try:
+                model, round = joblib.load(path)
+            except Exception as error:
+                raise ValueError(
+                    f"{path} of the checkpoint is damaged; remove it, and its round is done again."
+                ) from error
             self._saved[round.number] = model, round
 
 
@@ -81,8 +91,32 @@ def _refuse_other_plan(folder: Path, old: Mapping[str, Any], new: Mapping[str, A
 
 def stored_seed(folder: str | os.PathLike[str] | None) -> int | None:
     """The seed of the fit that a folder belongs to: without a random_state, it goes on with the dice it began with."""
-    path = None if folder is None else Path(folder) / PLAN
-    return int(json.loads(path.read_text())["seed"]) if path is not None and path.exists() else None
+    if folder is None or not (Path(folder) / PLAN).exists():
+        return None
+    return int(_read_plan(Path(folder))["seed"])
+
+
+def _read_plan(folder: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((folder / PLAN).read_text()))
+    except ValueError as error:
+        raise ValueError(f"{folder / PLAN} of the checkpoint is damaged; remove the folder and begin again.") from error
+
+
+def told(value: Any) -> str:
+    """A parameter in words that are the same in every process: no address in memory, nothing left out."""
+    if isinstance(value, np.ndarray):
+        return f"array {joblib.hash(value)}"
+    if hasattr(value, "get_params"):
+        parameters = value.get_params(deep=False)
+        return f"{type(value).__name__}({', '.join(f'{name}={told(parameters[name])}' for name in sorted(parameters))})"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(told(one) for one in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {told(one)}' for key, one in value.items())}}}"
+    if isinstance(value, str | int | float | bool | None):
+        return repr(value)
+    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
 
 
 class _ReplayingPool:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
 from selfpaced.scoring import Scorer, mean_probabilities
 from selfpaced.scoring.threads import over_stream
-from selfpaced.tables import InMemoryTable, StreamedTable
+from selfpaced.tables import InMemoryTable, Labels, StreamedTable
 from selfpaced.tables.streamed import StreamedBatch
 
 
@@ -43,10 +44,22 @@ def streamed_probabilities(
     threads = min([n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
 
     def work(batch: StreamedBatch) -> tuple[StreamedBatch, NDArray[np.float64]]:
+        batch.check()
         rows = InMemoryTable(batch.features_for(scorers))
         return batch, mean_probabilities(scorers, rows, n_classes, 1, weights)
 
     return over_stream(work, table.batches(), threads)
+
+
+def check_evaluable(labels: Labels, classes: NDArray[Any], rare: int, target: str) -> None:
+    """Labels that the model knows, and some of the rare class."""
+    known = classes.tolist()
+    unknown = [name for name in labels.names if name not in known]
+    if unknown or not np.isin(classes[rare], labels.classes):
+        raise TableError(
+            f"The labels in column {target!r} are {labels.names}; the model knows {known}, and rows of {known[rare]!r} "
+            "are needed to measure it."
+        )
 
 
 def evaluation(is_positive: NDArray[np.bool_], scores: NDArray[np.float32]) -> TableEvaluation:

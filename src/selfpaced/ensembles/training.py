@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypeVar
 
@@ -102,7 +102,7 @@ class Training:
         score = self.held_out.score_with(step.model) if self.held_out and step.number > 0 else None
         saved = self.checkpoint.round(step.number)
         if saved is not None:
-            return saved
+            return replace(saved, score=score)  # of this fit's eval_set
         bins = {
             self.split.names[number]: _bin_notes(sample, pool.n_rows)
             for (number, pool), sample in zip(self.split.pools.items(), step.samples, strict=True)

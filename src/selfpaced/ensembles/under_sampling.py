@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from selfpaced.callbacks import Callback, CallbackList, FitPlan
 from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
+from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed, told
 from selfpaced.ensembles.checks import (
     check_classes,
     check_classifier,
@@ -28,6 +29,7 @@ from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Training, rows_to_draw
 from selfpaced.tables import ArrayTable, ClassSplit, Labels, StreamedTable, split_classes, split_stream
+from selfpaced.tables.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,21 @@ class _Plan:
     callbacks: CallbackList
     seed: int
     base: Any
+
+
+@contextmanager
+def hinting_at_words(schema: Schema) -> Iterator[None]:
+    """Errors of base models, with the columns of words that may be at the bottom of them."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        words = [column.name for column in schema.columns if column.categories is not None]
+        if words:
+            error.add_note(
+                f"The columns {words} hold words, which reach the base model as pandas categories. If it cannot read "
+                "them, exclude them or take one that can, such as LightGBM or HistGradientBoosting."
+            )
+        raise
 
 
 class UnderSamplingEnsemble(AveragingEnsemble):
@@ -133,8 +150,11 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         with plan.callbacks.during(self._told(plan, labels, eval_set)):
             split = split_stream(table, labels, plan.seed, self._n_threads(), (n_draw, self._first_round), on_rows)
             check_features(self, split.minority.features, reset=True)
-            self._train(plan, split, labels.classes, n_draw, {}, eval_set, kept)
+            with hinting_at_words(table.schema):
+                self._train(plan, split, labels.classes, n_draw, {}, eval_set, kept)
         self.schema_, self.target_ = table.schema, table.roles.target
+        if table.positive is not None:
+            self.positive_ = table.positive
         return self
 
     def _told(self, plan: _Plan, labels: Labels, eval_set: Any) -> FitPlan:
@@ -144,8 +164,12 @@ class UnderSamplingEnsemble(AveragingEnsemble):
 
     def _facts(self, plan: _Plan, table: StreamedTable | ArrayTable) -> dict[str, Any]:
         """What a model depends on, for the checkpoint of a fit: the parameters, the seed and the data."""
-        parameters = {name: value for name, value in self.get_params().items() if name not in ("callbacks", "n_jobs")}
-        return {"kind": type(self).__name__, "parameters": repr(parameters), "seed": plan.seed, **table.facts()}
+        parameters = {
+            f"parameter {name}": told(value)
+            for name, value in self.get_params().items()
+            if name not in ("callbacks", "n_jobs", "random_state")
+        }
+        return {"kind": type(self).__name__, **parameters, "seed": plan.seed, **table.facts()}
 
     def _plan(self, seed: int | None = None) -> _Plan:
         """Look at all parameters before a single row is read. A seed given goes before that of `random_state`."""
@@ -169,6 +193,9 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         eval_set: Any,
         checkpoint: Checkpoint,
     ) -> Self:
+        for name in ("schema_", "target_", "positive_"):  # of an earlier fit, of other rows
+            if hasattr(self, name):
+                delattr(self, name)
         held_out = self._open_eval_set(eval_set, classes, split.minority_class)
         factory = MemberFactory(plan.base, plan.seed, for_all)
         training = Training(split, factory, held_out, plan.callbacks, self._first_round, checkpoint)

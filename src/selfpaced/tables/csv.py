@@ -37,6 +37,8 @@ def as_parquet(
     types: Mapping[str, str] | None = None,
     cache: str | PathLike[str] | None = None,
     progress: Progress | None = None,
+    *,
+    lenient: bool = False,
 ) -> dict[Path, Path]:
     """For each CSV file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
 
@@ -48,9 +50,10 @@ def as_parquet(
     types : columns with the names of their Arrow types, which are not inferred then.
     cache : the folder for the Parquet files; by default each is put beside its CSV file.
     progress : called with the bytes read and the bytes to read in all; a file is read twice.
+    lenient : take the types where a file has such columns, and any earlier Parquet file that has them already.
     """
     given = _arrow_types(types or {})
-    plans = [_planned(open_csv(path), given, cache) for path in dict.fromkeys(paths)]
+    plans = [_planned(open_csv(path), given, cache, lenient) for path in dict.fromkeys(paths)]
     stale = [plan for plan in plans if not plan.is_done()]
     meter = _Meter(progress, 2 * sum(plan.csv.size for plan in stale))
     for plan in stale:
@@ -65,6 +68,7 @@ class _Plan:
     csv: CsvFile
     given: Mapping[str, Any]
     cache: Path
+    lenient: bool
 
     def mark(self) -> dict[str, Any]:
         """What a cache is made from; it is made again if any of this has changed."""
@@ -82,20 +86,25 @@ class _Plan:
         pa = import_arrow()
         try:
             found = json.loads((pq.read_metadata(self.cache).metadata or {}).get(_KEY, b"{}"))
+            schema = pq.read_schema(self.cache)
         except (pa.ArrowException, OSError, ValueError):
             return False  # none, or one that broke
-        return bool(found == self.mark())
+        wanted = self.mark()
+        if self.lenient and all(schema.field(name).type == kind for name, kind in self.given.items()):
+            wanted["types"] = found.get("types")
+        return bool(found == wanted)
 
 
-def _planned(csv: CsvFile, given: Mapping[str, Any], cache: str | PathLike[str] | None) -> _Plan:
+def _planned(csv: CsvFile, given: Mapping[str, Any], cache: str | PathLike[str] | None, lenient: bool) -> _Plan:
     unknown = sorted(set(given) - set(csv.names))
-    if unknown:
+    if unknown and not lenient:
         raise TableError(f"types= names {unknown[0]!r}, but {csv.path} has only the columns {list(csv.names)}.")
+    given = {name: kind for name, kind in given.items() if name in csv.names}
     if cache is None:
-        return _Plan(csv, given, csv.path.with_name(csv.path.name + CACHE_ENDING))
+        return _Plan(csv, given, csv.path.with_name(csv.path.name + CACHE_ENDING), lenient)
     # Files of one name from several folders meet in the one folder of caches.
     place = blake2b(os.fsencode(csv.path.resolve()), digest_size=4).hexdigest()
-    return _Plan(csv, given, Path(cache) / f"{csv.path.name}.{place}{CACHE_ENDING}")
+    return _Plan(csv, given, Path(cache) / f"{csv.path.name}.{place}{CACHE_ENDING}", lenient)
 
 
 def _arrow_types(types: Mapping[str, str]) -> dict[str, Any]:

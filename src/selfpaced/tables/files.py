@@ -98,6 +98,7 @@ def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) ->
         schema, n_rows, without_gaps = format.describe(data)
     fields = [field for field in schema if field.name not in {*added, *_index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
+    without = frozenset(name for name, value in added.items() if value is not None)
     return File(
         path,
         data,
@@ -105,7 +106,7 @@ def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) ->
         pa.schema(fields),
         n_rows,
         dict(added),
-        without_gaps | frozenset(added),
+        without_gaps | without,
         status.st_size,
         status.st_mtime_ns,
     )

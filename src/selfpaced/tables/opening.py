@@ -8,7 +8,9 @@ from glob import glob, has_magic
 from numbers import Integral
 from os import PathLike, fspath
 from pathlib import Path
+from re import fullmatch
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, feature_typ
 from selfpaced.tables.streamed import ID, WEIGHT, ArrayTable, Roles, StreamedTable
 
 DEFAULT_BATCH_ROWS = 2**16
+Found = list[tuple[Path, Mapping[str, Any]]]
 KNOWN_ENDINGS = (*ENDINGS, *FORMATS)
 
 
@@ -71,6 +74,7 @@ def open_table(
     if types and not any(is_csv(path) for path, _ in found):
         raise TableError(f"types= is for CSV files, and none is in {source!r}. Other files know the types they hold.")
     files = _opened(found, types, cache, progress)
+    columns, exclude = None if columns is None else names_of(columns), names_of(exclude)
     batch_rows = check_batch_rows(batch_rows)
     roles = _roles(target, weight, id, filter, files)
     fields = unified_fields(files, exclude)
@@ -84,6 +88,7 @@ def open_like(
     schema: Schema,
     *,
     target: str | None = None,
+    positive: Any = None,
     keep: Sequence[str] = (),
     filter: Any = None,
     batch_rows: int = DEFAULT_BATCH_ROWS,
@@ -92,12 +97,13 @@ def open_like(
     """Open files that must have the features of a schema: to be scored by the model that was trained with it."""
     # A word that looks like a number, as zip codes may in some files, is a word as in training.
     words = {column.name: "string" for column in schema.columns if column.categories is not None}
-    files = _opened(_found(source), words, cache, None)
+    files = _opened(_found(source), words, cache, None, lenient=True)
     for file in files:
         schema.check_columns(file)
-    roles = replace(_roles(target, None, None, filter, files), keep=tuple(keep))
+    keep = names_of(keep)
     _refuse_missing(keep, files)
-    table = StreamedTable(files, schema, roles, batch_rows=check_batch_rows(batch_rows))
+    roles = replace(_roles(target, None, None, filter, files), keep=tuple(keep))
+    table = StreamedTable(files, schema, roles, positive, check_batch_rows(batch_rows))
     if filter is None:
         table.n_rows = sum(file.n_rows for file in files)
     return table
@@ -111,9 +117,6 @@ def schema_of(source: Any, names: Sequence[str] | None) -> Schema:
     return table.schema
 
 
-Found = list[tuple[Path, Mapping[str, Any]]]
-
-
 def _found(source: Any) -> Found:
     found = list(_paths(source))
     if not found:
@@ -122,10 +125,20 @@ def _found(source: Any) -> Found:
 
 
 def _opened(
-    found: Found, types: Mapping[str, str] | None, cache: str | PathLike[str] | None, progress: Progress | None
+    found: Found,
+    types: Mapping[str, str] | None,
+    cache: str | PathLike[str] | None,
+    progress: Progress | None,
+    *,
+    lenient: bool = False,
 ) -> list[File]:
-    made = as_parquet([path for path, _ in found if is_csv(path)], types, cache, progress)
+    made = as_parquet([path for path, _ in found if is_csv(path)], types, cache, progress, lenient=lenient)
     return [open_file(path, added, made.get(path)) for path, added in found]
+
+
+def names_of(columns: str | Sequence[str]) -> list[str]:
+    """Names of columns; a single one may come without a list around it."""
+    return [columns] if isinstance(columns, str) else list(columns)
 
 
 def check_batch_rows(batch_rows: Any) -> int:
@@ -143,6 +156,8 @@ def _refuse_missing(names: Sequence[str], files: Sequence[File]) -> None:
 
 def _paths(source: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """All files in the order of their names, with the columns that their folders' names add."""
+    if hasattr(source, "columns") or isinstance(source, np.ndarray):
+        raise TypeError(f"open_table opens files; a {type(source).__name__} in memory goes to fit(X, y).")
     if hasattr(source, "get_fragments"):
         found = [_fragment(part) for part in source.get_fragments()]
     elif isinstance(source, str | PathLike):
@@ -154,7 +169,21 @@ def _paths(source: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
             f"open_table takes a path, a pattern, a list of them or a pyarrow dataset; got {type(source).__name__}. "
             "Arrays and frames go to fit."
         )
-    yield from sorted(found, key=lambda pair: str(pair[0]))
+    paths = [path.resolve() for path, _ in found]
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:
+        raise TableError(f"{twice} is named more than once: its rows would count more than once.")
+    yield from sorted(_typed_alike(found), key=lambda pair: str(pair[0]))
+
+
+def _typed_alike(found: Found) -> Found:
+    """Values from folders' names: whole numbers if all of a name are, else words."""
+    words = {name for _, added in found for name, value in added.items() if isinstance(value, str)}
+
+    def typed(name: str, value: Any) -> Any:
+        return str(value) if name in words and value is not None else value
+
+    return [(path, {name: typed(name, value) for name, value in added.items()}) for path, added in found]
 
 
 def _fragment(fragment: Any) -> tuple[Path, Mapping[str, Any]]:
@@ -188,6 +217,8 @@ def _matching(source: str) -> Iterator[tuple[Path, Path]]:
 def _inside(folder: Path) -> list[Path]:
     """The files of known kinds in a folder, without the ones made of CSV files that are there themselves."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not is_cache(path))
+    # What programs put aside, such as .ipynb_checkpoints or _temporary, is nobody's data.
+    found = (path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts))
     paths = [path for path in found if path.name.lower().endswith(KNOWN_ENDINGS)]
     known: dict[Path, Path] = {}
     for path in paths:
@@ -216,7 +247,17 @@ def hive_columns(path: Path, root: Path) -> dict[str, Any]:
     """
     folders = path.relative_to(root).parts[:-1] if path.is_relative_to(root) else ()
     pairs = [folder.partition("=") for folder in folders]
-    return {name: int(value) if value.lstrip("-").isdigit() else value for name, equals, value in pairs if equals}
+    return {unquote(name): _hive_value(unquote(value)) for name, equals, value in pairs if equals}
+
+
+def _hive_value(value: str) -> int | str | None:
+    """
+    >>> [_hive_value(value) for value in ("7", "-3", "007", "a", "__HIVE_DEFAULT_PARTITION__")]
+    [7, -3, '007', 'a', None]
+    """
+    if value == "__HIVE_DEFAULT_PARTITION__":
+        return None
+    return int(value) if fullmatch("0|-?[1-9][0-9]{0,17}", value) else value
 
 
 def _roles(target: str | None, weight: str | None, id: str | None, filter: Any, files: Sequence[File]) -> Roles:
@@ -227,18 +268,26 @@ def _roles(target: str | None, weight: str | None, id: str | None, filter: Any, 
 
 
 def _expression(filter: Any, files: Sequence[File]) -> tuple[Any, tuple[str, ...]]:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     if filter is None:
         return None, ()
-    if isinstance(filter, list | tuple):
-        import pyarrow.parquet as pq
-
-        return pq.filters_to_expression(list(filter)), tuple(dict.fromkeys(name for name, *_ in filter))
-    return filter, tuple(files[0].schema.names)  # what an expression looks at, only pyarrow knows
+    if isinstance(filter, pc.Expression):
+        return filter, tuple(files[0].schema.names)  # what an expression looks at, only pyarrow knows
+    if isinstance(filter, list) and all(isinstance(one, tuple) and len(one) == 3 for one in filter):
+        return pq.filters_to_expression(filter), tuple(dict.fromkeys(name for name, _, _ in filter))
+    raise TypeError(
+        f"filter must be a list of (column, operator, value), all to be satisfied, or a pyarrow.compute.Expression; "
+        f"got {filter!r}."
+    )
 
 
 def _feature_names(
     fields: Mapping[str, Any], columns: Sequence[str] | None, exclude: Sequence[str], roles: Roles
 ) -> list[str]:
+    if columns is not None and len(set(columns)) < len(columns):
+        raise TableError(f"columns names a feature twice: {list(columns)}.")
     for name in [*(columns or ()), *exclude]:
         if name not in fields:
             raise TableError(f"There is no column {name!r}; the columns are {list(fields)}.")

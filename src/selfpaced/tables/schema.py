@@ -129,7 +129,7 @@ def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps:
         kind = fields[name]
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if _are_words(kind):
             types[name] = pa.string()
         elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             types[name] = pa.float64()
@@ -147,6 +147,11 @@ def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps:
     return types
 
 
+def _are_words(kind: Any) -> bool:
+    pa = import_arrow()
+    return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
 def _plain(array: Any) -> Any:
     """An array without a dictionary: what its words or numbers are, one by one."""
     pa = import_arrow()
@@ -159,7 +164,7 @@ def _as_categories(column: Column, array: Any, where: str) -> Any:
 
     pa = import_arrow()
     words = _plain(array)
-    if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type) or pa.types.is_null(words.type)):
+    if not (_are_words(words.type) or pa.types.is_null(words.type)):
         raise TableError(
             f"Column {column.name!r} of {where} is {array.type}; words were there when the model was trained."
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,8 +54,9 @@ class ArrayTable:
     def facts(self) -> dict[str, Any]:
         """What tells this array from another. A file that it is a map of is told by its name and time."""
         path = getattr(self.features, "filename", None)
-        changed_at = Path(path).stat().st_mtime_ns if path else None
-        return {"shape": self.features.shape, "type": str(self.features.dtype), "file": path, "changed_at": changed_at}
+        content = _told(Path(path)) if path else joblib.hash(np.ascontiguousarray(self.features))
+        labels = joblib.hash(np.asarray(self.labels))
+        return {"shape": self.features.shape, "features": content, "labels": labels}
 
 
 @dataclass
@@ -85,9 +89,16 @@ class StreamedTable:
 
     def facts(self) -> dict[str, Any]:
         """What tells this table from another, for whoever goes on with a fit."""
-        files = [(str(file.path), file.size, file.changed_at) for file in self.files]
-        roles = {name: str(value) for name, value in vars(self.roles).items()}
-        return {"files": files, "features": repr(self.schema.columns), **roles, "positive": self.positive}
+        files = [_told(file.path) for file in self.files]
+        roles = {name: str(value) for name, value in vars(self.roles).items() if name != "filter"}
+        return {
+            "files": files,
+            "features": repr(self.schema.columns),
+            **roles,
+            # In words, an expression leaves out what is long about it.
+            "filter": sha256(pickle.dumps(self.roles.filter)).hexdigest(),
+            "positive": self.positive,
+        }
 
     def batches(self) -> Iterator[StreamedBatch]:
         """All rows in order, with ids and weights."""
@@ -141,7 +152,11 @@ class StreamedTable:
                 if self.roles.filter is None:
                     yield file, batch
                     continue
-                passed = pa.Table.from_batches([batch]).filter(self.roles.filter).select(wanted).combine_chunks()
+                try:
+                    rows = pa.Table.from_batches([batch]).filter(self.roles.filter)
+                except pa.ArrowException as error:
+                    raise TableError(f"The filter does not suit the columns of {file.path}: {error}") from error
+                passed = rows.select(wanted).combine_chunks()
                 for part in passed.to_batches():
                     yield file, part
 
@@ -218,7 +233,8 @@ def _ids(column: Any, name: str, where: Any) -> Ids:
             f"The id column {name!r} of {path} must hold whole numbers, one for each row; it is {column.type} with "
             f"{column.null_count} gaps."
         )
-    ids: Ids = column.cast(pa.int64()).to_numpy().astype(np.uint64)
+    wide = pa.uint64() if pa.types.is_unsigned_integer(column.type) else pa.int64()
+    ids: Ids = column.cast(wide).to_numpy().astype(np.uint64)
     return ids
 
 
@@ -231,6 +247,12 @@ def _weights(column: Any, batch: StreamedBatch) -> Any:
         return column.cast(pa.float64())
     except pa.ArrowException as error:
         raise TableError(f"The weight column {name!r} of {batch.where} is {column.type}, not numbers.") from error
+
+
+def _told(path: Path) -> tuple[str, int, int]:
+    """A file by its name, size and time: that of a CSV file itself, not of what was made of it."""
+    status = path.stat()
+    return str(path), status.st_size, status.st_mtime_ns
 
 
 class _Collected:
@@ -255,7 +277,7 @@ class _Collected:
         if self._known is None:
             self._known = new
         elif self._known.type != new.type:
-            new = new.cast(self._known.type)
+            column, new = self._alike(column, file), self._alike(new, file)
         fresh = new.filter(pc.invert(pc.is_in(new, value_set=self._known)))
         if len(fresh):
             self._known = pa.concat_arrays([self._known, fresh])
@@ -264,9 +286,18 @@ class _Collected:
                 f"The target has more than {self.MOST_LABELS} different values; these look like numbers to predict, "
                 "not like classes."
             )
-        numbers = pc.index_in(column.cast(self._known.type), value_set=self._known)
+        numbers = pc.index_in(column, value_set=self._known)
         self._numbers.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint8))
         self.n_rows += len(column)
+
+    def _alike(self, column: Any, file: File) -> Any:
+        pa = import_arrow()
+        try:
+            return column.cast(self._known.type)
+        except pa.ArrowException as error:
+            raise TableError(
+                f"The labels of {file.path} are {column.type}, those of the files before it {self._known.type}: {error}"
+            ) from error
 
     def labels(self, target: str, positive: Any) -> Labels:
         if self._known is None:

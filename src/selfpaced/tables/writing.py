@@ -34,6 +34,18 @@ def write_batches(batches: Iterable[Any], output: str | os.PathLike[str]) -> Pat
     return path
 
 
+def refuse_own_source(output: str | os.PathLike[str], sources: Iterable[Path]) -> None:
+    """Scores that took the place of the rows would be a loss."""
+    if Path(output).resolve() in {path.resolve() for path in sources}:
+        raise TableError(f"{output} is one of the files that are scored: write the scores to another one.")
+
+
+def refuse_taken(keep: Iterable[str], scores: Iterable[str]) -> None:
+    taken = sorted(set(keep) & set(scores))
+    if taken:
+        raise TableError(f"The column {taken[0]!r} cannot be kept: the scores are called so.")
+
+
 def _write(batches: Iterable[Any], path: Path, open_writer: Any) -> None:
     writer = None
     try:
