@@ -40,7 +40,7 @@ def score(table: str, results: pd.DataFrame) -> Score:
     A comparison counts when all methods that the paper has for it are finished.
     """
     printed = results.dropna(subset=["mean_published"])
-    complete = [group for group in _comparisons(printed) if group["mean"].notna().all()]
+    complete = [group for group in _comparisons(printed) if group["paired"].notna().all()]
     spe = printed[printed.index.get_level_values(-1) == "SPE"].dropna(subset=["mean"])
     our_sd = spe["sd"].fillna(0)
     difference = printed["mean"] - printed["mean_published"]
@@ -48,7 +48,7 @@ def score(table: str, results: pd.DataFrame) -> Score:
     return Score(
         table,
         len(complete),
-        sum(_is_best(group["mean"]) for group in complete),
+        sum(_is_best(group["paired"]) for group in complete),
         sum(_is_best(group["mean_published"]) for group in complete),
         len(spe),
         int((spe["mean"] >= spe["mean_published"] - spe["sd_published"]).sum()),

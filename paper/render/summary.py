@@ -13,9 +13,21 @@ PUBLISHED = Path(__file__).parents[1] / "published"
 
 
 def over_runs(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
-    """Mean, standard deviation and number of runs of a measure, indexed by settings."""
+    """Mean, standard deviation and number of runs of a measure, indexed by settings.
+
+    If the last setting is the method, "paired" is the mean over the runs that all methods of a comparison have: a mean
+    over ten splits and a single split cannot be told apart by which is larger.
+    """
     grouped = frame.groupby(list(by), sort=False)[value]
-    return pd.DataFrame({"mean": grouped.mean(), "sd": grouped.std(), "runs": grouped.count()})
+    summary = pd.DataFrame({"mean": grouped.mean(), "sd": grouped.std(), "runs": grouped.count()})
+    return summary.assign(paired=_paired(frame, by, value)) if len(by) > 1 else summary
+
+
+def _paired(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.Series:
+    *setting, method = by
+    n_methods = frame.groupby(setting)[method].transform("nunique")
+    n_in_run = frame.groupby([*setting, "run"])[method].transform("nunique")
+    return frame[n_in_run == n_methods].groupby(list(by))[value].mean()
 
 
 @cache

@@ -60,6 +60,15 @@ def test_the_scorecard_counts_finished_comparisons_and_reached_figures():
     assert (counted.cells, counted.reached, counted.reached_by_our_sd) == (2, 1, 0)
 
 
+def test_methods_are_compared_on_the_runs_that_all_of_them_have():
+    rows = results(DT_SPE=0.6, DT_Easy=0.5, DT_Clean=0.5)
+    # SPE has a third run on a split where everything is harder, which the others have not.
+    more = pd.DataFrame([{"model": "DT", "method": "SPE", "run": "2", "aucprc": 0.1}])
+    both = beside(over_runs(pd.concat([rows, more]), ["model", "method"], "aucprc"), PUBLISHED)
+    assert both.loc[("DT", "SPE"), "mean"] < 0.5
+    assert score("T", both).best_ours == 1
+
+
 def test_a_comparison_with_a_method_missing_is_not_counted():
     counted = score("T", summary(DT_SPE=0.6, DT_Easy=0.3, KNN_SPE=0.5, KNN_Easy=0.4))
     assert (counted.rows, counted.best_ours) == (1, 1)
