@@ -23,10 +23,10 @@ Every table and figure of *Self-paced Ensemble for Highly Imbalanced Massive Dat
 
 "SPE best" counts comparisons in which no other method has a higher mean over the runs that all of them have, among
 those in which we have all methods of the paper; means are compared as printed, with three digits. "Reaches" counts
-cells of SPE whose mean is not below the published one by more than one standard deviation. The last two columns are the
-mean differences of all cells: where SPE's is near 0 and the others' is far above it, SPE is as good as published and its
-rivals are better than published. Each page says under which scores the published figures of the rivals do fit. Cells of
-slow methods have fewer runs; their tables say how many.
+cells of SPE whose mean is not below the published one by more than one standard deviation. The last two columns are
+the mean differences of all cells: where SPE's is near 0 and the others' is far above it, SPE is as good as
+published and its rivals are better than published. Each page says under which scores the published figures of the
+rivals do fit. Cells of slow methods have fewer runs; their tables say how many.
 
 """
 QUICK = """\
