@@ -102,9 +102,11 @@ def test_more_than_two_classes_are_told_apart(ensemble):
         class_sep=2.0,
         random_state=0,
     )
-    probabilities = ensemble.fit(X, y).predict_proba(X)
+    # Ten members: SMOTEBoost balances its rows a little more in each round.
+    model = ensemble.set_params(n_estimators=10).fit(X, y)
+    probabilities = model.predict_proba(X)
     assert probabilities.shape == (1500, 3)
-    # Ranks, not predictions: members of SMOTEBoost see rows that are far from balanced in the first rounds.
+    assert min(np.mean(model.predict(X)[y == label] == label) for label in range(3)) > 0.5
     assert min(roc_auc_score(y == label, probabilities[:, label]) for label in range(3)) > 0.9
 
 

@@ -122,7 +122,7 @@ class StreamedTable:
 
     def joined(self, kept: Sequence[Any]) -> Any:
         pa = import_arrow()
-        return pa.Table.from_batches(kept) if kept else None
+        return pa.Table.from_batches(kept)
 
     def picked(self, kept: Any, positions: NDArray[np.intp]) -> Any:
         pa = import_arrow()
