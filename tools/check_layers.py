@@ -20,6 +20,7 @@ FLOORS = [
     ["callbacks"],
     ["ensembles"],
     ["selfpaced"],  # the public names in __init__.py
+    ["dask", "spark"],
     ["report"],
     ["cli"],
     ["__main__"],

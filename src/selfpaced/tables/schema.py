@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import File, import_arrow
+from selfpaced.tables.files import import_arrow
 
 MOST_CATEGORIES = 10_000
 
@@ -63,7 +63,7 @@ class Schema:
         arrays = [column.converted(batch.column(column.name), where) for column in self.columns]
         return pa.RecordBatch.from_arrays(arrays, names=self.names)
 
-    def check_columns(self, file: File) -> None:
+    def check_columns(self, file: Described) -> None:
         """Refuse a file that lacks one of the features."""
         missing = [name for name in self.names if name not in file.schema.names]
         if missing:
@@ -73,13 +73,23 @@ class Schema:
             )
 
 
-def unified_fields(files: Sequence[File], exclude: Sequence[str] = ()) -> Mapping[str, Any]:
+class Described(Protocol):
+    """Rows whose columns are known: a file or a partition. `path` is what errors call them."""
+
+    @property
+    def path(self) -> Any: ...
+
+    @property
+    def schema(self) -> Any: ...
+
+
+def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> Mapping[str, Any]:
     """One type for every column: that of all files, or one that all of them fit into without loss.
 
     Excluded columns may differ, and may be missing.
     """
     pa = import_arrow()
-    fields: dict[str, tuple[Any, File]] = {}
+    fields: dict[str, tuple[Any, Described]] = {}
     for file in files:
         for field in file.schema:
             if field.name in exclude:
@@ -110,7 +120,7 @@ def _merged(one: Any, other: Any) -> Any:
     return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
 
 
-def _refuse_other_columns(fields: Mapping[str, Any], file: File) -> None:
+def _refuse_other_columns(fields: Mapping[str, Any], file: Described) -> None:
     missing = sorted(set(fields) - set(file.schema.names))
     if missing:
         owner = next(path for name, (_, path) in fields.items() if name == missing[0])
@@ -145,6 +155,19 @@ def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps:
                 "or words of it first."
             )
     return types
+
+
+def frozen(
+    fields: Mapping[str, Any], names: Sequence[str], without_gaps: Iterable[str], words: Mapping[str, Iterable[str]]
+) -> Schema:
+    """The schema of some columns, by what is known of all their rows. `words` are the categories, in their order."""
+    types = feature_types(fields, names, without_gaps)
+    return Schema(
+        tuple(
+            Column(name, "category", tuple(words[name])) if name in words else Column(name, str(types[name]))
+            for name in names
+        )
+    )
 
 
 def _are_words(kind: Any) -> bool:
