@@ -120,10 +120,10 @@ class OnDask(UnderSamplingEnsemble):
 
     def __sklearn_clone__(self) -> Self:
         """A clone talks to the same cluster."""
-        params = {
-            name: clone(value, safe=False) for name, value in self.get_params(deep=False).items() if name != "client"
-        }
-        return type(self)(**params, client=self.client)
+        params = self.get_params(deep=False) | {"client": None}
+        cloned = type(self)(**{name: clone(value, safe=False) for name, value in params.items()})
+        cloned.client = self.client
+        return cloned
 
     def __getstate__(self) -> dict[str, Any]:
         """A client is a connection of this process: it does not travel."""
