@@ -18,11 +18,15 @@ class DaskCluster:
         self._file = folder / "scheduler.json"
         self._workers: list[subprocess.Popen] = []
         self._scheduler = self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        self._wait_for_scheduler()
-        self.client = Client(scheduler_file=str(self._file), set_as_default=False)
-        for _ in range(n_workers):
-            self.start_worker()
-        self.wait_for_workers(n_workers)
+        try:
+            self._wait_for_scheduler()
+            self.client = Client(scheduler_file=str(self._file), set_as_default=False)
+            for _ in range(n_workers):
+                self.start_worker()
+            self.wait_for_workers(n_workers)
+        except BaseException:
+            self._kill_all()
+            raise
 
     def start_worker(self, **environment: str) -> subprocess.Popen:
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0"]
@@ -44,6 +48,9 @@ class DaskCluster:
 
     def close(self) -> None:
         self.client.close()
+        self._kill_all()
+
+    def _kill_all(self) -> None:
         for process in (*self._workers, self._scheduler):
             process.kill()
             process.wait()
