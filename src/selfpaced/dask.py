@@ -113,7 +113,7 @@ class OnDask(UnderSamplingEnsemble):
         work = Predicting(method, self.to_local(), np.empty((0, *width), dtype=dtype))
         schema: Schema | None = getattr(self, "schema_", None)
         if is_dask_frame(X):
-            return over_frame(work, X, list(X.columns) if schema is None else schema.names, width, dtype)
+            return over_frame(work, X, list(X.columns) if schema is None else schema.sources, width, dtype)
         if schema is not None:
             raise TypeError("The model was trained on columns with names; pass a Dask DataFrame that has them.")
         return over_array(work, X, width, dtype)

@@ -225,6 +225,18 @@ def test_words_are_categories_that_all_partitions_share(rows, spe, kind):
     )
 
 
+def test_dates_become_numbers(rows, spe):
+    when = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(len(rows)), unit="min")
+    dated = in_partitions(rows.assign(when=when))
+    numbers = rows.assign(
+        **{"when": when.as_unit("s").astype(np.int64), "when.weekday": when.day_of_week, "when.hour": when.hour}
+    )
+    expected = in_memory(numbers.astype({"when": float, "when.weekday": float, "when.hour": float}))
+    model = spe(TREE).fit(dated, "is_fraud")
+    assert_same(model, expected)
+    assert model.predict_proba(dated).compute().shape == (len(rows), 2)
+
+
 def test_predictions_of_a_frame_are_lazy_and_equal_those_in_memory(rows, spe):
     frame = in_partitions(rows)
     model, expected = spe(TREE).fit(frame, frame["is_fraud"]), in_memory(rows)
@@ -352,10 +364,10 @@ class TestBadInput:
         with pytest.raises(ValueError, match="KNeighborsClassifier takes none"):
             spe(KNeighborsClassifier()).fit(in_partitions(rows.assign(w=1.0)), "is_fraud", sample_weight="w")
 
-    def test_a_date(self, rows, spe):
-        dated = rows.assign(day=pd.Timestamp("2024-01-01"))
-        with pytest.raises(TableError, match="Column 'day' is timestamp"):
-            spe(TREE).fit(in_partitions(dated), "is_fraud")
+    def test_a_type_that_no_model_reads(self, rows, spe):
+        timed = rows.assign(took=pd.Timedelta("3 s"))
+        with pytest.raises(TableError, match="Column 'took' is duration"):
+            spe(TREE).fit(in_partitions(timed), "is_fraud")
 
     def test_a_column_of_mixed_values(self, rows, spe):
         mixed = rows.assign(odd=pd.Series([1, "a"] * (len(rows) // 2), dtype=object))

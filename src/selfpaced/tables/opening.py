@@ -52,8 +52,9 @@ def open_table(
     source : path, glob pattern, folder, list of these, or pyarrow.dataset.Dataset
         Parquet (`.parquet`, `.pq`), Arrow IPC (`.feather`, `.arrow`, `.ipc`) or CSV files (`.csv`, `.tsv`, also packed
         as `.gz`, `.bz2`, `.zst`). Folders are searched through; names such as `year=2024` in their paths become
-        columns. Files are read in the order of their names. A CSV file is read whole and made into a Parquet file
-        beside it, `NAME.csv.selfpaced.parquet`, which serves until the CSV file changes.
+        columns. Files are read in the order of their names. Words become categories, and dates become seconds since
+        1970, weekday and hour. A CSV file is read whole and made into a Parquet file beside it,
+        `NAME.csv.selfpaced.parquet`, which serves until the CSV file changes.
         An array, such as a memory map, is read where it lies; `target` are its labels, and no other option applies.
         A Dask DataFrame is asked on its cluster; of the options target, columns, exclude, weight, id and client apply.
     target : the column with the labels.
@@ -68,7 +69,8 @@ def open_table(
     memory_for_tags : bytes
         4 bytes are remembered of every row during a fit; where that is more than this, in a temporary file instead.
     types : Arrow types for columns of CSV files, as in `{"zip": "string"}`. Others are inferred from all values: bool,
-        int64, float64 or string; "007" is a string. Gaps are spelled as for `pandas.read_csv`.
+        int64, float64, timestamp (2024-01-31, also with a time) or string; "007" is a string. Gaps are spelled as for
+        `pandas.read_csv`.
     cache : a folder for the Parquet files made of CSV files.
     progress : called with the bytes of CSV files read so far and to be read in all, while they are made into Parquet.
     client : for a Dask frame, the client of its cluster; by default the one that is active.

@@ -104,7 +104,7 @@ class StreamedTable:
         """All rows in order, with ids and weights."""
         start = 0
         extra = [name for name in (self.roles.id, self.roles.weight, *self.roles.keep) if name is not None]
-        for file, batch in self._read([*self.schema.names, *extra]):
+        for file, batch in self._read([*self.schema.sources, *extra]):
             yield StreamedBatch(start, start + batch.num_rows, self, batch, str(file.path))
             start += batch.num_rows
         if self.n_rows is not None and start != self.n_rows:
@@ -183,7 +183,7 @@ class StreamedBatch:
         import pyarrow.compute as pc
 
         pa = import_arrow()
-        for name in self.table.schema.names:
+        for name in self.table.schema.sources:
             column = self.batch.column(name)
             if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
                 raise TableError(
