@@ -146,7 +146,7 @@ def _refuse_other_columns(fields: Mapping[str, Any], file: Described) -> None:
 
 
 def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps: Iterable[str]) -> dict[str, Any]:
-    """The type that each feature is frozen to. Words and dates stay what they are; whole numbers with gaps are floats."""
+    """The type that each feature is frozen to. Words and dates stay as they are; whole numbers with gaps are floats."""
     pa = import_arrow()
     full = set(without_gaps)
     types = {}
