@@ -22,6 +22,7 @@ FLOORS = [
     ["selfpaced"],  # the public names in __init__.py
     ["dask", "spark"],
     ["report"],
+    ["jobs"],
     ["cli"],
     ["__main__"],
 ]

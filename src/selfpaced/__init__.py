@@ -1,15 +1,19 @@
 """Find the rare: Self-paced Ensemble for highly imbalanced classification."""
 
-from selfpaced.ensembles import (
-    BalanceCascadeClassifier,
-    EasyEnsembleClassifier,
-    RUSBoostClassifier,
-    SelfPacedEnsembleClassifier,
-    SMOTEBaggingClassifier,
-    SMOTEBoostClassifier,
-    UnderBaggingClassifier,
-)
-from selfpaced.tables import open_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from selfpaced.ensembles import (
+        BalanceCascadeClassifier,
+        EasyEnsembleClassifier,
+        RUSBoostClassifier,
+        SelfPacedEnsembleClassifier,
+        SMOTEBaggingClassifier,
+        SMOTEBoostClassifier,
+        UnderBaggingClassifier,
+    )
+    from selfpaced.tables import open_table
 
 __version__ = "0.1.0"
 
@@ -24,3 +28,16 @@ __all__ = [
     "__version__",
     "open_table",
 ]
+
+_ROOMS = {"open_table": "selfpaced.tables"}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first asked for: the command line need not wait for scikit-learn."""
+    if name not in __all__:
+        raise AttributeError(f"module 'selfpaced' has no attribute {name!r}")
+    return getattr(import_module(_ROOMS.get(name, "selfpaced.ensembles")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -79,7 +79,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
         Parameters
         ----------
-        source : path, glob pattern, folder or list of these, as for `open_table`.
+        source : path, glob pattern, folder or list of these, as for `open_table`, or what that gave.
         output : a Parquet or CSV file, by its ending. It appears when all rows are scored, or not at all.
         keep : columns of the source that go along with the scores, such as ids.
         columns : the features, for a model that was trained without names.
@@ -124,14 +124,35 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         labels = table.labels()
         rare = self._rare_class()
         check_evaluable(labels, self.classes_, rare, target)
-        scores = np.empty(labels.codes.size, dtype=np.float32)
-        for batch, probabilities in self._streamed_probabilities(table, progress):
-            scores[batch.start : batch.stop] = probabilities[:, rare]
-        return evaluation(np.isin(labels.codes, np.flatnonzero(labels.classes == self.classes_[rare])), scores)
+        is_rare = np.isin(labels.codes, np.flatnonzero(labels.classes == self.classes_[rare]))
+        return evaluation(is_rare, self._scores_of(table, progress))
+
+    def score_table(
+        self,
+        source: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,
+        batch_rows: int = 2**16,
+        cache: Any = None,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> NDArray[np.float32]:
+        """The probability of the rare class for every row of some files, in order. Other options as `predict_table`."""
+        table = self._open_like(source, columns, filter=filter, batch_rows=batch_rows, cache=cache)
+        return self._scores_of(table, progress)
+
+    def _scores_of(
+        self, table: StreamedTable, progress: Callable[[int, int | None], None] | None
+    ) -> NDArray[np.float32]:
+        rare = self._rare_class()
+        parts = [scores[:, rare].astype(np.float32) for _, scores in self._streamed_probabilities(table, progress)]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)
 
     def _open_like(self, source: Any, columns: Sequence[str] | None, **options: Any) -> StreamedTable:
         """Files with the features that the model was trained with."""
         check_is_fitted(self)
+        if isinstance(source, StreamedTable):
+            return self._refuse_other_schema(source)
         names = getattr(self, "feature_names_in_", columns)
         schema = getattr(self, "schema_", None) or schema_of(source, names)
         if len(schema.names) != self.n_features_in_:
@@ -140,6 +161,14 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
                 f"{len(schema.names)} columns, {schema.names}: name the features with columns=, in their order."
             )
         return open_like(source, schema, **options)
+
+    def _refuse_other_schema(self, table: StreamedTable) -> StreamedTable:
+        if table.schema.names != list(getattr(self, "feature_names_in_", [])):
+            raise TableError(
+                f"The table has the features {table.schema.names}; the model was trained with "
+                f"{list(getattr(self, 'feature_names_in_', []))}. Open it by its path, for its columns to be found."
+            )
+        return table
 
     def _rare_class(self) -> int:
         """The number of the class whose probability is the score."""

@@ -92,6 +92,11 @@ def open_table(
     return StreamedTable(files, schema, roles, positive, batch_rows, memory_for_tags)
 
 
+def open_bare(source: Any, *, cache: Any = None, progress: Progress | None = None) -> StreamedTable:
+    """Files whose columns are yet to be looked at: there are no features and no target."""
+    return StreamedTable(_opened(_found(source), None, cache, progress), Schema(()), Roles())
+
+
 def open_like(
     source: Any,
     schema: Schema,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.pools.keys import Ids
+from selfpaced.pools.keys import Ids, row_keys
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer
 from selfpaced.tables.files import File, LoadedFile, import_arrow
@@ -23,6 +23,8 @@ from selfpaced.tables.schema import Described, Schema
 
 # Names of what is kept beside the features of a row; no column of a table may be called so.
 ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
+# A draw of its own: no round of a fit has this number.
+SAMPLE_ROUND = 2**33
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ class StreamedTable:
         rows = chosen.copy() if self.chosen is None else self.chosen.copy()
         if self.chosen is not None:
             rows[self.chosen] = chosen
-        return replace(self, chosen=rows)
+        table = replace(self, chosen=rows)
+        table.n_rows = int(rows.sum())
+        return table
 
     def loaded(self) -> StreamedTable:
         """The same table in memory: what is read more than once is decoded only once."""
@@ -108,6 +112,24 @@ class StreamedTable:
             collected.add(batch.column(self.roles.target), file)
         self.n_rows = collected.n_rows
         return collected.labels(self.roles.target, self.positive)
+
+    def column(self, name: str) -> Any:
+        """A column whole, as an Arrow array."""
+        pa = import_arrow()
+        return pa.chunked_array([batch.column(name) for _, batch in self._read([name])]).combine_chunks()
+
+    def sample(self, n_rows: int, seed: int = 0) -> Any:
+        """A pandas frame of the features of some rows, drawn at random but kept in order."""
+        assert self.n_rows is not None
+        keys = row_keys(np.arange(self.n_rows, dtype=np.uint64), seed, SAMPLE_ROUND)
+        some = np.zeros(self.n_rows, dtype=bool)
+        some[np.argsort(keys)[:n_rows]] = True
+        return self.part(some).features()
+
+    def features(self) -> Any:
+        """The features of all rows as a pandas frame."""
+        pa = import_arrow()
+        return pa.Table.from_batches([batch._converted() for batch in self.batches()]).to_pandas()
 
     def facts(self) -> dict[str, Any]:
         """What tells this table from another, for whoever goes on with a fit."""
@@ -173,8 +195,10 @@ class StreamedTable:
         for file in self.files:
             for batch in file.batches(read, self.batch_rows):
                 for part in [batch] if self.roles.filter is None else self._filtered(file, batch, wanted):
+                    chosen = self._chosen_of(part, start)
                     start += part.num_rows
-                    yield file, self._chosen_of(part, start - part.num_rows)
+                    if chosen.num_rows:
+                        yield file, chosen
 
     def _filtered(self, file: Described, batch: Any, wanted: Sequence[str]) -> list[Any]:
         pa = import_arrow()
