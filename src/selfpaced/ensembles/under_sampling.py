@@ -116,7 +116,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         split = split_classes(self._table(X, per_row), labels, plan.seed, self._n_threads())
         n_draw = rows_to_draw(plan.ratio, labels, stacklevel=4)
         with plan.callbacks.during(self._told(plan, labels, eval_set)):
-            return self._train(plan, split, labels.classes, n_draw, for_all, eval_set, checkpoint)
+            return self._train(plan, split, labels, n_draw, for_all, eval_set, checkpoint)
 
     def fit_table(
         self, table: StreamedTable | ArrayTable, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None
@@ -151,7 +151,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
             split = split_stream(table, labels, plan.seed, self._n_threads(), (n_draw, self._first_round), on_rows)
             check_features(self, split.minority.features, reset=True)
             with hinting_at_words(table.schema):
-                self._train(plan, split, labels.classes, n_draw, {}, eval_set, kept)
+                self._train(plan, split, labels, n_draw, {}, eval_set, kept)
         self.schema_, self.target_ = table.schema, table.roles.target
         if table.positive is not None:
             self.positive_ = table.positive
@@ -187,7 +187,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         self,
         plan: _Plan,
         split: ClassSplit,
-        classes: NDArray[Any],
+        labels: Labels,
         n_draw: int,
         for_all: dict[str, Any],
         eval_set: Any,
@@ -196,12 +196,11 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         for name in ("schema_", "target_", "positive_"):  # of an earlier fit, of other rows
             if hasattr(self, name):
                 delattr(self, name)
-        held_out = self._open_eval_set(eval_set, classes, split.minority_class)
+        held_out = self._open_eval_set(eval_set, labels.classes, split.minority_class)
         factory = MemberFactory(plan.base, plan.seed, for_all)
         training = Training(split, factory, held_out, plan.callbacks, self._first_round, checkpoint)
         self.estimators_, self.rounds_ = training.run(plan.algorithm, plan.n_members, n_draw)
-        self.classes_ = classes
-        self.minority_class_ = classes[split.minority_class]
+        self._remember_classes(labels)
         return self
 
     def _open_eval_set(self, eval_set: Any, classes: NDArray[Any], minority_class: int) -> EvalSet | None:
