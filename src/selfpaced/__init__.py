@@ -9,6 +9,7 @@ from selfpaced.ensembles import (
     SMOTEBoostClassifier,
     UnderBaggingClassifier,
 )
+from selfpaced.persistence import load_model, save_model
 from selfpaced.tables import open_table
 
 __version__ = "0.1.0"
@@ -22,5 +23,7 @@ __all__ = [
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",
+    "load_model",
     "open_table",
+    "save_model",
 ]

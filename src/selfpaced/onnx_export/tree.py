@@ -1,0 +1,70 @@
+"""What every kind of tree is made into on its way to a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_CHILD = -1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes by number, the root first. A row goes left where its feature is <= the threshold.
+
+    Attributes
+    ----------
+    left, right : the children; NO_CHILD in a leaf.
+    missing_left : whether NaN goes left.
+    value : what a leaf adds to a sum.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+
+    @property
+    def is_inner(self) -> NDArray[np.bool_]:
+        inner: NDArray[np.bool_] = self.left != NO_CHILD
+        return inner
+
+
+class Link(Enum):
+    """How a member's sums become probabilities."""
+
+    SHARES = "they are the probabilities"
+    LOGISTIC = "the logistic function of the one sum is the probability of the second class"
+    SOFTMAX = "the softmax of the sums, one for each class"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an ensemble as sums of trees.
+
+    Attributes
+    ----------
+    trees : for each of the sums the trees that it adds up.
+    start : what each sum begins with.
+    divisor : what the sums are divided by before the link.
+    reads_float32 : whether the member rounds its features to 32 bits.
+    """
+
+    trees: Sequence[Sequence[Tree]]
+    start: NDArray[np.float64]
+    divisor: float
+    link: Link
+    reads_float32: bool
+
+
+def member(trees: Sequence[Sequence[Tree]], link: Link, **options: Any) -> Member:
+    """A member whose sums begin with 0 and are not divided, unless said."""
+    plain = {"start": np.zeros(len(trees)), "divisor": 1.0, "reads_float32": False}
+    return Member(trees, link=link, **{**plain, **options})
