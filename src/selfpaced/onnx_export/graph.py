@@ -142,7 +142,7 @@ def _numbered(tree: Tree, target: int, first_node: int, first_leaf: int) -> dict
         "nodes_trueleafs": ~inner[left],
         "nodes_falsenodeids": number[right],
         "nodes_falseleafs": ~inner[right],
-        "leaf_targetids": np.full(np.sum(~inner), target),
+        "leaf_targetids": np.full(int(np.sum(~inner)), target),
         "leaf_weights": tree.value[~inner],
     }
 

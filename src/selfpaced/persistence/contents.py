@@ -6,7 +6,7 @@ whether they exist: wrong ones, by damage or by intent, would make it read elsew
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -34,15 +34,19 @@ def _estimators_in(thing: Any, seen: set[int]) -> Iterator[Any]:
     seen.add(id(thing))
     if isinstance(thing, BaseEstimator):
         yield thing
-        inside = list(vars(thing).values())
-    elif isinstance(thing, dict):
-        inside = list(thing.values())
-    elif isinstance(thing, list | tuple | set) or (isinstance(thing, np.ndarray) and thing.dtype == object):
-        inside = list(np.ravel(thing)) if isinstance(thing, np.ndarray) else list(thing)
-    else:
-        inside = list(vars(thing).values()) if type(thing).__module__.startswith("sklearn.calibration") else []
-    for each in inside:
-        yield from _estimators_in(each, seen)
+    for part in _parts(thing):
+        yield from _estimators_in(part, seen)
+
+
+def _parts(thing: Any) -> Iterable[Any]:
+    if isinstance(thing, dict):
+        return thing.values()
+    if isinstance(thing, list | tuple | set):
+        return thing
+    if isinstance(thing, np.ndarray):
+        return thing.ravel() if thing.dtype == object else ()
+    # Estimators, and what scikit-learn puts between them, such as calibrated classifiers.
+    return vars(thing).values() if hasattr(thing, "__dict__") and not isinstance(thing, type) else ()
 
 
 def _check_tree(model: Any) -> None:
@@ -50,7 +54,7 @@ def _check_tree(model: Any) -> None:
     if tree is None:  # a base model that is not fitted
         return
     if tree.node_count > tree.capacity:
-        raise ModelFileError("A tree has fewer nodes than it says.")
+        raise ModelFileError("a tree has fewer nodes than it says.")
     inner = tree.children_left != LEAF
     children = np.stack([tree.children_left, tree.children_right])[:, inner]
     _check_nodes(np.flatnonzero(inner), children, tree.feature[inner], tree.node_count, model.n_features_in_)
@@ -76,7 +80,7 @@ def _check_nodes(
 
 def _check_members(model: Any) -> None:
     """Members of an ensemble see the features that it is given."""
-    for member in np.ravel(getattr(model, "estimators_", [])):
+    for member in _parts(getattr(model, "estimators_", [])):
         if getattr(member, "n_features_in_", model.n_features_in_) != model.n_features_in_:
             raise ModelFileError(
                 f"a member wants {member.n_features_in_} features, and the ensemble has {model.n_features_in_}."
