@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import selfpaced
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export import export_onnx
 
@@ -122,16 +122,30 @@ def test_the_graph_carries_the_card(frauds, tmp_path):
     assert card["class_counts"] == [2940, 60]
 
 
-@pytest.mark.parametrize(
-    "base",
-    [LGBMClassifier(n_estimators=10, min_data_per_group=5, verbose=-1), HistGradientBoostingClassifier(max_iter=10)],
-    ids=["lightgbm", "hist"],
-)
-def test_splits_by_category_are_refused_by_the_name_of_the_column(base, frauds, tmp_path):
+@pytest.fixture(scope="module")
+def shops(frauds):
+    """A column of numbers, and one of 40 words of which the rare rows have a few."""
     X, y = frauds
-    frame = pd.DataFrame({"amount": X[:, 0], "shop": pd.Categorical(np.where(X[:, 1] + y > 1, "web", "till"))})
-    with pytest.raises(ModelFileError, match="split column 'shop' by its categories"):
-        export_onnx(UnderBaggingClassifier(base, 3, random_state=0).fit(frame, y), tmp_path / "model.onnx")
+    words = pd.Categorical.from_codes((X[:, 1] * 7).astype(int) % 37 + 3 * y, [f"shop {i}" for i in range(40)])
+    return pd.DataFrame({"amount": X[:, 0], "shop": words}), y
+
+
+def test_splits_of_lightgbm_by_category_go_the_same_way(shops, tmp_path):
+    frame, y = shops
+    base = LGBMClassifier(n_estimators=10, min_data_per_group=2, cat_smooth=1, min_child_samples=2, verbose=-1)
+    model = spe(base).fit(frame, y)
+    assert "==" in json.dumps(model.estimators_[0].booster_.dump_model())
+    frame = pd.concat([frame, frame[:20].assign(shop=None).astype(frame.dtypes)])
+    codes = frame.assign(shop=frame["shop"].cat.codes.replace(-1, np.nan))
+    labels, probabilities = run(model, codes, tmp_path)
+    np.testing.assert_allclose(probabilities, model.predict_proba(frame), rtol=0, atol=1e-12)
+    assert labels.tolist() == model.predict(frame).tolist()
+
+
+def test_splits_of_hist_gradient_boosting_by_category_are_refused_by_the_name_of_the_column(shops, tmp_path):
+    model = spe(HistGradientBoostingClassifier(max_iter=10)).fit(*shops)
+    with pytest.raises(ModelFileError, match="splits column 'shop' by its categories"):
+        export_onnx(model, tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize(

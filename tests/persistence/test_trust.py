@@ -5,9 +5,11 @@ import zipfile
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, load_model, save_model
@@ -117,6 +119,25 @@ def test_a_tree_that_would_read_elsewhere_in_memory_is_refused(frauds, tmp_path,
     state = model.estimators_[0].tree_.__getstate__()
     state["nodes"][field][0] = value
     model.estimators_[0].tree_.__setstate__(state)
+    with pytest.raises(ModelFileError, match=said):
+        load_model(save_model(model, tmp_path / "model.skops"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("left", 10_000, "children that are not there"),
+        ("right", 0, "children that are not there"),
+        ("feature_idx", 2, "a feature beyond the 2"),
+        ("bitset_idx", 10_000, "categories that are not there"),
+    ],
+)
+def test_a_boosted_tree_that_would_read_elsewhere_in_memory_is_refused(frauds, tmp_path, field, value, said):
+    X, y = frauds
+    frame = pd.DataFrame({"amount": X[:, 0], "shop": pd.Categorical(np.where(X[:, 1] + y > 1, "web", "till"))})
+    model = UnderBaggingClassifier(HistGradientBoostingClassifier(max_iter=3), 2, random_state=0).fit(frame, y)
+    nodes = model.estimators_[0]._predictors[1][0].nodes
+    nodes[field][nodes["is_leaf"] == 0] = value
     with pytest.raises(ModelFileError, match=said):
         load_model(save_model(model, tmp_path / "model.skops"))
 

@@ -25,7 +25,8 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     model : a fitted ensemble whose members are decision trees, random forests, extra trees, HistGradientBoosting or
-        LightGBM, without splits by category.
+        LightGBM. HistGradientBoosting may not split by category; LightGBM's columns of categories become columns of
+        their numbers.
     path : a file ending in `.onnx`. It appears whole or not at all.
 
     Returns

@@ -6,7 +6,7 @@ other way. The operator TreeEnsemble has been able to since ai.onnx.ml 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from selfpaced.onnx_export.tree import NO_CHILD, Link, Member, Tree
 
 OPSETS = {"": 18, "ai.onnx.ml": 5}
 IR_VERSION = 10  # of the same age as the opsets, so that older runtimes read it too
-GOES_LEFT_IF_LESS_OR_EQUAL = 0
+GOES_LEFT_IF_LESS_OR_EQUAL, GOES_LEFT_IF_MEMBER = 0, 6
 SUM = 1
+TENSORS = ("nodes_splits", "nodes_modes", "membership_values", "leaf_weights")
 
 
 class Graph:
@@ -112,16 +113,15 @@ def _sums_of_trees(graph: Graph, rows: str, sums: Sequence[Sequence[Tree]]) -> s
             n_nodes += tables[-1]["nodes_featureids"].size
             n_leaves += tables[-1]["leaf_targetids"].size
     joined = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    tensors = {name: numpy_helper.from_array(joined.pop(name)) for name in ("nodes_splits", "leaf_weights")}
-    modes = numpy_helper.from_array(np.full(n_nodes, GOES_LEFT_IF_LESS_OR_EQUAL, dtype=np.uint8))
-    numbers = {name: values.astype(np.int64).tolist() for name, values in joined.items()}
+    # A runtime takes no empty list of categories, but does without.
+    tensors = {name: numpy_helper.from_array(joined[name]) for name in TENSORS if joined[name].size}
+    numbers = {name: joined[name].astype(np.int64).tolist() for name in joined if name not in TENSORS}
     return graph.add(
         "TreeEnsemble",
         rows,
         domain="ai.onnx.ml",
         n_targets=len(sums),
         aggregate_function=SUM,
-        nodes_modes=modes,
         **tensors,
         **numbers,
     )
@@ -131,12 +131,15 @@ def _numbered(tree: Tree, target: int, first_node: int, first_leaf: int) -> dict
     """The attributes that a tree contributes, with its inner nodes and its leaves numbered apart."""
     tree = tree if tree.is_inner.any() else _with_a_split(tree)
     inner = tree.is_inner
+    by_category = np.isin(np.flatnonzero(inner), list(tree.categories))
     number = np.where(inner, first_node + np.cumsum(inner) - 1, first_leaf + np.cumsum(~inner) - 1)
     left, right = tree.left[inner], tree.right[inner]
     return {
         "tree_roots": number[:1],
         "nodes_featureids": tree.feature[inner],
         "nodes_splits": tree.threshold[inner],
+        "nodes_modes": np.where(by_category, GOES_LEFT_IF_MEMBER, GOES_LEFT_IF_LESS_OR_EQUAL).astype(np.uint8),
+        "membership_values": _separated(tree.categories),
         "nodes_missing_value_tracks_true": tree.missing_left[inner],
         "nodes_truenodeids": number[left],
         "nodes_trueleafs": ~inner[left],
@@ -145,6 +148,15 @@ def _numbered(tree: Tree, target: int, first_node: int, first_leaf: int) -> dict
         "leaf_targetids": np.full(int(np.sum(~inner)), target),
         "leaf_weights": tree.value[~inner],
     }
+
+
+def _separated(categories: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """One set after the other in the order of the nodes, each with NaN at its end.
+
+    >>> _separated({2: np.array([0.0, 3.0]), 1: np.array([5.0])}).tolist()
+    [5.0, nan, 0.0, 3.0, nan]
+    """
+    return np.concatenate([np.empty(0), *(np.append(categories[node], np.nan) for node in sorted(categories))])
 
 
 def _with_a_split(leaf: Tree) -> Tree:

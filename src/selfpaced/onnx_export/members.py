@@ -55,7 +55,10 @@ def _read_hist_gradient_boosting(model: Any) -> Member:
     """scikit-learn shows these trees by no public name; `_predictors` has been there since they are."""
     if model.is_categorical_ is not None and model.is_categorical_.any():
         names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
-        _refuse_categories(names[model.is_categorical_][0])
+        raise ModelFileError(
+            f"HistGradientBoosting splits column {names[model.is_categorical_].tolist()[0]!r} by its categories, which "
+            "cannot be exported to ONNX. Make numbers of them first, or take LightGBM."
+        )
     by_sum = zip(*model._predictors, strict=True)  # one tree for each sum in every iteration
     trees = [[_boosted(each.nodes) for each in of_sum] for of_sum in by_sum]
     return member(trees, _link(len(trees)), start=np.ravel(model._baseline_prediction))
@@ -82,12 +85,12 @@ def _read_lightgbm(model: Any) -> Member:
             f"A LightGBM of the objective {objective!r}{' as a forest' * booster['average_output']} cannot be exported "
             "to ONNX; one of the objective 'binary' or 'multiclass' with boosting can."
         )
-    trees = [_dumped(tree["tree_structure"], model.feature_name_) for tree in booster["tree_info"]]
+    trees = [_dumped(tree["tree_structure"]) for tree in booster["tree_info"]]
     divisor = 1 / float(steepness) if steepness else 1.0
     return member([trees[number::n_sums] for number in range(n_sums)], _link(n_sums), divisor=divisor)
 
 
-def _dumped(root: dict[str, Any], names: list[str]) -> Tree:
+def _dumped(root: dict[str, Any]) -> Tree:
     """LightGBM's nested nodes, numbered level by level."""
     nodes, left, right = [root], [], []
     for node in nodes:  # grows while it is read
@@ -96,28 +99,39 @@ def _dumped(root: dict[str, Any], names: list[str]) -> Tree:
             left.append(NO_CHILD)
             right.append(NO_CHILD)
             continue
-        _check_split(node, names)
+        _refuse_missing_zeros(node)
         left.append(len(nodes))
         right.append(len(nodes) + 1)
         nodes += [node["left_child"], node["right_child"]]
+    numbered = list(enumerate(nodes))
+    categories = {number: _categories(node) for number, node in numbered if node.get("decision_type") == "=="}
     return Tree(
         feature=np.array([node.get("split_feature", 0) for node in nodes]),
-        threshold=np.array([node.get("threshold", 0.0) for node in nodes], dtype=np.float64),
+        threshold=np.array([0.0 if number in categories else node.get("threshold", 0.0) for number, node in numbered]),
         left=np.array(left),
         right=np.array(right),
         missing_left=np.array([_missing_left(node) for node in nodes]),
         value=np.array([node.get("leaf_value", 0.0) for node in nodes], dtype=np.float64),
+        categories=categories,
     )
 
 
 def _missing_left(node: dict[str, Any]) -> bool:
-    """Where NaN was not met in training LightGBM reads it as 0."""
+    """NaN is in no category. Where it was not met in training LightGBM reads it as 0."""
+    if node.get("decision_type") == "==":
+        return False
     return bool(node.get("default_left") if node.get("missing_type") == "NaN" else node.get("threshold", 0) >= 0)
 
 
-def _check_split(node: dict[str, Any], names: list[str]) -> None:
-    if node["decision_type"] != "<=":
-        _refuse_categories(names[node["split_feature"]])
+def _categories(node: dict[str, Any]) -> NDArray[np.float64]:
+    """
+    >>> _categories({"threshold": "0||3"}).tolist()
+    [0.0, 3.0]
+    """
+    return np.array(node["threshold"].split("||"), dtype=np.float64)
+
+
+def _refuse_missing_zeros(node: dict[str, Any]) -> None:
     if node["missing_type"] == "Zero":
         raise ModelFileError("A LightGBM with zero_as_missing=True cannot be exported to ONNX; make zeros NaN before.")
 
@@ -125,13 +139,6 @@ def _check_split(node: dict[str, Any], names: list[str]) -> None:
 def _refuse_formulas(leaf: dict[str, Any]) -> None:
     if "leaf_coeff" in leaf:
         raise ModelFileError("A LightGBM with linear_tree=True cannot be exported to ONNX.")
-
-
-def _refuse_categories(name: Any) -> None:
-    raise ModelFileError(
-        f"The members split column {name!r} by its categories, which cannot be exported to ONNX. Make numbers of it "
-        "first, for example with scikit-learn's OrdinalEncoder."
-    )
 
 
 def _link(n_sums: int) -> Link:

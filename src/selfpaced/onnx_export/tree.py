@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -15,10 +15,11 @@ NO_CHILD = -1
 
 @dataclass(frozen=True)
 class Tree:
-    """Nodes by number, the root first. A row goes left where its feature is <= the threshold.
+    """Nodes by number, the root first. A row goes left where its feature is <= the threshold, or one of the categories.
 
     Attributes
     ----------
+    categories : for nodes that split by category, the numbers of those that go left.
     left, right : the children; NO_CHILD in a leaf.
     missing_left : whether NaN goes left.
     value : what a leaf adds to a sum.
@@ -30,6 +31,7 @@ class Tree:
     right: NDArray[np.int64]
     missing_left: NDArray[np.bool_]
     value: NDArray[np.float64]
+    categories: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def is_inner(self) -> NDArray[np.bool_]:

@@ -64,6 +64,9 @@ def _check_boosted_trees(model: Any) -> None:
     for predictor in (each for iteration in getattr(model, "_predictors", []) for each in iteration):
         nodes = predictor.nodes
         inner = nodes["is_leaf"] == 0
+        sets_of_categories = nodes["bitset_idx"][inner & (nodes["is_categorical"] != 0)]
+        if not (sets_of_categories < len(predictor.raw_left_cat_bitsets)).all():
+            raise ModelFileError("a tree asks for categories that are not there.")
         children = np.stack([nodes["left"], nodes["right"]])[:, inner]
         _check_nodes(np.flatnonzero(inner), children, nodes["feature_idx"][inner], len(nodes), model.n_features_in_)
 
