@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_transformer
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -18,8 +18,10 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
@@ -46,6 +48,9 @@ BASES = {
     "xgboost": XGBClassifier(n_estimators=5, n_jobs=1),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
     "neighbours": KNeighborsClassifier(),
+    "a search": GridSearchCV(TREE, {"max_depth": [2, 3]}, cv=2),
+    "best features": make_pipeline(SelectKBest(k=3), LogisticRegression()),
+    "minkowski": KNeighborsClassifier(p=3),
     "ball tree": KNeighborsClassifier(algorithm="ball_tree", metric="manhattan"),
     "mlp": MLPClassifier((5,), tol=1.0, max_iter=1000),
     "mlp by sgd": MLPClassifier((5,), solver="sgd", tol=1.0, max_iter=1000),
@@ -64,7 +69,7 @@ READERS_OF_CATEGORIES = {
     "hist": HistGradientBoostingClassifier(max_iter=5),
     "columns": make_pipeline(
         make_column_transformer(
-            (make_pipeline(SimpleImputer(), StandardScaler()), ["amount"]),
+            (make_pipeline(SimpleImputer(), StandardScaler()), make_column_selector(dtype_include="number")),
             (OneHotEncoder(handle_unknown="ignore"), ["shop"]),
         ),
         LogisticRegression(),
@@ -106,6 +111,17 @@ def test_categories_of_frames_are_kept(base, frauds, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
     others = frame.assign(shop=pd.Categorical(frame["shop"].astype(str), categories=["web", "till", "phone"]))
     np.testing.assert_array_equal(loaded.predict_proba(others), model.predict_proba(others))
+
+
+@pytest.mark.parametrize("labels", [(False, True), (1.0, 2.0), (-1, 1), ("ok", "fraud")], ids=repr)
+def test_labels_keep_their_kind_in_notes_and_predictions(labels, frauds, tmp_path):
+    X, y = frauds
+    model = spe().fit(X, np.array(labels)[y])
+    loaded = load_model(save_model(model, tmp_path / "model.skops"))
+    assert list(loaded.rounds_[1].bins) == [labels[0]]
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.minority_class_ == labels[1]
+    assert read_card(tmp_path / "model.skops").minority_class == labels[1]
 
 
 def test_three_classes_and_notes_of_rounds_are_kept(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import zipfile
 import zlib
@@ -17,6 +18,9 @@ from selfpaced.persistence.card import FORMAT_VERSION, ModelCard, card_from_json
 CARD = "selfpaced.json"
 PICKLE = "model.joblib"  # the model in a file that is a pickle; a skops model lies in the archive as skops puts it
 SKOPS_ROOT = "schema.json"
+
+# A changed byte can also make an archive look encrypted or packed in a way that does not exist: RuntimeError.
+DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, UnicodeDecodeError)
 
 
 def import_skops() -> Any:
@@ -39,7 +43,7 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise ModelFileError(f"There is no file {path}.") from error
     except IsADirectoryError as error:
         raise ModelFileError(f"{path} is a folder; name the model file in it.") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except DAMAGE as error:
         raise ModelFileError(f"{path} {_what_it_is(path)}") from error
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error}") from error

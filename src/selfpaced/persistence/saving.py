@@ -111,7 +111,7 @@ def _packed(model: AveragingEnsemble, allow: str | Sequence[str]) -> io.BytesIO:
     try:
         content = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
     except TypeError as error:  # skops' own UnsupportedTypeException is one
-        raise ModelFileError(f"The model cannot be saved with skops: {error} format='joblib' may do.") from error
+        raise ModelFileError(f"The model cannot be saved with skops ({error}); format='joblib' may do.") from error
     refuse_unknown(skops.get_untrusted_types(data=content), allow, "The model", "save_model")
     return io.BytesIO(content)
 

@@ -28,8 +28,14 @@ INSIDE_SCIKIT_LEARN = [
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.metrics._dist_metrics.ChebyshevDistance64",
     "sklearn.metrics._dist_metrics.EuclideanDistance64",
     "sklearn.metrics._dist_metrics.ManhattanDistance64",
+    "sklearn.metrics._dist_metrics.MinkowskiDistance64",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.model_selection._split.StratifiedKFold",
     "sklearn.neighbors._ball_tree.BallTree",
     "sklearn.neighbors._kd_tree.KDTree",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
@@ -39,6 +45,8 @@ INSIDE_SCIKIT_LEARN = [
     "functools.partial",
     "sklearn.utils.validation.check_array",
     "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
 ]
 # A Booster goes into the file as text (LightGBM) or bytes (XGBoost) of its own format, not as a pickle.
 BOOSTERS = [
@@ -47,6 +55,7 @@ BOOSTERS = [
     "lightgbm.sklearn.LGBMClassifier",
     "xgboost.core.Booster",
     "xgboost.sklearn.XGBClassifier",
+    "xgboost.sklearn.XGBRFClassifier",
 ]
 TRUSTED = [*OURS, *INSIDE_SCIKIT_LEARN, *BOOSTERS]
 
