@@ -27,6 +27,8 @@ BASES = {
     "hist": HistGradientBoostingClassifier(max_iter=20),
     "lightgbm": LGBMClassifier(n_estimators=20, verbose=-1),
     "steep lightgbm": LGBMClassifier(n_estimators=20, sigmoid=0.7, verbose=-1),
+    "leaves of hist": HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2000),
+    "leaves of lightgbm": LGBMClassifier(n_estimators=3, min_child_samples=2000, verbose=-1),
     "deep lightgbm": LGBMClassifier(n_estimators=5, num_leaves=200, min_child_samples=1, verbose=-1),
 }
 

@@ -75,7 +75,7 @@ def _member_probabilities(graph: Graph, members: Sequence[Member]) -> str:
     first, n_sums = members[0], len(members[0].trees)
     sums = _sums_of_trees(graph, _rows(graph, first), [of_sum for each in members for of_sum in each.trees])
     sums = graph.add("Reshape", sums, graph.constant(np.array([0, len(members), n_sums])))
-    sums = graph.add("Add", sums, graph.constant(np.stack([each.start for each in members])))
+    sums = graph.add("Add", sums, graph.constant(np.stack([np.broadcast_to(each.start, n_sums) for each in members])))
     sums = graph.add("Div", sums, graph.constant(np.array([[each.divisor] for each in members])))
     if first.link is Link.SHARES:
         return sums

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import ModelFileError
-from selfpaced.onnx_export.tree import NO_CHILD, Link, Member, Tree, member
+from selfpaced.onnx_export.tree import NO_CHILD, Link, Member, Tree
 
 
 def read_member(model: Any) -> Member:
@@ -37,7 +37,7 @@ def _voting(trees: Any) -> Member:
     """Each tree gives shares of classes. A leaf of a graph adds to one sum, so that there is a copy for each class."""
     n_classes = trees[0].tree_.value.shape[2]
     by_class = [[_shares(each.tree_, number) for each in trees] for number in range(n_classes)]
-    return member(by_class, Link.SHARES, divisor=float(len(trees)), reads_float32=True)
+    return Member(by_class, Link.SHARES, divisor=float(len(trees)), reads_float32=True)
 
 
 def _shares(tree: Any, class_number: int) -> Tree:
@@ -61,7 +61,7 @@ def _read_hist_gradient_boosting(model: Any) -> Member:
         )
     by_sum = zip(*model._predictors, strict=True)  # one tree for each sum in every iteration
     trees = [[_boosted(each.nodes) for each in of_sum] for of_sum in by_sum]
-    return member(trees, _link(len(trees)), start=np.ravel(model._baseline_prediction))
+    return Member(trees, _link(len(trees)), start=np.ravel(model._baseline_prediction))
 
 
 def _boosted(nodes: NDArray[Any]) -> Tree:
@@ -87,7 +87,7 @@ def _read_lightgbm(model: Any) -> Member:
         )
     trees = [_dumped(tree["tree_structure"]) for tree in booster["tree_info"]]
     divisor = 1 / float(steepness) if steepness else 1.0
-    return member([trees[number::n_sums] for number in range(n_sums)], _link(n_sums), divisor=divisor)
+    return Member([trees[number::n_sums] for number in range(n_sums)], _link(n_sums), divisor=divisor)
 
 
 def _dumped(root: dict[str, Any]) -> Tree:
@@ -103,11 +103,11 @@ def _dumped(root: dict[str, Any]) -> Tree:
         left.append(len(nodes))
         right.append(len(nodes) + 1)
         nodes += [node["left_child"], node["right_child"]]
-    numbered = list(enumerate(nodes))
-    categories = {number: _categories(node) for number, node in numbered if node.get("decision_type") == "=="}
+    categories = {number: _categories(node) for number, node in enumerate(nodes) if _is_by_category(node)}
+    thresholds = [0.0 if _is_by_category(node) else node.get("threshold", 0.0) for node in nodes]
     return Tree(
         feature=np.array([node.get("split_feature", 0) for node in nodes]),
-        threshold=np.array([0.0 if number in categories else node.get("threshold", 0.0) for number, node in numbered]),
+        threshold=np.array(thresholds, dtype=np.float64),
         left=np.array(left),
         right=np.array(right),
         missing_left=np.array([_missing_left(node) for node in nodes]),
@@ -116,9 +116,13 @@ def _dumped(root: dict[str, Any]) -> Tree:
     )
 
 
+def _is_by_category(node: dict[str, Any]) -> bool:
+    return node.get("decision_type") == "=="
+
+
 def _missing_left(node: dict[str, Any]) -> bool:
     """NaN is in no category. Where it was not met in training LightGBM reads it as 0."""
-    if node.get("decision_type") == "==":
+    if _is_by_category(node):
         return False
     return bool(node.get("default_left") if node.get("missing_type") == "NaN" else node.get("threshold", 0) >= 0)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,19 +53,13 @@ class Member:
     Attributes
     ----------
     trees : for each of the sums the trees that it adds up.
-    start : what each sum begins with.
+    start : what each sum begins with, or what all do.
     divisor : what the sums are divided by before the link.
     reads_float32 : whether the member rounds its features to 32 bits.
     """
 
     trees: Sequence[Sequence[Tree]]
-    start: NDArray[np.float64]
-    divisor: float
     link: Link
-    reads_float32: bool
-
-
-def member(trees: Sequence[Sequence[Tree]], link: Link, **options: Any) -> Member:
-    """A member whose sums begin with 0 and are not divided, unless said."""
-    plain = {"start": np.zeros(len(trees)), "divisor": 1.0, "reads_float32": False}
-    return Member(trees, link=link, **{**plain, **options})
+    start: NDArray[np.float64] | float = 0.0
+    divisor: float = 1.0
+    reads_float32: bool = False
