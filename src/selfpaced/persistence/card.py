@@ -125,9 +125,8 @@ def card_from_json(text: str) -> ModelCard:
 
 
 def _schema(facts: Mapping[str, Any]) -> Schema:
-    return Schema(
-        tuple(
-            Column(each["name"], each["type"], None if each["categories"] is None else tuple(each["categories"]))
-            for each in facts["columns"]
-        )
-    )
+    return Schema(tuple(Column(**{**each, "categories": _words(each["categories"])}) for each in facts["columns"]))
+
+
+def _words(categories: list[str] | None) -> tuple[str, ...] | None:
+    return None if categories is None else tuple(categories)
