@@ -22,6 +22,7 @@ FLOORS = [
     ["persistence"],
     ["onnx_export"],
     ["selfpaced"],  # the public names in __init__.py
+    ["dask", "spark"],
     ["report"],
     ["cli"],
     ["__main__"],

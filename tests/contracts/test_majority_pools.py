@@ -1,5 +1,9 @@
 """One exam for every pool. The reference is the pool of all rows in one chunk of memory."""
 
+from dataclasses import replace
+from functools import partial
+
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,11 +16,14 @@ from selfpaced.algorithms.allocation import allocate
 from selfpaced.algorithms.hardness import hardness_named
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.pools import memory
+from selfpaced.pools.blocks import Block, Tags
 from selfpaced.pools.keys import row_keys
 from selfpaced.pools.memory import MemoryPool
+from selfpaced.pools.partitioned import PartitionedPool, Partitions
 from selfpaced.pools.streamed import Stream, StreamedPool
 from selfpaced.scoring import scorer
 from selfpaced.tables import InMemoryTable, open_table
+from selfpaced.tables.partitions import in_order_of_ids
 
 SEED = 11
 RNG = np.random.default_rng(0)
@@ -33,6 +40,36 @@ NAMES = [f"V{i}" for i in range(4)]
 
 def frame(table):
     return MemoryPool(InMemoryTable(table), IDS, own_class=0, seed=SEED)
+
+
+class InThisProcess:
+    """The simplest engine: a list of blocks that are asked one after the other."""
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+
+    def ask(self, question, merge, *, features):
+        blocks = self.blocks if features else [replace(block, rows=None) for block in self.blocks]
+        return merge([question(block) for block in blocks])
+
+    def advance(self, step, *shared):
+        self.blocks = [replace(block, tags=step(block, *shared)) for block in self.blocks]
+
+    def stacked(self, parts):
+        return in_order_of_ids(parts)
+
+
+def tags_of(positions):
+    classes = np.where(np.isin(positions, IDS), 0, 1).astype(np.uint8)
+    return Tags(positions.astype(np.uint64), classes, np.zeros(positions.size, dtype=np.float32))
+
+
+def partitioned(n_partitions=3, shuffled=False):
+    """The same rows in partitions, one of them empty."""
+    order = RNG.permutation(len(X)) if shuffled else np.arange(len(X))
+    parts = [*np.array_split(order, n_partitions), order[:0]]
+    engine = InThisProcess([Block(tags_of(part), InMemoryTable(X[part])) for part in parts])
+    return PartitionedPool(Partitions(engine, {0: IDS.size}, SEED), 0, IDS.size)
 
 
 def streamed(n_files=3, row_group_rows=700, batch_rows=1000, n_threads=1, **options):
@@ -65,6 +102,8 @@ POOLS = {
     "pandas": lambda: frame(pd.DataFrame(X, columns=NAMES)),
     "polars": lambda: frame(pl.DataFrame(X, schema=NAMES)),
     "pyarrow": lambda: frame(pa.table(dict(zip(NAMES, X.T, strict=True)))),
+    "partitions": partitioned,
+    "partitions, shuffled": lambda: partitioned(n_partitions=17, shuffled=True),
     "files": streamed,
     "files, many small": lambda: streamed(n_files=7, row_group_rows=100, batch_rows=64),
     "files, two threads": lambda: streamed(batch_rows=333, n_threads=2),
@@ -72,8 +111,24 @@ POOLS = {
 }
 
 
-@pytest.fixture(params=sorted(POOLS))
+def on_dask(cluster, n_partitions=3):
+    """The same rows on a Dask cluster."""
+    classes = tags_of(np.arange(len(X))).classes
+    frame = dd.from_pandas(pd.DataFrame(X, columns=NAMES).assign(label=classes), npartitions=n_partitions)
+    table = open_table(frame, target="label", client=cluster.client)
+    return PartitionedPool(Partitions(table.begin(), {0: IDS.size}, SEED), 0, IDS.size)
+
+
+# Pools on clusters, by the fixture that starts one.
+CLUSTERS = {"dask": on_dask}
+
+
+@pytest.fixture(
+    params=[*sorted(POOLS), *(pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CLUSTERS)]
+)
 def make_pool(request):
+    if request.param in CLUSTERS:
+        return partial(CLUSTERS[request.param], request.getfixturevalue(f"{request.param}_cluster"))
     return POOLS[request.param]
 
 

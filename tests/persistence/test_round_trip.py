@@ -32,8 +32,9 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 import selfpaced
-from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, load_model, open_table, save_model
 from selfpaced.callbacks import ProgressBar
+from selfpaced.dask import DaskUnderBaggingClassifier
 from selfpaced.persistence import read_card
 
 ENSEMBLES = {name: getattr(selfpaced, name) for name in selfpaced.__all__ if name.endswith("Classifier")}
@@ -154,6 +155,18 @@ def test_a_model_of_files_scores_files_after_it_is_loaded(frauds, tmp_path):
     assert loaded.evaluate_table(tmp_path / "rows.parquet") == model.evaluate_table(tmp_path / "rows.parquet")
     card = read_card(tmp_path / "model.skops")
     assert (card.schema, card.target, card.positive) == (model.schema_, "label", "fraud")
+
+
+def test_an_ensemble_on_a_cluster_is_saved_as_the_one_in_memory(frauds, tmp_path):
+    X, y = frauds
+    rows = pd.DataFrame(X, columns=list("abcdef"))
+    rows.assign(label=y).to_parquet(tmp_path / "rows.parquet", index=False)
+    model = DaskUnderBaggingClassifier(TREE, 3, random_state=0).fit_table(
+        open_table(tmp_path / "rows.parquet", target="label")
+    )
+    loaded = load_model(save_model(model, tmp_path / "model.skops"))
+    assert type(loaded) is UnderBaggingClassifier
+    np.testing.assert_array_equal(loaded.predict_proba(rows), model.to_local().predict_proba(rows))
 
 
 def test_callbacks_are_not_saved_and_the_model_keeps_its_own(frauds, tmp_path):

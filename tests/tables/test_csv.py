@@ -82,6 +82,11 @@ def test_a_word_after_many_ints_makes_the_column_words_as_they_were_written(read
         (["true", "1"], "string"),
         (["", "NA"], "null"),
         (["1.5", "9223372036854775808"], "double"),
+        (["2024-01-31", "2024-02-01 23:59", "2024-02-01T23:59:59.5"], "timestamp[us]"),
+        (["2024-02-30"], "string"),
+        (["2024-01-31", "tomorrow"], "string"),
+        (["2024-01-31", "7"], "string"),
+        (["31.01.2024"], "string"),
     ],
 )
 def test_a_column_has_the_narrowest_type_that_holds_all_values(read, values, kind):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,19 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from selfpaced.tables import ArrayTable, Labels, StreamedTable, encode_labels, float_array, float_columns, is_frame
+from selfpaced.tables import (
+    ArrayTable,
+    ClassCounts,
+    Labels,
+    PartitionedTable,
+    StreamedTable,
+    encode_labels,
+    float_array,
+    float_columns,
+    is_frame,
+)
+
+Counted = TypeVar("Counted", bound=ClassCounts)
 
 FEWEST_MINORITY_ROWS = 2
 FEW_CLASSES = 20
@@ -127,7 +139,7 @@ def check_labels(y: Any, X: Any) -> Labels:
     return check_classes(labels, "y")
 
 
-def check_classes(labels: Labels, where: str) -> Labels:
+def check_classes(labels: Counted, where: str) -> Counted:
     """At least two classes, and enough rows of the smallest. `where` says where the labels stand."""
     names = labels.names
     if len(names) < 2:
@@ -150,7 +162,7 @@ def _refuse_missing_labels(y: NDArray[Any]) -> None:
 
 def check_table(table: Any) -> None:
     """What `open_table` gave, with a target."""
-    if isinstance(table, ArrayTable):
+    if isinstance(table, ArrayTable | PartitionedTable):
         return
     if not isinstance(table, StreamedTable):
         raise TypeError(

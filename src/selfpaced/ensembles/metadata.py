@@ -27,12 +27,16 @@ def fit_metadata(ensemble: Any, base: Any, X: Any, given: Mapping[str, Any]) -> 
             f"fit got {others}, which are no arguments of its own, and are passed on to base models only with routing: "
             "sklearn.set_config(enable_metadata_routing=True), then set_fit_request on the base model."
         )
+    check_takes_weights(base)
+    return given
+
+
+def check_takes_weights(base: Any) -> None:
     if not has_fit_parameter(base, "sample_weight"):
         raise ValueError(
             f"sample_weight was given, but the base model {type(base).__name__} takes none in fit. Leave it out, "
             "choose another base model, or, for a Pipeline, enable metadata routing and request it on the step."
         )
-    return given
 
 
 def split_by_row(metadata: Mapping[str, Any], n_rows: int) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -19,14 +19,14 @@ from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.timing import Stopwatch, TimedPool
 from selfpaced.pools.rows import Rows
 from selfpaced.rounds import BinNotes, Round
-from selfpaced.tables import ClassSplit, Labels, stack
+from selfpaced.tables import ClassCounts, ClassSplit, stack
 
 AnyStep = TypeVar("AnyStep")
 Fit = Callable[[Sequence[Rows]], Any]
 Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, Fit], Iterator[Step[Rows]]]
 
 
-def rows_to_draw(ratio: float, labels: Labels, stacklevel: int = 3) -> int:
+def rows_to_draw(ratio: float, labels: ClassCounts, stacklevel: int = 3) -> int:
     """Rows to draw from each larger class: as many as the minority has, times the ratio.
 
     A warning points at the line that called `fit`, which is `stacklevel` calls up.

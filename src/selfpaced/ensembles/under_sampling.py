@@ -26,10 +26,21 @@ from selfpaced.ensembles.checks import (
 )
 from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
-from selfpaced.ensembles.metadata import fit_metadata, split_by_row
+from selfpaced.ensembles.metadata import check_takes_weights, fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Training, rows_to_draw
-from selfpaced.tables import ArrayTable, ClassSplit, Labels, StreamedTable, split_classes, split_stream
+from selfpaced.tables import (
+    ArrayTable,
+    ClassCounts,
+    ClassSplit,
+    PartitionedTable,
+    StreamedTable,
+    split_classes,
+    split_partitions,
+    split_stream,
+)
 from selfpaced.tables.schema import Schema
+
+Table = ArrayTable | PartitionedTable | StreamedTable
 
 
 @dataclass(frozen=True)
@@ -45,12 +56,12 @@ class _Plan:
 
 
 @contextmanager
-def hinting_at_words(schema: Schema) -> Iterator[None]:
+def hinting_at_words(schema: Schema | None) -> Iterator[None]:
     """Errors of base models, with the columns of words that may be at the bottom of them."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        words = [column.name for column in schema.columns if column.categories is not None]
+        words = [column.name for column in schema.columns if column.categories is not None] if schema else []
         if words:
             error.add_note(
                 f"The columns {words} hold words, which reach the base model as pandas categories. If it cannot read "
@@ -118,13 +129,11 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         with plan.callbacks.during(self._told(plan, labels, eval_set)):
             return self._train(plan, split, labels, n_draw, for_all, eval_set, checkpoint)
 
-    def fit_table(
-        self, table: StreamedTable | ArrayTable, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None
-    ) -> Self:
-        """Train the ensemble on files that need not fit into memory: the same members as `fit` on the same rows.
+    def fit_table(self, table: Table, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None) -> Self:
+        """Train the ensemble on rows that need not fit into memory: the same members as `fit` on the same rows.
 
-        The minority's rows come in whole. The larger classes are read once each round; of a row of theirs five bytes
-        are remembered.
+        The minority's rows come in whole. The larger classes stay where they are, in files or on a cluster, and are
+        read once each round; of a row of theirs five bytes are remembered.
 
         Parameters
         ----------
@@ -133,7 +142,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
             Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
         checkpoint : path of a folder, optional
             Every finished round is kept there. The same call after a crash goes on with the rounds that are missing
-            and ends with the same model. The files are pickles: load only your own.
+            and ends with the same model. The files are pickles: load only your own. Not for tables on a cluster.
 
         Returns
         -------
@@ -141,28 +150,59 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         """
         check_table(table)
         plan = self._plan(stored_seed(checkpoint) if self.random_state is None else None)
-        kept = Checkpoint(checkpoint, self._facts(plan, table))
+        kept = Checkpoint(checkpoint, {} if checkpoint is None else self._facts(plan, table))
         if isinstance(table, ArrayTable):
             return self._fit_in_memory(plan, table.features, table.labels, eval_set, kept, {})
+        if isinstance(table, PartitionedTable):
+            return self._fit_partitions(plan, table, eval_set, kept)
+        return self._fit_stream(plan, table, eval_set, kept)
+
+    def _fit_stream(self, plan: _Plan, table: StreamedTable, eval_set: Any, checkpoint: Checkpoint) -> Self:
         labels = check_classes(table.labels(), f"Column {table.roles.target!r}")
-        n_draw = rows_to_draw(plan.ratio, labels)
+        n_draw = rows_to_draw(plan.ratio, labels, stacklevel=4)
         on_rows = plan.callbacks.on_rows_read
         with plan.callbacks.during(self._told(plan, labels, eval_set)):
             split = split_stream(table, labels, plan.seed, self._n_threads(), (n_draw, self._first_round), on_rows)
-            check_features(self, split.minority.features, reset=True)
-            with hinting_at_words(table.schema):
-                self._train(plan, split, labels, n_draw, {}, eval_set, kept)
+            self._train_by_schema(plan, table.schema, split, labels, n_draw, eval_set, checkpoint)
         self.schema_, self.target_ = table.schema, table.roles.target
         if table.positive is not None:
             self.positive_ = table.positive
         return self
 
-    def _told(self, plan: _Plan, labels: Labels, eval_set: Any) -> FitPlan:
+    def _fit_partitions(self, plan: _Plan, table: PartitionedTable, eval_set: Any, checkpoint: Checkpoint) -> Self:
+        labels = check_classes(table.labels, table.where)
+        n_draw = rows_to_draw(plan.ratio, labels, stacklevel=4)
+        with plan.callbacks.during(self._told(plan, labels, eval_set)):
+            split = split_partitions(table, labels, plan.seed)
+            self._train_by_schema(plan, table.schema, split, labels, n_draw, eval_set, checkpoint)
+        if table.schema is not None:
+            self.schema_ = table.schema
+        if table.target is not None:
+            self.target_ = table.target
+        return self
+
+    def _train_by_schema(
+        self,
+        plan: _Plan,
+        schema: Schema | None,
+        split: ClassSplit,
+        labels: ClassCounts,
+        n_draw: int,
+        eval_set: Any,
+        checkpoint: Checkpoint,
+    ) -> None:
+        check_features(self, split.minority.features, reset=True)
+        if "sample_weight" in split.minority.metadata:
+            check_takes_weights(plan.base)
+        with hinting_at_words(schema):
+            self._train(plan, split, labels, n_draw, {}, eval_set, checkpoint)
+
+    def _told(self, plan: _Plan, labels: ClassCounts, eval_set: Any) -> FitPlan:
         """What callbacks are told at the beginning."""
         n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
         return FitPlan(plan.n_members, n_rows, n_minority, eval_set is not None, self._first_round)
 
-    def _facts(self, plan: _Plan, table: StreamedTable | ArrayTable) -> dict[str, Any]:
+    def _facts(self, plan: _Plan, table: Table) -> dict[str, Any]:
         """What a model depends on, for the checkpoint of a fit: the parameters, the seed and the data."""
         parameters = {
             f"parameter {name}": told(value)
@@ -187,7 +227,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         self,
         plan: _Plan,
         split: ClassSplit,
-        labels: Labels,
+        labels: ClassCounts,
         n_draw: int,
         for_all: dict[str, Any],
         eval_set: Any,

@@ -35,6 +35,7 @@ def save_model(
     """Save a fitted ensemble in one file, with a card that says what it is.
 
     The file appears whole or not at all. The loaded model predicts the same, bit for bit. Callbacks are not saved.
+    An ensemble on a cluster is saved as what its `to_local` gives, so that no cluster is needed to load it.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def save_model(
     path = Path(path)
     _check_ending(path, format)
     _check_model(model)
-    saved = _without_callbacks(model)
+    saved = _at_rest(model)
     content = _packed(saved, allow) if format == "skops" else _pickled(saved)
     with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(CARD, card_as_json(card_of(saved, format, metrics, notes)))
@@ -96,9 +97,9 @@ def _check_model(model: Any) -> None:
     check_is_fitted(model)
 
 
-def _without_callbacks(model: AveragingEnsemble) -> AveragingEnsemble:
-    """A shallow copy; callbacks are for the fit, and may hold open files or bars on a screen."""
-    saved = copy.copy(model)
+def _at_rest(model: Any) -> AveragingEnsemble:
+    """A shallow copy without what is for the fit alone: a cluster, and callbacks with their bars and open files."""
+    saved: AveragingEnsemble = model.to_local() if hasattr(model, "to_local") else copy.copy(model)
     if hasattr(saved, "callbacks"):
         saved.callbacks = None
     return saved

@@ -26,6 +26,8 @@ UNITS_PER_TOP = 2.0**32
 # So many rows of at most 2^32 units each add up without rounding in the float64 sums of np.bincount.
 ROWS_SUMMED_EXACTLY = 2**20
 LANES = 8
+# The class number of rows that have been let go.
+NO_CLASS = np.iinfo(np.uint8).max
 
 
 def bin_dtype(n_bins: int) -> np.dtype[np.unsignedinteger]:
@@ -73,7 +75,8 @@ class BinTotals:
 
 def cut(doubts: Floats, hardness: Hardness, top: float, bins: BinNumbers, n_bins: int) -> BinTotals:
     """Write each row's bin into `bins` and return the totals. The bins are equal parts of [0, top], the last closed."""
-    blocks = [slice(start, start + ROWS_SUMMED_EXACTLY) for start in range(0, doubts.size, ROWS_SUMMED_EXACTLY)]
+    starts = range(0, max(doubts.size, 1), ROWS_SUMMED_EXACTLY)  # no rows are a block of none
+    blocks = [slice(start, start + ROWS_SUMMED_EXACTLY) for start in starts]
     return BinTotals.summed([_cut_block(hardness(doubts[block]), top, bins[block], n_bins) for block in blocks])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +24,9 @@ class Rows:
 
     def __len__(self) -> int:
         return int(self.ids.size)
+
+    def with_ids(self, ids: NDArray[np.integer]) -> Rows:
+        return replace(self, ids=ids)
 
 
 class RowSource(Protocol):

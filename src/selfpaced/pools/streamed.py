@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pool import HardnessBins
-from selfpaced.pools.chunk import BinTotals, Floats, bin_dtype, cut, doubt, hardest, mean_doubt
+from selfpaced.pools.chunk import NO_CLASS, BinTotals, Floats, bin_dtype, cut, doubt, hardest, mean_doubt
 from selfpaced.pools.keys import LARGEST_KEY, Ids, Keys, key_limits, row_keys, smallest_keys
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer, scorer_of
@@ -29,8 +29,6 @@ ClassNumbers = NDArray[np.unsignedinteger]
 BinOf = Callable[[Floats], NDArray[np.unsignedinteger]]
 
 ROWS_AT_ONCE = 2**20
-# The class number of rows that have been let go.
-NO_CLASS = np.iinfo(np.uint8).max
 
 
 class Batch(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -50,3 +50,9 @@ def over_stream(work: Callable[[Item], Result], items: Iterable[Item], n_threads
     finally:
         # After an error or Ctrl-C what has not begun is dropped, not waited for.
         executor.shutdown(cancel_futures=True)
+
+
+def in_one_thread(model: Any) -> Any:
+    """The model itself, with every `n_jobs` in it set to 1: whoever calls it has a thread for each core already."""
+    names = [name for name in model.get_params(deep=True) if name.rpartition("__")[2] == "n_jobs"]
+    return model.set_params(**dict.fromkeys(names, 1))

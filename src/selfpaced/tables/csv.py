@@ -24,7 +24,7 @@ Progress = Callable[[int, int], object]
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
 GROUP_BYTES = 2**26  # of a wide table, so many rows are too much for memory
-VERSION = 1  # of the rules that make values of text; caches made by other rules are made again
+VERSION = 2  # of the rules that make values of text; caches made by other rules are made again
 _KEY = b"selfpaced.csv"
 
 
@@ -42,8 +42,9 @@ def as_parquet(
 ) -> dict[Path, Path]:
     """For each CSV file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
 
-    A column's type is inferred from all of its values: bool (true, false), int64, float64, or else string. Numbers with
-    needless zeros, such as "007", and whole numbers longer than 64 bits stay strings.
+    A column's type is inferred from all of its values: bool (true, false), int64, float64, timestamp (2024-01-31, also
+    with a time), or else string. Numbers with needless zeros, such as "007", and whole numbers longer than 64 bits stay
+    strings.
 
     Parameters
     ----------

@@ -87,6 +87,25 @@ class File:
             )
 
 
+@dataclass(frozen=True)
+class LoadedFile:
+    """Rows in memory in the place of files."""
+
+    path: Path
+    rows: Any
+
+    @property
+    def data(self) -> Path:
+        return self.path
+
+    @property
+    def schema(self) -> Any:
+        return self.rows.schema
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+        yield from self.rows.select(list(columns)).to_batches(max_chunksize=batch_rows)
+
+
 def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) -> File:
     pa = import_arrow()
     data = path if data is None else data

@@ -14,12 +14,11 @@ ROWS_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
-class Labels:
-    """The classes in sorted order, how many rows each has, and the number of each row's class."""
+class ClassCounts:
+    """The classes in sorted order, and how many rows each has."""
 
     classes: NDArray[Any]
     counts: NDArray[np.int64]
-    codes: NDArray[np.unsignedinteger]
 
     @property
     def names(self) -> list[Any]:
@@ -31,6 +30,13 @@ class Labels:
     def rarest(self) -> int:
         """The number of the smallest class; of equally small ones the last, with two the usual positive one."""
         return self.counts.size - 1 - int(self.counts[::-1].argmin())
+
+
+@dataclass(frozen=True)
+class Labels(ClassCounts):
+    """The same with the number of each row's class."""
+
+    codes: NDArray[np.unsignedinteger]
 
     def ids(self, class_number: int) -> Ids:
         """The positions of the rows of a class: four bytes a row while they suffice."""

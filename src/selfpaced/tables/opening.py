@@ -17,8 +17,10 @@ import numpy as np
 from selfpaced.exceptions import TableError
 from selfpaced.tables.csv import Progress, as_parquet, is_cache
 from selfpaced.tables.csv_reading import ENDINGS, is_csv
+from selfpaced.tables.dask import active_client, is_dask_frame, open_dask_frame
 from selfpaced.tables.files import FORMATS, File, import_arrow, open_file
-from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, feature_types, unified_fields
+from selfpaced.tables.partitions import PartitionedTable
+from selfpaced.tables.schema import MOST_CATEGORIES, Schema, feature_types, frozen, unified_fields
 from selfpaced.tables.streamed import ID, WEIGHT, ArrayTable, Roles, StreamedTable
 
 DEFAULT_BATCH_ROWS = 2**16
@@ -41,7 +43,8 @@ def open_table(
     types: Mapping[str, str] | None = None,
     cache: str | PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> StreamedTable | ArrayTable:
+    client: Any = None,
+) -> StreamedTable | ArrayTable | PartitionedTable:
     """Open files of rows for `fit_table`, without reading more than their descriptions.
 
     Parameters
@@ -49,9 +52,11 @@ def open_table(
     source : path, glob pattern, folder, list of these, or pyarrow.dataset.Dataset
         Parquet (`.parquet`, `.pq`), Arrow IPC (`.feather`, `.arrow`, `.ipc`) or CSV files (`.csv`, `.tsv`, also packed
         as `.gz`, `.bz2`, `.zst`). Folders are searched through; names such as `year=2024` in their paths become
-        columns. Files are read in the order of their names. A CSV file is read whole and made into a Parquet file
-        beside it, `NAME.csv.selfpaced.parquet`, which serves until the CSV file changes.
+        columns. Files are read in the order of their names. Words become categories, and dates become seconds since
+        1970, weekday and hour. A CSV file is read whole and made into a Parquet file beside it,
+        `NAME.csv.selfpaced.parquet`, which serves until the CSV file changes.
         An array, such as a memory map, is read where it lies; `target` are its labels, and no other option applies.
+        A Dask DataFrame is asked on its cluster; of the options target, columns, exclude, weight, id and client apply.
     target : the column with the labels.
     positive : the label to tell from all others, if there are more than two.
     columns : the features, in the order models see them; all columns by default.
@@ -64,12 +69,16 @@ def open_table(
     memory_for_tags : bytes
         4 bytes are remembered of every row during a fit; where that is more than this, in a temporary file instead.
     types : Arrow types for columns of CSV files, as in `{"zip": "string"}`. Others are inferred from all values: bool,
-        int64, float64 or string; "007" is a string. Gaps are spelled as for `pandas.read_csv`.
+        int64, float64, timestamp (2024-01-31, also with a time) or string; "007" is a string. Gaps are spelled as for
+        `pandas.read_csv`.
     cache : a folder for the Parquet files made of CSV files.
     progress : called with the bytes of CSV files read so far and to be read in all, while they are made into Parquet.
+    client : for a Dask frame, the client of its cluster; by default the one that is active.
     """
     if isinstance(source, np.ndarray):
         return ArrayTable(source, target)
+    if is_dask_frame(source):
+        return _open_dask(source, target, columns, exclude, weight, id, client)
     found = _found(source)
     if types and not any(is_csv(path) for path, _ in found):
         raise TableError(f"types= is for CSV files, and none is in {source!r}. Other files know the types they hold.")
@@ -112,9 +121,23 @@ def open_like(
 def schema_of(source: Any, names: Sequence[str] | None) -> Schema:
     """The schema of files by themselves, for a model that was trained in memory and has none."""
     table = open_table(source, columns=None if names is None else list(names))
-    if isinstance(table, ArrayTable):
+    if not isinstance(table, StreamedTable):
         raise TypeError("Arrays in memory, memory maps included, go to predict_proba(X).")
     return table.schema
+
+
+def _open_dask(
+    frame: Any, target: Any, columns: Any, exclude: Any, weight: str | None, id: str | None, client: Any
+) -> PartitionedTable:
+    if target is None:
+        raise ValueError("Which column holds the labels? open_table(frame, target='...')")
+    fields = dict.fromkeys(frame.columns)
+    for name in (target, weight, id):
+        if name is not None and name not in fields:
+            raise TableError(f"There is no column {name!r}; the columns are {list(fields)}.")
+    roles = Roles(target, weight, id)
+    features = _feature_names(fields, None if columns is None else names_of(columns), names_of(exclude), roles)
+    return open_dask_frame(frame, target, weight, id, features, active_client(client))
 
 
 def _found(source: Any) -> Found:
@@ -309,15 +332,8 @@ def _frozen(
     words = [name for name, kind in types.items() if kind == pa.string()]
     unsure = [name for name, kind in types.items() if kind == pa.float64() and _is_whole(fields[name])]
     facts = _look_through(StreamedTable(files, Schema(()), roles, batch_rows=batch_rows), words, unsure)
-    columns = []
-    for name in names:
-        if name in words:
-            columns.append(Column(name, "category", tuple(sorted(facts.words[name]))))
-        elif name in unsure and name not in facts.with_gaps:
-            columns.append(Column(name, str(fields[name])))
-        else:
-            columns.append(Column(name, str(types[name])))
-    return Schema(tuple(columns))
+    without_gaps |= set(unsure) - facts.with_gaps
+    return frozen(fields, names, without_gaps, {name: sorted(found) for name, found in facts.words.items()})
 
 
 def _is_whole(kind: Any) -> bool:

@@ -1,0 +1,239 @@
+"""Ensembles that are trained where a Dask cluster keeps the rows. Needs `selfpaced[dask]`.
+
+The partitions score their own rows and count their own bins. To this process come the rows of the rarest class and
+those that are drawn; here the members are trained. They are the members that `fit` would train in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from selfpaced.callbacks import Callback
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.scoring.threads import in_one_thread
+from selfpaced.tables.dask import (
+    LABEL,
+    active_client,
+    as_batch,
+    is_dask_array,
+    is_dask_frame,
+    open_dask_arrays,
+    over_array,
+    over_frame,
+    with_column,
+)
+from selfpaced.tables.opening import open_table
+from selfpaced.tables.partitions import PartitionedTable
+from selfpaced.tables.schema import Schema
+from selfpaced.tables.streamed import ID, WEIGHT
+
+
+class OnDask(UnderSamplingEnsemble):
+    """An ensemble on under-sampled pools whose rows are on a Dask cluster."""
+
+    client: Any
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        ids: Any = None,
+        eval_set: tuple[Any, Any] | None = None,
+    ) -> Self:
+        """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Dask array
+            Features. All partitions are brought to the same types. Words become categories.
+        y : Dask Series or array, or the name of a column of X
+            Labels. A Series that is a column of X is no feature.
+        sample_weight : the same kinds, optional
+        ids : the same kinds, optional
+            Whole numbers, each once. Rows are drawn by them, so that their order does not matter. Without, a row's id
+            is its position in X.
+        eval_set : tuple (X, y), optional
+            Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
+
+        Returns
+        -------
+        self
+        """
+        return self.fit_table(self._open_training(X, y, sample_weight, ids), eval_set=eval_set)
+
+    def predict_proba(self, X: Any) -> Any:
+        """The mean of the members' probabilities, one column for each of `classes_`.
+
+        Lazy for a Dask DataFrame or array: a Dask array. At once for rows in memory.
+        """
+        return self._lazily("predict_proba", X, (len(self.classes_),), np.dtype(np.float64))
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class, as lazily as `predict_proba`."""
+        return self._lazily("predict", X, (), self.classes_.dtype)
+
+    def to_local(self) -> UnderSamplingEnsemble:
+        """The same model without Dask: it predicts in memory, and can be pickled and read anywhere."""
+        kind = next(kind for kind in type(self).__mro__ if kind.__module__.startswith("selfpaced.ensembles."))
+        local = kind(**{name: value for name, value in self.get_params(deep=False).items() if name != "client"})
+        vars(local).update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        return local  # type: ignore[no-any-return]
+
+    def _open_training(self, X: Any, y: Any, sample_weight: Any, ids: Any) -> PartitionedTable:
+        client = active_client(self.client)
+        if is_dask_array(X):
+            return open_dask_arrays(X, y, sample_weight, ids, client)
+        if not is_dask_frame(X):
+            raise TypeError(
+                f"X is a {type(X).__name__}, not a Dask DataFrame or array. Rows in memory go to "
+                f"{type(self.to_local()).__name__}."
+            )
+        if y is None:
+            raise ValueError("This classifier requires y to be passed, but the target y is None.")
+        frame, target = with_column(X, LABEL, y)
+        frame, weight = with_column(frame, WEIGHT, sample_weight)
+        frame, id = with_column(frame, ID, ids)
+        table = open_table(frame, target=target, weight=weight, id=id, client=client)
+        assert isinstance(table, PartitionedTable)
+        return replace(table, target=None) if target == LABEL else table
+
+    def _lazily(self, method: str, X: Any, width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if not (is_dask_frame(X) or is_dask_array(X)):
+            return getattr(self.to_local(), method)(X)
+        work = Predicting(method, self.to_local(), np.empty((0, *width), dtype=dtype))
+        schema: Schema | None = getattr(self, "schema_", None)
+        if is_dask_frame(X):
+            return over_frame(work, X, list(X.columns) if schema is None else schema.sources, width, dtype)
+        if schema is not None:
+            raise TypeError("The model was trained on columns with names; pass a Dask DataFrame that has them.")
+        return over_array(work, X, width, dtype)
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone talks to the same cluster."""
+        params = self.get_params(deep=False) | {"client": None}
+        cloned = type(self)(**{name: clone(value, safe=False) for name, value in params.items()})
+        cloned.client = self.client
+        return cloned
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A client is a connection of this process: it does not travel."""
+        return super().__getstate__() | {"client": None}  # type: ignore[no-any-return]
+
+
+class Predicting:
+    """A method of a model on its way to the rows. There each call keeps to one thread: others work beside it."""
+
+    def __init__(self, method: str, model: UnderSamplingEnsemble, nothing: NDArray[Any]) -> None:
+        self._method = method
+        self._nothing = nothing
+        self._model = deepcopy(model).set_params(n_jobs=1)
+        self._model.estimators_ = [in_one_thread(member) for member in self._model.estimators_]
+        self._schema: Schema | None = getattr(model, "schema_", None)
+
+    def __call__(self, part: Any) -> NDArray[Any]:
+        if self._schema is not None:
+            part = self._schema.converted(as_batch(part, "X"), "X").to_pandas()
+        elif not isinstance(part, np.ndarray):
+            part = part.to_numpy()
+        if not len(part):
+            return self._nothing  # members refuse to be asked about no rows
+        answers: NDArray[Any] = getattr(self._model, self._method)(part)
+        return answers
+
+
+class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
+    """`SelfPacedEnsembleClassifier` on a Dask cluster.
+
+    Parameters and attributes are those of `SelfPacedEnsembleClassifier`, and one more.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster; by default the client that is active. It is not pickled with the model.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from distributed import Client
+    >>> from selfpaced.dask import DaskSelfPacedEnsembleClassifier
+    >>> from selfpaced.datasets import make_fraud
+    >>> X, y = make_fraud(n_rows=2000, n_frauds=40, n_features=3, random_state=0)
+    >>> rows = pd.DataFrame(X, columns=["a", "b", "c"]).assign(is_fraud=y)
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
+    ...     table = dd.from_pandas(rows, npartitions=4)
+    ...     model = DaskSelfPacedEnsembleClassifier(random_state=0, client=client).fit(table, "is_fraud")
+    ...     lazy = model.predict_proba(table)
+    ...     scores = lazy.compute()
+    >>> scores.shape
+    (2000, 2)
+    >>> type(model.to_local()).__name__
+    'SelfPacedEnsembleClassifier'
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        n_bins: int = 20,
+        hardness: str | Callable[[Any], Any] = "absolute",
+        pacing: str | Callable[[int, int], float] = "tan",
+        ratio: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+        client: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            n_estimators,
+            n_bins=n_bins,
+            hardness=hardness,
+            pacing=pacing,
+            ratio=ratio,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            callbacks=callbacks,
+        )
+        self.client = client
+
+
+class WithClient(OnDask):
+    """The parameters of the ensembles that know no hardness."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        ratio: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+        client: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator, n_estimators, ratio=ratio, n_jobs=n_jobs, random_state=random_state, callbacks=callbacks
+        )
+        self.client = client
+
+
+class DaskBalanceCascadeClassifier(WithClient, BalanceCascadeClassifier):
+    """`BalanceCascadeClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it."""
+
+
+class DaskUnderBaggingClassifier(WithClient, UnderBaggingClassifier):
+    """`UnderBaggingClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it."""
+
+
+__all__ = ["DaskBalanceCascadeClassifier", "DaskSelfPacedEnsembleClassifier", "DaskUnderBaggingClassifier"]

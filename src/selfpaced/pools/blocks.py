@@ -1,0 +1,262 @@
+"""What is done to a block of rows on a cluster, where it lies: pure functions of the rows and their tags.
+
+An engine may ask them anywhere, and ask again when a machine has died.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.algorithms.hardness import Hardness
+from selfpaced.pools.chunk import (
+    NO_CLASS,
+    BinTotals,
+    Candidates,
+    Floats,
+    bin_dtype,
+    cut,
+    doubt,
+    mean_doubt,
+    take_candidates,
+)
+from selfpaced.pools.keys import Ids, Keys, row_keys
+from selfpaced.pools.rows import Rows, RowSource
+from selfpaced.scoring import Scorer, scorer_of
+from selfpaced.scoring.scorer import chunks_for
+from selfpaced.scoring.threads import in_one_thread
+
+
+@dataclass(frozen=True)
+class Tags:
+    """What is remembered of some rows: their ids, the numbers of their classes, and the sums of their doubts."""
+
+    ids: Ids
+    classes: NDArray[np.uint8]
+    doubt_sum: Floats
+
+    def doubts(self, some: NDArray[np.intp], n_models: int) -> Floats:
+        return mean_doubt(self.doubt_sum[some], n_models)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a partition with their tags. Whoever asks about tags alone may get no features."""
+
+    tags: Tags
+    rows: RowSource | None
+
+    def take(self, some: NDArray[np.intp]) -> Rows:
+        assert self.rows is not None
+        return self.rows.rows(some).with_ids(self.tags.ids[some])
+
+
+class TravellingModel:
+    """A model on its way to the machines that hold the rows. There it keeps to one thread: others work beside it."""
+
+    def __init__(self, model: Any, n_rows: int) -> None:
+        self._model = model
+        self._n_rows = n_rows
+        self._scorer: Scorer | None = None
+
+    def scorer(self) -> Scorer:
+        """Made once on every machine: laying out a large model takes time."""
+        if self._scorer is None:
+            self._scorer = scorer_of(self._model, self._n_rows)
+        return self._scorer
+
+    def __getstate__(self) -> tuple[Any, int]:
+        return self._model, self._n_rows
+
+    def __setstate__(self, state: tuple[Any, int]) -> None:
+        self.__init__(in_one_thread(state[0]), state[1])  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Add what some models say of every row to the sums: each row's doubt is about its own class."""
+
+    classes: Sequence[int]
+
+    def __call__(self, block: Block, *models: TravellingModel) -> Tags:
+        assert block.rows is not None
+        tags, doubt_sum = block.tags, block.tags.doubt_sum.copy()
+        scorers = [model.scorer() for model in models]
+        rows_at_once, _ = chunks_for(scorers, block.rows.bytes_per_row, 1)
+        for start in range(0, tags.ids.size, rows_at_once):
+            some = slice(start, start + rows_at_once)
+            features, here = block.rows.span(start, min(some.stop, tags.ids.size)), tags.classes[some]
+            for scorer in scorers:
+                probabilities = scorer.score(scorer.view(features))
+                for number in self.classes:
+                    own = np.flatnonzero(here == number)
+                    doubt_sum[some][own] += doubt(probabilities[own], number)
+        return replace(tags, doubt_sum=doubt_sum)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How the rows of a class are sorted into bins."""
+
+    hardness: Hardness
+    n_bins: int
+    top: float
+    n_models: int
+
+    def __call__(self, tags: Tags, some: NDArray[np.intp]) -> tuple[NDArray[np.unsignedinteger], BinTotals]:
+        bins = np.empty(some.size, dtype=bin_dtype(self.n_bins))
+        return bins, cut(tags.doubts(some, self.n_models), self.hardness, self.top, bins, self.n_bins)
+
+
+def _own(tags: Tags, class_number: int) -> NDArray[np.intp]:
+    return np.flatnonzero(tags.classes == class_number)
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest hardness of each class; less than any for a class without rows."""
+
+    hardness: Hardness
+    n_models: int
+    classes: Sequence[int]
+
+    def __call__(self, block: Block) -> dict[int, float]:
+        own = {number: _own(block.tags, number) for number in self.classes}
+        return {
+            number: float(self.hardness(block.tags.doubts(some, self.n_models)).max(initial=-np.inf))
+            for number, some in own.items()
+        }
+
+    @staticmethod
+    def merge(parts: Sequence[dict[int, float]]) -> dict[int, float]:
+        return {number: max(part[number] for part in parts) for number in parts[0]}
+
+
+@dataclass(frozen=True)
+class CountBins:
+    """The bins of every class, counted."""
+
+    cuts: Mapping[int, Cut]
+
+    def __call__(self, block: Block) -> dict[int, BinTotals]:
+        return {number: cut(block.tags, _own(block.tags, number))[1] for number, cut in self.cuts.items()}
+
+    @staticmethod
+    def merge(parts: Sequence[dict[int, BinTotals]]) -> dict[int, BinTotals]:
+        return {number: BinTotals.summed([part[number] for part in parts]) for number in parts[0]}
+
+
+@dataclass(frozen=True)
+class OneBin:
+    """All rows of a class share one bin."""
+
+    class_number: int
+
+    def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], NDArray[np.unsignedinteger]]:
+        own = _own(tags, self.class_number)
+        return own, np.zeros(own.size, dtype=np.uint8)
+
+
+@dataclass(frozen=True)
+class ManyBins:
+    """The rows of a class lie in the bins of a cut."""
+
+    class_number: int
+    cut: Cut
+
+    def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], NDArray[np.unsignedinteger]]:
+        own = _own(tags, self.class_number)
+        return own, self.cut(tags, own)[0]
+
+
+@dataclass(frozen=True)
+class Equals:
+    """The rows of a class whose sum has certain bits share one bin; no other row has any."""
+
+    class_number: int
+    bits: int
+
+    def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], NDArray[np.unsignedinteger]]:
+        own = np.flatnonzero((tags.classes == self.class_number) & (_bits(tags.doubt_sum) == self.bits))
+        return own, np.zeros(own.size, dtype=np.uint8)
+
+
+Bins = OneBin | ManyBins | Equals
+
+
+@dataclass(frozen=True)
+class Under:
+    """The rows of some bins whose keys are not above the limits of their bins."""
+
+    bins: Bins
+    limits: Keys
+    seed: int
+    round_number: int
+
+    def candidates(self, block: Block) -> Candidates:
+        own, bins = self.bins(block.tags)
+        return take_candidates(block.tags.ids[own], bins, self.limits, self.seed, self.round_number)
+
+    def rows(self, block: Block) -> list[Rows]:
+        own, bins = self.bins(block.tags)
+        keys = row_keys(block.tags.ids[own], self.seed, self.round_number)
+        return [block.take(own[keys <= self.limits.take(bins)])]
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """Every row of a class."""
+
+    class_number: int
+
+    def __call__(self, block: Block) -> list[Rows]:
+        return [block.take(_own(block.tags, self.class_number))]
+
+
+@dataclass(frozen=True)
+class CountBits:
+    """How often each value of some bits comes among the sums of a class: of the upper half, or of the lower half
+    where the upper is known. Sums are not negative, and such floats have the order of their bits."""
+
+    class_number: int
+    upper: int | None = None
+
+    def __call__(self, block: Block) -> Counter[int]:
+        bits = _bits(block.tags.doubt_sum[_own(block.tags, self.class_number)])
+        upper = bits >> np.uint32(16)
+        counted = upper if self.upper is None else bits[upper == self.upper] & np.uint32(0xFFFF)
+        values, counts = np.unique(counted, return_counts=True)
+        return Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+
+    @staticmethod
+    def merge(parts: Sequence[Counter[int]]) -> Counter[int]:
+        return sum(parts, Counter())
+
+
+@dataclass(frozen=True)
+class LetGo:
+    """Forget the rows of a class whose sums are smaller than some bits, or equal with a key above a limit."""
+
+    class_number: int
+    bits: int
+    limit: int
+    seed: int
+    round_number: int
+
+    def __call__(self, block: Block) -> Tags:
+        tags = block.tags
+        own, bits = _own(tags, self.class_number), _bits(tags.doubt_sum)
+        keys = row_keys(tags.ids[own], self.seed, self.round_number)
+        gone = (bits[own] < self.bits) | ((bits[own] == self.bits) & (keys > np.uint64(self.limit)))
+        classes = tags.classes.copy()
+        classes[own[gone]] = NO_CLASS
+        return replace(tags, classes=classes)
+
+
+def _bits(doubt_sum: Floats) -> NDArray[np.uint32]:
+    return doubt_sum.view(np.uint32)

@@ -1,0 +1,82 @@
+"""The engine that asks the partitions of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from selfpaced.pools.blocks import Block, Tags
+from selfpaced.pools.partitioned import Answer
+from selfpaced.pools.rows import Rows, RowSource
+
+
+class DaskEngine:
+    """Partitions as futures: the rows, which stay as they are, and their tags, which every round makes anew.
+
+    Of old tags the scheduler remembers how they were made, so that those of a lost worker can be made again.
+    """
+
+    def __init__(
+        self, client: Any, rows: Sequence[Any], tags: Sequence[Any], stacked: Callable[[Sequence[Rows]], Rows]
+    ) -> None:
+        self._client = client
+        self._rows = list(rows)
+        self._tags = list(tags)
+        self._stacked = stacked
+
+    def ask(
+        self, question: Callable[[Block], Answer], merge: Callable[[Sequence[Answer]], Answer], *, features: bool
+    ) -> Answer:
+        rows = self._rows if features else [None] * len(self._rows)
+        answers = self._client.map(_answer, [question] * len(rows), rows, self._tags, pure=False)
+        with naming_the_cluster():
+            return merge(self._client.gather(answers))
+
+    def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
+        """What is shared is the result of a task, not scattered data: it can be made again if its worker dies."""
+        sent = [send(self._client, one) for one in shared]
+        every = [[one] * len(self._rows) for one in sent]
+        self._tags = self._client.map(_advanced, [step] * len(self._rows), self._rows, self._tags, *every, pure=False)
+
+    def stacked(self, parts: Sequence[Rows]) -> Rows:
+        return self._stacked(parts)
+
+
+def send(client: Any, thing: Any) -> Any:
+    """A future of a thing. It travels as bytes, which the scheduler need not understand."""
+    import cloudpickle
+
+    return client.submit(_received, cloudpickle.dumps(thing), pure=False)
+
+
+def _received(content: bytes) -> Any:
+    import pickle
+
+    from distributed import get_worker
+
+    try:
+        return pickle.loads(content)
+    except ImportError as error:
+        raise ImportError(
+            f"The Dask worker {get_worker().address} cannot read the model: {error}. Install the package in the "
+            "workers' environment."
+        ) from error
+
+
+def _answer(question: Callable[[Block], Answer], rows: RowSource | None, tags: Tags) -> Answer:
+    return question(Block(tags, rows))
+
+
+def _advanced(step: Callable[..., Tags], rows: RowSource, tags: Tags, *shared: Any) -> Tags:
+    return step(Block(tags, rows), *shared)
+
+
+@contextmanager
+def naming_the_cluster() -> Iterator[None]:
+    """Errors of tasks say where they come from."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note("This happened on a Dask worker, or on the way to it.")
+        raise

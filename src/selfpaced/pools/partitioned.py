@@ -1,0 +1,170 @@
+"""The pools of a table that lies in partitions, each of which answers for its own rows: a table on a cluster.
+
+To the driver come counts, the keys of rows that may be drawn, and the rows that are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms.outlook import Outlook
+from selfpaced.algorithms.pool import HardnessBins
+from selfpaced.pools.blocks import (
+    Bins,
+    Block,
+    CountBins,
+    CountBits,
+    Cut,
+    Equals,
+    Fold,
+    Largest,
+    LetGo,
+    ManyBins,
+    OneBin,
+    Tags,
+    TravellingModel,
+    Under,
+)
+from selfpaced.pools.chunk import BinTotals, Candidates
+from selfpaced.pools.keys import Keys, key_limits, smallest_keys
+from selfpaced.pools.rows import Rows
+
+Answer = TypeVar("Answer")
+
+
+class Engine(Protocol):
+    """What is asked of a cluster."""
+
+    def ask(
+        self, question: Callable[[Block], Answer], merge: Callable[[Sequence[Answer]], Answer], *, features: bool
+    ) -> Answer:
+        """The answers of all blocks, made into one by `merge`, in any order and in any number of steps.
+
+        Without `features` the question is about tags alone.
+        """
+
+    def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
+        """Replace the tags of every block by `step(block, *shared)`. What is shared travels to a machine once."""
+
+    def stacked(self, parts: Sequence[Rows]) -> Rows:
+        """The rows of all parts in the order of their ids."""
+
+
+class Partitions:
+    """The partitions of a table as the pools of all larger classes share them: a model is folded in once for all."""
+
+    def __init__(self, engine: Engine, counts: Mapping[int, int], seed: int) -> None:
+        self.engine = engine
+        self.seed = seed
+        self.models: list[Any] = []
+        self._classes = list(counts)
+        self._n_rows = sum(counts.values())
+        self._n_folded = 0
+        self._cuts: tuple[Any, dict[int, Cut], dict[int, BinTotals]] | None = None
+
+    def fold(self) -> None:
+        """Let every partition score its rows with the models that wait."""
+        waiting = [TravellingModel(model, self._n_rows) for model in self.models[self._n_folded :]]
+        self._n_folded = len(self.models)
+        if waiting:
+            self.engine.advance(Fold(self._classes), *waiting)
+
+    def cut(self, hardness: Hardness, n_bins: int, class_number: int) -> tuple[Cut, BinTotals]:
+        """The bins of a class. Those of all classes are counted at once, and not counted again."""
+        asked = (len(self.models), hardness, n_bins)
+        if self._cuts is None or self._cuts[0] != asked:
+            self.fold()
+            cuts = self._cuts_of_all(hardness, n_bins)
+            self._cuts = asked, cuts, self.engine.ask(CountBins(cuts), CountBins.merge, features=False)
+        return self._cuts[1][class_number], self._cuts[2][class_number]
+
+    def limits(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Keys:
+        """The largest keys that are drawn. Only keys travel for it, and not many more than are drawn."""
+        slack = 1.0
+        while True:
+            under = Under(bins, key_limits(quota, counts, slack), self.seed, round_number)
+            found = self.engine.ask(under.candidates, Candidates.joined, features=False)
+            if np.all(np.bincount(found.bins, minlength=len(quota)) >= np.minimum(quota, counts)):
+                chosen = smallest_keys(found.keys, found.bins, quota)
+                limits = np.zeros(len(quota), dtype=np.uint64)
+                np.maximum.at(limits, found.bins[chosen], found.keys[chosen])
+                return limits
+            slack *= 2
+
+    def collect(self, question: Callable[[Block], Sequence[Rows]]) -> Rows:
+        """The rows that a question is about, from all partitions."""
+        return self.engine.stacked(self.engine.ask(question, flattened, features=True))
+
+    def let_go(self, class_number: int, n_rows: int, round_number: int) -> None:
+        """Forget all rows of a class but the hardest. Of equals, those stay whose keys are smallest."""
+        upper, above, _ = self._reached(CountBits(class_number), n_rows)
+        lower, above_too, n_equal = self._reached(CountBits(class_number, upper), n_rows - above)
+        bits, n_wanted = upper << 16 | lower, n_rows - above - above_too
+        limit = int(self.limits(Equals(class_number, bits), [n_wanted], [n_equal], round_number)[0])
+        self.engine.advance(LetGo(class_number, bits, limit, self.seed, round_number))
+
+    def _reached(self, question: CountBits, n_rows: int) -> tuple[int, int, int]:
+        """The value at which so many rows are reached, counted from the largest; the rows above it, and at it."""
+        counts = self.engine.ask(question, CountBits.merge, features=False)
+        values = np.array(sorted(counts, reverse=True))
+        reached = np.cumsum([counts[value] for value in values.tolist()])
+        position = int(np.searchsorted(reached, n_rows))
+        n_at = counts[int(values[position])]
+        return int(values[position]), int(reached[position]) - n_at, n_at
+
+    def _cuts_of_all(self, hardness: Hardness, n_bins: int) -> dict[int, Cut]:
+        tops = dict.fromkeys(self._classes, 1.0)
+        if hardness.top_from_largest is not None:
+            largest = Largest(hardness, self._n_folded, self._classes)
+            found = self.engine.ask(largest, Largest.merge, features=False)
+            tops = {number: hardness.top_from_largest(value) for number, value in found.items()}
+        return {number: Cut(hardness, n_bins, top, self._n_folded) for number, top in tops.items()}
+
+
+def flattened(parts: Sequence[Sequence[Rows]]) -> Sequence[Rows]:
+    return list(chain.from_iterable(parts))
+
+
+class PartitionedPool:
+    """The rows of one larger class in partitions."""
+
+    def __init__(self, partitions: Partitions, own_class: int, n_rows: int) -> None:
+        self._partitions = partitions
+        self._own_class = own_class
+        self._n_rows = n_rows
+        self._n_scored = 0
+        self._bins: Bins = OneBin(own_class)
+        self._counts: Sequence[int] = [n_rows]
+
+    @property
+    def n_rows(self) -> int:
+        return self._n_rows
+
+    def score(self, model: Any) -> None:
+        """Remember the model, if another pool of the partitions has not done so already."""
+        if self._n_scored == len(self._partitions.models):
+            self._partitions.models.append(model)
+        self._n_scored += 1
+
+    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
+        cut, totals = self._partitions.cut(hardness, n_bins, self._own_class)
+        self._bins = ManyBins(self._own_class, cut)
+        self._counts = totals.counts
+        return totals.as_bins(cut.top)
+
+    def draw(self, quota: Sequence[int], round_number: int) -> Rows:
+        limits = self._partitions.limits(self._bins, quota, self._counts, round_number)
+        under = Under(self._bins, limits, self._partitions.seed, round_number)
+        return self._partitions.collect(under.rows)
+
+    def keep_hardest(self, n_rows: int, round_number: int) -> None:
+        self._partitions.fold()
+        if n_rows < self._n_rows:
+            self._partitions.let_go(self._own_class, n_rows, round_number)
+            self._n_rows = n_rows
+        self._bins, self._counts = OneBin(self._own_class), [self._n_rows]

@@ -1,0 +1,232 @@
+"""Dask frames and arrays as tables in partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.exceptions import TableError
+from selfpaced.pools.blocks import Tags
+from selfpaced.pools.dask import DaskEngine, naming_the_cluster
+from selfpaced.tables.files import import_arrow
+from selfpaced.tables.memory import InMemoryTable
+from selfpaced.tables.partitions import (
+    PartitionedTable,
+    PartitionFacts,
+    array_facts,
+    array_rows,
+    first_tags,
+    frame_facts,
+    frame_rows,
+    in_order_of_ids,
+    refuse_repeated_ids,
+)
+from selfpaced.tables.schema import Schema
+from selfpaced.tables.streamed import ID, WEIGHT
+
+LABEL = "__selfpaced_label__"
+
+
+def import_dask() -> Any:
+    try:
+        import dask
+        import dask.dataframe
+        import distributed  # noqa: F401  a cluster of one machine is one, too
+    except ImportError as error:
+        raise ImportError(f"Dask is not installed ({error}): pip install 'selfpaced[dask]'") from error
+    return dask
+
+
+def active_client(client: Any) -> Any:
+    """The client given, or the one that is active; it must be open."""
+    import_dask()
+    from distributed import default_client
+
+    if client is None:
+        try:
+            client = default_client()
+        except ValueError as error:
+            raise ValueError("No Dask client is active: client = distributed.Client(...), and pass client=.") from error
+    if client.status != "running":
+        raise ValueError(f"The Dask client is {client.status}; connect one, client = distributed.Client(...).")
+    if client.asynchronous:
+        raise ValueError("The Dask client is asynchronous, and fit waits for its results: Client(asynchronous=False).")
+    return client
+
+
+def is_dask_frame(thing: Any) -> bool:
+    return _is_dask(thing) and hasattr(thing, "columns") and hasattr(thing, "to_delayed")
+
+
+def is_dask_array(thing: Any) -> bool:
+    return _is_dask(thing) and hasattr(thing, "chunks")
+
+
+def _is_dask(thing: Any) -> bool:
+    return type(thing).__module__.partition(".")[0] == "dask"
+
+
+def open_dask_frame(
+    frame: Any, target: str, weight: str | None, id: str | None, features: Sequence[str], client: Any
+) -> PartitionedTable:
+    """A Dask DataFrame. Its columns are read through one list of partitions: each projection could make its own."""
+    renamed = {target: LABEL}
+    if weight is not None:
+        renamed[weight] = WEIGHT
+    if id is not None:
+        renamed[id] = ID
+    chosen = frame[[*features, *renamed]]
+    parts = _FrameParts([*features], renamed)
+    return _open(client, chosen.to_delayed(), parts, target, has_ids=id is not None)
+
+
+def open_dask_arrays(X: Any, y: Any, weights: Any, ids: Any, client: Any) -> PartitionedTable:
+    """Dask arrays of features, labels and, where given, weights and ids, all in the same chunks."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and features; it has {X.ndim}.")
+    X = X.rechunk({1: -1})
+    arrays = [X, *(_in_chunks_of(X, name, one) for name, one in (("y", y), ("sample_weight", weights), ("ids", ids)))]
+    dask = import_dask()
+    blocks = [[None] * X.numblocks[0] if one is None else one.to_delayed().ravel().tolist() for one in arrays]
+    together = [dask.delayed(tuple)(list(block)) for block in zip(*blocks, strict=True)]
+    return _open(client, together, _ArrayParts(), None, has_ids=ids is not None)
+
+
+def _in_chunks_of(X: Any, name: str, one: Any) -> Any:
+    if one is None:
+        return None
+    if not is_dask_array(one) or one.ndim != 1:
+        raise TypeError(f"With a Dask array of features, {name} must be a Dask array of one dimension; got {one!r}.")
+    if np.isnan(sum(X.chunks[0])) or np.isnan(sum(one.chunks[0])):
+        if one.numblocks[0] != X.numblocks[0]:
+            raise ValueError(
+                f"X has {X.numblocks[0]} chunks of rows and {name} {one.numblocks[0]}; give both the same."
+            )
+        return one  # lengths are compared where the rows are
+    if one.shape[0] != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and {name} {one.shape[0]}; each row needs one.")
+    return one.rechunk((X.chunks[0],))
+
+
+class _FrameParts:
+    """How the partitions of a frame are read."""
+
+    def __init__(self, features: list[str], renamed: dict[str, str]) -> None:
+        self._features = features
+        self._columns = {role: name for name, role in renamed.items()}
+
+    def facts(self, part: Any, path: str) -> PartitionFacts:
+        return frame_facts(as_batch(part[self._features], path), self.labels(part), path)
+
+    def rows(self, part: Any, schema: Schema, path: str) -> InMemoryTable:
+        weights = self._column(part, WEIGHT)
+        return frame_rows(as_batch(part[self._features], path), schema, weights, path)
+
+    def labels(self, part: Any) -> NDArray[Any]:
+        return np.asarray(part[self._columns[LABEL]])
+
+    def ids(self, part: Any) -> NDArray[Any] | None:
+        return self._column(part, ID)
+
+    def _column(self, part: Any, role: str) -> NDArray[Any] | None:
+        return np.asarray(part[self._columns[role]]) if role in self._columns else None
+
+
+def as_batch(frame: Any, path: str) -> Any:
+    """A pandas frame as a record batch."""
+    pa = import_arrow()
+    try:
+        return pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError) as error:
+        raise TableError(f"{path} has a column of mixed values, which no model reads: {error}") from error
+
+
+class _ArrayParts:
+    """How chunks of arrays are read: features, labels, weights and ids."""
+
+    def facts(self, part: Any, path: str) -> PartitionFacts:
+        X, y, *others = part
+        for name, one in zip(("y", "sample_weight", "ids"), (y, *others), strict=True):
+            if one is not None and len(one) != len(X):
+                raise ValueError(f"{path} of X has {len(X)} rows, that of {name} {len(one)}; each row needs one.")
+        return array_facts(X, y, path)
+
+    def rows(self, part: Any, schema: Schema | None, path: str) -> InMemoryTable:
+        return array_rows(part[0], part[2], path)
+
+    def labels(self, part: Any) -> NDArray[Any]:
+        return np.asarray(part[1])
+
+    def ids(self, part: Any) -> NDArray[Any] | None:
+        return None if part[3] is None else np.asarray(part[3])
+
+
+def _open(client: Any, delayed: Sequence[Any], parts: Any, target: str | None, *, has_ids: bool) -> PartitionedTable:
+    loaded = client.compute(list(delayed))
+    paths = [f"partition {number}" for number in range(len(loaded))]
+    with naming_the_cluster():
+        told = client.gather(client.map(parts.facts, loaded, paths, pure=False))
+    facts = PartitionFacts.merge(told)
+    schema, labels = facts.frozen_schema(), facts.class_counts(target)
+    starts = np.cumsum([0, *(one.n_rows for one in told)]).tolist()[:-1]
+    classes = [labels.classes] * len(loaded)
+    rows = client.map(parts.rows, loaded, [schema] * len(loaded), paths, pure=False)
+    tags = client.map(_tags, [parts] * len(loaded), loaded, starts, classes, paths, pure=False)
+    begin = partial(DaskEngine, client, rows, tags, in_order_of_ids)
+    if has_ids:
+        refuse_repeated_ids(begin().ask, facts.n_rows)
+    return PartitionedTable(begin, labels, schema, target)
+
+
+def _tags(parts: Any, part: Any, start: int, classes: NDArray[Any], path: str) -> Tags:
+    labels, ids = parts.labels(part), parts.ids(part)
+    if ids is None:
+        ids = np.arange(start, start + labels.size, dtype=np.uint64)
+    return first_tags(ids, labels, classes, path)
+
+
+def with_column(frame: Any, role: str, given: Any) -> tuple[Any, str | None]:
+    """A frame that has what was given as a column, and the column's name: a name, a column of the frame, or another."""
+    if given is None or isinstance(given, str):
+        return frame, given
+    dask = import_dask()
+    if not (_is_dask(given) and hasattr(given, "to_frame")):
+        raise TypeError(
+            f"With a Dask DataFrame, labels, weights and ids are Dask Series or names of columns; got a "
+            f"{type(given).__name__}."
+        )
+    if given.name in frame.columns and dask.base.tokenize(frame[given.name]) == dask.base.tokenize(given):
+        return frame, given.name
+    return frame.assign(**{role: given}), role
+
+
+def over_frame(work: Any, frame: Any, names: Sequence[str], width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """A lazy array of what `work` makes of each partition. Nobody knows how long these are until they are there."""
+    dask = import_dask()
+    from dask import array as da
+
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise TableError(f"X has no column {missing[0]!r}, which the model was trained with.")
+    sent = dask.delayed(work, traverse=False)
+    blocks = [
+        da.from_delayed(dask.delayed(_called)(sent, part), shape=(np.nan, *width), dtype=dtype)
+        for part in frame[list(names)].to_delayed()
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def over_array(work: Any, array: Any, width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """The same for an array."""
+    dropped = {"chunks": (array.chunks[0], width)} if width else {"drop_axis": 1}
+    return array.rechunk({1: -1}).map_blocks(
+        work, dtype=dtype, meta=np.empty((0,) * (1 + len(width)), dtype), **dropped
+    )
+
+
+def _called(work: Any, part: Any) -> Any:
+    return work(part)

@@ -1,0 +1,280 @@
+"""A table in partitions on a cluster: what each tells of itself, what is frozen of that for all, and its classes.
+
+Features come as record batches of named columns, or as arrays without names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.exceptions import TableError
+from selfpaced.pools.blocks import AllRows, Block, Tags
+from selfpaced.pools.keys import LARGEST_KEY, Ids, row_keys
+from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
+from selfpaced.pools.rows import Rows
+from selfpaced.tables.classes import ClassSplit
+from selfpaced.tables.files import import_arrow
+from selfpaced.tables.labels import ClassCounts
+from selfpaced.tables.memory import InMemoryTable, stack
+from selfpaced.tables.schema import MOST_CATEGORIES, Schema, frozen, unified_fields
+
+MOST_LABELS = 250  # a class number is a byte, and some bytes have other uses
+IDS_LOOKED_AT = 2**17
+
+
+@dataclass(frozen=True)
+class PartitionedTable:
+    """A table on a cluster, ready for `fit_table`.
+
+    Attributes
+    ----------
+    begin : gives an engine that asks the partitions, whose tags are those of rows that no model has seen.
+    labels : the classes and how many rows each has.
+    schema : the features; None if they have no names.
+    target : the column of labels; None if it has no name.
+    """
+
+    begin: Callable[[], Engine]
+    labels: ClassCounts
+    schema: Schema | None
+    target: str | None
+
+    @property
+    def where(self) -> str:
+        """What errors call the labels."""
+        return where_labels_are(self.target)
+
+    def facts(self) -> dict[str, Any]:
+        raise ValueError("A fit on a cluster keeps no checkpoint: nothing tells whether the rows are still the same.")
+
+
+def where_labels_are(target: str | None) -> str:
+    return "y" if target is None else f"Column {target!r}"
+
+
+def split_partitions(table: PartitionedTable, labels: ClassCounts, seed: int) -> ClassSplit:
+    """The rarest class whole, and a pool for every larger one."""
+    larger = {number: n for number, n in enumerate(labels.counts.tolist()) if number != labels.rarest}
+    partitions = Partitions(table.begin(), larger, seed)
+    minority = partitions.collect(AllRows(labels.rarest))
+    pools = {number: PartitionedPool(partitions, number, n) for number, n in larger.items()}
+    return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)
+
+
+@dataclass(frozen=True)
+class PartitionFacts:
+    """What is told of some rows before any of them is used.
+
+    Attributes
+    ----------
+    path : what errors call them.
+    schema : the Arrow schema of the features; None for an array.
+    n_features : how many there are.
+    with_gaps : features with missing values.
+    words : the words of each feature that holds words.
+    classes, counts : the labels found, and how often.
+    """
+
+    path: str
+    n_rows: int
+    schema: Any
+    n_features: int
+    with_gaps: frozenset[str]
+    words: Mapping[str, tuple[str, ...]]
+    classes: NDArray[Any]
+    counts: NDArray[np.int64]
+
+    @staticmethod
+    def merge(parts: Sequence[PartitionFacts]) -> PartitionFacts:
+        """The facts of all parts as one's. Empty parts have nothing to tell: their types are guesses."""
+        full = [part for part in parts if part.n_rows] or list(parts[:1])
+        schema = None if full[0].schema is None else import_arrow().schema(unified_fields(full).items())
+        classes, counts = _merged_counts(full)
+        return PartitionFacts(
+            full[0].path,
+            sum(part.n_rows for part in full),
+            schema,
+            _one_width(full),
+            frozenset().union(*(part.with_gaps for part in full)),
+            _merged_words([part.words for part in full]),
+            classes,
+            counts,
+        )
+
+    def frozen_schema(self) -> Schema | None:
+        """Types and categories that every partition is brought to."""
+        if self.schema is None:
+            return None
+        fields = {field.name: field.type for field in self.schema}
+        return frozen(fields, list(fields), set(fields) - self.with_gaps, self.words)
+
+    def class_counts(self, target: str | None) -> ClassCounts:
+        if self.classes.size > MOST_LABELS:
+            raise TableError(
+                f"{where_labels_are(target)} has more than {MOST_LABELS} different values; these look like numbers to "
+                "predict, not like classes."
+            )
+        return ClassCounts(self.classes, self.counts)
+
+
+def _merged_counts(parts: Sequence[PartitionFacts]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    labels = np.concatenate([part.classes for part in parts])
+    try:
+        classes, number = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        raise TableError(f"The labels are of kinds that cannot be sorted together: {kinds}.") from error
+    counts = np.bincount(number, np.concatenate([part.counts for part in parts]), minlength=classes.size)
+    return classes, counts.astype(np.int64)
+
+
+def _one_width(parts: Sequence[PartitionFacts]) -> int:
+    other = next((part for part in parts if part.n_features != parts[0].n_features), None)
+    if other is not None:
+        raise TableError(
+            f"{parts[0].path} has {parts[0].n_features} features and {other.path} has {other.n_features}; all need "
+            "the same."
+        )
+    return parts[0].n_features
+
+
+def _merged_words(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Categories that all parts agree on keep their order; others are sorted."""
+    names = sorted({name for part in parts for name in part})
+    merged = {}
+    for name in names:
+        found = {part.get(name, ()) for part in parts}
+        merged[name] = found.pop() if len(found) == 1 else tuple(sorted(set().union(*found)))
+        if len(merged[name]) > MOST_CATEGORIES:
+            raise TableError(
+                f"Column {name!r} has more than {MOST_CATEGORIES} different words. Is it a name or a text? "
+                "Leave it out of the features."
+            )
+    return merged
+
+
+def frame_facts(batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
+    """What a record batch of features tells of itself. Infinity is refused, as in memory."""
+    import pyarrow.compute as pc
+
+    pa = import_arrow()
+    gaps, words = set(), {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_floating(field.type) and pc.any(pc.is_inf(column)).as_py():
+            _refuse_infinity(f"Column {field.name!r}", path)
+        if column.null_count:
+            gaps.add(field.name)
+        found = _words(field, column, path)
+        if found is not None:
+            words[field.name] = found
+    classes, counts = _counted(labels, path)
+    return PartitionFacts(
+        path, batch.num_rows, batch.schema, batch.num_columns, frozenset(gaps), words, classes, counts
+    )
+
+
+def _words(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
+    """The words of a column in the order of their categories, or sorted; None if it holds something else."""
+    pa = import_arrow()
+    is_words = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if not pa.types.is_dictionary(field.type):
+        found = column.unique().drop_null().to_pylist() if any(is_kind(field.type) for is_kind in is_words) else None
+        return None if found is None else tuple(sorted(found))
+    if not any(is_kind(field.type.value_type) for is_kind in is_words):
+        raise TableError(
+            f"Column {field.name!r} of {path} is a category of {field.type.value_type}. Make its values words, or "
+            "plain numbers if their size means something."
+        )
+    return tuple(column.dictionary.to_pylist())
+
+
+def array_facts(array: NDArray[Any], labels: NDArray[Any], path: str) -> PartitionFacts:
+    """The same for an array without names."""
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise TableError(
+            f"{path} must be an array of numbers with two dimensions; it is {array.dtype} of shape {array.shape}."
+        )
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        _refuse_infinity("X", path)
+    classes, counts = _counted(labels, path)
+    return PartitionFacts(path, array.shape[0], None, array.shape[1], frozenset(), {}, classes, counts)
+
+
+def _refuse_infinity(what: str, path: str) -> None:
+    raise TableError(
+        f"{what} contains infinity in {path}. Replace it by a finite number, or by a gap if the base model takes "
+        "missing values."
+    )
+
+
+def _counted(labels: NDArray[Any], path: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    import pandas as pd
+
+    if pd.isna(labels).any():
+        raise TableError(f"{path} has rows without a label. Drop them, or label them.")
+    found = pd.Series(labels).value_counts(sort=False)
+    return found.index.to_numpy(), found.to_numpy()
+
+
+def frame_rows(batch: Any, schema: Schema, weights: NDArray[Any] | None, path: str) -> InMemoryTable:
+    """The features of a record batch as the frozen schema has them, with the weights of the rows."""
+    return InMemoryTable(schema.converted(batch, path).to_pandas(), _metadata(weights, path))
+
+
+def array_rows(array: NDArray[Any], weights: NDArray[Any] | None, path: str) -> InMemoryTable:
+    return InMemoryTable(array, _metadata(weights, path))
+
+
+def _metadata(weights: NDArray[Any] | None, path: str) -> dict[str, Any]:
+    if weights is None:
+        return {}
+    if weights.dtype.kind not in "fiub" or not np.isfinite(weights).all():
+        raise TableError(f"{path} has weights that are no finite numbers; every row needs one.")
+    return {"sample_weight": weights.astype(np.float64)}
+
+
+def first_tags(ids: NDArray[Any], labels: NDArray[Any], classes: NDArray[Any], path: str) -> Tags:
+    """The tags of some rows before the first model."""
+    if ids.dtype.kind not in "iu":
+        raise TableError(
+            f"The ids of {path} must be whole numbers, one for each row; they are {ids.dtype}. Words can be hashed to "
+            "64-bit numbers first."
+        )
+    numbers = np.searchsorted(classes, labels).astype(np.uint8)
+    return Tags(ids.astype(np.uint64), numbers, np.zeros(ids.size, dtype=np.float32))
+
+
+def in_order_of_ids(parts: Sequence[Rows]) -> Rows:
+    """The rows of all parts, sorted by id. An id that comes twice is refused."""
+    rows = stack(parts)
+    order = np.argsort(rows.ids, kind="stable")
+    _refuse_repeated(rows.ids[order])
+    return InMemoryTable(rows.features, rows.metadata).rows(order).with_ids(rows.ids[order])
+
+
+@dataclass(frozen=True)
+class IdsUnder:
+    """Ids whose keys are not above a limit: all copies of an id, or none."""
+
+    limit: int
+
+    def __call__(self, block: Block) -> Ids:
+        ids: Ids = block.tags.ids
+        return ids[row_keys(ids, 0, 0) <= np.uint64(self.limit)]
+
+
+def refuse_repeated_ids(ask: Callable[..., Ids], n_rows: int) -> None:
+    """Look at the ids of a small table, and at a hundred thousand of a large one: more would have to be shuffled."""
+    limit = LARGEST_KEY if n_rows <= IDS_LOOKED_AT else int(IDS_LOOKED_AT / n_rows * LARGEST_KEY)
+    _refuse_repeated(np.sort(ask(IdsUnder(limit), np.concatenate, features=False)))
+
+
+def _refuse_repeated(sorted_ids: NDArray[Any]) -> None:
+    twice = np.flatnonzero(sorted_ids[1:] == sorted_ids[:-1])
+    if twice.size:
+        raise TableError(f"The id {sorted_ids[twice[0]]} comes more than once; every row needs an id of its own.")
