@@ -19,6 +19,8 @@ FLOORS = [
     ["rounds"],
     ["callbacks"],
     ["ensembles"],
+    ["persistence"],
+    ["onnx_export"],
     ["selfpaced"],  # the public names in __init__.py
     ["dask", "spark"],
     ["report"],

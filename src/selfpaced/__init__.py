@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         SMOTEBoostClassifier,
         UnderBaggingClassifier,
     )
+    from selfpaced.persistence import load_model, save_model
     from selfpaced.tables import open_table
 
 __version__ = "0.1.0"
@@ -26,10 +27,16 @@ __all__ = [
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",
+    "load_model",
     "open_table",
+    "save_model",
 ]
 
-_ROOMS = {"open_table": "selfpaced.tables"}
+_ROOMS = {
+    "load_model": "selfpaced.persistence",
+    "open_table": "selfpaced.tables",
+    "save_model": "selfpaced.persistence",
+}
 
 
 def __getattr__(name: str) -> Any:

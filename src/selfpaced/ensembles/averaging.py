@@ -20,7 +20,7 @@ from selfpaced.ensembles.checks import check_features, check_jobs
 from selfpaced.ensembles.streaming import TableEvaluation, check_evaluable, evaluation, streamed_probabilities
 from selfpaced.exceptions import TableError
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
-from selfpaced.tables import InMemoryTable, StreamedTable, open_like, polars_as_arrow, schema_of
+from selfpaced.tables import ClassCounts, InMemoryTable, StreamedTable, open_like, polars_as_arrow, schema_of
 from selfpaced.tables.streamed import StreamedBatch
 from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
 
@@ -217,6 +217,11 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         tags.input_tags.sparse = base.sparse
         tags.input_tags.allow_nan = base.allow_nan
         return tags
+
+    def _remember_classes(self, labels: ClassCounts) -> None:
+        self.classes_ = labels.classes
+        self.class_counts_ = labels.counts
+        self.minority_class_ = labels.classes[labels.rarest]
 
     def _member_weights(self) -> NDArray[np.float64] | None:
         """How much each member counts in a mean; None if all count the same."""
