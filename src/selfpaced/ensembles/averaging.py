@@ -69,6 +69,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         output: Any,
         *,
         keep: Sequence[str] = (),
+        threshold: float | None = None,
         columns: Sequence[str] | None = None,
         filter: Any = None,
         batch_rows: int = 2**16,
@@ -82,6 +83,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         source : path, glob pattern, folder or list of these, as for `open_table`, or what that gave.
         output : a Parquet or CSV file, by its ending. It appears when all rows are scored, or not at all.
         keep : columns of the source that go along with the scores, such as ids.
+        threshold : adds a column `alert`: whether the score of the rare class is not below it.
         columns : the features, for a model that was trained without names.
         filter, cache : as for `open_table`.
         batch_rows : rows that are decoded and scored at once.
@@ -94,9 +96,9 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         """
         table = self._open_like(source, columns, keep=keep, filter=filter, batch_rows=batch_rows, cache=cache)
         refuse_own_source(output, [path for file in table.files for path in (file.path, file.data)])
-        refuse_taken(table.roles.keep, self._score_columns(np.empty((0, len(self.classes_)))))
+        refuse_taken(table.roles.keep, self._score_columns(np.empty((0, len(self.classes_))), threshold))
         batches = (
-            batch_of(batch.kept() | self._score_columns(probabilities))
+            batch_of(batch.kept() | self._score_columns(probabilities, threshold))
             for batch, probabilities in self._streamed_probabilities(table, progress)
         )
         return write_batches(batches, output)
@@ -187,10 +189,13 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
             if progress is not None:
                 progress(batch.stop, table.n_rows)
 
-    def _score_columns(self, probabilities: NDArray[np.float64]) -> dict[str, Any]:
+    def _score_columns(self, probabilities: NDArray[np.float64], threshold: float | None) -> dict[str, Any]:
+        rare = probabilities[:, self._rare_class()]
+        alerts = {} if threshold is None else {"alert": rare >= threshold}
         if len(self.classes_) == 2:
-            return {"score": probabilities[:, self._rare_class()]}
-        return {f"score_{label}": probabilities[:, number] for number, label in enumerate(self.classes_)}
+            return {"score": rare} | alerts
+        scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(self.classes_)}
+        return scores | alerts
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -79,7 +79,7 @@ class Trained:
     @property
     def rare_label(self) -> Any:
         """The label whose probability is the score, as it stands in the data."""
-        return self.source.table.positive if self.source.table.positive is not None else self.model.minority_class_
+        return rare_label(self.model)
 
     @property
     def few_cases(self) -> bool:
@@ -90,9 +90,9 @@ class Trained:
 def train(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Trained:
     """Open, split, fit, score."""
     begin = time.perf_counter()
-    source = _open(request, progress)
+    source = open_for(request, progress)
     labels = check_classes(source.table.labels(), f"Column {request.target!r}")
-    train_part, test_part = _split(request, source, labels)
+    train_part, test_part = split_for(request, source, labels)
     base = base_model(request.base, source.table.schema)
     model = SelfPacedEnsembleClassifier(
         base,
@@ -112,6 +112,12 @@ def train(request: TrainRequest, progress: Callable[[int, int], object] | None =
     return Trained(request, model, source, train_part, test_part, counts, is_rare, scores, judged, leaks, seconds)
 
 
+def rare_label(model: Any) -> Any:
+    """The label that a model's score is about, as a plain value."""
+    label = model.positive_ if hasattr(model, "positive_") else model.minority_class_
+    return label.item() if hasattr(label, "item") else label
+
+
 def rare_rows(model: SelfPacedEnsembleClassifier, table: StreamedTable) -> NDArray[np.bool_]:
     """Which rows of a table are of the class that the model's score is about."""
     labels = table.labels()
@@ -119,7 +125,7 @@ def rare_rows(model: SelfPacedEnsembleClassifier, table: StreamedTable) -> NDArr
     return np.isin(labels.codes, np.flatnonzero(labels.classes == rare))
 
 
-def _open(request: TrainRequest, progress: Callable[[int, int], object] | None) -> Source:
+def open_for(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Source:
     no_features = [name for name in (request.id, request.time_column) if name is not None]
     return open_source(
         request.source,
@@ -132,7 +138,7 @@ def _open(request: TrainRequest, progress: Callable[[int, int], object] | None) 
     )
 
 
-def _split(request: TrainRequest, source: Source, labels: Labels) -> tuple[StreamedTable, StreamedTable]:
+def split_for(request: TrainRequest, source: Source, labels: Labels) -> tuple[StreamedTable, StreamedTable]:
     if request.valid is not None:
         options = {"target": request.target, "positive": source.table.positive}
         return source.table, open_like(request.valid, source.table.schema, **options)
