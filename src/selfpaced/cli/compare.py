@@ -8,6 +8,7 @@ from dataclasses import asdict
 from selfpaced.cli.talk import Talk, check_output, table
 from selfpaced.cli.train import request_of
 from selfpaced.jobs.compare import Compared, compare
+from selfpaced.jobs.picture import drawn
 
 
 def run(options: Namespace) -> None:
@@ -25,9 +26,7 @@ def run(options: Namespace) -> None:
     ]
     talk.say(table(rows, header=["", "AUCPRC", "seconds", "rows trained on"]))
     if picture is not None:
-        from selfpaced.jobs.pictures import picture_of
-
-        picture.write_text(picture_of(comparison), encoding="utf-8")
+        picture.write_text(drawn(comparison), encoding="utf-8")
         talk.say(f"\nThe picture is in {picture}.")
     talk.result(asdict(comparison))
 

@@ -86,7 +86,7 @@ def _methods(request: TrainRequest, source: Source, task: _Task) -> Iterator[tup
     """What each method is called, the model, and the rows it is given; None for all."""
     base = base_model(request.base, source.table.schema)
     settings: dict[str, Any] = {"n_estimators": request.members, "random_state": request.seed}
-    threads = {"n_jobs": request.n_jobs}
+    threads: dict[str, Any] = {"n_jobs": request.n_jobs}
     yield "Self-paced Ensemble", SelfPacedEnsembleClassifier(base, n_bins=request.bins, **settings, **threads), None
     yield "BalanceCascade", BalanceCascadeClassifier(base, **settings, **threads), None
     yield "under-bagging", UnderBaggingClassifier(base, **settings, **threads), None
@@ -131,8 +131,9 @@ def _judged(name: str, model: Any, rows: NDArray[np.intp] | None, task: _Task) -
 
 
 def _rows_trained_on(model: Any, n_rows: int) -> int:
-    """Of an ensemble, the rows of all its members; where it takes no such notes, its rows times its members."""
-    rounds = getattr(model, "rounds_", None)
-    if rounds is None:
-        return n_rows
-    return sum(getattr(round, "n_rows", n_rows) for round in rounds)
+    """Of an ensemble, the rows of all its members. All but RUSBoost, whose members have balanced rows, take notes."""
+    if hasattr(model, "rounds_"):
+        return sum(round.n_rows for round in model.rounds_)
+    if isinstance(model, RUSBoostClassifier):
+        return 2 * int(model.class_counts_.min()) * len(model.estimators_)
+    return n_rows

@@ -150,7 +150,9 @@ def naming(path: Path, format_name: str) -> Iterator[None]:
 def format_of(path: Path) -> Format:
     format = FORMATS.get(path.suffix.lower())
     if format is None:
-        raise TableError(f"{path} is of no kind that is read here; these are .csv, .tsv, {', '.join(sorted(FORMATS))}.")
+        raise TableError(
+            f"{path} is of no kind that is read here; these are .csv, .tsv, .jsonl, {', '.join(sorted(FORMATS))}."
+        )
     return format
 
 

@@ -15,8 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.csv import Progress, as_parquet, is_cache
-from selfpaced.tables.csv_reading import ENDINGS, is_csv
+from selfpaced.tables.conversion import TEXT_ENDINGS, Progress, as_parquet, is_cache, is_text
 from selfpaced.tables.dask import active_client, is_dask_frame, open_dask_frame
 from selfpaced.tables.files import FORMATS, File, import_arrow, open_file
 from selfpaced.tables.partitions import PartitionedTable
@@ -25,7 +24,7 @@ from selfpaced.tables.streamed import ID, WEIGHT, ArrayTable, Roles, StreamedTab
 
 DEFAULT_BATCH_ROWS = 2**16
 Found = list[tuple[Path, Mapping[str, Any]]]
-KNOWN_ENDINGS = (*ENDINGS, *FORMATS)
+KNOWN_ENDINGS = (*TEXT_ENDINGS, *FORMATS)
 
 
 def open_table(
@@ -50,11 +49,11 @@ def open_table(
     Parameters
     ----------
     source : path, glob pattern, folder, list of these, or pyarrow.dataset.Dataset
-        Parquet (`.parquet`, `.pq`), Arrow IPC (`.feather`, `.arrow`, `.ipc`) or CSV files (`.csv`, `.tsv`, also packed
-        as `.gz`, `.bz2`, `.zst`). Folders are searched through; names such as `year=2024` in their paths become
-        columns. Files are read in the order of their names. Words become categories, and dates become seconds since
-        1970, weekday and hour. A CSV file is read whole and made into a Parquet file beside it,
-        `NAME.csv.selfpaced.parquet`, which serves until the CSV file changes.
+        Parquet (`.parquet`, `.pq`), Arrow IPC (`.feather`, `.arrow`, `.ipc`), CSV (`.csv`, `.tsv`) or JSON lines
+        (`.jsonl`, `.ndjson`), the latter two also packed as `.gz`, `.bz2`, `.zst`. Folders are searched through; names
+        such as `year=2024` in their paths become columns. Files are read in the order of their names. Words become
+        categories, and dates become seconds since 1970, weekday and hour. A text file is read whole and made into a
+        Parquet file beside it, `NAME.csv.selfpaced.parquet`, which serves until the text file changes.
         An array, such as a memory map, is read where it lies; `target` are its labels, and no other option applies.
         A Dask DataFrame is asked on its cluster; of the options target, columns, exclude, weight, id and client apply.
     target : the column with the labels.
@@ -80,8 +79,10 @@ def open_table(
     if is_dask_frame(source):
         return _open_dask(source, target, columns, exclude, weight, id, client)
     found = _found(source)
-    if types and not any(is_csv(path) for path, _ in found):
-        raise TableError(f"types= is for CSV files, and none is in {source!r}. Other files know the types they hold.")
+    if types and not any(is_text(path) for path, _ in found):
+        raise TableError(
+            f"types= is for CSV and JSON files, and none is in {source!r}. Other files know the types they hold."
+        )
     files = _opened(found, types, cache, progress)
     columns, exclude = None if columns is None else names_of(columns), names_of(exclude)
     batch_rows = check_batch_rows(batch_rows)
@@ -160,7 +161,7 @@ def _opened(
     *,
     lenient: bool = False,
 ) -> list[File]:
-    made = as_parquet([path for path, _ in found if is_csv(path)], types, cache, progress, lenient=lenient)
+    made = as_parquet([path for path, _ in found if is_text(path)], types, cache, progress, lenient=lenient)
     return [open_file(path, added, made.get(path)) for path, added in found]
 
 
@@ -218,8 +219,8 @@ def _fragment(fragment: Any) -> tuple[Path, Mapping[str, Any]]:
     import pyarrow.dataset as ds
 
     path = Path(fragment.path)
-    if is_csv(path):  # the dataset's own way of reading it would be lost
-        raise TableError(f"{path} is in a dataset; CSV files are opened by their paths, with types= where needed.")
+    if is_text(path):  # the dataset's own way of reading it would be lost
+        raise TableError(f"{path} is in a dataset; text files are opened by their paths, with types= where needed.")
     return path, dict(ds.get_partition_keys(fragment.partition_expression))
 
 

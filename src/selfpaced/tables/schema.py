@@ -112,7 +112,7 @@ def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> M
                 continue
             known = fields.get(field.name)
             try:
-                merged = field.type if known is None else _merged(known[0], field.type)
+                merged = field.type if known is None else merged_types(known[0], field.type)
             except pa.ArrowException as error:
                 assert known is not None
                 raise TableError(
@@ -126,7 +126,7 @@ def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> M
     return {name: merged for name, (merged, _) in fields.items()}
 
 
-def _merged(one: Any, other: Any) -> Any:
+def merged_types(one: Any, other: Any) -> Any:
     pa = import_arrow()
     if one == other:
         return one
