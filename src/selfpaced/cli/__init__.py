@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Here, because --help need not wait for scikit-learn.
         import_module(f"selfpaced.cli.{options.command}").run(options)
     except KeyboardInterrupt:
-        print("\nStopped. Nothing was written.", file=sys.stderr)
+        print("\nStopped.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output, such as `head`, has enough

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.callbacks import Callback
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
@@ -102,7 +104,9 @@ def train(request: TrainRequest, progress: Callable[[int, int], object] | None =
         random_state=request.seed,
         callbacks=list(request.callbacks),
     )
-    model.fit_table(train_part)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged with the others
+        model.fit_table(train_part)
     is_rare = rare_rows(model, test_part)
     scores = model.score_table(test_part)
     leaks = _leaks(model, train_part, request.seed)

@@ -17,6 +17,7 @@ OURS = [
     "selfpaced.ensembles.smote_bagging.SMOTEBaggingClassifier",
     "selfpaced.ensembles.smote_boost.SMOTEBoostClassifier",
     "selfpaced.ensembles.under_bagging.UnderBaggingClassifier",
+    "selfpaced.jobs.bases.numbered_columns",
     "selfpaced.rounds.BinNotes",
     "selfpaced.rounds.Round",
     "selfpaced.tables.schema.Column",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -115,6 +116,7 @@ def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) ->
         if status.st_size == 0:
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
         schema, n_rows, without_gaps = format.describe(data)
+        _refuse_names_that_come_twice(path, schema.names)
     fields = [field for field in schema if field.name not in {*added, *_index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
     without = frozenset(name for name, value in added.items() if value is not None)
@@ -129,6 +131,12 @@ def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) ->
         status.st_size,
         status.st_mtime_ns,
     )
+
+
+def _refuse_names_that_come_twice(path: Path, names: Sequence[str]) -> None:
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise TableError(f"{path} has more than one column {twice!r}. Give each a name of its own.")
 
 
 def _index_columns(schema: Any) -> list[str]:

@@ -1,0 +1,58 @@
+"""Tables as people have them: numbers, words, dates, gaps, ids, constants."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from selfpaced.cli import main
+from selfpaced.datasets import make_fraud
+
+
+@pytest.fixture(scope="session")
+def mixed():
+    """3,000 payments, 90 of them frauds, which prefer the web and the night."""
+    X, y = make_fraud(n_rows=3000, n_frauds=90, n_features=4, random_state=0)
+    rng = np.random.default_rng(0)
+    when = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.integers(0, 90 * 86400, len(y))), unit="s")
+    rows = pd.DataFrame(X, columns=["amount", "balance", "age of account", "<b>risk</b>"])
+    rows["channel"] = np.where(y & (rng.random(len(y)) < 0.5), "web", rng.choice(["web", "till", "phone"], len(y)))
+    rows["when"] = when
+    rows["abroad"] = rng.random(len(y)) < 0.3
+    rows["currency"] = "EUR"
+    rows["tx_id"] = rng.permutation(len(y)) + 1000
+    rows["note"] = [f"payment {i:x} for you" for i in rng.permutation(len(y))]
+    rows.loc[rng.random(len(y)) < 0.1, "balance"] = np.nan
+    rows.loc[rng.random(len(y)) < 0.05, "channel"] = None
+    return rows.assign(is_fraud=y)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder that commands are called in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def csv(folder, mixed):
+    mixed.to_csv(folder / "payments.csv", index=False)
+    return "payments.csv"
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command: its exit code, what it said, and what it complained of."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def trained(run, csv):
+    """A model trained on the payments."""
+    assert run("train", csv, "--target", "is_fraud", "--base", "tree", "-q")[0] == 0
+    return "model.skops"

@@ -1,0 +1,220 @@
+"""What goes wrong is said in one line, with a hint, and nothing half-done is left behind."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from selfpaced.cli import main
+from selfpaced.persistence import saving
+
+
+@pytest.fixture
+def refused(run):
+    """Run a command that must fail: what it complained of, in one line."""
+
+    def refused(*arguments):
+        code, said, complained = run(*arguments)
+        assert (code, said) == (2, "")
+        assert complained.startswith("selfpaced: error: ")
+        assert complained.count("\n") == 1
+        assert "Traceback" not in complained
+        return complained
+
+    return refused
+
+
+def train(path="rows.csv", *options):
+    return ("train", path, "--target", "y", "--base", "tree", *options)
+
+
+def write(content, name="rows.csv"):
+    with open(name, "wb") as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+
+
+def rows(n=60, n_rare=10):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "y": (np.arange(n) < n_rare).astype(int)})
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "complaint"),
+    [
+        ("", "rows.csv", "is empty"),
+        ("", "rows.parquet", "is empty"),
+        ("a,y\n", "rows.csv", "has a header and no rows"),
+        ("nonsense", "rows.parquet", "cannot be read as Parquet"),
+        ("nonsense", "rows.xlsx", "is of no kind that is read here"),
+        ("a,a,y\n1,2,0\n", "rows.csv", "more than one column 'a'"),
+        ("a,y\nK\xf6ln,0\n".encode("latin-1"), "rows.csv", "is not UTF-8"),
+        ("a,y\n1,0\n1,2,3\n", "rows.csv", "has 3 values in line 3, and 2 columns"),
+        ('{"a": 1, "y": 0}\n{"a":\n', "rows.jsonl", "is not made of JSON lines"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_is_not_right(refused, content, name, complaint):
+    write(content, name)
+    assert complaint in refused(*train(name))
+    assert not os.path.exists("model.skops")
+
+
+@pytest.mark.usefixtures("folder")
+class TestData:
+    def test_two_columns_of_one_name_in_parquet(self, refused):
+        pq.write_table(pa.table([[1.0] * 60, [2.0] * 60, [0, 1] * 30], names=["a", "a", "y"]), "rows.parquet")
+        assert "more than one column 'a'" in refused(*train("rows.parquet"))
+
+    def test_a_file_that_is_not_there(self, refused):
+        assert "nowhere.csv is not there" in refused(*train("nowhere.csv"))
+
+    def test_a_target_that_is_not_there(self, refused):
+        rows().drop(columns="y").to_csv("rows.csv", index=False)
+        assert "no column 'y' in rows.csv. Its columns are 'a', 'b'" in refused(*train())
+
+    def test_a_target_of_one_value(self, refused):
+        rows(n_rare=0).to_csv("rows.csv", index=False)
+        assert "Column 'y' holds one class only, [0]" in refused(*train())
+
+    def test_a_target_of_a_thousand_values(self, refused):
+        rows(n=2000).assign(y=np.arange(2000) // 2).to_csv("rows.csv", index=False)
+        assert "numbers to predict, not like classes" in refused(*train())
+
+    def test_one_positive(self, refused):
+        rows(n_rare=1).to_csv("rows.csv", index=False)
+        assert "The class 1 has 1 row; at least 2 are needed" in refused(*train())
+
+    def test_five_positives_are_enough_to_try(self, run):
+        rows(n=200, n_rare=5).to_csv("rows.csv", index=False)
+        assert run(*train())[0] == 0
+
+    def test_a_label_that_nobody_has(self, refused):
+        rows().to_csv("rows.csv", index=False)
+        assert "No row of column 'y' is 'fraud'; its labels are '0', '1'" in refused(
+            *train("rows.csv", "--positive", "fraud")
+        )
+
+    def test_rows_without_a_label(self, refused):
+        frame = rows().astype({"y": "Int64"})
+        frame.loc[5, "y"] = pd.NA
+        frame.to_csv("rows.csv", index=False)
+        assert "has rows without a label" in refused(*train())
+
+    def test_no_feature_is_left(self, refused):
+        rows().assign(a=1.0, b="x").to_csv("rows.csv", index=False)
+        assert "No column of rows.csv is left to learn from: 'a' is the same value in every row" in refused(*train())
+
+    def test_a_share_that_is_none(self, refused):
+        rows().to_csv("rows.csv", index=False)
+        assert "between 0 and 1; got 1.5" in refused(*train("rows.csv", "--holdout", "1.5"))
+
+    def test_members_that_are_none(self, refused):
+        rows().to_csv("rows.csv", index=False)
+        assert "n_estimators must be a whole number >= 1; got 0" in refused(*train("rows.csv", "--members", "0"))
+
+    def test_a_time_column_of_words(self, refused):
+        rows().assign(t="now").to_csv("rows.csv", index=False)
+        assert "The time column 't' is" in refused(*train("rows.csv", "--time-column", "t"))
+
+    def test_a_class_that_ended_before_the_rows_held_out(self, refused):
+        rows().assign(t=np.arange(60)).to_csv("rows.csv", index=False)
+        assert "All rows of the class 1 are before" in refused(*train("rows.csv", "--time-column", "t"))
+
+    def test_five_hundred_columns(self, run):
+        rng = np.random.default_rng(0)
+        wide = pd.DataFrame(rng.normal(size=(80, 500)), columns=[f"c{i}" for i in range(500)])
+        wide.assign(y=(np.arange(80) < 20).astype(int)).to_csv("rows.csv", index=False)
+        assert run(*train())[0] == 0
+
+    @pytest.mark.parametrize("base", ["tree", "lightgbm", "gbdt"])
+    def test_names_with_spaces_signs_and_pictures(self, run, base):
+        frame = rows(n=200, n_rare=40)
+        frame = frame.rename(columns={"a": 'a "quoted" {name}: [x], <script>alert(1)</script>', "b": "🦊 fox"})
+        frame.to_csv("rows.csv", index=False)
+        assert run("train", "rows.csv", "--target", "y", "--base", base, "--members", "3", "-q") == (0, "", "")
+        assert run("predict", "model.skops", "rows.csv", "-o", "scores.csv", "-q") == (0, "", "")
+
+
+@pytest.mark.usefixtures("folder")
+class TestOutput:
+    def test_a_folder_that_is_not_there_is_said_before_training(self, refused):
+        assert "The folder out for model.skops is not there" in refused(*train("nowhere.csv", "-o", "out/model.skops"))
+
+    def test_an_ending_that_means_nothing(self, refused):
+        assert "model.txt should end in .skops" in refused(*train("rows.csv", "-o", "model.txt"))
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+    def test_a_folder_that_may_not_be_written_to(self, refused, tmp_path):
+        (tmp_path / "locked").mkdir(mode=0o500)
+        assert "no permission" in refused(*train("rows.csv", "-o", "locked/model.skops"))
+
+    def test_a_full_disk_leaves_nothing(self, refused, monkeypatch):
+        def full(*arguments):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        rows().to_parquet("rows.parquet")
+        monkeypatch.setattr(saving, "write_whole", full)
+        assert "No space left on device" in refused(*train("rows.parquet", "-q"))
+        assert sorted(os.listdir(".")) == ["rows.parquet"]
+
+
+@pytest.mark.usefixtures("folder")
+class TestModels:
+    def test_a_model_that_is_none(self, refused):
+        write("nonsense", "model.skops")
+        assert "model.skops" in refused("inspect", "model.skops")
+
+    def test_a_model_that_is_not_there(self, refused):
+        assert "nowhere.skops" in refused("predict", "nowhere.skops", "rows.csv", "-o", "scores.csv")
+
+    def test_rows_without_a_column_of_the_model(self, run, refused):
+        rows().to_csv("rows.csv", index=False)
+        assert run(*train("rows.csv", "-q"))[0] == 0
+        rows().drop(columns="b").to_csv("other.csv", index=False)
+        assert "other.csv has no column 'b'" in refused("predict", "model.skops", "other.csv", "-o", "scores.csv")
+        assert not os.path.exists("scores.csv")
+
+    @pytest.mark.parametrize("threshold", ["2", "high"])
+    def test_a_threshold_that_is_none(self, run, refused, threshold):
+        command = ("predict", "model.skops", "rows.csv", "-o", "scores.csv", "--threshold", threshold)
+        assert "--threshold takes a number from 0 to 1, or 'best'" in refused(*command)
+
+    def test_scores_over_the_data(self, run, refused):
+        rows().to_csv("rows.csv", index=False)
+        assert run(*train("rows.csv", "-q"))[0] == 0
+        assert "rows.csv" in refused("predict", "model.skops", "rows.csv", "-o", "rows.csv")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_bug_asks_for_debug_and_debug_shows_where(monkeypatch, capsys):
+    from selfpaced.cli import inspect
+
+    def broken(options):
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(inspect, "run", broken)
+    assert main(["inspect", "model.skops"]) == 1
+    assert capsys.readouterr().err == "selfpaced: error: no such thing (RuntimeError; --debug shows where)\n"
+    assert main(["inspect", "model.skops", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_ctrl_c_during_training_leaves_no_model(mixed):
+    pd.concat([mixed] * 40, ignore_index=True).to_parquet("rows.parquet", index=False)
+    command = [sys.executable, "-m", "selfpaced", "train", "rows.parquet", "--target", "is_fraud", "--members", "500"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    _, complained = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert complained.strip() == "Stopped."
+    assert os.listdir(".") == ["rows.parquet"]

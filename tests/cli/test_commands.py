@@ -1,0 +1,208 @@
+"""From a file to a model, to scores, to a decision."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from selfpaced import load_model
+from selfpaced.cli.parser import BASES as TYPED_BASES
+from selfpaced.cli.parser import COMMANDS
+from selfpaced.jobs.bases import BASES
+from selfpaced.metrics import aucprc
+
+
+def test_train_says_what_came_of_it_and_keeps_the_model(run, csv, folder):
+    code, said, complained = run("train", csv, "--target", "is_fraud", "--base", "tree")
+    assert (code, complained) == (0, "")
+    assert "3,000 rows: 2,910 of 0, 90 of 1." in said
+    assert "are right; it finds" in said
+    assert load_model("model.skops").classes_.tolist() == [0, 1]
+
+
+def test_train_leaves_out_what_is_no_feature_and_says_why(run, csv):
+    _, said, _ = run("train", csv, "--target", "is_fraud", "--base", "tree")
+    assert "left out 'currency': the same value in every row" in said
+    assert "left out 'tx_id': an id: every value differs" in said
+    assert "left out 'note': an id or a text: every value differs" in said
+    names = load_model("model.skops").feature_names_in_.tolist()
+    assert names == [
+        *("amount", "balance", "age of account", "<b>risk</b>", "channel"),
+        *("when", "when.weekday", "when.hour", "abroad"),
+    ]
+
+
+@pytest.mark.parametrize("base", sorted(BASES))
+def test_every_base_learns_from_numbers_words_dates_and_gaps(run, csv, base):
+    code, said, _ = run("train", csv, "--target", "is_fraud", "--base", base, "--members", 3, "--json")
+    facts = json.loads(said)
+    assert code == 0
+    assert facts["aucprc"] > 3 * facts["chance"]
+
+
+def test_the_bases_that_can_be_typed_are_those_there_are():
+    assert set(TYPED_BASES) == set(BASES)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather", "jsonl", "csv.gz", "tsv"])
+def test_all_kinds_of_files_give_the_same_model(run, mixed, folder, ending):
+    rows = mixed.drop(columns=["when", "note"])
+    path = folder / f"payments.{ending}"
+    writers = {
+        "parquet": lambda: rows.to_parquet(path, index=False),
+        "feather": lambda: rows.to_feather(path),
+        "jsonl": lambda: rows.to_json(path, orient="records", lines=True, double_precision=15),
+        "csv.gz": lambda: rows.to_csv(path, index=False),
+        "tsv": lambda: rows.to_csv(path, index=False, sep="\t"),
+    }
+    writers[ending]()
+    rows.to_csv(folder / "plain.csv", index=False)
+    found = []
+    for name in (path.name, "plain.csv"):
+        code, said, _ = run("train", name, "--target", "is_fraud", "--base", "tree", "--members", 3, "--json")
+        assert code == 0
+        found.append(json.loads(said)["aucprc"])
+    assert found[0] == pytest.approx(found[1], abs=0.02 if ending == "jsonl" else 1e-12)
+
+
+def test_semicolons_are_found_out(run, mixed, folder):
+    mixed.to_csv("payments.csv", index=False, sep=";")
+    assert run("train", "payments.csv", "--target", "is_fraud", "--base", "tree", "-q") == (0, "", "")
+
+
+def test_the_last_rows_are_held_out_by_time(run, csv, mixed):
+    command = ("train", csv, "--target", "is_fraud", "--base", "tree", "--time-column", "when", "--json")
+    facts = json.loads(run(*command)[1])
+    last = mixed["when"] >= mixed["when"].sort_values().iloc[int(np.ceil(0.8 * (len(mixed) - 1)))]
+    assert (facts["n_rows"], facts["n_positives"]) == (last.sum(), mixed["is_fraud"][last].sum())
+    assert facts["judged_on"] == "the last 20% of the rows by when"
+    assert "when" not in load_model("model.skops").feature_names_in_
+
+
+def test_rows_to_judge_by_may_be_in_a_file_of_their_own(run, csv, mixed, folder):
+    mixed.iloc[::3].to_parquet(folder / "other.parquet", index=False)
+    command = ("train", csv, "--target", "is_fraud", "--base", "tree", "--valid", "other.parquet", "--json")
+    facts = json.loads(run(*command)[1])
+    assert facts["n_rows"] == len(mixed.iloc[::3])
+    assert load_model("model.skops").class_counts_.sum() == len(mixed)
+
+
+def test_the_held_out_rows_have_every_class_in_its_share(run, csv):
+    facts = json.loads(run("train", csv, "--target", "is_fraud", "--base", "tree", "--holdout", "0.3", "--json")[1])
+    assert (facts["n_rows"], facts["n_positives"]) == (900, 27)
+
+
+def test_out_of_core_gives_the_same_model_and_says_so(run, csv, folder):
+    inside = run("train", csv, "--target", "is_fraud", "--base", "tree", "--json")[1]
+    code, said, _ = run("train", csv, "--target", "is_fraud", "--base", "tree", "--out-of-core")
+    assert code == 0
+    assert "read once for each member, not loaded" in said
+    outside = run("train", csv, "--target", "is_fraud", "--base", "tree", "--out-of-core", "--json")[1]
+    assert json.loads(inside)["aucprc"] == json.loads(outside)["aucprc"]
+
+
+def test_one_of_several_labels_can_be_the_one_to_find(run, mixed, folder):
+    kinds = np.where(mixed["is_fraud"] == 1, np.where(mixed["abroad"], "stolen", "forged"), "fine")
+    mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
+    code, said, _ = run("train", "kinds.parquet", "--target", "is_fraud", "--positive", "forged", "--base", "tree")
+    assert code == 0
+    assert "of all rows where is_fraud is forged" in said
+
+
+def test_a_column_that_gives_the_answer_away_is_warned_of(run, mixed, folder):
+    mixed.assign(chargeback=mixed["is_fraud"] * 100.0).to_parquet("leak.parquet", index=False)
+    code, _, complained = run("train", "leak.parquet", "--target", "is_fraud", "--base", "tree")
+    assert code == 0
+    assert "column 'chargeback' alone nearly decides the target" in complained
+    assert "'amount'" not in complained
+
+
+def test_few_cases_are_warned_of(run, mixed, folder):
+    few = pd.concat([mixed[mixed["is_fraud"] == 0], mixed[mixed["is_fraud"] == 1][:5]])
+    few.to_parquet("few.parquet", index=False)
+    code, _, complained = run("train", "few.parquet", "--target", "is_fraud", "--base", "tree")
+    assert code == 0
+    assert "only 5 rows of the rarest class" in complained
+
+
+def test_predict_writes_scores_beside_the_columns_that_are_kept(run, trained, csv, mixed):
+    code, said, _ = run("predict", trained, csv, "-o", "scores.csv", "--keep", "tx_id,is_fraud", "--threshold", "best")
+    assert (code, said) == (0, "The scores are in scores.csv.\n")
+    scores = pd.read_csv("scores.csv")
+    assert scores.columns.tolist() == ["tx_id", "is_fraud", "score", "alert"]
+    assert scores["tx_id"].tolist() == mixed["tx_id"].tolist()
+    assert aucprc(scores["is_fraud"], scores["score"]) > 0.5
+    assert scores["alert"].sum() > 0
+
+
+def test_predict_scores_rows_without_labels(run, trained, mixed):
+    mixed.drop(columns="is_fraud").to_parquet("new.parquet", index=False)
+    assert run("predict", trained, "new.parquet", "-o", "scores.parquet", "-q") == (0, "", "")
+    assert len(pd.read_parquet("scores.parquet")) == len(mixed)
+
+
+def test_evaluate_judges_on_other_rows(run, trained, csv):
+    code, said, _ = run("evaluate", trained, csv)
+    assert code == 0
+    assert "3,000 rows, 90 of them 1. AUCPRC" in said
+    facts = json.loads(run("evaluate", trained, csv, "--json")[1])
+    assert facts["n_positives"] == 90
+
+
+def test_inspect_tells_what_the_model_is(run, trained):
+    code, said, _ = run("inspect", trained)
+    assert code == 0
+    for part in ("SelfPacedEnsembleClassifier", "2,328 of 0, 72 of 1", "scikit-learn", "aucprc", "round"):
+        assert part in said or part == "scikit-learn"
+    assert json.loads(run("inspect", trained, "--json")[1])["target"] == "is_fraud"
+
+
+def test_export_writes_a_graph(run, mixed, folder):
+    mixed[["amount", "age of account", "is_fraud"]].to_parquet("numbers.parquet", index=False)
+    assert run("train", "numbers.parquet", "--target", "is_fraud", "--base", "tree", "-q")[0] == 0
+    code, said, _ = run("export", "model.skops")
+    assert code == 0
+    assert "model.onnx" in said
+    assert (folder / "model.onnx").stat().st_size > 1000
+
+
+def test_compare_puts_the_methods_in_order_and_draws_them(run, csv, folder):
+    command = ("compare", csv, "--target", "is_fraud", "--base", "tree", "--members", 3)
+    code, said, _ = run(*command, "--picture", "compare.svg")
+    assert code == 0
+    for method in ("Self-paced Ensemble", "BalanceCascade", "tree, all rows", "tree, class weights"):
+        assert method in said
+    assert "<svg" in (folder / "compare.svg").read_text()
+    facts = json.loads(run(*command, "--json")[1])
+    scores = [one["aucprc"] for one in facts["methods"] if one["aucprc"] is not None]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_completion_is_a_script_that_knows_the_commands(run):
+    code, said, _ = run("completion", "bash")
+    assert code == 0
+    assert "--time-column" in said
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_has_examples(run, command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run(command, "--help")
+    assert stopped.value.code == 0
+    assert f"selfpaced {command}" in capsys.readouterr().out.split("examples:")[1]
+
+
+def test_help_does_not_wait_for_heavy_packages():
+    code = (
+        "import sys\n"
+        "from selfpaced.cli import main\n"
+        "try: main(['train', '--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'sklearn', 'numpy', 'pandas', 'pyarrow', 'scipy', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
