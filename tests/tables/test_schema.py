@@ -4,11 +4,14 @@ from datetime import date
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
+from lightgbm import LGBMClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import TableError
+from selfpaced.tables import as_trained
 
 WHEN = pd.Series(pd.to_datetime(["2024-03-01 13:30", "2024-03-03 00:00", None]))
 
@@ -67,3 +70,36 @@ def test_words_where_dates_were_are_refused(dated, tmp_path):
     rows.assign(when="yesterday").to_parquet(tmp_path / "words.parquet")
     with pytest.raises(TableError, match=r"Column 'when' of .*words.parquet is (large_)?string; dates were there"):
         model.predict_table(tmp_path / "words.parquet", tmp_path / "scores.parquet")
+
+
+@pytest.fixture
+def worded(tmp_path):
+    """Rows with words and dates, a model trained on them in a file, and its scores of that file."""
+    rng = np.random.default_rng(0)
+    when = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(2000), unit="h")
+    shop = rng.choice(["web", "till", "phone"], 2000)
+    label = ((when.hour == 3) & (shop == "web")) | (rng.random(2000) < 0.01)
+    rows = pd.DataFrame({"when": when, "shop": shop, "amount": rng.normal(size=2000), "label": label.astype(int)})
+    path = tmp_path / "rows.parquet"
+    rows.to_parquet(path, index=False)
+    base = LGBMClassifier(n_estimators=10, verbose=-1)
+    model = SelfPacedEnsembleClassifier(base, 3, random_state=0).fit_table(open_table(path, target="label"))
+    return rows.drop(columns="label"), model, model.score_table(path)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "converted"])
+def test_a_frame_in_memory_is_scored_as_the_file_with_its_rows(worded, kind):
+    rows, model, expected = worded
+    frames = {
+        "pandas": lambda: rows,
+        "polars": lambda: pl.from_pandas(rows),
+        "pyarrow": lambda: pa.Table.from_pandas(rows),
+        "converted": lambda: as_trained(model.schema_, rows),
+    }
+    np.testing.assert_array_equal(model.predict_proba(frames[kind]())[:, 1].astype(np.float32), expected)
+
+
+def test_a_frame_without_a_column_is_refused_by_name(worded):
+    rows, model, _ = worded
+    with pytest.raises(TableError, match="X has no column 'when', which the model was trained with"):
+        model.predict_proba(rows.drop(columns="when"))

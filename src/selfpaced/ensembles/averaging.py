@@ -20,7 +20,16 @@ from selfpaced.ensembles.checks import check_features, check_jobs
 from selfpaced.ensembles.streaming import TableEvaluation, check_evaluable, evaluation, streamed_probabilities
 from selfpaced.exceptions import TableError
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
-from selfpaced.tables import ClassCounts, InMemoryTable, StreamedTable, open_like, polars_as_arrow, schema_of
+from selfpaced.tables import (
+    ClassCounts,
+    InMemoryTable,
+    StreamedTable,
+    as_trained,
+    is_frame,
+    open_like,
+    polars_as_arrow,
+    schema_of,
+)
 from selfpaced.tables.streamed import StreamedBatch
 from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
 
@@ -247,4 +256,5 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         return self._table(self._features(X, reset=False))
 
     def _features(self, X: Any, *, reset: bool) -> Any:
-        return check_features(self, X, reset=reset)
+        schema = None if reset else getattr(self, "schema_", None)
+        return check_features(self, as_trained(schema, X) if schema is not None and is_frame(X) else X, reset=reset)

@@ -1,5 +1,6 @@
 """What the user points at, made into minority rows and pools."""
 
+from selfpaced.tables.as_trained import as_trained
 from selfpaced.tables.classes import ClassSplit, split_classes, split_stream
 from selfpaced.tables.labels import ClassCounts, Labels, encode_labels
 from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
@@ -15,6 +16,7 @@ __all__ = [
     "Labels",
     "PartitionedTable",
     "StreamedTable",
+    "as_trained",
     "encode_labels",
     "float_array",
     "float_columns",

@@ -158,7 +158,7 @@ def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps:
             types[name] = pa.string()
         elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             types[name] = pa.float64()
-        elif pa.types.is_floating(kind) or _are_dates(kind):
+        elif pa.types.is_floating(kind) or are_dates(kind):
             types[name] = kind
         elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
             types[name] = kind if name in full else pa.float64()
@@ -180,14 +180,14 @@ def frozen(
     for name, kind in feature_types(fields, names, without_gaps).items():
         if name in words:
             columns.append(Column(name, "category", tuple(words[name])))
-        elif _are_dates(kind):
+        elif are_dates(kind):
             columns += _parts_of_dates(name, kind)
         else:
             columns.append(Column(name, str(kind)))
     return Schema(tuple(columns))
 
 
-def _are_dates(kind: Any) -> bool:
+def are_dates(kind: Any) -> bool:
     pa = import_arrow()
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
@@ -204,7 +204,7 @@ def _part_of_dates(column: Column, array: Any, where: str) -> Any:
     import pyarrow.compute as pc
 
     pa = import_arrow()
-    if not (_are_dates(array.type) or pa.types.is_null(array.type)):
+    if not (are_dates(array.type) or pa.types.is_null(array.type)):
         raise TableError(f"Column {column.made_of!r} of {where} is {array.type}; dates were there at the beginning.")
     zone = getattr(array.type, "tz", None)
     moments = array.cast(pa.timestamp("us", zone))

@@ -1,0 +1,38 @@
+"""A frame in memory as a model that was trained on a schema reads it: words as categories, dates as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from selfpaced.exceptions import TableError
+from selfpaced.tables.files import import_arrow
+from selfpaced.tables.kinds import ARROW, PANDAS, kind_of
+from selfpaced.tables.schema import Column, Schema, are_dates
+
+
+def as_trained(schema: Schema, frame: Any) -> Any:
+    """A pandas frame of the features. Columns that have been converted already stay as they are."""
+    if not any(column.categories is not None or column.made_of is not None for column in schema.columns):
+        return frame
+    pa = import_arrow()
+    batch = _as_arrow(frame)
+    arrays = [_converted(column, batch) for column in schema.columns]
+    return pa.Table.from_arrays(arrays, names=schema.names).to_pandas()
+
+
+def _as_arrow(frame: Any) -> Any:
+    pa = import_arrow()
+    kind = kind_of(frame)
+    if kind is PANDAS:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    return frame if kind is ARROW else frame.to_arrow()
+
+
+def _converted(column: Column, batch: Any) -> Any:
+    """From the column it is made of, or, if there are no dates in that any more, the column itself."""
+    if column.source not in batch.column_names:
+        raise TableError(f"X has no column {column.source!r}, which the model was trained with.")
+    source = batch.column(column.source).combine_chunks()
+    if column.made_of is not None and column.name in batch.column_names and not are_dates(source.type):
+        return batch.column(column.name)
+    return column.converted(source, "X")
