@@ -73,7 +73,7 @@ def open_source(
     if positive is not None:
         table.positive = _meant(positive, labels.names, target)
     n_rows = int(labels.codes.size)
-    loads = not out_of_core if out_of_core is not None else _fits(n_rows, len(names))
+    loads = not out_of_core if out_of_core is not None else fits_in_memory(n_rows, len(names))
     return Source(table.loaded() if loads else table, dropped, profiles, n_rows, loads)
 
 
@@ -87,7 +87,7 @@ def _meant(positive: str, names: Sequence[Any], target: str) -> Any:
     )
 
 
-def _fits(n_rows: int, n_columns: int) -> bool:
+def fits_in_memory(n_rows: int, n_columns: int) -> bool:
     return n_rows * n_columns * BYTES_PER_VALUE <= SHARE_OF_MEMORY * _memory()
 
 

@@ -1,0 +1,23 @@
+"""`selfpaced report`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from selfpaced.cli.talk import Talk, check_output
+from selfpaced.jobs.report import report_of_file
+from selfpaced.persistence import load_model
+
+
+def run(options: Namespace) -> None:
+    talk = Talk(options)
+    output = check_output(options.output, [".html"])
+    facts = None if options.facts is None else check_output(options.facts, [".json"])
+    model = load_model(options.model)
+    with talk.progress("scoring") as progress:
+        report = report_of_file(model, options.data, options.target, options.id, progress)
+    report.save(output)
+    if facts is not None:
+        facts.write_text(report.to_json(), encoding="utf-8")
+    talk.say(f"The report is in {output}.")
+    talk.result({"output": str(output), "facts": None if facts is None else str(facts)})

@@ -1,0 +1,103 @@
+"""A report on a model and the rows of a table that it was not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.exceptions import TableError
+from selfpaced.jobs.opening import fits_in_memory
+from selfpaced.jobs.train import Trained, rare_label, rare_rows
+from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
+from selfpaced.tables import StreamedTable, open_like
+
+ROWS_SAMPLED = 20_000
+
+
+def report_of_training(trained: Trained) -> Report:
+    """On a model that has just been trained, and the rows held out."""
+    return report_of_table(
+        trained.model,
+        trained.test,
+        trained.request.target,
+        trained.request.id,
+        in_memory=trained.source.in_memory,
+        scores=trained.scores,
+        X_train=trained.train.sample(ROWS_SAMPLED, trained.request.seed),
+        dropped={column.name: column.reason for column in trained.source.dropped},
+    )
+
+
+def report_of_file(
+    model: AveragingEnsemble, source: Any, target: str | None, id: str | None, progress: Callable[..., None] | None
+) -> Report:
+    """On a model that was loaded, and the rows of a file."""
+    target = getattr(model, "target_", None) if target is None else target
+    if target is None or not hasattr(model, "schema_"):
+        raise TableError("The model was not trained from a file; use model.report(X, y) with rows in memory.")
+    keep = [] if id is None else [id]
+    table = open_like(source, model.schema_, target=target, positive=getattr(model, "positive_", None), keep=keep)
+    assert table.n_rows is not None
+    in_memory = fits_in_memory(table.n_rows, len(table.schema.columns))
+    return report_of_table(model, table, target, id, in_memory=in_memory, progress=progress)
+
+
+def report_of_table(
+    model: AveragingEnsemble,
+    table: StreamedTable,
+    target: str,
+    id: str | None,
+    *,
+    in_memory: bool,
+    scores: NDArray[np.float32] | None = None,
+    X_train: Any = None,
+    dropped: dict[str, str] | None = None,
+    progress: Callable[..., None] | None = None,
+) -> Report:
+    """Where the rows do not fit into memory, columns are described by a sample of them."""
+    is_rare = rare_rows(model, table)
+    said: dict[str, Any] = {
+        "ids": None if id is None else _ids(table, id),
+        "target": target,
+        "dropped": dropped,
+    }
+    if in_memory:
+        # Told from all others, the label to be found stands for itself and the others for what it is not.
+        labels = np.where(is_rare, rare_label(model), None) if hasattr(model, "positive_") else _labels(table)
+        return make_report(model, table.features(), labels, X_train=X_train, **said)
+    scores = model.score_table(table, progress=progress) if scores is None else scores
+    rows = _rows_worth_having(is_rare, scores)
+    chosen = np.zeros(is_rare.size, dtype=bool)
+    chosen[rows] = True
+    return report_of_scores(
+        is_rare,
+        scores,
+        rare=True,
+        model=model,
+        sample=table.part(chosen).features(),
+        sample_rows=rows,
+        train_sample=X_train,
+        **said,
+    )
+
+
+def _labels(table: StreamedTable) -> NDArray[Any]:
+    labels = table.labels()
+    return labels.classes[labels.codes]
+
+
+def _ids(table: StreamedTable, id: str) -> NDArray[Any]:
+    kept = replace(table, roles=replace(table.roles, keep=(*table.roles.keep, id)))
+    return np.asarray(kept.column(id))
+
+
+def _rows_worth_having(is_rare: NDArray[np.bool_], scores: NDArray[np.float32]) -> NDArray[np.intp]:
+    """The rows that are shown one by one, and others at random."""
+    shown = np.concatenate(suspect_rows(is_rare, scores))
+    some = np.random.default_rng(0).permutation(is_rare.size)[:ROWS_SAMPLED]
+    return np.unique(np.concatenate([shown, some])).astype(np.intp)
