@@ -1,0 +1,32 @@
+"""What several sections are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from selfpaced.report.facts import Case
+from selfpaced.report.html import Html, element
+
+
+def section(id: str, title: str, *children: Any) -> Html:
+    return element("section", element("h2", title, id=f"{id}-title"), *children, id=id, aria_labelledby=f"{id}-title")
+
+
+def figure(title: str, drawn: Html, *caption: Any, **attributes: Any) -> Html:
+    return element("figure", element("h3", title), drawn, element("figcaption", *caption), **attributes)
+
+
+def paragraph(*children: Any, **attributes: Any) -> Html:
+    return element("p", *children, **attributes)
+
+
+def columns(*children: Any) -> Html:
+    return element("div", *children, class_="columns")
+
+
+def cases_of(case: Case) -> Html:
+    return Html("cases of " + element("b", case.name, class_="label"))
+
+
+def unfolding(summary: str, *children: Any) -> Html:
+    return element("details", element("summary", summary), *children)
