@@ -205,7 +205,7 @@ def _index_of(X: Any) -> Any:
 def _checked_ids(ids: Any, n_rows: int) -> Any:
     if ids is None:
         return None
-    names = list(ids) if not hasattr(ids, "__getitem__") else ids
+    names = ids if isinstance(ids, list | tuple) else np.asarray(ids)
     if len(names) != n_rows:
         raise ValueError(f"ids must name every row: there are {n_rows} rows and {len(names)} ids.")
-    return np.asarray(names, dtype=object)
+    return names

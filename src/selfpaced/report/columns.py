@@ -29,7 +29,8 @@ class Values:
     @property
     def is_missing(self) -> NDArray[np.bool_]:
         if self.are_numbers:
-            return np.isnan(self.values)
+            missing: NDArray[np.bool_] = np.isnan(self.values)
+            return missing
         return np.fromiter((value is None for value in self.values), bool, self.values.size)
 
     @property

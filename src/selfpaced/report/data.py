@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.report.columns import Values, column_names, columns_of, number_text, shortened, take_rows
-from selfpaced.report.facts import ColumnFacts, DataFacts
+from selfpaced.report.facts import ColumnFacts, DataFacts, Drift
 
 MOST_COLUMNS = 500
 MOST_ROWS = 50_000
@@ -46,23 +46,23 @@ def _same_columns(train: Any, names: Sequence[str], places: Sequence[int]) -> li
 
 def column_facts(now: Values, then: Values | None) -> ColumnFacts:
     distinct = np.unique(now.present) if now.are_numbers else np.array(sorted(set(now.present)))
-    drift = chance = None
+    drift = None
     if then is not None and now.present.size and then.present.size and now.are_numbers == then.are_numbers:
-        drift, chance = number_drift(then, now) if now.are_numbers else word_drift(then, now)
+        drift = number_drift(then, now) if now.are_numbers else word_drift(then, now)
     missing = float(now.is_missing.mean())
-    return ColumnFacts(now.name, now.type, missing, int(distinct.size), _summary(now, distinct), drift, chance)
+    return ColumnFacts(now.name, now.type, missing, int(distinct.size), _summary(now, distinct), drift)
 
 
-def number_drift(then: Values, now: Values) -> tuple[float, float]:
+def number_drift(then: Values, now: Values) -> Drift:
     """The Kolmogorov-Smirnov distance of two columns, with what equal ones exceed 1 time in 20."""
     before, after = np.sort(then.present), np.sort(now.present)
     points = np.concatenate([before, after])
     below = [np.searchsorted(side, points, side="right") / side.size for side in (before, after)]
     distance = float(np.abs(below[0] - below[1]).max())
-    return distance, min(1.0, 1.36 * _spread_of_difference(before.size, after.size))
+    return Drift(distance, min(1.0, 1.36 * _spread_of_difference(before.size, after.size)))
 
 
-def word_drift(then: Values, now: Values) -> tuple[float, float]:
+def word_drift(then: Values, now: Values) -> Drift:
     """The total variation between two columns, gaps being a word, with what equal ones exceed at most 1 time in 20."""
     words, numbers = np.unique(
         np.array([str((word is None, word)) for side in (then, now) for word in side.values]), return_inverse=True
@@ -73,7 +73,7 @@ def word_drift(then: Values, now: Values) -> tuple[float, float]:
     scale = _spread_of_difference(*(side.size for side in sides))
     expected = 0.5 * np.sum(np.sqrt(2 / np.pi * both * (1 - both))) * scale
     chance = float(expected + np.sqrt(np.log(20) / 2) * scale)  # McDiarmid's bound on the rest
-    return float(np.abs(shares[0] - shares[1]).sum() / 2), min(1.0, chance)
+    return Drift(float(np.abs(shares[0] - shares[1]).sum() / 2), min(1.0, chance))
 
 
 def _spread_of_difference(n_before: int, n_after: int) -> float:

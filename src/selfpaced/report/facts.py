@@ -149,6 +149,16 @@ class Importances:
     names: tuple[str, ...]
     values: tuple[float, ...]
     n_features: int
+    contrasts: tuple[Contrast, ...]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The 5%, 25%, 50%, 75% and 95% quantiles of a feature among cases and among other rows."""
+
+    name: str
+    cases: tuple[float, ...]
+    others: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -168,16 +178,27 @@ class Suspects:
 
 
 @dataclass(frozen=True)
+class Drift:
+    """How far a column has moved since training, from 0 to 1; columns that have not exceed `chance` 1 time in 20."""
+
+    distance: float
+    chance: float
+
+    @property
+    def is_real(self) -> bool:
+        return self.distance > self.chance
+
+
+@dataclass(frozen=True)
 class ColumnFacts:
-    """A column in the sample. `drift` is from the training rows; `chance` is what equal rows reach 1 time in 20."""
+    """A column in the sample."""
 
     name: str
     type: str
     missing: float
     n_distinct: int
     values: str
-    drift: float | None
-    chance: float | None
+    drift: Drift | None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -9,33 +11,47 @@ from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import average_precision_score
 
-from selfpaced.report.columns import column_names, take_rows
-from selfpaced.report.facts import Importances
+from selfpaced.report.columns import column_names, columns_of, take_rows
+from selfpaced.report.facts import Contrast, Importances
 from selfpaced.tables.kinds import POLARS, SPARSE, kind_of
 
 N_SHOWN = 20
+N_CONTRASTS = 6
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_CELLS = 500_000
 FEWEST_ROWS, MOST_ROWS = 500, 5000
 N_REPEATS = 3
 
 
 def importance_facts(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> Importances | None:
-    """The members' own importances where they have some, otherwise what shuffling a column costs in AUCPRC.
-
-    None if neither can be had: sparse features are not shuffled.
-    """
-    names = column_names(sample)
-    own = own_importances(model)
-    if own is not None and own.size == len(names):
-        return _highest("mean importance in the members", names, own)
-    if kind_of(sample) is SPARSE or not is_case.any() or is_case.all():
+    """The features that matter most, and how they differ between cases and other rows; None if it cannot be told."""
+    found = _values(model, sample, is_case, case_column)
+    if found is None:
         return None
-    return _highest(
-        "AUCPRC lost when the column is shuffled", names, _by_shuffling(model, sample, is_case, case_column)
+    method, values = found
+    names, order = column_names(sample), np.argsort(-values, kind="stable")[:N_SHOWN].tolist()
+    return Importances(
+        method,
+        tuple(names[place] for place in order),
+        tuple(float(values[place]) for place in order),
+        len(names),
+        tuple(_contrasts(sample, is_case, order)),
     )
 
 
-def own_importances(model: Any) -> NDArray[np.float64] | None:
+def _values(
+    model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
+) -> tuple[str, NDArray[np.float64]] | None:
+    """The members' own importances where they have some, otherwise what shuffling a column costs in AUCPRC."""
+    own = _own(model)
+    if own is not None and own.size == sample.shape[1]:
+        return "mean importance in the members", own
+    if kind_of(sample) is SPARSE or not is_case.any() or is_case.all():
+        return None
+    return "AUCPRC lost when the column is shuffled", _by_shuffling(model, sample, is_case, case_column)
+
+
+def _own(model: Any) -> NDArray[np.float64] | None:
     try:
         return np.asarray(model.feature_importances_, dtype=np.float64)
     except AttributeError:  # the members have none
@@ -43,7 +59,7 @@ def own_importances(model: Any) -> NDArray[np.float64] | None:
 
 
 def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> NDArray[np.float64]:
-    rows = _balanced_rows(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, MOST_ROWS)))
+    rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, MOST_ROWS)))
     frame = take_rows(sample, rows)
     if kind_of(frame) is POLARS:
         frame = frame.to_pandas()
@@ -59,16 +75,19 @@ def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_colu
     return importances
 
 
-def _balanced_rows(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
-    """Evenly spaced rows of both kinds: at most a fifth of them cases."""
-    cases, others = np.flatnonzero(is_case), np.flatnonzero(~is_case)
-    wanted = ((cases, max(1, most // 5)), (others, most))
-    chosen = [rows[np.linspace(0, rows.size - 1, min(n, rows.size)).astype(np.intp)] for rows, n in wanted]
+def _some_of_both(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
+    """Evenly spaced rows, at most so many other rows and a fifth as many cases."""
+    wanted = {most // 5: np.flatnonzero(is_case), most: np.flatnonzero(~is_case)}
+    chosen = [rows[np.linspace(0, rows.size - 1, min(n, rows.size)).astype(np.intp)] for n, rows in wanted.items()]
     return np.sort(np.concatenate(chosen))
 
 
-def _highest(method: str, names: list[str], values: NDArray[np.float64]) -> Importances:
-    order = np.argsort(-values, kind="stable")[:N_SHOWN].tolist()
-    return Importances(
-        method, tuple(names[place] for place in order), tuple(float(values[place]) for place in order), len(names)
-    )
+def _contrasts(sample: Any, is_case: NDArray[np.bool_], places: list[int]) -> Iterator[Contrast]:
+    """The first few features that are numbers, as they are among cases and among other rows."""
+    rows = _some_of_both(is_case, MOST_ROWS)
+    numbers = (column for column in columns_of(take_rows(sample, rows), places) if column.are_numbers)
+    for column in islice(numbers, N_CONTRASTS):
+        sides = [column.values[~column.is_missing & side] for side in (is_case[rows], ~is_case[rows])]
+        if all(side.size for side in sides):
+            cases, others = (tuple(np.quantile(side, QUANTILES).tolist()) for side in sides)
+            yield Contrast(column.name, cases, others)

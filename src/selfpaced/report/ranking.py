@@ -92,8 +92,9 @@ _COSTS_WANTED = "costs must be two numbers >= 0, of a false alarm and of a misse
 def share_interval(part: float, whole: float) -> Interval:
     """Wilson's 95% interval of a share; everything if there is nothing to take a share of.
 
-    >>> share_interval(8, 10)
-    Interval(low=0.4901..., high=0.9433...)
+    >>> interval = share_interval(8, 10)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.49, 0.943)
     """
     if whole == 0:
         return Interval(0.0, 1.0)

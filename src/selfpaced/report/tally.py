@@ -43,7 +43,7 @@ class Tally:
 
     def at(self, threshold: float) -> tuple[int, int]:
         """Cases and other rows with scores of at least the threshold."""
-        n_above = int(np.searchsorted(-self.scores, -threshold, side="right"))
+        n_above = self.scores.size - int(np.searchsorted(self.scores[::-1], threshold, side="left"))
         return (int(self.found[n_above - 1]), int(self.false_alarms[n_above - 1])) if n_above else (0, 0)
 
 

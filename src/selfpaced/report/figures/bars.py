@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from selfpaced.report.columns import shortened
-from selfpaced.report.facts import ColumnFacts, Importances
+from selfpaced.report.facts import Drift, Importances
 from selfpaced.report.figures.svg import Axis, drawing, line, rectangle, text
 from selfpaced.report.html import Html, element, joined
 from selfpaced.report.words import decimals
@@ -25,20 +25,15 @@ class _Bar:
 
 
 def importance_bars(importances: Importances) -> Html:
-    bars = [_Bar(name, value, "bar case") for name, value in zip(importances.names, importances.values, strict=True)]
+    bars = [_Bar(name, value, "bar other") for name, value in zip(importances.names, importances.values, strict=True)]
     return _drawn("Most important features", f"By {importances.method}; {bars[0].name} comes first.", bars)
 
 
-def drift_bars(columns: Sequence[ColumnFacts]) -> Html:
-    """Each column's drift, with a mark where chance alone would end 19 times in 20."""
+def drift_bars(drifts: Mapping[str, Drift]) -> Html:
+    """How far each column has moved, with a mark where chance alone would end 19 times in 20."""
     bars = [
-        _Bar(
-            one.name,
-            one.drift or 0.0,
-            "bar other" if (one.drift or 0.0) > (one.chance or 0.0) else "bar quiet",
-            one.chance,
-        )
-        for one in columns
+        _Bar(name, drift.distance, "bar case" if drift.is_real else "bar quiet", drift.chance)
+        for name, drift in drifts.items()
     ]
     return _drawn("Drift since training", f"{bars[0].name} has moved most.", bars)
 

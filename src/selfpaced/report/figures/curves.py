@@ -10,8 +10,8 @@ from selfpaced.report.figures.svg import Axis, Frame, Point, area, dot, drawing,
 from selfpaced.report.html import Html, element, joined
 from selfpaced.report.words import decimals, percent, whole
 
-WIDTH, HEIGHT = 460, 340
-LEFT, RIGHT, TOP, BOTTOM = 44, 12, 40, 46
+WIDTH, HEIGHT = 460, 330
+LEFT, RIGHT, TOP, BOTTOM = 44, 16, 28, 42
 SHARES = {0.0: "0", 0.25: "25%", 0.5: "50%", 0.75: "75%", 1.0: "100%"}
 
 
@@ -36,7 +36,7 @@ def _marker(frame: Frame, x: float, y: float) -> Html:
 
 
 def _headed(frame: Frame, words: str) -> Html:
-    return text(frame.x.stop, frame.y.stop - 12, words, "value case", "end")
+    return text(frame.x.stop, frame.y.stop - 14, words, "value case", "end")
 
 
 def precision_recall_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
@@ -53,7 +53,7 @@ def precision_recall_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
         area(corners, frame.y.start, "area case"),
         grid(frame, SHARES, SHARES, "recall: share of all cases found", "precision: share of alerts that are right"),
         line((frame.x.start, chance_y), (frame.x.stop, chance_y), "chance"),
-        text(frame.x.start + 6, chance_y - 6, f"chance: {percent(ranking.chance)}", "note"),
+        text(frame.x.start + 6, chance_y - 6, f"chance: {percent(ranking.chance)}", "aside"),
         path(corners, "curve case"),
         _headed(frame, f"AUCPRC {decimals(ranking.aucprc)}"),
         _marker(frame, float(alerts.recall), float(alerts.precision)),
@@ -82,7 +82,7 @@ def roc_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
         area(points, frame.y.start, "area case"),
         grid(frame, SHARES, SHARES, "false alarms: share of all other rows", "recall: share of all cases found"),
         line(frame.point(0, 0), frame.point(1, 1), "chance"),
-        text(frame.x(0.62), frame.y(0.5), "chance", "note"),
+        text(frame.x(0.62), frame.y(0.5), "chance", "aside"),
         path(points, "curve case"),
         _headed(frame, f"AUROC {decimals(ranking.auroc)}"),
         _marker(frame, 1 - float(alerts.specificity), float(alerts.recall)),
@@ -105,7 +105,7 @@ def calibration_curve(calibration: Calibration) -> Html:
         HEIGHT,
         grid(frame, ticks, ticks, "mean score of a group of rows", "share of cases in the group"),
         line(frame.point(10**lowest, 10**lowest), frame.point(1, 1), "chance"),
-        text(frame.x(10 ** (lowest * 0.55)) - 8, frame.y(10 ** (lowest * 0.55)) - 8, "as promised", "note", "end"),
+        text(frame.x(10 ** (lowest * 0.55)) - 8, frame.y(10 ** (lowest * 0.55)) - 8, "as promised", "aside", "end"),
         path(ordered, "curve case thin"),
         [_score_bin(frame, one) for one in calibration.bins],
     )

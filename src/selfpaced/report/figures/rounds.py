@@ -10,7 +10,8 @@ from selfpaced.report.figures.svg import Axis, Frame, dot, drawing, grid, line, 
 from selfpaced.report.html import Html, element, joined
 from selfpaced.report.words import decimals, percent, whole
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 50, 8, 40, 46
+WIDTH, HEIGHT, SHORT = 460, 300, 200
+LEFT, RIGHT, TOP, BOTTOM = 46, 16, 28, 42
 LOWEST_COUNT = 0.7  # below 1 on a logarithmic axis, so that a bin of one row can be seen
 # A reading aid, not part of the algorithm: fifths of the range of hardness.
 ZONES = {"trivial": (0.0, 0.2), "borderline": (0.2, 0.8), "noise": (0.8, 1.0)}
@@ -41,12 +42,16 @@ def hardness_histogram(note: RoundFacts, bins: HardnessBins, most: int, n_rounds
         "Rows drawn: " + ", ".join(f"{percent(share)} {name}" for name, share in zones.items()) + ".",
         WIDTH,
         HEIGHT,
-        grid(frame, {0.0: "0", 0.2: "", 0.8: "", 1.0: "1"}, ticks, "hardness", "rows in the bin, logarithmic"),
+        grid(frame, {}, ticks, "", "rows by hardness (log scale)"),
         [_bar(frame, bins, place, labelled=True) for place in range(len(bins.counts))],
         [_zone(frame, name, share) for name, share in zones.items()],
-        text(frame.x.stop, TOP - 12, "■ in the pool", "value pool", "end", dx=-72),
-        text(frame.x.stop, TOP - 12, "■ drawn", "value other", "end"),
+        _key(frame.x.stop - 150, "bar pool", "in the pool"),
+        _key(frame.x.stop - 58, "bar other", "drawn"),
     )
+
+
+def _key(x: float, class_: str, words: str) -> Html:
+    return joined([rectangle(x, TOP - 23, 10, 10, class_), text(x + 15, TOP - 14, words, "axis-name")])
 
 
 def hardness_thumbnail(note: RoundFacts, bins: HardnessBins, most: int) -> Html:
@@ -97,23 +102,22 @@ def _zone(frame: Frame, name: str, share: float) -> Html:
     return joined(
         [
             line((low + 2, y), (high - 2, y), f"zone {name}"),
-            text((low + high) / 2, y + 15, name, "tick strong", "middle"),
-            text((low + high) / 2, y + 30, f"{percent(share)} of draws", "tick", "middle"),
+            text((low + high) / 2, y + 16, name, "tick strong", "middle"),
+            text((low + high) / 2, y + 31, f"{percent(share)} of draws", "tick", "middle"),
         ]
     )
 
 
 def drawn_by_round(rounds: Sequence[tuple[RoundFacts, HardnessBins]]) -> Html:
     """Where the rows of each round were drawn from, as shares of the zones."""
-    height = 210
-    frame = Frame(Axis(0.5, len(rounds) + 0.5, LEFT, WIDTH - 74), Axis(0, 1, height - BOTTOM, TOP))
+    frame = Frame(Axis(0.5, len(rounds) + 0.5, LEFT, WIDTH - 74), Axis(0, 1, SHORT - BOTTOM, TOP))
     shares = [zone_shares(bins.drawn) for _, bins in rounds]
     names = [str(note.number) for note, _ in rounds]
     return drawing(
         "Where rows were drawn from",
         f"The share of trivial rows goes from {percent(shares[0]['trivial'])} to {percent(shares[-1]['trivial'])}.",
         WIDTH,
-        height,
+        SHORT,
         grid(frame, _numbered(names), {0.0: "0", 0.5: "50%", 1.0: "100%"}, "round", "share of the rows drawn"),
         [_stack(frame, place, share) for place, share in enumerate(shares, 1)],
         _zone_names(frame, shares[-1]),
@@ -145,20 +149,17 @@ def _zone_names(frame: Frame, shares: dict[str, float]) -> Html:
 
 
 def aucprc_by_round(learning: Learning) -> Html:
-    height = 210
     scored = [(note.number, note.aucprc) for note in learning.rounds if note.aucprc is not None]
     scores = [score for _, score in scored]
     low, high = floor(20 * min(scores)) / 20, ceil(20 * max(scores)) / 20
-    frame = Frame(
-        Axis(0.5, len(scored) + 0.5, LEFT, WIDTH - 74), Axis(low, max(high, low + 0.05), height - BOTTOM, TOP)
-    )
+    frame = Frame(Axis(0.5, len(scored) + 0.5, LEFT, WIDTH - 74), Axis(low, max(high, low + 0.05), SHORT - BOTTOM, TOP))
     points = [frame.point(place, score) for place, (_, score) in enumerate(scored, 1)]
-    ticks = {value: decimals(value, 2) for value in (low, (low + frame.y.high) / 2, frame.y.high)}
+    ticks = {value: decimals(value) for value in (low, (low + frame.y.high) / 2, frame.y.high)}
     return drawing(
         "AUCPRC by round",
         f"From {decimals(scores[0])} with one member to {decimals(scores[-1])} with all.",
         WIDTH,
-        height,
+        SHORT,
         grid(frame, _numbered([str(number) for number, _ in scored]), ticks, "members so far", "AUCPRC"),
         path(points, "curve case thin"),
         [

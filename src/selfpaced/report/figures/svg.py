@@ -88,8 +88,8 @@ def grid(frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_n
     left = [text(x.start - 7, y(value) + 4, words, anchor="end") for value, words in y_ticks.items()]
     below = [text(x(value), y.start + 17, words, anchor="middle") for value, words in x_ticks.items()]
     names = [
-        text(x.stop, y.start + 34, x_name, "axis-name", "end"),
-        text(0, y.stop - 12, y_name, "axis-name"),
+        text(x.stop, y.start + 35, x_name, "axis-name", "end"),
+        text(0, y.stop - 14, y_name, "axis-name"),
     ]
     return joined([*across, *left, *below, *names])
 

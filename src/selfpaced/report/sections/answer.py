@@ -23,13 +23,17 @@ def answer(facts: Facts) -> Html:
 
 def headline(facts: Facts) -> Html:
     alerts = facts.thresholds.alerts(facts.thresholds.suggested)
-    cases = cases_of(facts.case)
     right, found = of_hundred(float(alerts.precision)), of_hundred(float(alerts.recall))
-    strong = element("strong", right), element("strong", f"{found}%")
     return paragraph(
-        "Of 100 alerts, ", strong[0], f" {is_or_are(right)} ", cases, "; it finds ", strong[1], " of all ", cases, ".",
+        "Of 100 alerts, ",
+        element("strong", right),
+        f" {is_or_are(right)} ",
+        cases_of(facts.case),
+        ". It finds ",
+        element("strong", f"{found}%"),
+        " of all such cases.",
         class_="headline",
-    )  # fmt: skip
+    )
 
 
 def _basis(facts: Facts) -> Html:

@@ -11,7 +11,7 @@ from selfpaced.report.html import Html, element, table
 from selfpaced.report.sections.parts import columns, figure, paragraph, section, unfolding
 from selfpaced.report.words import decimals, percent, plural
 
-SHOWN = 20
+SHOWN = 10
 MOST_DRIFT_BARS = 15
 
 
@@ -34,24 +34,23 @@ def _summary(found: DataFacts) -> Html:
 
 
 def _drift(found: DataFacts) -> Html | None:
-    moved = sorted(
-        (one for one in found.columns if one.drift is not None), key=lambda one: one.drift or 0.0, reverse=True
-    )
-    if not moved:
+    drifts = {one.name: one.drift for one in found.columns if one.drift is not None}
+    if not drifts:
         return None
-    beyond = [one for one in moved if (one.drift or 0.0) > (one.chance or 0.0)]
+    farthest = dict(sorted(drifts.items(), key=lambda item: -item[1].distance)[:MOST_DRIFT_BARS])
+    n_real = sum(drift.is_real for drift in drifts.values())
     return columns(
         figure(
             "Drift since training",
-            drift_bars(moved[:MOST_DRIFT_BARS]),
+            drift_bars(farthest),
             "The largest difference between training rows and these in the share of rows below any value "
             "(Kolmogorov-Smirnov), or in any set of words (total variation). The mark is where chance ends.",
         ),
         element(
             "div",
             paragraph(
-                f"{len(beyond)} of {plural(len(moved), 'column')} moved more than chance explains. "
-                + (f"Even without any change, about 1 in 20 would, here {len(moved) / 20:.1g}." if beyond else "")
+                f"{n_real or 'None'} of {plural(len(drifts), 'column')} moved more than chance explains. "
+                "Without any change, about 1 in 20 would."
             ),
             paragraph("Scores can be trusted as long as the rows to come look like those the model has seen."),
             class_="prose",
@@ -81,7 +80,7 @@ def _table(shown: Sequence[ColumnFacts], with_drift: bool) -> Html:
             percent(one.missing),
             f"{one.n_distinct:,}",
             one.values,
-            *([""] if one.drift is None else [decimals(one.drift)]) * with_drift,
+            *([""] if one.drift is None else [decimals(one.drift.distance)]) * with_drift,
         ]
         for one in shown
     ]

@@ -28,12 +28,17 @@ def explorer(facts: Facts) -> Html:
         "explorer",
         "Choose a threshold",
         paragraph(
-            "A lower threshold finds more ", cases_of(facts.case), " and raises more false alarms. Move it to see the price.",
+            "A lower threshold finds more ",
+            cases_of(facts.case),
+            " and raises more false alarms. Move it to see the price.",
             class_="lead",
         ),
-        columns(element("div", _slider(thresholds, texts), _measures(texts), _matrix(texts), _costs(thresholds, texts)), curve),
+        columns(
+            element("div", _slider(thresholds, texts), _measures(texts), _costs(thresholds, texts)),
+            element("div", curve, _matrix(texts)),
+        ),
         json_script("explorer-data", _data(thresholds)),
-    )  # fmt: skip
+    )
 
 
 def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
@@ -42,9 +47,10 @@ def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
 
 
 def _slider(thresholds: Thresholds, texts: dict[str, str]) -> Html:
+    presets = {"suggested": "Given", "f1": "Best F1"} if thresholds.is_given else {"suggested": "Best F1"}
     buttons = [
         element("button", words, type="button", data_preset=name)
-        for name, words in (("suggested", "Suggested"), ("f1", "Best F1"), ("cost", "Lowest cost"))
+        for name, words in {**presets, "cost": "Lowest cost"}.items()
     ]
     return element(
         "div",
@@ -90,14 +96,18 @@ def _measures(texts: dict[str, str]) -> Html:
 
 
 def _matrix(texts: dict[str, str]) -> Html:
-    def cell(key: str, words: str, class_: str) -> Html:
-        return element("td", _shown(texts, key, "b"), element("span", words), class_=class_)
+    def row(name: str, *cells: tuple[str, str, str]) -> Html:
+        shown = [
+            element("td", _shown(texts, key, "b"), element("span", words), class_=class_)
+            for key, words, class_ in cells
+        ]
+        return element("tr", element("th", name, scope="row"), shown)
 
     head = element("tr", element("td"), element("th", "Case", scope="col"), element("th", "No case", scope="col"))
     rows = [
-        element("tr", element("th", "Alert", scope="row"), cell("found", "found", "hit"), cell("false-alarms", "false alarms", "false")),
-        element("tr", element("th", "No alert", scope="row"), cell("missed", "missed", "miss"), cell("left-alone", "left alone", "rest")),
-    ]  # fmt: skip
+        row("Alert", ("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
+        row("No alert", ("missed", "missed", "miss"), ("left-alone", "left alone", "rest")),
+    ]
     caption = element("caption", "Alerts and cases, in rows")
     return element("table", caption, element("thead", head), element("tbody", rows), class_="matrix")
 
@@ -105,14 +115,17 @@ def _matrix(texts: dict[str, str]) -> Html:
 def _costs(thresholds: Thresholds, texts: dict[str, str]) -> Html:
     return element(
         "fieldset",
-        element("legend", "What it costs"),
+        element("legend", "What it costs: put in your own figures"),
         _cost_input("cost-false-alarm", "A false alarm costs", thresholds.cost_false_alarm),
         _cost_input("cost-missed", "A missed case costs", thresholds.cost_missed),
         paragraph(
-            "In all ", _shown(texts, "cost", "b"), " at this threshold; without any alert ",
-            _shown(texts, "cost-without", "b"), ".",
+            "In all ",
+            _shown(texts, "cost", "b"),
+            " at this threshold; without any alert ",
+            _shown(texts, "cost-without", "b"),
+            ".",
         ),
-    )  # fmt: skip
+    )
 
 
 def _cost_input(id: str, words: str, value: float) -> Html:

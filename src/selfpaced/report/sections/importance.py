@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from selfpaced.report.facts import Facts
-from selfpaced.report.figures import importance_bars
-from selfpaced.report.html import Html, element
-from selfpaced.report.sections.parts import columns, figure, paragraph, section
+from collections.abc import Sequence
+
+from selfpaced.report.facts import Contrast, Facts
+from selfpaced.report.figures import contrast_strips, importance_bars
+from selfpaced.report.html import Html
+from selfpaced.report.sections.parts import columns, figure, label, paragraph, section
 from selfpaced.report.words import percent, plural
 
 
@@ -20,16 +22,25 @@ def importance(facts: Facts) -> Html | None:
     return section(
         "importance",
         "What it looks at",
-        columns(
-            figure("Most important features", importance_bars(found), f"{found.method.capitalize()}.{rest}"),
-            element(
-                "div",
-                paragraph(element("b", found.names[0], class_="label"), f" comes first, with {first}."),
-                paragraph(
-                    "Importance says what the model uses, not what causes a case. A single feature that decides nearly "
-                    "everything deserves a second look: was it known at the time of scoring?"
-                ),
-                class_="prose",
-            ),
+        paragraph(
+            label(found.names[0]),
+            f" comes first, with {first}. "
+            "Importance says what the model uses, not what causes a case. A single feature "
+            "that decides nearly everything deserves a second look: was it known at the time of scoring?",
+            class_="lead",
         ),
+        columns(
+            figure("Most important features", importance_bars(found), f"Shown is the {found.method}.{rest}"),
+            _contrasts(found.contrasts),
+        ),
+    )
+
+
+def _contrasts(contrasts: Sequence[Contrast]) -> Html | None:
+    if not contrasts:
+        return None
+    return figure(
+        "The first of them, among cases and other rows",
+        contrast_strips(contrasts),
+        "Lines hold 90% of the rows, bars the middle half, marks the median.",
     )

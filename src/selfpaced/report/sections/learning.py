@@ -8,7 +8,7 @@ from selfpaced.report.facts import Facts, HardnessBins, Learning, RoundFacts
 from selfpaced.report.figures import aucprc_by_round, drawn_by_round, hardness_histogram, hardness_thumbnail
 from selfpaced.report.figures.rounds import alpha_text, zone_shares
 from selfpaced.report.html import Html, element, table
-from selfpaced.report.sections.parts import columns, figure, paragraph, section, unfolding
+from selfpaced.report.sections.parts import columns, figure, label, paragraph, section, unfolding
 from selfpaced.report.words import decimals, percent, whole
 
 MOST_HISTOGRAMS = 24
@@ -62,7 +62,7 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
             "div",
             paragraph(
                 "Hardness is how wrong the ensemble so far is about a row of the class ",
-                element("b", str(learned.drawn_class), class_="label"),
+                label(str(learned.drawn_class)),
                 ". Every round sorts these rows into bins by hardness and draws from each: early rounds let every bin "
                 "contribute the same hardness, late rounds the same number of rows (α grows). The mass of trivial "
                 "rows is thinned, borderline rows come to the fore, and noise is not chased.",

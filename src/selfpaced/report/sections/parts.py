@@ -7,6 +7,8 @@ from typing import Any
 from selfpaced.report.facts import Case
 from selfpaced.report.html import Html, element
 
+LONGEST_ON_ONE_LINE = 24
+
 
 def section(id: str, title: str, *children: Any) -> Html:
     return element("section", element("h2", title, id=f"{id}-title"), *children, id=id, aria_labelledby=f"{id}-title")
@@ -25,7 +27,12 @@ def columns(*children: Any) -> Html:
 
 
 def cases_of(case: Case) -> Html:
-    return Html("cases of " + element("b", case.name, class_="label"))
+    return Html("cases of " + label(case.name))
+
+
+def label(words: str) -> Html:
+    """A name of the user's. A short one stays on one line."""
+    return element("b", words.replace(" ", "\N{NO-BREAK SPACE}") if len(words) <= LONGEST_ON_ONE_LINE else words)
 
 
 def unfolding(summary: str, *children: Any) -> Html:

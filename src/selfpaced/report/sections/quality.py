@@ -18,13 +18,13 @@ def ranking(facts: Facts) -> Html:
             figure(
                 "ROC curve",
                 roc_curve(ranked, facts.thresholds),
-                "The dot is the threshold chosen above. With few cases, a small step to the right is many false alarms.",
+                "The dot is the threshold chosen above. With few cases, a step to the right is many false alarms.",
             ),
             element(
                 "div",
                 paragraph(
                     f"A case scores higher than another row with probability {percent(ranked.auroc)} (AUROC). "
-                    f"That figure looks good whenever most rows are easy: here 1% of false alarms would be "
+                    "That figure looks good whenever most rows are easy: here 1% of false alarms would be "
                     f"{facts.thresholds.n_others / 100 / facts.n_cases:,.1f} for every case there is."
                 ),
                 paragraph(
@@ -72,13 +72,14 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
         "Members that train on balanced rows rank well and overstate the risk. "
         if ratio > 1
         else "The scores understate the risk. ",
-        "Use the scores to order rows and to compare them with a threshold; calibrate them before reading them as odds.",
+        "Use scores to order rows and to compare them with a threshold; calibrate them before reading them as odds.",
     )
 
 
 def _brier(found: Calibration) -> Html:
     return paragraph(
         f"The Brier score, the mean squared error of the scores, is {decimals(found.brier, 5)}; giving every row the "
-        f"share of cases would have {decimals(found.brier_of_prevalence, 5)}. Scores and shares differ by "
-        f"{percent(found.calibration_error)} of a row on average."
+        f"share of cases would have {decimals(found.brier_of_prevalence, 5)}. A score is "
+        f"{decimals(100 * found.calibration_error, 2)} percentage points away from the share of cases among rows with "
+        "similar scores, on average."
     )

@@ -24,11 +24,21 @@ def suspects(facts: Facts) -> Html:
         ),
         element(
             "div",
-            _list("No case, but the highest scores", "Cases that were never labelled?", found.columns, found.alarming_others),
-            _list(["Among the ", cases_of(facts.case), ", the lowest scores"], "Wrong labels, or cases unlike all others?", found.columns, found.missed_cases),
+            _list(
+                "No case, but the highest scores",
+                "Cases that were never labelled?",
+                found.columns,
+                found.alarming_others,
+            ),
+            _list(
+                ["Among the ", cases_of(facts.case), ", the lowest scores"],
+                "Wrong labels, or cases unlike all others?",
+                found.columns,
+                found.missed_cases,
+            ),
             class_="suspect-lists",
         ),
-    )  # fmt: skip
+    )
 
 
 def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[Suspect]) -> Html:
