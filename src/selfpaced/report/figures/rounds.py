@@ -143,7 +143,7 @@ def _zone_names(frame: Frame, shares: dict[str, float]) -> Html:
     words, below, lowest = [], 0.0, frame.y.start + 4
     for name, share in shares.items():
         y = min(frame.y(below + share / 2) + 4, lowest)
-        words.append(text(frame.x.stop + 4, y, name, f"value {name}"))
+        words.append(text(frame.x.stop + 4, y, name, name))
         below, lowest = below + share, y - 15
     return joined(words)
 

@@ -8,7 +8,7 @@ from selfpaced.report.facts import Facts, ModelFacts
 from selfpaced.report.figures import hundred_dots
 from selfpaced.report.html import Html, element
 from selfpaced.report.ranking import share_interval
-from selfpaced.report.sections.parts import cases_of, paragraph, section
+from selfpaced.report.sections.parts import label, paragraph, section
 from selfpaced.report.words import between, decimals, is_or_are, of_hundred, percent, plural, threshold_text, whole
 
 
@@ -27,8 +27,8 @@ def headline(facts: Facts) -> Html:
     return paragraph(
         "Of 100 alerts, ",
         element("strong", right),
-        f" {is_or_are(right)} ",
-        cases_of(facts.case),
+        " is a case of " if is_or_are(right) == "is" else " are cases of ",
+        label(facts.case.name),
         ". It finds ",
         element("strong", f"{found}%"),
         " of all such cases.",
