@@ -344,6 +344,7 @@ class TestEdges:
     def test_five_cases_are_enough(self):
         facts = report_of_scores([1] * 5 + [0] * 995, np.linspace(1, 0, 1000)).facts
         assert facts.ranking.aucprc == 1
+        assert facts.ranking.aucprc_interval is None
         assert facts.thresholds.alerts(facts.thresholds.suggested).false_positives == 0
 
     @pytest.mark.parametrize(

@@ -58,10 +58,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How well scores put cases before other rows. Chance is the share of cases, and 0.5 for AUROC."""
+    """How well scores put cases before other rows. Chance is the share of cases, and 0.5 for AUROC.
+
+    There is no interval where cases are too few to be drawn again.
+    """
 
     aucprc: float
-    aucprc_interval: Interval
+    aucprc_interval: Interval | None
     auroc: float
     chance: float
     precision_recall: Curve

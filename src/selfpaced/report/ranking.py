@@ -12,6 +12,7 @@ from selfpaced.report.tally import Floats, Tally, spread
 
 MOST_POINTS = 400
 RESAMPLES = 200
+FEWEST_CASES = 20  # a handful that is found by luck would make an interval of no width
 MOST_STEPS = 5000  # of the curve that is resampled
 DEFAULT_COSTS = (1.0, 10.0)
 Z = 1.959964  # 95% of a normal distribution lie within so many standard deviations
@@ -32,12 +33,14 @@ def ranking_facts(counts: Tally) -> Ranking:
     )
 
 
-def aucprc_interval(counts: Tally) -> Interval:
-    """The middle 95% of the AUCPRC of rows drawn again with replacement.
+def aucprc_interval(counts: Tally) -> Interval | None:
+    """The middle 95% of the AUCPRC of rows drawn again with replacement; None if there are too few cases for it.
 
     Between two cases only the number of other rows matters. Both are drawn as Poisson numbers, so that a draw takes as
     many steps as there are cases, however many other rows there are.
     """
+    if counts.n_cases < FEWEST_CASES:
+        return None
     steps = np.flatnonzero(np.diff(counts.found, prepend=0))
     steps = steps[np.unique(np.linspace(0, steps.size - 1, min(steps.size, MOST_STEPS)).astype(np.intp))]
     cases, others = (np.diff(total[steps], prepend=0) for total in (counts.found, counts.false_alarms))

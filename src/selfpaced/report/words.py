@@ -51,12 +51,12 @@ def decimals(value: float, digits: int = 3) -> str:
 
 
 def amount(value: float) -> str:
-    """A cost: whole if it is large.
+    """A cost: whole if it is large or whole.
 
-    >>> amount(1234.5), amount(12.34)
-    ('1,235', '12.3')
+    >>> amount(1234.5), amount(12.34), amount(50.0)
+    ('1,235', '12.3', '50')
     """
-    return f"{Decimal(_fixed(value, 0 if value >= 100 else 1)):,}"
+    return f"{Decimal(_fixed(value, 0 if value >= 100 or value == floor(value) else 1)):,}"
 
 
 def between(interval: Interval) -> str:

@@ -11,9 +11,9 @@ from selfpaced.report.figures.svg import Axis, drawing, line, rectangle, text
 from selfpaced.report.html import Html, element, joined
 from selfpaced.report.words import decimals
 
-WIDTH, NAMES, VALUES = 460, 150, 52
+WIDTH, NAMES, VALUES = 460, 170, 52
 ROW = 21
-LONGEST_NAME = 21
+LONGEST_NAME = 19
 
 
 @dataclass(frozen=True)

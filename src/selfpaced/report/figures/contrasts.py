@@ -9,9 +9,9 @@ from selfpaced.report.facts import Contrast
 from selfpaced.report.figures.svg import Axis, drawing, line, rectangle, text
 from selfpaced.report.html import Html, element, joined
 
-WIDTH, NAMES = 460, 110
+WIDTH, NAMES = 460, 132
 ROW, HEAD = 62, 14
-LONGEST_NAME = 15
+LONGEST_NAME = 14
 
 
 def contrast_strips(contrasts: Sequence[Contrast]) -> Html:

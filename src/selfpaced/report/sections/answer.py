@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from selfpaced.report.facts import Facts, ModelFacts
+from selfpaced.report.facts import Facts, Interval, ModelFacts
 from selfpaced.report.figures import hundred_dots
 from selfpaced.report.html import Html, element
 from selfpaced.report.ranking import share_interval
@@ -78,13 +78,12 @@ def _numbers(facts: Facts) -> Html:
     ranking, thresholds = facts.ranking, facts.thresholds
     alerts = thresholds.alerts(thresholds.suggested)
     found, missed = alerts.true_positives, alerts.false_negatives
-    interval = ranking.aucprc_interval
     return element(
         "dl",
         _number(
             "AUCPRC",
             decimals(ranking.aucprc),
-            f"95% interval {decimals(interval.low)} to {decimals(interval.high)}; chance {percent(ranking.chance)}",
+            f"{_luck(ranking.aucprc_interval)}; chance {percent(ranking.chance)}",
         ),
         _number(
             "Alerts per 1,000 rows",
@@ -104,6 +103,12 @@ def _numbers(facts: Facts) -> Html:
         ),
         class_="numbers",
     )
+
+
+def _luck(interval: Interval | None) -> str:
+    if interval is None:
+        return "too few cases for an interval"
+    return f"95% interval {decimals(interval.low)} to {decimals(interval.high)}"
 
 
 def _number(name: str, value: str, note: str) -> Html:

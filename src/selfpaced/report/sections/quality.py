@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from selfpaced.report.facts import Calibration, Facts
+from selfpaced.report.facts import Calibration, Facts, Interval
 from selfpaced.report.figures import calibration_curve, roc_curve
 from selfpaced.report.html import Html, element
 from selfpaced.report.sections.parts import columns, figure, paragraph, section
@@ -32,14 +32,19 @@ def ranking(facts: Facts) -> Html:
                     f"Scores without knowledge reach {percent(ranked.chance)}, the share of cases: "
                     f"this is {ranked.aucprc / ranked.chance:,.0f} times as much."
                 ),
-                paragraph(
-                    "Its 95% interval of "
-                    f"{decimals(ranked.aucprc_interval.low)} to {decimals(ranked.aucprc_interval.high)} comes from "
-                    "drawing the rows again, with replacement. It covers the luck of these rows, not changes to come.",
-                ),
+                _luck(ranked.aucprc_interval),
                 class_="prose",
             ),
         ),
+    )
+
+
+def _luck(interval: Interval | None) -> Html:
+    if interval is None:
+        return paragraph("There are too few cases to say how much of this is luck: judge it on more rows.")
+    return paragraph(
+        f"Its 95% interval of {decimals(interval.low)} to {decimals(interval.high)} comes from drawing the rows again, "
+        "with replacement. It covers the luck of these rows, not changes to come."
     )
 
 

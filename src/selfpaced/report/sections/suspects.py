@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from selfpaced.report.columns import shortened
 from selfpaced.report.facts import Facts, Suspect
 from selfpaced.report.html import Html, element, table
 from selfpaced.report.sections.parts import cases_of, paragraph, section
 from selfpaced.report.words import threshold_text
 
 SHOWN = 8
+LONGEST_NAME = 18
 
 
 def suspects(facts: Facts) -> Html:
@@ -42,7 +44,7 @@ def suspects(facts: Facts) -> Html:
 
 
 def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[Suspect]) -> Html:
-    header = ["Row", "Score", *columns]
+    header = ["Row", "Score", *(element("span", shortened(name, LONGEST_NAME), title=name) for name in columns)]
     cells = [[row.id, threshold_text(row.score), *row.values] for row in rows]
     numbers = range(1, len(header))
     more = None
