@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import binomtest, ks_2samp
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -29,7 +30,7 @@ from selfpaced.report import make_report, report_of_scores, suspect_rows
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.facts import Case
 from selfpaced.report.ranking import MOST_POINTS, share_interval
-from selfpaced.report.tally import spread, tally
+from selfpaced.report.tally import quick_aucprc, spread, tally
 
 
 class TestRanking:
@@ -38,6 +39,9 @@ class TestRanking:
         assert ranking.aucprc == pytest.approx(aucprc(*scored))
         assert ranking.auroc == pytest.approx(roc_auc_score(*scored))
         assert ranking.chance == scored[0].mean()
+
+    def test_the_quick_area_is_the_same(self, scored):
+        assert quick_aucprc(*scored) == pytest.approx(aucprc(*scored))
 
     def test_a_curve_of_many_points_keeps_its_ends_and_its_shape(self):
         rng = np.random.default_rng(0)
@@ -93,6 +97,11 @@ class TestThresholds:
         assert len(thresholds.values) <= MOST_POINTS
         for place in range(0, len(thresholds.values), 7):
             assert thresholds.alerts(place) == alerts_at_threshold(*scored, thresholds.values[place])
+
+    @pytest.mark.parametrize("threshold", [np.nan, np.inf])
+    def test_one_that_is_no_number_is_refused(self, scored, threshold):
+        with pytest.raises(ValueError, match="threshold must be a finite number"):
+            report_of_scores(*scored, rare=True, threshold=threshold)
 
     def test_one_above_all_scores_raises_no_alert(self, scored):
         thresholds = report_of_scores(*scored, rare=True, threshold=2).facts.thresholds
@@ -186,6 +195,23 @@ class TestImportances:
         model = UnderBaggingClassifier(LogisticRegression(), n_estimators=2, random_state=0).fit(frame, y)
         assert {*model.report(frame, y).facts.importances.names} == {"column 0", "column 1", "column 2"}
 
+    def test_shuffled_categories_stay_categories(self):
+        rng = np.random.default_rng(0)
+        word = rng.choice(["a", "b", "c"], 2000)
+        y = ((word == "b") & (rng.random(2000) < 0.2)).astype(int)
+        X = pd.DataFrame({"noise": rng.normal(size=2000), "word": pd.Categorical(word)}, index=np.arange(2000) * 3)
+        base = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=5)
+        model = UnderBaggingClassifier(base, n_estimators=2, random_state=0).fit(X, y)
+        assert model.report(X, y).facts.importances.names[0] == "word"
+
+    def test_of_many_columns_those_are_shuffled_in_which_cases_differ(self, frauds):
+        X, y = frauds
+        wide = np.hstack([np.random.default_rng(0).normal(size=(len(X), 60)), 5 * y[:, np.newaxis] + X[:, :1]])
+        model = UnderBaggingClassifier(LogisticRegression(), n_estimators=2, random_state=0).fit(wide, y)
+        found = model.report(wide, y).facts.importances
+        assert found.names[0] == "x60"
+        assert "30 columns in which cases differ most" in found.method
+
     def test_sparse_columns_are_not(self, frauds):
         X, y = frauds
         rows = sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))
@@ -240,6 +266,12 @@ class TestSuspects:
         assert found.missed_cases[0].values == (f"{missed[0]:,}", f"w{missed[0]}")
         assert found.alarming_others[4].values == (f"{alarming[4]:,}", f"w{alarming[4]}")
         assert found.alarming_others[5].values == ("", "")
+
+    def test_a_sample_must_say_which_rows_it_holds(self, scored):
+        with pytest.raises(ValueError, match="The sample has 10 rows, but there are 5000 labels"):
+            report_of_scores(*scored, rare=True, sample=np.zeros((10, 2)))
+        with pytest.raises(ValueError, match="The sample has 10 rows, but there are 2 sample_rows"):
+            report_of_scores(*scored, rare=True, sample=np.zeros((10, 2)), sample_rows=[3, 4])
 
     def test_ids_must_name_every_row(self, scored):
         with pytest.raises(ValueError, match="there are 5000 rows and 3 ids"):
@@ -321,6 +353,7 @@ class TestTheWhole:
         X, y = frauds
         assert model.report(X, pd.Series(y, name="is_fraud")).facts.case == Case("1", "is_fraud")
         assert model.report(X, y, target="bad").facts.case.name == "bad = 1"
+        assert model.report(X, pl.Series(y)).facts.case.name == "1"
 
     def test_a_label_told_from_all_others_is_found_in_the_file_and_out_of_it(self, tmp_path, frauds, tree):
         from selfpaced import open_table
@@ -350,8 +383,9 @@ class TestEdges:
     @pytest.mark.parametrize(
         ("y", "scores", "complaint"),
         [
-            ([0, 0], [0.1, 0.2], "No row of y_true is of the class 1"),
-            ([1, 1], [0.1, 0.2], "nothing to tell them from"),
+            ([0, 0], [0.1, 0.2], r"needs rows of the class 1 and rows of others; the labels found are \[0\]"),
+            (["a", "b"], [0.1, 0.2], r"the labels found are \['a', 'b'\]"),
+            ([1, 1], [0.1, 0.2], "needs rows of the class 1 and rows of others"),
             ([0, 1], [0.1, np.nan], "scores contains NaN"),
             ([0, 1], [0.1], "inconsistent numbers of samples"),
         ],

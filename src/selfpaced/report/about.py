@@ -27,7 +27,7 @@ def model_facts(model: Any, y_train: Any) -> ModelFacts:
     seconds = sum(note.seconds_scoring + note.seconds_drawing + note.seconds_fitting for note in rounds)
     return ModelFacts(
         kind=" → ".join(type(step).__name__ for step in _steps(model)),
-        base=_base_name(members, parameters),
+        base=type(members[0]).__name__ if "estimator" in parameters and members else "",
         n_members=None if members is None else len(members),
         n_features=getattr(model, "n_features_in_", None),
         parameters={
@@ -55,10 +55,8 @@ def training_rows(ensemble: Any, y_train: Any) -> dict[str, int]:
 
 def versions_of(model: Any) -> dict[str, str]:
     """Of Python and the packages that made the scores."""
-    ensemble = ensemble_of(model)
-    members = getattr(ensemble, "estimators_", None) or [ensemble]
-    packages = [type(member).__module__.partition(".")[0] for member in np.ravel(np.asarray(members, dtype=object))[:1]]
-    names = dict.fromkeys(["selfpaced", "scikit-learn", "numpy", *packages])
+    base = getattr(ensemble_of(model), "estimator", None)
+    names = dict.fromkeys(["selfpaced", "scikit-learn", "numpy", type(base).__module__.partition(".")[0]])
     found = {name: _version(name) for name in names}
     return {"Python": platform.python_version(), **{name: number for name, number in found.items() if number}}
 
@@ -72,9 +70,3 @@ def _version(package: str) -> str | None:
 
 def _steps(model: Any) -> list[Any]:
     return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
-
-
-def _base_name(members: Any, parameters: dict[str, Any]) -> str:
-    if members is not None and len(members):
-        return type(members[0]).__name__
-    return type(parameters.get("estimator")).__name__ if parameters.get("estimator") is not None else ""

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.metrics import aucprc
 from selfpaced.report.about import ensemble_of, model_facts, versions_of
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.data import data_facts
@@ -21,7 +20,7 @@ from selfpaced.report.learning import learning_facts
 from selfpaced.report.ranking import ranking_facts, threshold_facts
 from selfpaced.report.report import Report
 from selfpaced.report.suspects import suspect_facts
-from selfpaced.report.tally import tally
+from selfpaced.report.tally import quick_aucprc, tally
 
 
 def make_report(
@@ -126,8 +125,10 @@ def report_of_scores(
     """
     labels, values = column_or_1d(y), np.asarray(column_or_1d(scores))
     is_case: NDArray[np.bool_] = labels == rare
+    _check_both_kinds(is_case, labels, rare)
     counts = tally(is_case, values)
     rows = None if sample_rows is None else np.asarray(sample_rows)
+    _check_sample(sample, rows, labels.size)
     names = _checked_ids(ids, labels.size)
     importances = None
     if model is not None and sample is not None:
@@ -155,7 +156,26 @@ def report_of_scores(
 
 def _case(rare: Any, target: Any) -> Case:
     label = rare.item() if isinstance(rare, np.generic) else rare
-    return Case(str(label), None if target is None else str(target))
+    return Case(str(label), None if target is None or target == "" else str(target))  # polars' nameless are ""
+
+
+def _check_both_kinds(is_case: NDArray[np.bool_], labels: NDArray[Any], rare: Any) -> None:
+    if is_case.all() or not is_case.any():
+        raise ValueError(
+            f"A report needs rows of the class {rare!r} and rows of others; the labels found are "
+            f"{np.unique(labels)[:5].tolist()}."
+        )
+
+
+def _check_sample(sample: Any, rows: NDArray[Any] | None, n_rows: int) -> None:
+    if sample is None:
+        return
+    n_named, what = (n_rows, "labels") if rows is None else (rows.size, "sample_rows")
+    if sample.shape[0] != n_named:
+        raise ValueError(
+            f"The sample has {sample.shape[0]} rows, but there are {n_named} {what}. A sample of some rows needs "
+            "their positions as sample_rows."
+        )
 
 
 def _rare_label(model: Any, labels: NDArray[Any]) -> Any:
@@ -187,7 +207,7 @@ def _scored(
     stage_scores = []
     for probabilities in _stages(model, ensemble, X):
         scores = probabilities[:, place].copy()
-        stage_scores.append(aucprc(is_case, scores))
+        stage_scores.append(quick_aucprc(is_case, scores))
     return stage_scores, scores
 
 

@@ -46,11 +46,16 @@ def _same_columns(train: Any, names: Sequence[str], places: Sequence[int]) -> li
 
 def column_facts(now: Values, then: Values | None) -> ColumnFacts:
     distinct = np.unique(now.present) if now.are_numbers else np.array(sorted(set(now.present)))
-    drift = None
-    if then is not None and now.present.size and then.present.size and now.are_numbers == then.are_numbers:
-        drift = number_drift(then, now) if now.are_numbers else word_drift(then, now)
+    drift = None if then is None else drift_between(then, now)
     missing = float(now.is_missing.mean())
     return ColumnFacts(now.name, now.type, missing, int(distinct.size), _summary(now, distinct), drift)
+
+
+def drift_between(then: Values, now: Values) -> Drift | None:
+    """None if there is nothing to compare, or numbers would be compared with words."""
+    if not (now.present.size and then.present.size) or now.are_numbers != then.are_numbers:
+        return None
+    return number_drift(then, now) if now.are_numbers else word_drift(then, now)
 
 
 def number_drift(then: Values, now: Values) -> Drift:

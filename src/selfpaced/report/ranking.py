@@ -59,6 +59,8 @@ def _aucprc_of_steps(cases: NDArray[np.int64], others: NDArray[np.int64]) -> flo
 def threshold_facts(counts: Tally, threshold: float | None, costs: tuple[float, float] | None) -> Thresholds:
     """A few hundred thresholds, among them the one that is suggested: given, or the best by F1."""
     wanted = _best_by_f1(counts) if threshold is None else float(threshold)
+    if not np.isfinite(wanted):
+        raise ValueError(f"threshold must be a finite number; got {threshold!r}.")
     alerts = counts.found + counts.false_alarms
     places = spread(MOST_POINTS - 1, counts.recall, counts.precision, np.log(alerts) / np.log(alerts[-1] + 1))
     values = np.unique([*counts.scores[places].tolist(), wanted]).tolist()

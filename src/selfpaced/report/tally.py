@@ -52,6 +52,19 @@ def tally(is_case: NDArray[np.bool_], scores: Any) -> Tally:
     return Tally(thresholds.astype(np.float64), alerts.true_positives, alerts.false_positives)
 
 
+def quick_aucprc(is_case: NDArray[np.bool_], scores: Floats) -> float:
+    """The AUCPRC without sorting all rows: only the numbers of other rows between the cases matter.
+
+    >>> quick_aucprc(np.array([False, False, True, True]), np.array([0.1, 0.4, 0.35, 0.8]))
+    0.8333333333333333
+    """
+    levels, cases = np.unique(scores[is_case], return_counts=True)
+    levels_reached = np.searchsorted(levels, scores[~is_case], side="right")
+    others = np.bincount(levels_reached, minlength=levels.size + 1)[1:]
+    found, false_alarms = (np.cumsum(counts[::-1])[::-1] for counts in (cases, others))
+    return float(np.sum(cases * found / (found + false_alarms)) / cases.sum())
+
+
 def spread(n_points: int, *coordinates: Floats) -> NDArray[np.intp]:
     """Places of at most `n_points` points of a line, both ends among them, at even steps along its length.
 
