@@ -54,7 +54,7 @@ def _basis(facts: Facts) -> Html:
 def _trained(model: ModelFacts | None) -> str | None:
     if model is None or not model.training_rows:
         return None
-    return f" Trained on {plural(sum(model.training_rows.values()), 'other row')}."
+    return f" Trained on {plural(sum(model.training_rows.values()), 'row')}."
 
 
 def _dots(facts: Facts) -> Html:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from selfpaced.report.columns import shortened
 from selfpaced.report.facts import ColumnFacts, DataFacts, Facts
 from selfpaced.report.figures import drift_bars
 from selfpaced.report.html import Html, element, table
-from selfpaced.report.sections.parts import columns, figure, paragraph, section, unfolding
+from selfpaced.report.sections.parts import columns, figure, named, paragraph, section, unfolding
 from selfpaced.report.words import decimals, percent, plural
 
 SHOWN = 10
@@ -75,7 +74,7 @@ def _table(shown: Sequence[ColumnFacts], with_drift: bool) -> Html:
     header = ["Column", "Type", "Missing", "Distinct", "Low … median … high, or most frequent"]
     rows = [
         [
-            shortened(one.name),
+            named(one.name),
             one.type,
             percent(one.missing),
             f"{one.n_distinct:,}",
@@ -90,5 +89,5 @@ def _table(shown: Sequence[ColumnFacts], with_drift: bool) -> Html:
 def _dropped(dropped: Mapping[str, str]) -> Html | None:
     if not dropped:
         return None
-    rows = [[shortened(name), reason] for name, reason in dropped.items()]
+    rows = [[named(name), reason] for name, reason in dropped.items()]
     return element("div", element("h3", "Left out before training"), table(["Column", "Reason"], rows, class_="rows"))

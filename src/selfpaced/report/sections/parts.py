@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from selfpaced.report.columns import shortened
 from selfpaced.report.facts import Case
 from selfpaced.report.html import Html, element
 
@@ -33,6 +34,12 @@ def cases_of(case: Case) -> Html:
 def label(words: str) -> Html:
     """A name of the user's. A short one stays on one line."""
     return element("b", words.replace(" ", "\N{NO-BREAK SPACE}") if len(words) <= LONGEST_ON_ONE_LINE else words)
+
+
+def named(words: str, longest: int = 32) -> Html:
+    """A name in a table, short; the whole of it shows under the pointer."""
+    short = shortened(words, longest)
+    return element("span", short, title=None if short == words else words)
 
 
 def unfolding(summary: str, *children: Any) -> Html:

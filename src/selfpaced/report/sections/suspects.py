@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from selfpaced.report.columns import shortened
 from selfpaced.report.facts import Facts, Suspect
 from selfpaced.report.html import Html, element, table
-from selfpaced.report.sections.parts import cases_of, paragraph, section
+from selfpaced.report.sections.parts import cases_of, named, paragraph, section
 from selfpaced.report.words import threshold_text
 
 SHOWN = 8
@@ -44,7 +43,7 @@ def suspects(facts: Facts) -> Html:
 
 
 def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[Suspect]) -> Html:
-    header = ["Row", "Score", *(element("span", shortened(name, LONGEST_NAME), title=name) for name in columns)]
+    header = ["Row", "Score", *(named(name, LONGEST_NAME) for name in columns)]
     cells = [[row.id, threshold_text(row.score), *row.values] for row in rows]
     numbers = range(1, len(header))
     more = None
