@@ -25,6 +25,7 @@ def test_the_house_is_in_order():
         ("algorithms/step.py", "from selfpaced.pools import keys", "algorithms must not use pools"),
         ("scoring/plain.py", "from selfpaced import SelfPacedEnsembleClassifier", "scoring must not use selfpaced"),
         ("pools/keys.py", "def f():\n    import selfpaced.tables.labels", "pools must not use tables"),
+        ("ensembles/averaging.py", "import selfpaced.report", "ensembles must not use report"),
         ("helpers/strings.py", "", "the room 'helpers' has no floor"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -32,6 +32,9 @@ from selfpaced.tables import (
 )
 from selfpaced.tables.streamed import StreamedBatch
 from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
+
+if TYPE_CHECKING:
+    from selfpaced.report import Report
 
 # Packages whose models know the categories of pandas frames, and stumble over those of polars.
 PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
@@ -158,6 +161,22 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         rare = self._rare_class()
         parts = [scores[:, rare].astype(np.float32) for _, scores in self._streamed_probabilities(table, progress)]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)
+
+    def report(self, X: Any, y: Any, **options: Any) -> Report:
+        """A page on how well the ensemble does on rows it was not trained on; in a notebook it shows itself.
+
+        The options are those of `selfpaced.report.make_report`, among them `threshold`, `costs`, `ids` and `X_train`.
+
+        >>> from selfpaced import UnderBaggingClassifier
+        >>> from selfpaced.datasets import make_checkerboard
+        >>> X, y = make_checkerboard(random_state=0)
+        >>> report = UnderBaggingClassifier(random_state=0).fit(X, y).report(*make_checkerboard(random_state=1))
+        >>> report.facts.n_rows, report.facts.n_cases
+        (11000, 1000)
+        """
+        from selfpaced.report import make_report  # the room above, whose door opens only when it is knocked at
+
+        return make_report(self, X, y, **options)
 
     def _open_like(self, source: Any, columns: Sequence[str] | None, **options: Any) -> StreamedTable:
         """Files with the features that the model was trained with."""

@@ -1,0 +1,97 @@
+"""What the columns hold, and how far they have moved since training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.report.columns import Values, column_names, columns_of, number_text, shortened, take_rows
+from selfpaced.report.facts import ColumnFacts, DataFacts, Drift
+
+MOST_COLUMNS = 500
+MOST_ROWS = 50_000
+MOST_CELLS = 10_000_000
+FEWEST_ROWS = 1000
+
+
+def data_facts(sample: Any, train_sample: Any, dropped: Mapping[str, str] | None, first: Sequence[str]) -> DataFacts:
+    """Facts about at most 500 columns, those named in `first` before the others, in some of the rows."""
+    names = column_names(sample)
+    rank = {name: place for place, name in enumerate(first)}
+    places = sorted(range(len(names)), key=lambda place: (rank.get(names[place], len(rank)), place))[:MOST_COLUMNS]
+    looked_at = some_rows(sample, len(places))
+    train = None if train_sample is None else some_rows(train_sample, len(places))
+    before = [None] * len(places) if train is None else _same_columns(train, names, places)
+    columns = tuple(column_facts(now, then) for now, then in zip(columns_of(looked_at, places), before, strict=True))
+    reasons = {str(name): str(reason) for name, reason in (dropped or {}).items()}
+    return DataFacts(columns, len(names), int(looked_at.shape[0]), reasons)
+
+
+def some_rows(table: Any, n_columns: int) -> Any:
+    """As many rows, evenly spaced, as can be looked through in a moment."""
+    n_rows = table.shape[0]
+    most = min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, n_columns)))
+    return table if n_rows <= most else take_rows(table, np.linspace(0, n_rows - 1, most).astype(np.int64))
+
+
+def _same_columns(train: Any, names: Sequence[str], places: Sequence[int]) -> list[Values | None]:
+    """The training columns of the same names; a column that was not there is None."""
+    place_of = {name: place for place, name in enumerate(column_names(train))}
+    found = [place_of.get(names[place]) for place in places]
+    return [None if place is None else next(columns_of(train, [place])) for place in found]
+
+
+def column_facts(now: Values, then: Values | None) -> ColumnFacts:
+    distinct = np.unique(now.present) if now.are_numbers else np.array(sorted(set(now.present)))
+    drift = None if then is None else drift_between(then, now)
+    missing = float(now.is_missing.mean())
+    return ColumnFacts(now.name, now.type, missing, int(distinct.size), _summary(now, distinct), drift)
+
+
+def drift_between(then: Values, now: Values) -> Drift | None:
+    """None if there is nothing to compare, or numbers would be compared with words."""
+    if not (now.present.size and then.present.size) or now.are_numbers != then.are_numbers:
+        return None
+    return number_drift(then, now) if now.are_numbers else word_drift(then, now)
+
+
+def number_drift(then: Values, now: Values) -> Drift:
+    """The Kolmogorov-Smirnov distance of two columns, with what equal ones exceed 1 time in 20."""
+    before, after = np.sort(then.present), np.sort(now.present)
+    points = np.concatenate([before, after])
+    below = [np.searchsorted(side, points, side="right") / side.size for side in (before, after)]
+    distance = float(np.abs(below[0] - below[1]).max())
+    return Drift(distance, min(1.0, 1.36 * _spread_of_difference(before.size, after.size)))
+
+
+def word_drift(then: Values, now: Values) -> Drift:
+    """The total variation between two columns, gaps being a word, with what equal ones exceed at most 1 time in 20."""
+    words, numbers = np.unique(
+        np.array([str((word is None, word)) for side in (then, now) for word in side.values]), return_inverse=True
+    )
+    sides = np.split(numbers, [then.values.size])
+    shares = [np.bincount(side, minlength=words.size) / side.size for side in sides]
+    both = np.bincount(numbers, minlength=words.size) / numbers.size
+    scale = _spread_of_difference(*(side.size for side in sides))
+    expected = 0.5 * np.sum(np.sqrt(2 / np.pi * both * (1 - both))) * scale
+    chance = float(expected + np.sqrt(np.log(20) / 2) * scale)  # McDiarmid's bound on the rest
+    return Drift(float(np.abs(shares[0] - shares[1]).sum() / 2), min(1.0, chance))
+
+
+def _spread_of_difference(n_before: int, n_after: int) -> float:
+    return float(np.sqrt(1 / n_before + 1 / n_after))
+
+
+def _summary(column: Values, distinct: NDArray[Any]) -> str:
+    """The range and the middle of numbers; the most frequent words."""
+    if not distinct.size:
+        return "nothing"
+    if column.are_numbers:
+        low, middle, high = np.quantile(column.present, [0, 0.5, 1])
+        return f"{number_text(low)} … {number_text(middle)} … {number_text(high)}"
+    words, counts = np.unique(column.present.astype(str), return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:3]
+    return ", ".join(f"{shortened(str(words[n]), 24)} ({counts[n] / column.values.size:.0%})" for n in most)

@@ -1,0 +1,60 @@
+"""Bars that lie: how much each feature matters, how far each column has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from selfpaced.report.columns import shortened
+from selfpaced.report.facts import Drift, Importances
+from selfpaced.report.figures.svg import Axis, drawing, line, rectangle, text
+from selfpaced.report.html import Html, element, joined
+from selfpaced.report.words import decimals
+
+WIDTH, NAMES, VALUES = 460, 170, 52
+ROW = 21
+LONGEST_NAME = 19
+
+
+@dataclass(frozen=True)
+class _Bar:
+    name: str
+    value: float
+    class_: str
+    mark: float | None = None
+
+
+def importance_bars(importances: Importances) -> Html:
+    bars = [_Bar(name, value, "bar other") for name, value in zip(importances.names, importances.values, strict=True)]
+    return _drawn("Most important features", f"By {importances.method}; {bars[0].name} comes first.", bars)
+
+
+def drift_bars(drifts: Mapping[str, Drift]) -> Html:
+    """How far each column has moved, with a mark where chance alone would end 19 times in 20."""
+    bars = [
+        _Bar(name, drift.distance, "bar case" if drift.is_real else "bar quiet", drift.chance)
+        for name, drift in drifts.items()
+    ]
+    return _drawn("Drift since training", f"{bars[0].name} has moved most.", bars)
+
+
+def _drawn(title: str, description: str, bars: Sequence[_Bar]) -> Html:
+    longest = max([bar.value for bar in bars] + [bar.mark or 0.0 for bar in bars])
+    axis = Axis(0.0, longest or 1.0, NAMES, WIDTH - VALUES)
+    rows = [_row(bar, axis, ROW * place) for place, bar in enumerate(bars)]
+    return drawing(title, description, WIDTH, ROW * len(bars), rows)
+
+
+def _row(bar: _Bar, axis: Axis, top: float) -> Html:
+    end = axis(max(bar.value, 0.0))
+    beyond = end if bar.mark is None else max(end, axis(bar.mark))
+    mark = None if bar.mark is None else line((axis(bar.mark), top + 2), (axis(bar.mark), top + ROW - 3), "mark")
+    name = shortened(bar.name, LONGEST_NAME)
+    return joined(
+        [
+            text(NAMES - 8, top + 15, [name, element("title", bar.name)], "bar-name", "end"),
+            rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
+            mark,
+            text(beyond + 6, top + 15, decimals(bar.value), "tick"),
+        ]
+    )

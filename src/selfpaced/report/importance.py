@@ -1,0 +1,124 @@
+"""Which features the scores depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.report.columns import Values, column_names, columns_of, take_rows
+from selfpaced.report.data import drift_between
+from selfpaced.report.facts import Contrast, Importances
+from selfpaced.report.tally import quick_aucprc
+from selfpaced.tables.kinds import PANDAS, POLARS, SPARSE, kind_of
+
+N_SHOWN = 20
+N_CONTRASTS = 6
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+MOST_CELLS = 500_000
+FEWEST_ROWS, MOST_ROWS = 500, 5000
+N_REPEATS = 3
+MOST_SHUFFLED = 30
+
+
+def importance_facts(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> Importances | None:
+    """The features that matter most, and how they differ between cases and other rows; None if it cannot be told."""
+    found = _values(model, sample, is_case, case_column)
+    if found is None:
+        return None
+    method, values = found
+    names, order = column_names(sample), np.argsort(-values, kind="stable")[:N_SHOWN].tolist()
+    return Importances(
+        method,
+        tuple(names[place] for place in order),
+        tuple(float(values[place]) for place in order),
+        len(names),
+        tuple(_contrasts(sample, is_case, order)),
+    )
+
+
+def _values(
+    model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
+) -> tuple[str, NDArray[np.float64]] | None:
+    """The members' own importances where they have some, otherwise what shuffling a column costs in AUCPRC."""
+    own = _own(model)
+    if own is not None and own.size == sample.shape[1]:
+        return "mean importance in the members", own
+    if kind_of(sample) is SPARSE or not is_case.any() or is_case.all():
+        return None
+    rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, MOST_ROWS)))
+    frame = take_rows(sample, rows)
+    places = _worth_shuffling(frame, is_case[rows])
+    values = np.zeros(sample.shape[1])
+    values[places] = _lost_by_shuffling(model, frame, is_case[rows], case_column, places)
+    among = "" if len(places) == values.size else f", for the {len(places)} columns in which cases differ most"
+    return f"AUCPRC lost when the column is shuffled{among}", values
+
+
+def _own(model: Any) -> NDArray[np.float64] | None:
+    try:
+        return np.asarray(model.feature_importances_, dtype=np.float64)
+    except AttributeError:  # the members have none
+        return None
+
+
+def _worth_shuffling(frame: Any, is_case: NDArray[np.bool_]) -> list[int]:
+    """All columns, or of many those in which cases differ most from other rows: every shuffle is a prediction."""
+    if frame.shape[1] <= MOST_SHUFFLED:
+        return list(range(frame.shape[1]))
+    distances = [_difference(column, is_case) for column in columns_of(frame)]
+    farthest: list[int] = np.argsort(-np.array(distances), kind="stable")[:MOST_SHUFFLED].tolist()
+    return farthest
+
+
+def _difference(column: Values, is_case: NDArray[np.bool_]) -> float:
+    cases, others = (replace(column, values=column.values[side]) for side in (is_case, ~is_case))
+    drift = drift_between(cases, others)
+    return 0.0 if drift is None else drift.distance
+
+
+def _lost_by_shuffling(
+    model: Any, frame: Any, is_case: NDArray[np.bool_], case_column: int, places: list[int]
+) -> list[float]:
+    if kind_of(frame) is POLARS:
+        frame = frame.to_pandas()
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS)]
+
+    def aucprc_of(rows: Any) -> float:
+        return quick_aucprc(is_case, model.predict_proba(rows)[:, case_column])
+
+    whole = aucprc_of(frame)
+    return [whole - float(np.mean([aucprc_of(_shuffled(frame, place, order)) for order in orders])) for place in places]
+
+
+def _shuffled(frame: Any, place: int, order: NDArray[np.intp]) -> Any:
+    """The same rows but for one column, whose values have changed places."""
+    changed = frame.copy()
+    if kind_of(frame) is PANDAS:
+        changed.isetitem(place, frame.iloc[order, place].set_axis(frame.index))
+    else:
+        changed[:, place] = frame[order, place]
+    return changed
+
+
+def _some_of_both(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
+    """Evenly spaced rows, at most so many other rows and a fifth as many cases."""
+    wanted = {most // 5: np.flatnonzero(is_case), most: np.flatnonzero(~is_case)}
+    chosen = [rows[np.linspace(0, rows.size - 1, min(n, rows.size)).astype(np.intp)] for n, rows in wanted.items()]
+    return np.sort(np.concatenate(chosen))
+
+
+def _contrasts(sample: Any, is_case: NDArray[np.bool_], places: list[int]) -> Iterator[Contrast]:
+    """The first few features that are numbers, as they are among cases and among other rows."""
+    rows = _some_of_both(is_case, MOST_ROWS)
+    numbers = (column for column in columns_of(take_rows(sample, rows), places) if column.are_numbers)
+    for column in islice(numbers, N_CONTRASTS):
+        sides = [column.values[~column.is_missing & side] for side in (is_case[rows], ~is_case[rows])]
+        if all(side.size for side in sides):
+            cases, others = (tuple(np.quantile(side, QUANTILES).tolist()) for side in sides)
+            yield Contrast(column.name, cases, others)

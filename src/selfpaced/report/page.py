@@ -1,0 +1,71 @@
+"""One HTML file from facts: no network, no other file."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+
+from selfpaced.report import sections
+from selfpaced.report.facts import Facts
+from selfpaced.report.html import Html, element, joined
+
+SECTIONS = {
+    "In short": sections.answer,
+    "Threshold": sections.explorer,
+    "Ranking": sections.ranking,
+    "Probability": sections.calibration,
+    "Learning": sections.learning,
+    "Features": sections.importance,
+    "Suspects": sections.suspects,
+    "Data": sections.data,
+    "Making": sections.making,
+}
+
+
+def page_of(facts: Facts) -> str:
+    style, script = _resource("page.css"), _resource("page.js")
+    shown = {name: make(facts) for name, make in SECTIONS.items()}
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", facts.title),
+        element("style", style),
+    )
+    body = element(
+        "body",
+        element("a", "Skip to the report", href="#main", class_="skip"),
+        _header(facts, [name for name, made in shown.items() if made is not None]),
+        element("main", joined(shown.values()), id="main", tabindex=-1),
+        element("script", script),
+    )
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _header(facts: Facts, names: list[str]) -> Html:
+    ids = {name: SECTIONS[name].__name__ for name in names}
+    links = [element("li", element("a", name, href=f"#{id}")) for name, id in ids.items()]
+    return element(
+        "header",
+        element("h1", facts.title),
+        element("p", f"Made by selfpaced on {facts.created_at[:10]}", class_="made"),
+        element("nav", element("ul", links), aria_label="Sections"),
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing may be loaded or connected to, and only this very style and script may run."""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _resource(name: str) -> Html:
+    return Html(files("selfpaced.report").joinpath(name).read_text(encoding="utf-8"))

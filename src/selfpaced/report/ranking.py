@@ -1,0 +1,117 @@
+"""How well scores rank, and what every threshold brings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.report.facts import Curve, Interval, Ranking, Thresholds
+from selfpaced.report.tally import Floats, Tally, spread
+
+MOST_POINTS = 400
+RESAMPLES = 200
+FEWEST_CASES = 20  # a handful that is found by luck would make an interval of no width
+MOST_STEPS = 5000  # of the curve that is resampled
+DEFAULT_COSTS = (1.0, 10.0)
+Z = 1.959964  # 95% of a normal distribution lie within so many standard deviations
+
+
+def ranking_facts(counts: Tally) -> Ranking:
+    recall, precision, false_alarm_rate = counts.recall, counts.precision, counts.false_alarm_rate
+    places = spread(MOST_POINTS, recall, precision)
+    roc_x, roc_y = (np.concatenate([[0.0], rate]) for rate in (false_alarm_rate, recall))
+    roc_places = spread(MOST_POINTS, roc_x, roc_y)
+    return Ranking(
+        aucprc=float(np.sum(np.diff(recall, prepend=0) * precision)),
+        aucprc_interval=aucprc_interval(counts),
+        auroc=float(np.sum(np.diff(roc_x) * (roc_y[1:] + roc_y[:-1]) / 2)),
+        chance=counts.n_cases / (counts.n_cases + counts.n_others),
+        precision_recall=_curve(recall[places], precision[places]),
+        roc=_curve(roc_x[roc_places], roc_y[roc_places]),
+    )
+
+
+def aucprc_interval(counts: Tally) -> Interval | None:
+    """The middle 95% of the AUCPRC of rows drawn again with replacement; None if there are too few cases for it.
+
+    Between two cases only the number of other rows matters. Both are drawn as Poisson numbers, so that a draw takes as
+    many steps as there are cases, however many other rows there are.
+    """
+    if counts.n_cases < FEWEST_CASES:
+        return None
+    steps = np.flatnonzero(np.diff(counts.found, prepend=0))
+    steps = steps[np.unique(np.linspace(0, steps.size - 1, min(steps.size, MOST_STEPS)).astype(np.intp))]
+    cases, others = (np.diff(total[steps], prepend=0) for total in (counts.found, counts.false_alarms))
+    rng = np.random.default_rng(0)
+    drawn = [_aucprc_of_steps(rng.poisson(cases), rng.poisson(others)) for _ in range(RESAMPLES)]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Interval(float(low), float(high))
+
+
+def _aucprc_of_steps(cases: NDArray[np.int64], others: NDArray[np.int64]) -> float:
+    found, false_alarms = np.cumsum(cases), np.cumsum(others)
+    precision = found / np.maximum(found + false_alarms, 1)
+    return float(np.sum(cases * precision) / max(found[-1], 1))
+
+
+def threshold_facts(counts: Tally, threshold: float | None, costs: tuple[float, float] | None) -> Thresholds:
+    """A few hundred thresholds, among them the one that is suggested: given, or the best by F1."""
+    wanted = _best_by_f1(counts) if threshold is None else float(threshold)
+    if not np.isfinite(wanted):
+        raise ValueError(f"threshold must be a finite number; got {threshold!r}.")
+    alerts = counts.found + counts.false_alarms
+    places = spread(MOST_POINTS - 1, counts.recall, counts.precision, np.log(alerts) / np.log(alerts[-1] + 1))
+    values = np.unique([*counts.scores[places].tolist(), wanted]).tolist()
+    hits = [counts.at(value) for value in values]
+    false_alarm, missed = check_costs(costs)
+    return Thresholds(
+        values=tuple(values),
+        found=tuple(found for found, _ in hits),
+        false_alarms=tuple(others for _, others in hits),
+        n_cases=counts.n_cases,
+        n_others=counts.n_others,
+        suggested=values.index(wanted),
+        is_given=threshold is not None,
+        cost_false_alarm=false_alarm,
+        cost_missed=missed,
+    )
+
+
+def check_costs(costs: Any) -> tuple[float, float]:
+    if costs is None:
+        return DEFAULT_COSTS
+    try:
+        false_alarm, missed = (float(cost) for cost in costs)
+    except (TypeError, ValueError) as error:
+        raise ValueError(_COSTS_WANTED.format(costs)) from error
+    if not (0 <= false_alarm < np.inf and 0 <= missed < np.inf):
+        raise ValueError(_COSTS_WANTED.format(costs))
+    return false_alarm, missed
+
+
+_COSTS_WANTED = "costs must be two numbers >= 0, of a false alarm and of a missed case, such as (1, 50); got {!r}."
+
+
+def share_interval(part: float, whole: float) -> Interval:
+    """Wilson's 95% interval of a share; everything if there is nothing to take a share of.
+
+    >>> interval = share_interval(8, 10)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.49, 0.943)
+    """
+    if whole == 0:
+        return Interval(0.0, 1.0)
+    share, z2 = part / whole, Z * Z / whole
+    middle, reach = share + z2 / 2, Z * np.sqrt(share * (1 - share) / whole + z2 / (4 * whole))
+    return Interval(float(max(0.0, (middle - reach) / (1 + z2))), float(min(1.0, (middle + reach) / (1 + z2))))
+
+
+def _best_by_f1(counts: Tally) -> float:
+    f1 = 2 * counts.found / (counts.found + counts.false_alarms + counts.n_cases)
+    return float(counts.scores[np.argmax(f1)])
+
+
+def _curve(x: Floats, y: Floats) -> Curve:
+    return Curve(tuple(x.round(5).tolist()), tuple(y.round(5).tolist()))

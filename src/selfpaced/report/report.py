@@ -1,0 +1,55 @@
+"""A report: facts, and the page that shows them."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from pathlib import Path
+
+from selfpaced.report.facts import Facts
+from selfpaced.report.page import page_of
+
+
+class Report:
+    """What `make_report` gives. In a notebook it shows itself.
+
+    Attributes
+    ----------
+    facts : `selfpaced.report.facts.Facts`, everything that the page shows as typed data.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def to_html(self) -> str:
+        """One page that needs nothing else."""
+        return page_of(self.facts)
+
+    def to_json(self) -> str:
+        """The facts as JSON."""
+        return self.facts.to_json()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, or the facts if its name ends in `.json`. It appears whole or not at all."""
+        target = Path(path)
+        text = self.to_json() if target.suffix.lower() == ".json" else self.to_html()
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"The folder {target.parent} of the report is not there; make it first.")
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return target
+
+    def _repr_html_(self) -> str:
+        """In a frame of its own, so that neither the notebook's styles nor the page's reach the other."""
+        return (
+            f'<iframe title="{escape(self.facts.title)}" srcdoc="{escape(self.to_html())}" sandbox="allow-scripts" '
+            'width="100%" height="900" style="border:0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        ranking = self.facts.ranking
+        return f"<Report on {self.facts.n_rows:,} rows: AUCPRC {ranking.aucprc:.3f}, chance {ranking.chance:.2g}>"

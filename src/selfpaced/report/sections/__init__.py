@@ -1,0 +1,12 @@
+"""The sections of the page, each a function from facts to HTML, or to None where there is nothing to say."""
+
+from selfpaced.report.sections.answer import answer
+from selfpaced.report.sections.data import data
+from selfpaced.report.sections.explorer import explorer
+from selfpaced.report.sections.importance import importance
+from selfpaced.report.sections.learning import learning
+from selfpaced.report.sections.making import making
+from selfpaced.report.sections.quality import calibration, ranking
+from selfpaced.report.sections.suspects import suspects
+
+__all__ = ["answer", "calibration", "data", "explorer", "importance", "learning", "making", "ranking", "suspects"]

@@ -1,0 +1,115 @@
+"""The headline, in words that need no statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from selfpaced.report.facts import Facts, Interval, ModelFacts
+from selfpaced.report.figures import hundred_dots
+from selfpaced.report.html import Html, element
+from selfpaced.report.ranking import share_interval
+from selfpaced.report.sections.parts import label, paragraph, section
+from selfpaced.report.words import between, decimals, is_or_are, of_hundred, percent, plural, threshold_text, whole
+
+
+def answer(facts: Facts) -> Html:
+    return section(
+        "answer",
+        "In short",
+        element("div", element("div", headline(facts), _basis(facts)), _dots(facts), class_="hero"),
+        _numbers(facts),
+    )
+
+
+def headline(facts: Facts) -> Html:
+    alerts = facts.thresholds.alerts(facts.thresholds.suggested)
+    right, found = of_hundred(float(alerts.precision)), of_hundred(float(alerts.recall))
+    return paragraph(
+        "Of 100 alerts, ",
+        element("strong", right),
+        " is a case of " if is_or_are(right) == "is" else " are cases of ",
+        label(facts.case.name),
+        ". It finds ",
+        element("strong", f"{found}%"),
+        " of all such cases.",
+        class_="headline",
+    )
+
+
+def _basis(facts: Facts) -> Html:
+    thresholds = facts.thresholds
+    value = threshold_text(thresholds.values[thresholds.suggested])
+    origin = (
+        f"with an alert for every score of at least {value}, the threshold given."
+        if thresholds.is_given
+        else f"with an alert for every score of at least {value}. That threshold has the best F1 on these very rows, "
+        "so the figures flatter a little: confirm them on other rows."
+    )
+    rows = (
+        f"Judged on {plural(facts.n_rows, 'row')} with {plural(facts.n_cases, 'case')} ({percent(facts.prevalence)}), "
+    )
+    return paragraph(rows, origin, _trained(facts.model), class_="lead")
+
+
+def _trained(model: ModelFacts | None) -> str | None:
+    if model is None or not model.training_rows:
+        return None
+    return f" Trained on {plural(sum(model.training_rows.values()), 'row')}."
+
+
+def _dots(facts: Facts) -> Html:
+    alerts = facts.thresholds.alerts(facts.thresholds.suggested)
+    shown = (("100 alerts", "right", alerts.precision), ("100 cases", "found", alerts.recall))
+    return element(
+        "div",
+        [
+            element("figure", hundred_dots(name, float(share)), element("figcaption", _dots_caption(name, verb, share)))
+            for name, verb, share in shown
+        ],
+        class_="dot-pair",
+    )
+
+
+def _dots_caption(name: str, verb: str, share: Any) -> str:
+    return f"{name}, {of_hundred(float(share))} {verb}"
+
+
+def _numbers(facts: Facts) -> Html:
+    ranking, thresholds = facts.ranking, facts.thresholds
+    alerts = thresholds.alerts(thresholds.suggested)
+    found, missed = alerts.true_positives, alerts.false_negatives
+    return element(
+        "dl",
+        _number(
+            "AUCPRC",
+            decimals(ranking.aucprc),
+            f"{_luck(ranking.aucprc_interval)}; chance {percent(ranking.chance)}",
+        ),
+        _number(
+            "Alerts per 1,000 rows",
+            decimals(1000 * alerts.n_alerts / facts.n_rows, 2),
+            f"{whole(alerts.n_alerts)} alerts, {whole(alerts.false_positives)} of them false",
+        ),
+        _number(
+            "Precision",
+            percent(float(alerts.precision)),
+            f"95% interval {between(share_interval(found, alerts.n_alerts))}",
+        ),
+        _number(
+            "Recall",
+            percent(float(alerts.recall)),
+            f"{whole(missed)} of {plural(found + missed, 'case')} missed; "
+            f"95% interval {between(share_interval(found, found + missed))}",
+        ),
+        class_="numbers",
+    )
+
+
+def _luck(interval: Interval | None) -> str:
+    if interval is None:
+        return "too few cases for an interval"
+    return f"95% interval {decimals(interval.low)} to {decimals(interval.high)}"
+
+
+def _number(name: str, value: str, note: str) -> Html:
+    return element("div", element("dt", name), element("dd", value), element("dd", note, class_="note"))

@@ -1,0 +1,148 @@
+"""Move a slider, see what a threshold brings. The page is complete without the script that moves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from selfpaced.report.facts import Facts, Thresholds
+from selfpaced.report.figures import precision_recall_curve
+from selfpaced.report.html import Html, element, json_script
+from selfpaced.report.sections.parts import cases_of, columns, figure, paragraph, section
+from selfpaced.report.words import explorer_texts
+
+
+def explorer(facts: Facts) -> Html:
+    thresholds = facts.thresholds
+    texts = explorer_texts(
+        thresholds.alerts(thresholds.suggested),
+        thresholds.values[thresholds.suggested],
+        thresholds.cost_false_alarm,
+        thresholds.cost_missed,
+    )
+    curve = figure(
+        "Precision and recall",
+        precision_recall_curve(facts.ranking, thresholds),
+        "Every threshold is a point of the curve. The dot is the one chosen here.",
+    )
+    return section(
+        "explorer",
+        "Choose a threshold",
+        paragraph(
+            "A lower threshold finds more ",
+            cases_of(facts.case),
+            " and raises more false alarms. Move it to see the price.",
+            class_="lead",
+        ),
+        columns(
+            element("div", _slider(thresholds, texts), _measures(texts), _costs(thresholds, texts)),
+            element("div", curve, _matrix(texts)),
+        ),
+        json_script("explorer-data", _data(thresholds)),
+    )
+
+
+def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
+    """A place that the script fills anew."""
+    return element(tag, texts[name], data_show=name)
+
+
+def _slider(thresholds: Thresholds, texts: dict[str, str]) -> Html:
+    presets = {"suggested": "Given", "f1": "Best F1"} if thresholds.is_given else {"suggested": "Best F1"}
+    buttons = [
+        element("button", words, type="button", data_preset=name)
+        for name, words in {**presets, "cost": "Lowest cost"}.items()
+    ]
+    return element(
+        "div",
+        element("label", "An alert for every score of at least ", _shown(texts, "threshold", "b"), for_="threshold"),
+        element(
+            "input",
+            type="range",
+            id="threshold",
+            min=0,
+            max=len(thresholds.values) - 1,
+            step=1,
+            value=thresholds.suggested,
+            aria_valuetext=texts["threshold"],
+            autocomplete="off",
+        ),
+        element("div", element("span", "more alerts"), element("span", "fewer alerts"), class_="ends"),
+        element("div", buttons, class_="presets"),
+        element("p", texts["sentence"], class_="sentence", data_show="sentence", aria_live="polite"),
+        class_="slider",
+    )
+
+
+def _measures(texts: dict[str, str]) -> Html:
+    shown = (
+        ("Precision", "precision", "precision-interval"),
+        ("Recall", "recall", "recall-interval"),
+        ("F1", "f1", None),
+        ("Alerts per 1,000", "per-thousand", None),
+    )
+    return element(
+        "dl",
+        [
+            element(
+                "div",
+                element("dt", name),
+                _shown(texts, key, "dd"),
+                None if interval is None else element("dd", _shown(texts, interval), class_="note"),
+            )
+            for name, key, interval in shown
+        ],
+        class_="numbers small",
+    )
+
+
+def _matrix(texts: dict[str, str]) -> Html:
+    def row(name: str, *cells: tuple[str, str, str]) -> Html:
+        shown = [
+            element("td", _shown(texts, key, "b"), element("span", words), class_=class_)
+            for key, words, class_ in cells
+        ]
+        return element("tr", element("th", name, scope="row"), shown)
+
+    head = element("tr", element("td"), element("th", "Case", scope="col"), element("th", "No case", scope="col"))
+    rows = [
+        row("Alert", ("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
+        row("No alert", ("missed", "missed", "miss"), ("left-alone", "left alone", "rest")),
+    ]
+    caption = element("caption", "Alerts and cases, in rows")
+    return element("table", caption, element("thead", head), element("tbody", rows), class_="matrix")
+
+
+def _costs(thresholds: Thresholds, texts: dict[str, str]) -> Html:
+    return element(
+        "fieldset",
+        element("legend", "What it costs: put in your own figures"),
+        _cost_input("cost-false-alarm", "A false alarm costs", thresholds.cost_false_alarm),
+        _cost_input("cost-missed", "A missed case costs", thresholds.cost_missed),
+        paragraph(
+            "In all ",
+            _shown(texts, "cost", "b"),
+            " at this threshold; without any alert ",
+            _shown(texts, "cost-without", "b"),
+            ".",
+        ),
+    )
+
+
+def _cost_input(id: str, words: str, value: float) -> Html:
+    return element(
+        "label",
+        words,
+        element("input", type="number", id=id, min=0, step="any", value=f"{value:g}", autocomplete="off"),
+        for_=id,
+    )
+
+
+def _data(thresholds: Thresholds) -> dict[str, Any]:
+    return {
+        "values": thresholds.values,
+        "found": thresholds.found,
+        "falseAlarms": thresholds.false_alarms,
+        "cases": thresholds.n_cases,
+        "others": thresholds.n_others,
+        "suggested": thresholds.suggested,
+    }

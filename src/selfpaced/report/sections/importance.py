@@ -1,0 +1,46 @@
+"""What the model looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from selfpaced.report.facts import Contrast, Facts
+from selfpaced.report.figures import contrast_strips, importance_bars
+from selfpaced.report.html import Html
+from selfpaced.report.sections.parts import columns, figure, label, paragraph, section
+from selfpaced.report.words import percent, plural
+
+
+def importance(facts: Facts) -> Html | None:
+    found = facts.importances
+    if found is None or not found.names:
+        return None
+    hidden = found.n_features - len(found.names)
+    rest = f" {plural(hidden, 'less important feature')} not shown." if hidden else ""
+    total = sum(max(value, 0.0) for value in found.values)
+    first = f"{percent(max(found.values[0], 0.0) / total)} of what is shown here" if total else "nothing"
+    return section(
+        "importance",
+        "What it looks at",
+        paragraph(
+            label(found.names[0]),
+            f" comes first, with {first}. "
+            "Importance says what the model uses, not what causes a case. A single feature "
+            "that decides nearly everything deserves a second look: was it known at the time of scoring?",
+            class_="lead",
+        ),
+        columns(
+            figure("Most important features", importance_bars(found), f"Shown is the {found.method}.{rest}"),
+            _contrasts(found.contrasts),
+        ),
+    )
+
+
+def _contrasts(contrasts: Sequence[Contrast]) -> Html | None:
+    if not contrasts:
+        return None
+    return figure(
+        "The first of them, among cases and other rows",
+        contrast_strips(contrasts),
+        "Lines hold 90% of the rows, bars the middle half, marks the median.",
+    )

@@ -1,0 +1,78 @@
+"""The rows whose labels the scores contradict most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.report.columns import Values, column_names, columns_of, shortened, take_rows
+from selfpaced.report.facts import Suspect, Suspects
+
+N_SUSPECTS = 20
+N_COLUMNS = 4
+Positions = NDArray[np.intp]
+
+
+def suspect_rows(is_case: NDArray[np.bool_], scores: NDArray[Any], n: int = N_SUSPECTS) -> tuple[Positions, Positions]:
+    """The positions of the cases with the lowest scores and of the other rows with the highest, the worst first.
+
+    >>> missed, alarming = suspect_rows(np.array([True, True, False, False]), np.array([0.9, 0.2, 0.1, 0.7]), 1)
+    >>> missed.tolist(), alarming.tolist()
+    ([1], [3])
+    """
+    return _lowest(np.flatnonzero(is_case), scores, n), _lowest(np.flatnonzero(~is_case), -scores, n)
+
+
+def _lowest(rows: Positions, doubts: NDArray[Any], n: int) -> Positions:
+    values = doubts[rows]
+    if rows.size > n:
+        rows = rows[values <= np.partition(values, n - 1)[n - 1]]
+    return rows[np.argsort(doubts[rows], kind="stable")][:n]
+
+
+def suspect_facts(
+    is_case: NDArray[np.bool_],
+    scores: NDArray[Any],
+    ids: Any,
+    sample: Any,
+    sample_rows: NDArray[np.integer] | None,
+    important: Sequence[str],
+) -> Suspects:
+    """Suspects with ids, or positions where there are none, and the values of the most important columns.
+
+    `sample_rows` are the positions of the sample's rows among the scores; None if it holds all of them. The values of
+    a suspect that is not in the sample are not known.
+    """
+    shown = [] if sample is None else _places(column_names(sample), important)
+    missed, alarming = suspect_rows(is_case, scores)
+    wanted = np.concatenate([missed, alarming])
+    place_of = {int(row): int(row) for row in wanted} if sample_rows is None else _where(sample_rows, wanted)
+    known = [row for row in wanted.tolist() if row in place_of]
+    rows = np.array([place_of[row] for row in known], dtype=np.int64)
+    columns = list(columns_of(take_rows(sample, rows), shown)) if shown and known else []
+    values = {row: _texts(columns, number) for number, row in enumerate(known)}
+
+    def described(row: int) -> Suspect:
+        name = str(row if ids is None else ids[row])
+        return Suspect(shortened(name), float(scores[row]), values.get(row, ("",) * len(columns)))
+
+    names = tuple(column.name for column in columns)
+    return Suspects(names, tuple(map(described, missed.tolist())), tuple(map(described, alarming.tolist())))
+
+
+def _places(names: Sequence[str], important: Sequence[str]) -> list[int]:
+    """The places of the most important columns, or of the first ones if none is known to be important."""
+    found = [names.index(name) for name in important if name in names]
+    return (found or list(range(len(names))))[:N_COLUMNS]
+
+
+def _where(sample_rows: NDArray[np.integer], wanted: Positions) -> dict[int, int]:
+    places = np.flatnonzero(np.isin(sample_rows, wanted))
+    return {int(sample_rows[place]): int(place) for place in places}
+
+
+def _texts(columns: Sequence[Values], row: int) -> tuple[str, ...]:
+    return tuple(column.text(row) for column in columns)

@@ -1,0 +1,81 @@
+"""A real browser, headless: Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+# Without a sandbox because root has none; without services of its own that would go to the network.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def found() -> str | None:
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+def installed() -> str | None:
+    """Chromium from Debian's packages, where one may install them."""
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "chromium", "fonts-liberation"]):
+            subprocess.run(
+                command, capture_output=True, check=False, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            )
+    return found()
+
+
+@dataclass
+class Visit:
+    """An open page, and what happened on it that should not."""
+
+    page: object
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", lambda message: self.errors.append(message.text))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.errors.append(dialog.message), dialog.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    path = found() or installed()
+    if path is None:
+        reason = "no Chromium is here, and it cannot be installed: apt-get install chromium"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, tmp_path):
+    """Open a report as a file, at a width, in a colour scheme."""
+    contexts = []
+
+    def open_report(report, width=1280, scheme="light"):
+        path = report.save(tmp_path / "report.html")
+        contexts.append(chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
+        visited = Visit(contexts[-1].new_page())
+        visited.page.goto(path.as_uri())
+        return visited
+
+    yield open_report
+    for context in contexts:
+        context.close()
