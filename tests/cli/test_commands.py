@@ -169,6 +169,46 @@ def test_export_writes_a_graph(run, mixed, folder):
     assert (folder / "model.onnx").stat().st_size > 1000
 
 
+@pytest.mark.parametrize("where", [[], ["--out-of-core"]], ids=["in memory", "out of core"])
+def test_train_writes_a_report_of_the_rows_held_out(run, csv, folder, where):
+    command = (
+        "train",
+        csv,
+        "--target",
+        "is_fraud",
+        "--base",
+        "tree",
+        "--id",
+        "tx_id",
+        "--report",
+        "report.html",
+        *where,
+    )
+    code, said, _ = run(*command, "--json")
+    page = (folder / "report.html").read_text()
+    assert code == 0
+    assert f"{json.loads(said)['aucprc']:.3f}" in page
+    assert "the same value in every row" in page  # what was left out, and why
+    assert "<b>risk</b>" not in page  # the name of a column is no HTML
+
+
+def test_a_report_on_one_of_several_labels(run, mixed, folder):
+    kinds = np.where(mixed["is_fraud"] == 1, np.where(mixed["abroad"], "stolen", "forged"), "fine")
+    mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
+    command = ("train", "kinds.parquet", "--target", "is_fraud", "--positive", "forged", "--base", "tree")
+    assert run(*command, "--report", "report.html", "-q") == (0, "", "")
+    assert "forged" in (folder / "report.html").read_text()
+
+
+def test_report_is_written_for_other_rows_with_its_facts(run, trained, mixed, folder):
+    mixed.iloc[:1500].to_parquet("other.parquet", index=False)
+    code, said, _ = run("report", trained, "other.parquet", "--id", "tx_id", "--facts", "report.json")
+    assert (code, said) == (0, "The report is in report.html.\n")
+    facts = json.loads((folder / "report.json").read_text())
+    assert facts["n_rows"] == 1500
+    assert (folder / "report.html").stat().st_size < 2_000_000
+
+
 def test_compare_puts_the_methods_in_order_and_draws_them(run, csv, folder):
     command = ("compare", csv, "--target", "is_fraud", "--base", "tree", "--members", 3)
     code, said, _ = run(*command, "--picture", "compare.svg")

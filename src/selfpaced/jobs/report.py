@@ -88,7 +88,8 @@ def report_of_table(
 
 def _labels(table: StreamedTable) -> NDArray[Any]:
     labels = table.labels()
-    return labels.classes[labels.codes]
+    by_row: NDArray[Any] = labels.classes[labels.codes]
+    return by_row
 
 
 def _ids(table: StreamedTable, id: str) -> NDArray[Any]:
