@@ -68,7 +68,7 @@ class SparkEngine:
         return answer
 
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
-        work = _packed((_Advanced(step, self._read), shared))
+        work = packed((_Advanced(step, self._read), shared))
         self._old += self._held[1:]
         self._held[1:] = [Kept(self._frame.mapInArrow(_steps(work), self._frame.schema))]
         self._frame = self._held[1].frame
@@ -83,7 +83,7 @@ def gathered(frame: Any, work: Callable[[Any], Answer], merge: Callable[[Sequenc
     An error is an answer, too. It is raised here as it was raised there, and not after several more attempts.
     """
     with naming_missing_packages():
-        told = frame.mapInArrow(_answers(_packed((work, merge))), "answer binary").collect()
+        told = frame.mapInArrow(_answers(packed((work, merge))), "answer binary").collect()
     answers = [pickle.loads(row.answer) for row in told]
     for answer in answers:
         if isinstance(answer, Exception):
@@ -111,14 +111,14 @@ def _not_installed(package: str | None) -> ImportError:
     )
 
 
-def _packed(work: Any) -> bytes:
+def packed(work: Any) -> bytes:
     """Bytes, which an executor opens where its errors can be told: the base model's package may not be there."""
     from pyspark import cloudpickle
 
     return cloudpickle.dumps(work)  # type: ignore[no-any-return]
 
 
-def _unpacked(work: bytes) -> Any:
+def unpacked(work: bytes) -> Any:
     try:
         return pickle.loads(work)
     except ModuleNotFoundError as error:
@@ -130,7 +130,7 @@ def _answers(work: bytes) -> Callable[[Iterator[Any]], Iterator[Any]]:
         import pyarrow as pa
 
         try:
-            each, merge = _unpacked(work)
+            each, merge = unpacked(work)
             found = [each(batch) for batch in batches if batch.num_rows]
             told = [pickle.dumps(merge(found))] if found else []
         except Exception as error:
@@ -147,7 +147,7 @@ def _steps(work: bytes) -> Callable[[Iterator[Any]], Iterator[Any]]:
         for batch in batches:
             try:
                 if each is None:
-                    each, shared = _unpacked(work)
+                    each, shared = unpacked(work)
                 yield each(batch, *shared)
             except Exception as error:
                 yield _failed(batch, error)

@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
@@ -52,9 +51,9 @@ def open_spark_vectors(frame: Any, target: str, weight: str | None, id: str | No
 
 def column(name: str) -> Any:
     """A column by its name, whatever letters that has."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
-    return F.col("`{}`".format(name.replace("`", "``")))
+    return sf.col("`{}`".format(name.replace("`", "``")))
 
 
 def as_array(frame: Any, vector: str) -> Any:
@@ -159,12 +158,12 @@ def _weights(frame: Any, weight: str | None) -> list[Any]:
 
 def _tagged(frame: Any, labels: ClassCounts) -> Any:
     """The rows with the tags of rows that no model has seen."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
-    numbers = F.lit(None)
+    numbers = sf.lit(None)
     for number, label in enumerate(labels.names):
-        numbers = F.when(F.col(LABEL) == F.lit(label), number).otherwise(numbers)
-    tags = {CLASS: numbers.cast("short"), DOUBT: F.lit(0.0).cast("float"), FAILURE: F.lit(None).cast("binary")}
+        numbers = sf.when(sf.col(LABEL) == sf.lit(label), number).otherwise(numbers)
+    tags = {CLASS: numbers.cast("short"), DOUBT: sf.lit(0.0).cast("float"), FAILURE: sf.lit(None).cast("binary")}
     return frame.withColumns(tags).drop(LABEL)
 
 
@@ -184,22 +183,22 @@ def _with_ids(frame: Any, id: str | None) -> Any:
 
 def _with_positions(frame: Any) -> Any:
     """The positions of rows in Parquet files, one after the other by their paths, as the ids."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
     located = _located(frame)
-    ends = located.groupBy(FILE).agg(F.max(POSITION).alias(POSITION)).collect()
+    ends = located.groupBy(FILE).agg(sf.max(POSITION).alias(POSITION)).collect()
     ends.sort(key=lambda row: unquote(row[FILE]))
     starts = accumulate((row[POSITION] + 1 for row in ends), initial=0)
     found = [(row[FILE], start) for row, start in zip(ends, starts, strict=False)]
     offsets = frame.sparkSession.createDataFrame(found, f"{FILE} string, {START} long")
-    return located.join(F.broadcast(offsets), FILE).withColumn(ID, F.col(START) + F.col(POSITION))
+    return located.join(sf.broadcast(offsets), FILE).withColumn(ID, sf.col(START) + sf.col(POSITION))
 
 
 def _located(frame: Any) -> Any:
     from pyspark.errors import AnalysisException
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sf
 
-    where = {FILE: F.col("_metadata.file_path"), POSITION: F.col("_metadata.row_index")}
+    where = {FILE: sf.col("_metadata.file_path"), POSITION: sf.col("_metadata.row_index")}
     try:
         located = frame.withColumns(where)
         located.schema  # noqa: B018  a Connect session looks at a frame when something is asked of it
