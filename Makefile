@@ -15,7 +15,7 @@ demo: .venv/installed-demo
 	$(BIN)/selfpaced demo
 
 test: check
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .

@@ -15,6 +15,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.datasets import make_checkerboard, make_fraud
+from tests.cluster.dask_cluster import DaskCluster
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -44,3 +45,24 @@ def credit_fraud_path():
             pytest.fail(f"The real data must be there in CI, but {path.name} is not in {path.parent.name}.")
         pytest.skip(f"{path.name} is not here; set SELFPACED_DATA to the folder that holds it")
     return path
+
+
+@pytest.fixture(scope="session")
+def dask_cluster(tmp_path_factory):
+    """A Dask scheduler and two workers as processes of their own."""
+    cluster = DaskCluster(tmp_path_factory.mktemp("dask"))
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def dask_cluster_without_lightgbm(tmp_path):
+    """A cluster of one worker that cannot import LightGBM."""
+    hidden = tmp_path / "lightgbm"
+    hidden.mkdir()
+    (hidden / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'lightgbm'\", name='lightgbm')")
+    cluster = DaskCluster(tmp_path, n_workers=0)
+    cluster.start_worker(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    cluster.wait_for_workers(1)
+    yield cluster
+    cluster.close()

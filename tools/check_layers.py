@@ -19,9 +19,12 @@ FLOORS = [
     ["rounds"],
     ["callbacks"],
     ["ensembles"],
+    ["persistence"],
+    ["onnx_export"],
     ["selfpaced"],  # the public names in __init__.py
     ["dask", "spark"],
     ["report"],
+    ["jobs"],
     ["cli"],
     ["__main__"],
 ]

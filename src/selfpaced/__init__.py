@@ -1,15 +1,20 @@
 """Find the rare: Self-paced Ensemble for highly imbalanced classification."""
 
-from selfpaced.ensembles import (
-    BalanceCascadeClassifier,
-    EasyEnsembleClassifier,
-    RUSBoostClassifier,
-    SelfPacedEnsembleClassifier,
-    SMOTEBaggingClassifier,
-    SMOTEBoostClassifier,
-    UnderBaggingClassifier,
-)
-from selfpaced.tables import open_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from selfpaced.ensembles import (
+        BalanceCascadeClassifier,
+        EasyEnsembleClassifier,
+        RUSBoostClassifier,
+        SelfPacedEnsembleClassifier,
+        SMOTEBaggingClassifier,
+        SMOTEBoostClassifier,
+        UnderBaggingClassifier,
+    )
+    from selfpaced.persistence import load_model, save_model
+    from selfpaced.tables import open_table
 
 __version__ = "0.1.0"
 
@@ -22,5 +27,24 @@ __all__ = [
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",
+    "load_model",
     "open_table",
+    "save_model",
 ]
+
+_ROOMS = {
+    "load_model": "selfpaced.persistence",
+    "open_table": "selfpaced.tables",
+    "save_model": "selfpaced.persistence",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first asked for: the command line need not wait for scikit-learn."""
+    if name not in __all__:
+        raise AttributeError(f"module 'selfpaced' has no attribute {name!r}")
+    return getattr(import_module(_ROOMS.get(name, "selfpaced.ensembles")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -113,7 +113,7 @@ class OnDask(UnderSamplingEnsemble):
         work = Predicting(method, self.to_local(), np.empty((0, *width), dtype=dtype))
         schema: Schema | None = getattr(self, "schema_", None)
         if is_dask_frame(X):
-            return over_frame(work, X, list(X.columns) if schema is None else schema.names, width, dtype)
+            return over_frame(work, X, list(X.columns) if schema is None else schema.sources, width, dtype)
         if schema is not None:
             raise TypeError("The model was trained on columns with names; pass a Dask DataFrame that has them.")
         return over_array(work, X, width, dtype)
@@ -167,8 +167,8 @@ class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
     >>> from distributed import Client
     >>> from selfpaced.dask import DaskSelfPacedEnsembleClassifier
     >>> from selfpaced.datasets import make_fraud
-    >>> X, y = make_fraud(n_rows=2000, n_frauds=40, n_features=3, random_state=0)
-    >>> rows = pd.DataFrame(X, columns=["a", "b", "c"]).assign(is_fraud=y)
+    >>> X, y = make_fraud(n_rows=2000, n_frauds=40, n_features=4, random_state=0)
+    >>> rows = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(is_fraud=y)
     >>> with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
     ...     table = dd.from_pandas(rows, npartitions=4)
     ...     model = DaskSelfPacedEnsembleClassifier(random_state=0, client=client).fit(table, "is_fraud")

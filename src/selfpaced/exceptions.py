@@ -1,7 +1,19 @@
-"""Errors that say which file and which column."""
+"""Errors and warnings that say which file, and what to do."""
 
 from __future__ import annotations
 
 
 class TableError(ValueError):
     """A table that cannot be read as asked."""
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be written or read as asked."""
+
+
+class ModelVersionWarning(UserWarning):
+    """A model that was saved with other versions of the packages it is made of."""
+
+
+class PickledModelWarning(UserWarning):
+    """A model that is loaded from a pickle, which may run any code."""

@@ -63,6 +63,13 @@ class Round:
         """Rows drawn from each bin of the majority class."""
         return self._only_bins.quota
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Labels as values: formats that rest on JSON make words of keys, and do not find False in "false"."""
+        return {**vars(self), "bins": list(self.bins.items())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, bins=dict(state["bins"]))
+
     @property
     def _only_bins(self) -> BinNotes:
         if len(self.bins) > 1:

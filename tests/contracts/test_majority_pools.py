@@ -1,7 +1,9 @@
 """One exam for every pool. The reference is the pool of all rows in one chunk of memory."""
 
 from dataclasses import replace
+from functools import partial
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -109,8 +111,24 @@ POOLS = {
 }
 
 
-@pytest.fixture(params=sorted(POOLS))
+def on_dask(cluster, n_partitions=3):
+    """The same rows on a Dask cluster."""
+    classes = tags_of(np.arange(len(X))).classes
+    frame = dd.from_pandas(pd.DataFrame(X, columns=NAMES).assign(label=classes), npartitions=n_partitions)
+    table = open_table(frame, target="label", client=cluster.client)
+    return PartitionedPool(Partitions(table.begin(), {0: IDS.size}, SEED), 0, IDS.size)
+
+
+# Pools on clusters, by the fixture that starts one.
+CLUSTERS = {"dask": on_dask}
+
+
+@pytest.fixture(
+    params=[*sorted(POOLS), *(pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CLUSTERS)]
+)
 def make_pool(request):
+    if request.param in CLUSTERS:
+        return partial(CLUSTERS[request.param], request.getfixturevalue(f"{request.param}_cluster"))
     return POOLS[request.param]
 
 

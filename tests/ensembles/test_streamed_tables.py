@@ -316,3 +316,23 @@ def test_values_in_the_names_of_folders_are_typed_together(rows, tmp_path, folde
         assert column.categories == ("007", "008")
     if "a%20b" in folders:
         assert column.categories == ("a b", "c")
+
+
+@pytest.mark.parametrize("where", ["files", "memory"])
+def test_a_part_of_a_table_is_trained_on_as_those_rows_alone(rows, tmp_path, where):
+    table = open_table(write(rows, tmp_path / "t", 3), target="label", batch_rows=700)
+    table = table.loaded() if where == "memory" else table
+    chosen = np.random.default_rng(0).random(len(rows)) < 0.7
+    some = rows[chosen]
+    expected = spe().fit(some.drop(columns="label"), some["label"])
+    assert same_members(spe().fit_table(table.part(chosen)), expected, rows)
+    labels = table.part(chosen).part(np.arange(chosen.sum()) < 1000).labels()
+    assert labels.codes.tolist() == some["label"][:1000].tolist()
+
+
+def test_a_part_of_the_rows_that_pass_a_filter(rows, tmp_path):
+    table = open_table(write(rows, tmp_path / "t", 2), target="label", filter=[("flag", "==", True)])
+    passed = rows[rows["flag"]]
+    chosen = np.arange(len(passed)) % 3 > 0
+    for one in (table.part(chosen), table.part(chosen).loaded(), table.loaded().part(chosen)):
+        assert one.labels().codes.tolist() == passed["label"][chosen].tolist()

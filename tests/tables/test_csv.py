@@ -13,7 +13,7 @@ import pytest
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import TableError
 from selfpaced.tables import csv_reading
-from selfpaced.tables.csv import as_parquet
+from selfpaced.tables.conversion import as_parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -82,6 +82,11 @@ def test_a_word_after_many_ints_makes_the_column_words_as_they_were_written(read
         (["true", "1"], "string"),
         (["", "NA"], "null"),
         (["1.5", "9223372036854775808"], "double"),
+        (["2024-01-31", "2024-02-01 23:59", "2024-02-01T23:59:59.5"], "timestamp[us]"),
+        (["2024-02-30"], "string"),
+        (["2024-01-31", "tomorrow"], "string"),
+        (["2024-01-31", "7"], "string"),
+        (["31.01.2024"], "string"),
     ],
 )
 def test_a_column_has_the_narrowest_type_that_holds_all_values(read, values, kind):
@@ -251,7 +256,7 @@ def test_files_of_one_name_do_not_meet_in_the_folder_of_caches(write, tmp_path):
 
 def fail_in_the_middle(monkeypatch, error):
     """Have the writer write the first row group, and fail at the second."""
-    monkeypatch.setattr("selfpaced.tables.csv.GROUP_ROWS", 1)
+    monkeypatch.setattr("selfpaced.tables.conversion.GROUP_ROWS", 1)
     write_table, calls = pq.ParquetWriter.write_table, []
 
     def failing(self, *args, **kwargs):
@@ -325,7 +330,7 @@ def test_progress_goes_up_to_all_bytes_of_all_files(write):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_row_groups_are_bounded_in_bytes(read, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfpaced.tables.csv.GROUP_BYTES", 500)
+    monkeypatch.setattr("selfpaced.tables.conversion.GROUP_BYTES", 500)
     read("a\n" + "1\n" * 1000)
     metadata = pq.read_metadata(tmp_path / "sales.csv.selfpaced.parquet")
     assert max(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) < 150
@@ -366,7 +371,7 @@ def test_errors_of_the_table_name_the_csv_file(write):
 
 def test_types_without_a_csv_file_are_refused(tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
-    with pytest.raises(TableError, match="types= is for CSV files"):
+    with pytest.raises(TableError, match="types= is for CSV and JSON files"):
         open_table(tmp_path, types={"a": "string"})
 
 

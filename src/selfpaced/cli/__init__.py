@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+import traceback
 from collections.abc import Sequence
+from importlib import import_module
+
+from selfpaced.cli.parser import parser
+
+OK, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code. 130 after Ctrl-C, as shells do."""
-    parser = argparse.ArgumentParser(
-        prog="selfpaced", description="Find the rare: classification of imbalanced tables."
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo = commands.add_parser("demo", help="compare Self-paced Ensemble with what one would do otherwise")
-    demo.add_argument("--seed", type=int, default=0, help="seed of the generated data and of all models (default: 0)")
-    options = parser.parse_args(arguments)
+    """Run a command and return its exit code: 0, 2 for wrong use or wrong data, 1 for what should not happen, or 130
+    after Ctrl-C."""
+    options = parser().parse_args(arguments)
     try:
-        from selfpaced.cli.demo import run_demo  # here, because --help need not wait for scikit-learn
-
-        run_demo(options.seed)
+        # Here, because --help need not wait for scikit-learn.
+        import_module(f"selfpaced.cli.{options.command}").run(options)
     except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        return 130
-    return 0
+        print("\nStopped. Nothing was written.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output, such as `head`, has enough
+        return OK
+    except Exception as error:
+        if options.debug:
+            traceback.print_exc()
+        return _complain(error, options.debug)
+    return OK
+
+
+def _complain(error: Exception, debug: bool) -> int:
+    """One line that says what is wrong. Errors that nobody foresaw ask for --debug."""
+    from selfpaced.exceptions import ModelFileError, TableError
+
+    foreseen = isinstance(error, TableError | ModelFileError | ValueError | ImportError | OSError)
+    said = " ".join(str(error).split()) or type(error).__name__
+    notes = " ".join(getattr(error, "__notes__", [])) if foreseen else ""
+    hint = "" if foreseen or debug else f" ({type(error).__name__}; --debug shows where)"
+    print(f"selfpaced: error: {said}{' ' + notes if notes else ''}{hint}", file=sys.stderr)
+    return BAD_INPUT if foreseen else BUG

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,10 @@ class Problem:
     y: NDArray[np.int64]
     X_test: NDArray[np.float64]
     y_test: NDArray[np.int64]
+
+
+def run(options: Namespace) -> None:
+    run_demo(options.seed)
 
 
 def run_demo(seed: int) -> None:

@@ -20,7 +20,7 @@ from selfpaced.ensembles.checks import check_features, check_jobs
 from selfpaced.ensembles.streaming import TableEvaluation, check_evaluable, evaluation, streamed_probabilities
 from selfpaced.exceptions import TableError
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
-from selfpaced.tables import InMemoryTable, StreamedTable, open_like, polars_as_arrow, schema_of
+from selfpaced.tables import ClassCounts, InMemoryTable, StreamedTable, open_like, polars_as_arrow, schema_of
 from selfpaced.tables.streamed import StreamedBatch
 from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
 
@@ -69,6 +69,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         output: Any,
         *,
         keep: Sequence[str] = (),
+        threshold: float | None = None,
         columns: Sequence[str] | None = None,
         filter: Any = None,
         batch_rows: int = 2**16,
@@ -79,9 +80,10 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
         Parameters
         ----------
-        source : path, glob pattern, folder or list of these, as for `open_table`.
+        source : path, glob pattern, folder or list of these, as for `open_table`, or what that gave.
         output : a Parquet or CSV file, by its ending. It appears when all rows are scored, or not at all.
         keep : columns of the source that go along with the scores, such as ids.
+        threshold : adds a column `alert`: whether the score of the rare class is not below it.
         columns : the features, for a model that was trained without names.
         filter, cache : as for `open_table`.
         batch_rows : rows that are decoded and scored at once.
@@ -94,9 +96,9 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         """
         table = self._open_like(source, columns, keep=keep, filter=filter, batch_rows=batch_rows, cache=cache)
         refuse_own_source(output, [path for file in table.files for path in (file.path, file.data)])
-        refuse_taken(table.roles.keep, self._score_columns(np.empty((0, len(self.classes_)))))
+        refuse_taken(table.roles.keep, self._score_columns(np.empty((0, len(self.classes_))), threshold))
         batches = (
-            batch_of(batch.kept() | self._score_columns(probabilities))
+            batch_of(batch.kept() | self._score_columns(probabilities, threshold))
             for batch, probabilities in self._streamed_probabilities(table, progress)
         )
         return write_batches(batches, output)
@@ -124,14 +126,35 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         labels = table.labels()
         rare = self._rare_class()
         check_evaluable(labels, self.classes_, rare, target)
-        scores = np.empty(labels.codes.size, dtype=np.float32)
-        for batch, probabilities in self._streamed_probabilities(table, progress):
-            scores[batch.start : batch.stop] = probabilities[:, rare]
-        return evaluation(np.isin(labels.codes, np.flatnonzero(labels.classes == self.classes_[rare])), scores)
+        is_rare = np.isin(labels.codes, np.flatnonzero(labels.classes == self.classes_[rare]))
+        return evaluation(is_rare, self._scores_of(table, progress))
+
+    def score_table(
+        self,
+        source: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,
+        batch_rows: int = 2**16,
+        cache: Any = None,
+        progress: Callable[[int, int | None], None] | None = None,
+    ) -> NDArray[np.float32]:
+        """The probability of the rare class for every row of some files, in order. Other options as `predict_table`."""
+        table = self._open_like(source, columns, filter=filter, batch_rows=batch_rows, cache=cache)
+        return self._scores_of(table, progress)
+
+    def _scores_of(
+        self, table: StreamedTable, progress: Callable[[int, int | None], None] | None
+    ) -> NDArray[np.float32]:
+        rare = self._rare_class()
+        parts = [scores[:, rare].astype(np.float32) for _, scores in self._streamed_probabilities(table, progress)]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)
 
     def _open_like(self, source: Any, columns: Sequence[str] | None, **options: Any) -> StreamedTable:
         """Files with the features that the model was trained with."""
         check_is_fitted(self)
+        if isinstance(source, StreamedTable):
+            return self._refuse_other_schema(source)
         names = getattr(self, "feature_names_in_", columns)
         schema = getattr(self, "schema_", None) or schema_of(source, names)
         if len(schema.names) != self.n_features_in_:
@@ -140,6 +163,14 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
                 f"{len(schema.names)} columns, {schema.names}: name the features with columns=, in their order."
             )
         return open_like(source, schema, **options)
+
+    def _refuse_other_schema(self, table: StreamedTable) -> StreamedTable:
+        if table.schema.names != list(getattr(self, "feature_names_in_", [])):
+            raise TableError(
+                f"The table has the features {table.schema.names}; the model was trained with "
+                f"{list(getattr(self, 'feature_names_in_', []))}. Open it by its path, for its columns to be found."
+            )
+        return table
 
     def _rare_class(self) -> int:
         """The number of the class whose probability is the score."""
@@ -158,10 +189,13 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
             if progress is not None:
                 progress(batch.stop, table.n_rows)
 
-    def _score_columns(self, probabilities: NDArray[np.float64]) -> dict[str, Any]:
+    def _score_columns(self, probabilities: NDArray[np.float64], threshold: float | None) -> dict[str, Any]:
+        rare = probabilities[:, self._rare_class()]
+        alerts = {} if threshold is None else {"alert": rare >= threshold}
         if len(self.classes_) == 2:
-            return {"score": probabilities[:, self._rare_class()]}
-        return {f"score_{label}": probabilities[:, number] for number, label in enumerate(self.classes_)}
+            return {"score": rare} | alerts
+        scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(self.classes_)}
+        return scores | alerts
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -188,6 +222,11 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         tags.input_tags.sparse = base.sparse
         tags.input_tags.allow_nan = base.allow_nan
         return tags
+
+    def _remember_classes(self, labels: ClassCounts) -> None:
+        self.classes_ = labels.classes
+        self.class_counts_ = labels.counts
+        self.minority_class_ = labels.classes[labels.rarest]
 
     def _member_weights(self) -> NDArray[np.float64] | None:
         """How much each member counts in a mean; None if all count the same."""

@@ -86,8 +86,7 @@ class BoostingEnsemble(AveragingEnsemble):
         self.estimator_weights_ = np.array([member.weight for member in members])
         # Not every model that was trained is a member.
         self.n_training_rows_ = [work.n_rows[member.number] for member in members]
-        self.classes_ = labels.classes
-        self.minority_class_ = labels.classes[labels.rarest]
+        self._remember_classes(labels)
         return self
 
     def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:

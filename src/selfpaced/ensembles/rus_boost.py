@@ -45,6 +45,7 @@ class RUSBoostClassifier(BoostingEnsemble):
     n_training_rows_ : list of the number of rows that each member was trained on.
     classes_ : the labels, sorted.
     minority_class_ : the label of the rarest class.
+    class_counts_ : rows of each of `classes_` in the training data.
     n_features_in_ : number of features.
     feature_names_in_ : their names, if X had names.
     feature_importances_ : mean importance of each feature, weighted as the members are, if they have importances.

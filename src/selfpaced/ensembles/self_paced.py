@@ -60,6 +60,7 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
     estimators_ : list of the fitted members.
     classes_ : the labels, sorted.
     minority_class_ : the label of the rarest class.
+    class_counts_ : rows of each of `classes_` in the training data.
     rounds_ : list of `selfpaced.rounds.Round`
         For the warm-up (`rounds_[0]`) and each round: alpha, bins, quotas, rows used, seconds, eval_set score.
     n_features_in_ : number of features.

@@ -86,6 +86,7 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
     n_training_rows_ : list of the number of rows, real and synthetic, that each member was trained on.
     classes_ : the labels, sorted.
     minority_class_ : the label of the rarest class.
+    class_counts_ : rows of each of `classes_` in the training data.
     n_features_in_ : number of features.
     feature_names_in_ : their names, if X had names.
     feature_importances_ : mean importance of each feature, if the members have importances.
@@ -167,8 +168,7 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
         members = list(naming_the_round(steps, 1, n_members))
         self.estimators_ = [model for model, _ in members]
         self.n_training_rows_ = [n_rows for _, n_rows in members]
-        self.classes_ = labels.classes
-        self.minority_class_ = labels.classes[labels.rarest]
+        self._remember_classes(labels)
         return self
 
 

@@ -48,6 +48,7 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
     n_training_rows_ : list of the number of rows, real and synthetic, that each member was trained on.
     classes_ : the labels, sorted.
     minority_class_ : the label of the rarest class.
+    class_counts_ : rows of each of `classes_` in the training data.
     n_features_in_ : number of features.
     feature_names_in_ : their names, if X had names.
     feature_importances_ : mean importance of each feature, weighted as the members are, if they have importances.

@@ -35,6 +35,7 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
     estimators_ : list of the fitted members.
     classes_ : the labels, sorted.
     minority_class_ : the label of the rarest class.
+    class_counts_ : rows of each of `classes_` in the training data.
     rounds_ : list of `selfpaced.rounds.Round`, one for each member; all rows of a class are one bin.
     n_features_in_ : number of features.
     feature_names_in_ : their names, if X had names.

@@ -127,7 +127,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         split = split_classes(self._table(X, per_row), labels, plan.seed, self._n_threads())
         n_draw = rows_to_draw(plan.ratio, labels, stacklevel=4)
         with plan.callbacks.during(self._told(plan, labels, eval_set)):
-            return self._train(plan, split, labels.classes, n_draw, for_all, eval_set, checkpoint)
+            return self._train(plan, split, labels, n_draw, for_all, eval_set, checkpoint)
 
     def fit_table(self, table: Table, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None) -> Self:
         """Train the ensemble on rows that need not fit into memory: the same members as `fit` on the same rows.
@@ -195,7 +195,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         if "sample_weight" in split.minority.metadata:
             check_takes_weights(plan.base)
         with hinting_at_words(schema):
-            self._train(plan, split, labels.classes, n_draw, {}, eval_set, checkpoint)
+            self._train(plan, split, labels, n_draw, {}, eval_set, checkpoint)
 
     def _told(self, plan: _Plan, labels: ClassCounts, eval_set: Any) -> FitPlan:
         """What callbacks are told at the beginning."""
@@ -227,7 +227,7 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         self,
         plan: _Plan,
         split: ClassSplit,
-        classes: NDArray[Any],
+        labels: ClassCounts,
         n_draw: int,
         for_all: dict[str, Any],
         eval_set: Any,
@@ -236,12 +236,11 @@ class UnderSamplingEnsemble(AveragingEnsemble):
         for name in ("schema_", "target_", "positive_"):  # of an earlier fit, of other rows
             if hasattr(self, name):
                 delattr(self, name)
-        held_out = self._open_eval_set(eval_set, classes, split.minority_class)
+        held_out = self._open_eval_set(eval_set, labels.classes, split.minority_class)
         factory = MemberFactory(plan.base, plan.seed, for_all)
         training = Training(split, factory, held_out, plan.callbacks, self._first_round, checkpoint)
         self.estimators_, self.rounds_ = training.run(plan.algorithm, plan.n_members, n_draw)
-        self.classes_ = classes
-        self.minority_class_ = classes[split.minority_class]
+        self._remember_classes(labels)
         return self
 
     def _open_eval_set(self, eval_set: Any, classes: NDArray[Any], minority_class: int) -> EvalSet | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from selfpaced.scoring.averaging import mean_probabilities, staged_probabilities
+from selfpaced.scoring.hist_gradient_boosting import hist_gradient_boosting_scorer
 from selfpaced.scoring.lightgbm import lightgbm_scorer
 from selfpaced.scoring.plain import plain_scorer
 from selfpaced.scoring.scorer import Probabilities, Scorer
@@ -19,6 +20,7 @@ SCORERS: dict[tuple[str, str], Callable[[Any, int], Scorer | None]] = {
     ("sklearn", "ExtraTreesClassifier"): forest_scorer,
     ("sklearn", "BaggingClassifier"): bagging_scorer,
     ("sklearn", "AdaBoostClassifier"): adaboost_scorer,
+    ("sklearn", "HistGradientBoostingClassifier"): hist_gradient_boosting_scorer,
     ("lightgbm", "LGBMClassifier"): lightgbm_scorer,
     ("xgboost", "XGBClassifier"): xgboost_scorer,
 }

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.files import import_arrow, naming
+from selfpaced.tables.inference import Seen, decide, look
 
 # Arrow reads 32 blocks ahead. A block of many columns is larger, so that each has more than a handful of rows.
 BLOCK_BYTES = 2**21
@@ -63,7 +64,7 @@ class CsvFile:
         import pyarrow.csv as arrow_csv
 
         pa = import_arrow()
-        with naming(self.path, "CSV"), _opened(self.path) as (raw, stream):
+        with naming(self.path, "CSV"), opened(self.path) as (raw, stream):
             try:
                 for batch in arrow_csv.open_csv(stream, **self._options(types)):
                     yield batch
@@ -81,10 +82,18 @@ class CsvFile:
             raise TableError(_no_rows(self.path))
         self._refuse_open_quote(last.column(len(self.names) - 1)[-1].as_py())
 
-    def refuse_change(self) -> None:
-        now = self.path.stat()
-        if (now.st_size, now.st_mtime_ns) != (self.size, self.changed_at):
-            raise TableError(f"{self.path} changed while it was read. Open it again, when nobody writes to it.")
+    @property
+    def dialect(self) -> str:
+        return self.delimiter
+
+    def types(self, names: Iterable[str], at: Callable[[int], None]) -> dict[str, Any]:
+        """The types of some columns, after a look at all rows."""
+        seen = dict.fromkeys(names, Seen.NOTHING)
+        for batch in self.texts(at):
+            open_names = [name for name in seen if Seen.WORD not in seen[name]]
+            for name, found in zip(open_names, look([batch.column(name) for name in open_names]), strict=True):
+                seen[name] |= found
+        return {name: decide(values) for name, values in seen.items()}
 
     @property
     def block_bytes(self) -> int:
@@ -108,7 +117,7 @@ class CsvFile:
         if last is None or "\n" not in last:
             return
         tail = b""
-        with _opened(self.path) as (_, stream):
+        with opened(self.path) as (_, stream):
             while block := stream.read(BLOCK_BYTES):
                 tail = (tail + block)[-100:].rstrip()
         if not tail.endswith(b'"'):
@@ -132,7 +141,7 @@ def open_csv(path: Path) -> CsvFile:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+def opened(path: Path) -> Iterator[tuple[Any, Any]]:
     """The file, whose position tells how far we are, and the stream of its bytes, which may be unpacked ones."""
     pa = import_arrow()
     compression = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}.get(path.suffix.lower())
@@ -145,7 +154,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
 
 
 def _head(path: Path) -> str:
-    with _opened(path) as (_, stream):
+    with opened(path) as (_, stream):
         head = stream.read(4 * BLOCK_BYTES)
     try:
         # Not the last of the bytes: a letter may be cut in two.
@@ -199,7 +208,7 @@ def _explained(file: CsvFile, message: str, types: Mapping[str, Any]) -> str:
 
 def _bad_line(file: CsvFile) -> str | None:
     """The first line that is not UTF-8 or has too few or too many values; a slow search, in a file already refused."""
-    with _opened(file.path) as (_, stream), closing(io.BufferedReader(stream)) as lines:
+    with opened(file.path) as (_, stream), closing(io.BufferedReader(stream)) as lines:
         records = csv.reader((line.decode("utf-8-sig") for line in lines), delimiter=file.delimiter)
         line = 1
         try:

@@ -87,6 +87,25 @@ class File:
             )
 
 
+@dataclass(frozen=True)
+class LoadedFile:
+    """Rows in memory in the place of files."""
+
+    path: Path
+    rows: Any
+
+    @property
+    def data(self) -> Path:
+        return self.path
+
+    @property
+    def schema(self) -> Any:
+        return self.rows.schema
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+        yield from self.rows.select(list(columns)).to_batches(max_chunksize=batch_rows)
+
+
 def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) -> File:
     pa = import_arrow()
     data = path if data is None else data
@@ -131,7 +150,9 @@ def naming(path: Path, format_name: str) -> Iterator[None]:
 def format_of(path: Path) -> Format:
     format = FORMATS.get(path.suffix.lower())
     if format is None:
-        raise TableError(f"{path} is of no kind that is read here; these are .csv, .tsv, {', '.join(sorted(FORMATS))}.")
+        raise TableError(
+            f"{path} is of no kind that is read here; these are .csv, .tsv, .jsonl, {', '.join(sorted(FORMATS))}."
+        )
     return format
 
 

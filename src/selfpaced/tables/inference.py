@@ -19,6 +19,7 @@ class Seen(Flag):
     LONG = auto()  # a whole number that is longer
     REAL = auto()  # a number with a point or an exponent
     TRUTH = auto()  # true, false
+    DATE = auto()  # 2024-01-31, with or without 23:59:59.999
     WORD = auto()  # anything else
 
 
@@ -41,14 +42,19 @@ def _up_to(limit: str) -> str:
 _WHOLE = f"0|-?([1-9][0-9]{{0,17}}|{_up_to(str(2**63 - 1))})|{-(2**63)}"
 _LONG = "-?[1-9][0-9]*"
 _REAL = r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|-?([iI]nf|INF)([iI]nity|INITY)?"
+_DATE = (
+    "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    r"([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?"
+)
 _QUESTIONS = (
     (Seen.WHOLE, rf"^[ \t]*({_WHOLE})[ \t]*$"),
     (Seen.LONG, rf"^[ \t]*({_LONG})[ \t]*$"),
     (Seen.REAL, rf"^[ \t]*({_REAL})[ \t]*$"),
     (Seen.TRUTH, "^(true|True|TRUE|false|False|FALSE)$"),
+    (Seen.DATE, f"^{_DATE}$"),
     (Seen.WORD, ""),
 )
-_ALONE = {Seen.NOTHING: "null", Seen.TRUTH: "bool", Seen.WHOLE: "int64"}
+_ALONE = {Seen.NOTHING: "null", Seen.TRUTH: "bool", Seen.WHOLE: "int64", Seen.DATE: "timestamp[us]"}
 
 
 def look(columns: Sequence[Any]) -> list[Seen]:
@@ -68,8 +74,20 @@ def look(columns: Sequence[Any]) -> list[Seen]:
         hit = pc.match_substring_regex(rest, pattern).to_numpy(zero_copy_only=False).astype(bool)
         for number in np.flatnonzero(np.bincount(owner[hit], minlength=len(columns))):
             seen[number] |= kind
+            if kind is Seen.DATE and not _are_days(rest.filter(pa.array(hit & (owner == number)))):
+                seen[number] |= Seen.WORD
         rest, owner = rest.filter(pa.array(~hit)), owner[~hit]
     return seen
+
+
+def _are_days(dates: Any) -> bool:
+    """Whether there are such days: a month of 30 has no 31st."""
+    pa = import_arrow()
+    try:
+        dates.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def decide(seen: Seen) -> Any:
@@ -81,6 +99,6 @@ def decide(seen: Seen) -> Any:
     pa = import_arrow()
     if seen in _ALONE:
         return pa.type_for_alias(_ALONE[seen])
-    if seen & (Seen.WORD | Seen.TRUTH) or Seen.REAL not in seen:
+    if seen & (Seen.WORD | Seen.TRUTH | Seen.DATE) or Seen.REAL not in seen:
         return pa.string()
     return pa.float64()

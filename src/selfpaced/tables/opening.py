@@ -15,8 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.csv import Progress, as_parquet, is_cache
-from selfpaced.tables.csv_reading import ENDINGS, is_csv
+from selfpaced.tables.conversion import TEXT_ENDINGS, Progress, as_parquet, is_cache, is_text
 from selfpaced.tables.dask import active_client, is_dask_frame, open_dask_frame
 from selfpaced.tables.files import FORMATS, File, import_arrow, open_file
 from selfpaced.tables.partitions import PartitionedTable
@@ -26,7 +25,7 @@ from selfpaced.tables.streamed import ID, WEIGHT, ArrayTable, Roles, StreamedTab
 
 DEFAULT_BATCH_ROWS = 2**16
 Found = list[tuple[Path, Mapping[str, Any]]]
-KNOWN_ENDINGS = (*ENDINGS, *FORMATS)
+KNOWN_ENDINGS = (*TEXT_ENDINGS, *FORMATS)
 
 
 def open_table(
@@ -51,10 +50,11 @@ def open_table(
     Parameters
     ----------
     source : path, glob pattern, folder, list of these, or pyarrow.dataset.Dataset
-        Parquet (`.parquet`, `.pq`), Arrow IPC (`.feather`, `.arrow`, `.ipc`) or CSV files (`.csv`, `.tsv`, also packed
-        as `.gz`, `.bz2`, `.zst`). Folders are searched through; names such as `year=2024` in their paths become
-        columns. Files are read in the order of their names. A CSV file is read whole and made into a Parquet file
-        beside it, `NAME.csv.selfpaced.parquet`, which serves until the CSV file changes.
+        Parquet (`.parquet`, `.pq`), Arrow IPC (`.feather`, `.arrow`, `.ipc`), CSV (`.csv`, `.tsv`) or JSON lines
+        (`.jsonl`, `.ndjson`), the latter two also packed as `.gz`, `.bz2`, `.zst`. Folders are searched through; names
+        such as `year=2024` in their paths become columns. Files are read in the order of their names. Words become
+        categories, and dates become seconds since 1970, weekday and hour. A text file is read whole and made into a
+        Parquet file beside it, `NAME.csv.selfpaced.parquet`, which serves until the text file changes.
         An array, such as a memory map, is read where it lies; `target` are its labels, and no other option applies.
         A Dask DataFrame is asked on its cluster; of the options target, columns, exclude, weight, id and client apply.
         So is a Spark DataFrame, which needs an id unless it is read from Parquet files; it has no client.
@@ -70,7 +70,8 @@ def open_table(
     memory_for_tags : bytes
         4 bytes are remembered of every row during a fit; where that is more than this, in a temporary file instead.
     types : Arrow types for columns of CSV files, as in `{"zip": "string"}`. Others are inferred from all values: bool,
-        int64, float64 or string; "007" is a string. Gaps are spelled as for `pandas.read_csv`.
+        int64, float64, timestamp (2024-01-31, also with a time) or string; "007" is a string. Gaps are spelled as for
+        `pandas.read_csv`.
     cache : a folder for the Parquet files made of CSV files.
     progress : called with the bytes of CSV files read so far and to be read in all, while they are made into Parquet.
     client : for a Dask frame, the client of its cluster; by default the one that is active.
@@ -83,8 +84,10 @@ def open_table(
         features = _features_of_frame(source, target, columns, exclude, weight, id)
         return open_spark_frame(source, target, weight, id, features)
     found = _found(source)
-    if types and not any(is_csv(path) for path, _ in found):
-        raise TableError(f"types= is for CSV files, and none is in {source!r}. Other files know the types they hold.")
+    if types and not any(is_text(path) for path, _ in found):
+        raise TableError(
+            f"types= is for CSV and JSON files, and none is in {source!r}. Other files know the types they hold."
+        )
     files = _opened(found, types, cache, progress)
     columns, exclude = None if columns is None else names_of(columns), names_of(exclude)
     batch_rows = check_batch_rows(batch_rows)
@@ -93,6 +96,11 @@ def open_table(
     names = _feature_names(fields, columns, exclude, roles)
     schema = _frozen(files, fields, names, roles, batch_rows)
     return StreamedTable(files, schema, roles, positive, batch_rows, memory_for_tags)
+
+
+def open_bare(source: Any, *, cache: Any = None, progress: Progress | None = None) -> StreamedTable:
+    """Files whose columns are yet to be looked at: there are no features and no target."""
+    return StreamedTable(_opened(_found(source), None, cache, progress), Schema(()), Roles())
 
 
 def open_like(
@@ -164,7 +172,7 @@ def _opened(
     *,
     lenient: bool = False,
 ) -> list[File]:
-    made = as_parquet([path for path, _ in found if is_csv(path)], types, cache, progress, lenient=lenient)
+    made = as_parquet([path for path, _ in found if is_text(path)], types, cache, progress, lenient=lenient)
     return [open_file(path, added, made.get(path)) for path, added in found]
 
 
@@ -222,8 +230,8 @@ def _fragment(fragment: Any) -> tuple[Path, Mapping[str, Any]]:
     import pyarrow.dataset as ds
 
     path = Path(fragment.path)
-    if is_csv(path):  # the dataset's own way of reading it would be lost
-        raise TableError(f"{path} is in a dataset; CSV files are opened by their paths, with types= where needed.")
+    if is_text(path):  # the dataset's own way of reading it would be lost
+        raise TableError(f"{path} is in a dataset; text files are opened by their paths, with types= where needed.")
     return path, dict(ds.get_partition_keys(fragment.partition_expression))
 
 

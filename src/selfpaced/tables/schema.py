@@ -18,19 +18,29 @@ class Column:
 
     Attributes
     ----------
-    type : the name of its Arrow type, such as "float" or "int64"; "category" for words.
+    type : the name of its Arrow type, such as "float" or "int64"; "category" for words; for dates the part of them
+        that it is, "seconds", "weekday" or "hour".
     categories : the words that are known, sorted; None for numbers.
+    made_of : the column of dates that it is a part of; None if it is a column itself.
     """
 
     name: str
     type: str
     categories: tuple[str, ...] | None = None
+    made_of: str | None = None
+
+    @property
+    def source(self) -> str:
+        """The column of the table that is read for it."""
+        return self.name if self.made_of is None else self.made_of
 
     def converted(self, array: Any, where: str) -> Any:
         """A part of the column as it was at the beginning: the same type, the same categories in the same order."""
         pa = import_arrow()
         if self.categories is not None:
             return _as_categories(self, array, where)
+        if self.made_of is not None:
+            return _part_of_dates(self, array, where)
         wanted = pa.type_for_alias(self.type)
         if array.null_count and not pa.types.is_floating(wanted):
             wanted = pa.float64()  # a gap is NaN, and NaN is a float
@@ -54,18 +64,23 @@ class Schema:
         return [column.name for column in self.columns]
 
     @property
+    def sources(self) -> list[str]:
+        """The columns of the table that are read for the features."""
+        return list(dict.fromkeys(column.source for column in self.columns))
+
+    @property
     def has_categories(self) -> bool:
         return any(column.categories is not None for column in self.columns)
 
     def converted(self, batch: Any, where: str) -> Any:
         """The features of some rows as a record batch of the frozen types. `where` names the file in errors."""
         pa = import_arrow()
-        arrays = [column.converted(batch.column(column.name), where) for column in self.columns]
+        arrays = [column.converted(batch.column(column.source), where) for column in self.columns]
         return pa.RecordBatch.from_arrays(arrays, names=self.names)
 
     def check_columns(self, file: Described) -> None:
         """Refuse a file that lacks one of the features."""
-        missing = [name for name in self.names if name not in file.schema.names]
+        missing = [name for name in self.sources if name not in file.schema.names]
         if missing:
             raise TableError(
                 f"{file.path} has no column {', '.join(map(repr, missing))}, which the model was trained with. "
@@ -97,7 +112,7 @@ def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> M
                 continue
             known = fields.get(field.name)
             try:
-                merged = field.type if known is None else _merged(known[0], field.type)
+                merged = field.type if known is None else merged_types(known[0], field.type)
             except pa.ArrowException as error:
                 assert known is not None
                 raise TableError(
@@ -111,7 +126,7 @@ def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> M
     return {name: merged for name, (merged, _) in fields.items()}
 
 
-def _merged(one: Any, other: Any) -> Any:
+def merged_types(one: Any, other: Any) -> Any:
     pa = import_arrow()
     if one == other:
         return one
@@ -131,7 +146,7 @@ def _refuse_other_columns(fields: Mapping[str, Any], file: Described) -> None:
 
 
 def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps: Iterable[str]) -> dict[str, Any]:
-    """The type that each feature is frozen to; strings are left to be numbered. Whole numbers with gaps are floats."""
+    """The type that each feature is frozen to. Words and dates stay as they are; whole numbers with gaps are floats."""
     pa = import_arrow()
     full = set(without_gaps)
     types = {}
@@ -143,7 +158,7 @@ def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps:
             types[name] = pa.string()
         elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             types[name] = pa.float64()
-        elif pa.types.is_floating(kind):
+        elif pa.types.is_floating(kind) or _are_dates(kind):
             types[name] = kind
         elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
             types[name] = kind if name in full else pa.float64()
@@ -161,13 +176,42 @@ def frozen(
     fields: Mapping[str, Any], names: Sequence[str], without_gaps: Iterable[str], words: Mapping[str, Iterable[str]]
 ) -> Schema:
     """The schema of some columns, by what is known of all their rows. `words` are the categories, in their order."""
-    types = feature_types(fields, names, without_gaps)
-    return Schema(
-        tuple(
-            Column(name, "category", tuple(words[name])) if name in words else Column(name, str(types[name]))
-            for name in names
-        )
-    )
+    columns: list[Column] = []
+    for name, kind in feature_types(fields, names, without_gaps).items():
+        if name in words:
+            columns.append(Column(name, "category", tuple(words[name])))
+        elif _are_dates(kind):
+            columns += _parts_of_dates(name, kind)
+        else:
+            columns.append(Column(name, str(kind)))
+    return Schema(tuple(columns))
+
+
+def _are_dates(kind: Any) -> bool:
+    pa = import_arrow()
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _parts_of_dates(name: str, kind: Any) -> list[Column]:
+    """What models read of a date: seconds since 1970, the day of the week, and the hour if there is one."""
+    parts = {name: "seconds", f"{name}.weekday": "weekday", f"{name}.hour": "hour"}
+    if import_arrow().types.is_date(kind):
+        del parts[f"{name}.hour"]
+    return [Column(part_name, part, made_of=name) for part_name, part in parts.items()]
+
+
+def _part_of_dates(column: Column, array: Any, where: str) -> Any:
+    import pyarrow.compute as pc
+
+    pa = import_arrow()
+    if not (_are_dates(array.type) or pa.types.is_null(array.type)):
+        raise TableError(f"Column {column.made_of!r} of {where} is {array.type}; dates were there at the beginning.")
+    zone = getattr(array.type, "tz", None)
+    moments = array.cast(pa.timestamp("us", zone))
+    if column.type == "seconds":
+        return pc.divide(moments.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
+    part = pc.hour if column.type == "hour" else pc.day_of_week
+    return part(moments).cast(pa.float64())
 
 
 def _are_words(kind: Any) -> bool:

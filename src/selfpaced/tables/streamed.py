@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.pools.keys import Ids
+from selfpaced.pools.keys import Ids, row_keys
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer
-from selfpaced.tables.files import File, import_arrow
+from selfpaced.tables.files import File, LoadedFile, import_arrow
 from selfpaced.tables.labels import Labels
-from selfpaced.tables.schema import Schema
+from selfpaced.tables.schema import Described, Schema
 
 # Names of what is kept beside the features of a row; no column of a table may be called so.
 ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
+# A draw of its own: no round of a fit has this number.
+SAMPLE_ROUND = 2**33
 
 
 @dataclass(frozen=True)
@@ -67,16 +69,40 @@ class StreamedTable:
     ----------
     positive : the label that is told from all others, if the target has more than two.
     memory_for_tags : bytes; if the running sums, 4 a row, take more, they go to a temporary file.
-    n_rows : rows that pass the filter; None until they have been counted.
+    chosen : which of the rows that pass the filter belong to the table; None if all do.
+    n_rows : rows that belong to the table; None until they have been counted.
     """
 
-    files: Sequence[File]
+    files: Sequence[File | LoadedFile]
     schema: Schema
     roles: Roles
     positive: Any = None
     batch_rows: int = 2**16
     memory_for_tags: int = 2**31
+    chosen: NDArray[np.bool_] | None = None
     n_rows: int | None = field(default=None, init=False)
+
+    def part(self, chosen: NDArray[np.bool_]) -> StreamedTable:
+        """A table of some of the rows: those where `chosen` is true."""
+        rows = chosen.copy() if self.chosen is None else self.chosen.copy()
+        if self.chosen is not None:
+            rows[self.chosen] = chosen
+        table = replace(self, chosen=rows)
+        table.n_rows = int(rows.sum())
+        return table
+
+    def loaded(self) -> StreamedTable:
+        """The same table in memory: what is read more than once is decoded only once."""
+        pa = import_arrow()
+        roles = self.roles
+        extra = [name for name in (roles.target, roles.weight, roles.id, *roles.keep) if name is not None]
+        columns = list(dict.fromkeys([*self.schema.sources, *extra]))
+        batches = [batch for _, batch in self._read(columns)]
+        fields = [pa.field(name, self.files[0].schema.field(name).type) for name in columns]
+        rows = pa.Table.from_batches(batches, None if batches else pa.schema(fields))
+        return replace(
+            self, files=[LoadedFile(self.files[0].path, rows)], roles=replace(roles, filter=None), chosen=None
+        )
 
     def labels(self) -> Labels:
         """Read the target alone: the classes, and the number of each row's class."""
@@ -86,6 +112,24 @@ class StreamedTable:
             collected.add(batch.column(self.roles.target), file)
         self.n_rows = collected.n_rows
         return collected.labels(self.roles.target, self.positive)
+
+    def column(self, name: str) -> Any:
+        """A column whole, as an Arrow array."""
+        pa = import_arrow()
+        return pa.chunked_array([batch.column(name) for _, batch in self._read([name])]).combine_chunks()
+
+    def sample(self, n_rows: int, seed: int = 0) -> Any:
+        """A pandas frame of the features of some rows, drawn at random but kept in order."""
+        assert self.n_rows is not None
+        keys = row_keys(np.arange(self.n_rows, dtype=np.uint64), seed, SAMPLE_ROUND)
+        some = np.zeros(self.n_rows, dtype=bool)
+        some[np.argsort(keys)[:n_rows]] = True
+        return self.part(some).features()
+
+    def features(self) -> Any:
+        """The features of all rows as a pandas frame."""
+        pa = import_arrow()
+        return pa.Table.from_batches([batch._converted() for batch in self.batches()]).to_pandas()
 
     def facts(self) -> dict[str, Any]:
         """What tells this table from another, for whoever goes on with a fit."""
@@ -97,6 +141,7 @@ class StreamedTable:
             **roles,
             # In words, an expression leaves out what is long about it.
             "filter": sha256(pickle.dumps(self.roles.filter)).hexdigest(),
+            "chosen": None if self.chosen is None else sha256(self.chosen.tobytes()).hexdigest(),
             "positive": self.positive,
         }
 
@@ -104,7 +149,7 @@ class StreamedTable:
         """All rows in order, with ids and weights."""
         start = 0
         extra = [name for name in (self.roles.id, self.roles.weight, *self.roles.keep) if name is not None]
-        for file, batch in self._read([*self.schema.names, *extra]):
+        for file, batch in self._read([*self.schema.sources, *extra]):
             yield StreamedBatch(start, start + batch.num_rows, self, batch, str(file.path))
             start += batch.num_rows
         if self.n_rows is not None and start != self.n_rows:
@@ -142,23 +187,32 @@ class StreamedTable:
         weights = {"sample_weight": table.column(WEIGHT).to_numpy()} if WEIGHT in table.column_names else {}
         return Rows(ids, table.select(self.schema.names).to_pandas(), weights)
 
-    def _read(self, columns: Sequence[str]) -> Iterator[tuple[File, Any]]:
-        """Some columns of the rows that pass the filter."""
-        pa = import_arrow()
+    def _read(self, columns: Sequence[str]) -> Iterator[tuple[Described, Any]]:
+        """Some columns of the rows that belong to the table."""
         wanted = list(dict.fromkeys(columns))
         read = list(dict.fromkeys([*wanted, *self.roles.filter_columns]))
+        start = 0
         for file in self.files:
             for batch in file.batches(read, self.batch_rows):
-                if self.roles.filter is None:
-                    yield file, batch
-                    continue
-                try:
-                    rows = pa.Table.from_batches([batch]).filter(self.roles.filter)
-                except pa.ArrowException as error:
-                    raise TableError(f"The filter does not suit the columns of {file.path}: {error}") from error
-                passed = rows.select(wanted).combine_chunks()
-                for part in passed.to_batches():
-                    yield file, part
+                for part in [batch] if self.roles.filter is None else self._filtered(file, batch, wanted):
+                    chosen = self._chosen_of(part, start)
+                    start += part.num_rows
+                    if chosen.num_rows:
+                        yield file, chosen
+
+    def _filtered(self, file: Described, batch: Any, wanted: Sequence[str]) -> list[Any]:
+        pa = import_arrow()
+        try:
+            rows = pa.Table.from_batches([batch]).filter(self.roles.filter)
+        except pa.ArrowException as error:
+            raise TableError(f"The filter does not suit the columns of {file.path}: {error}") from error
+        batches: list[Any] = rows.select(wanted).combine_chunks().to_batches()
+        return batches
+
+    def _chosen_of(self, batch: Any, start: int) -> Any:
+        if self.chosen is None:
+            return batch
+        return batch.filter(import_arrow().array(self.chosen[start : start + batch.num_rows]))
 
 
 @dataclass(frozen=True)
@@ -183,7 +237,7 @@ class StreamedBatch:
         import pyarrow.compute as pc
 
         pa = import_arrow()
-        for name in self.table.schema.names:
+        for name in self.table.schema.sources:
             column = self.batch.column(name)
             if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
                 raise TableError(
@@ -265,7 +319,7 @@ class _Collected:
         self._known: Any = None
         self._numbers: list[NDArray[np.uint8]] = []
 
-    def add(self, column: Any, file: File) -> None:
+    def add(self, column: Any, file: Described) -> None:
         import pyarrow.compute as pc
 
         pa = import_arrow()
@@ -290,7 +344,7 @@ class _Collected:
         self._numbers.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint8))
         self.n_rows += len(column)
 
-    def _alike(self, column: Any, file: File) -> Any:
+    def _alike(self, column: Any, file: Described) -> Any:
         pa = import_arrow()
         try:
             return column.cast(self._known.type)

@@ -1,4 +1,4 @@
-"""From CSV files to Parquet files of the same rows, which are kept."""
+"""From text files, CSV or JSON lines, to Parquet files of the same rows, which are kept."""
 
 from __future__ import annotations
 
@@ -12,20 +12,54 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.csv_reading import CsvFile, open_csv
+from selfpaced.tables.csv_reading import ENDINGS, open_csv
 from selfpaced.tables.files import import_arrow
-from selfpaced.tables.inference import Seen, decide, look
+from selfpaced.tables.json_lines import JSON_ENDINGS, is_json, open_json
 
 Progress = Callable[[int, int], object]
 
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
 GROUP_BYTES = 2**26  # of a wide table, so many rows are too much for memory
-VERSION = 1  # of the rules that make values of text; caches made by other rules are made again
+VERSION = 3  # of the rules that make values of text; caches made by other rules are made again
 _KEY = b"selfpaced.csv"
+TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
+
+
+class TextFile(Protocol):
+    """A file whose values are written in words. `dialect` is how."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def dialect(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def changed_at(self) -> int: ...
+
+    def types(self, names: Iterable[str], at: Callable[[int], None]) -> dict[str, Any]:
+        """The types of some columns, after a look at all rows; `at` is told the bytes that have been read."""
+
+    def blocks(self, types: Mapping[str, Any], at: Callable[[int], None]) -> Iterator[Any]:
+        """The rows in record batches, values converted to Arrow types."""
+
+
+def is_text(path: Path) -> bool:
+    return path.name.lower().endswith(TEXT_ENDINGS)
+
+
+def open_text(path: Path) -> TextFile:
+    return open_json(path) if is_json(path) else open_csv(path)
 
 
 def is_cache(path: Path) -> bool:
@@ -40,32 +74,33 @@ def as_parquet(
     *,
     lenient: bool = False,
 ) -> dict[Path, Path]:
-    """For each CSV file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
+    """For each text file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
 
-    A column's type is inferred from all of its values: bool (true, false), int64, float64, or else string. Numbers with
-    needless zeros, such as "007", and whole numbers longer than 64 bits stay strings.
+    The type of a column of a CSV file is inferred from all of its values: bool (true, false), int64, float64, timestamp
+    (2024-01-31, also with a time), or else string. Numbers with needless zeros, such as "007", and whole numbers longer
+    than 64 bits stay strings.
 
     Parameters
     ----------
     types : columns with the names of their Arrow types, which are not inferred then.
-    cache : the folder for the Parquet files; by default each is put beside its CSV file.
+    cache : the folder for the Parquet files; by default each is put beside its text file.
     progress : called with the bytes read and the bytes to read in all; a file is read twice.
     lenient : take the types where a file has such columns, and any earlier Parquet file that has them already.
     """
     given = _arrow_types(types or {})
-    plans = [_planned(open_csv(path), given, cache, lenient) for path in dict.fromkeys(paths)]
+    plans = [_planned(open_text(path), given, cache, lenient) for path in dict.fromkeys(paths)]
     stale = [plan for plan in plans if not plan.is_done()]
-    meter = _Meter(progress, 2 * sum(plan.csv.size for plan in stale))
+    meter = _Meter(progress, 2 * sum(plan.text.size for plan in stale))
     for plan in stale:
         _convert(plan, meter)
-    return {plan.csv.path: plan.cache for plan in plans}
+    return {plan.text.path: plan.cache for plan in plans}
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A CSV file, the types given for its columns, and where the Parquet file goes."""
+    """A text file, the types given for its columns, and where the Parquet file goes."""
 
-    csv: CsvFile
+    text: TextFile
     given: Mapping[str, Any]
     cache: Path
     lenient: bool
@@ -74,9 +109,9 @@ class _Plan:
         """What a cache is made from; it is made again if any of this has changed."""
         return {
             "version": VERSION,
-            "size": self.csv.size,
-            "changed_at": self.csv.changed_at,
-            "delimiter": self.csv.delimiter,
+            "size": self.text.size,
+            "changed_at": self.text.changed_at,
+            "dialect": self.text.dialect,
             "types": {name: str(kind) for name, kind in sorted(self.given.items())},
         }
 
@@ -95,16 +130,16 @@ class _Plan:
         return bool(found == wanted)
 
 
-def _planned(csv: CsvFile, given: Mapping[str, Any], cache: str | PathLike[str] | None, lenient: bool) -> _Plan:
-    unknown = sorted(set(given) - set(csv.names))
+def _planned(text: TextFile, given: Mapping[str, Any], cache: str | PathLike[str] | None, lenient: bool) -> _Plan:
+    unknown = sorted(set(given) - set(text.names))
     if unknown and not lenient:
-        raise TableError(f"types= names {unknown[0]!r}, but {csv.path} has only the columns {list(csv.names)}.")
-    given = {name: kind for name, kind in given.items() if name in csv.names}
+        raise TableError(f"types= names {unknown[0]!r}, but {text.path} has only the columns {list(text.names)}.")
+    given = {name: kind for name, kind in given.items() if name in text.names}
     if cache is None:
-        return _Plan(csv, given, csv.path.with_name(csv.path.name + CACHE_ENDING), lenient)
+        return _Plan(text, given, text.path.with_name(text.path.name + CACHE_ENDING), lenient)
     # Files of one name from several folders meet in the one folder of caches.
-    place = blake2b(os.fsencode(csv.path.resolve()), digest_size=4).hexdigest()
-    return _Plan(csv, given, Path(cache) / f"{csv.path.name}.{place}{CACHE_ENDING}", lenient)
+    place = blake2b(os.fsencode(text.path.resolve()), digest_size=4).hexdigest()
+    return _Plan(text, given, Path(cache) / f"{text.path.name}.{place}{CACHE_ENDING}", lenient)
 
 
 def _arrow_types(types: Mapping[str, str]) -> dict[str, Any]:
@@ -131,41 +166,37 @@ class _Meter:
         if self._progress is not None:
             self._progress(self._before + position, self._total)
 
-    def passed(self, csv: CsvFile) -> None:
-        self.at(csv.size)
-        self._before += csv.size
+    def passed(self, text: TextFile) -> None:
+        self.at(text.size)
+        self._before += text.size
 
 
 def _convert(plan: _Plan, meter: _Meter) -> None:
     # The new file comes first: a folder that cannot be written to shall not show after an hour of reading.
     with _new_file(plan) as path:
-        types = {**_inferred(plan.csv, set(plan.csv.names) - set(plan.given), meter), **plan.given}
-        _write(plan, types, path, meter)
-        plan.csv.refuse_change()
+        inferred = plan.text.types(set(plan.text.names) - set(plan.given), meter.at)
+        meter.passed(plan.text)
+        _write(plan, {**inferred, **plan.given}, path, meter)
+        _refuse_change(plan.text)
 
 
-def _inferred(csv: CsvFile, names: Iterable[str], meter: _Meter) -> dict[str, Any]:
-    """The types of some columns, after a look at all rows."""
-    seen = dict.fromkeys(names, Seen.NOTHING)
-    for batch in csv.texts(meter.at):
-        open_names = [name for name in seen if Seen.WORD not in seen[name]]
-        for name, found in zip(open_names, look([batch.column(name) for name in open_names]), strict=True):
-            seen[name] |= found
-    meter.passed(csv)
-    return {name: decide(values) for name, values in seen.items()}
+def _refuse_change(text: TextFile) -> None:
+    now = text.path.stat()
+    if (now.st_size, now.st_mtime_ns) != (text.size, text.changed_at):
+        raise TableError(f"{text.path} changed while it was read. Open it again, when nobody writes to it.")
 
 
 def _write(plan: _Plan, types: Mapping[str, Any], path: Path, meter: _Meter) -> None:
     import pyarrow.parquet as pq
 
     pa = import_arrow()
-    schema = pa.schema([(name, types[name]) for name in plan.csv.names], {_KEY: json.dumps(plan.mark())})
+    schema = pa.schema([(name, types[name]) for name in plan.text.names], {_KEY: json.dumps(plan.mark())})
     # A fit reads the file many times: fast to unpack is worth more than small.
     with pq.ParquetWriter(path, schema, compression="snappy") as writer:
-        for group in _groups(plan.csv.blocks(types, meter.at)):
+        for group in _groups(plan.text.blocks(types, meter.at)):
             table = pa.Table.from_batches(group).replace_schema_metadata(schema.metadata)
             writer.write_table(table, row_group_size=len(table))
-    meter.passed(plan.csv)
+    meter.passed(plan.text)
 
 
 def _groups(blocks: Iterator[Any]) -> Iterator[list[Any]]:
@@ -209,6 +240,6 @@ def _not_written(plan: _Plan, error: OSError) -> str:
         errno.EROFS: f"{folder} may not be written to",
     }.get(error.errno or 0, str(error))
     return (
-        f"{plan.csv.path} is made into a Parquet file once, but that cannot be kept: {why}. Name a folder with room "
+        f"{plan.text.path} is made into a Parquet file once, but that cannot be kept: {why}. Name a folder with room "
         "for it, as in open_table(..., cache='folder')."
     )

@@ -1,0 +1,17 @@
+"""`selfpaced export`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from selfpaced.cli.talk import Talk, check_output
+from selfpaced.onnx_export import export_onnx
+from selfpaced.persistence import load_model
+
+
+def run(options: Namespace) -> None:
+    talk = Talk(options)
+    output = check_output(options.output, [".onnx"])
+    export_onnx(load_model(options.model), output)
+    talk.say(f"The graph is in {output}: input X, outputs label and probabilities.")
+    talk.result({"output": str(output)})

@@ -1,0 +1,46 @@
+"""`selfpaced inspect`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+
+from selfpaced.cli.talk import Talk, table
+from selfpaced.persistence import read_card
+
+
+def run(options: Namespace) -> None:
+    talk = Talk(options)
+    card = read_card(options.model)
+    talk.headline(f"{card.kind} of {card.base_model}")
+    counts = ", ".join(f"{count:,} of {label!r}" for label, count in zip(card.classes, card.class_counts, strict=True))
+    features = card.feature_names or [f"{card.n_features} without names"]
+    facts = {
+        "written": card.created_at,
+        "trained on": counts,
+        "to find": repr(card.positive if card.positive is not None else card.minority_class),
+        "target": card.target or "",
+        "features": ", ".join(features),
+        **{name: _short(value) for name, value in card.metrics.items()},
+        "made with": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
+        "notes": card.notes or "",
+    }
+    talk.say("\n".join(f"{name:<12} {value}" for name, value in facts.items() if value))
+    talk.say()
+    rows = [
+        [
+            str(one.number),
+            f"{one.n_rows:,}",
+            "" if one.alpha is None else f"{one.alpha:.3g}",
+            "" if one.seconds is None else f"{one.seconds:.2f}",
+        ]
+        for one in card.rounds
+    ]
+    talk.say(table(rows, header=["round", "rows", "alpha", "seconds"]))
+    talk.result(asdict(card))
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return ", ".join(f"{name} ({one})" for name, one in value.items()) if isinstance(value, dict) else str(value)

@@ -1,0 +1,180 @@
+"""What can be typed: commands, options and their help. Nothing heavy is imported for it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+BASES = ("tree", "gbdt", "lightgbm", "forest", "logistic", "knn", "mlp")
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="selfpaced", description="Find the rare: classification of imbalanced tables.")
+    from selfpaced import __version__
+
+    top.add_argument("--version", action="version", version=f"selfpaced {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (summary, add_options, examples) in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            epilog="examples:\n" + "\n".join(f"  selfpaced {name} {example}".rstrip() for example in examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add_options(command)
+        command.add_argument("--debug", action="store_true", help="show where an error comes from")
+    return top
+
+
+def _train(command: argparse.ArgumentParser) -> None:
+    _data(command)
+    _target(command)
+    _how(command)
+    _held_out(command)
+    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
+    command.add_argument("--id", metavar="COL", help="a column that names the rows; no feature")
+    command.add_argument("--out-of-core", action="store_true", default=None, help="read the files once a round")
+    command.add_argument("-o", "--output", default="model.skops", metavar="FILE", help="(default: %(default)s)")
+    command.add_argument("--report", metavar="FILE", help="write a report about the model, report.html")
+    _talk(command)
+
+
+def _predict(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("-o", "--output", required=True, metavar="FILE", help="scores.parquet or scores.csv")
+    command.add_argument("--keep", default="", metavar="COLS", help="columns to put beside the scores, as id,amount")
+    command.add_argument(
+        "--threshold",
+        metavar="NUMBER",
+        help="add a column of alerts: scores from this number on, or from the model's own with 'best'",
+    )
+    _talk(command)
+
+
+def _evaluate(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    _talk(command)
+
+
+def _report(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    command.add_argument("--id", metavar="COL", help="a column that names the rows")
+    command.add_argument("-o", "--output", default="report.html", metavar="FILE", help="(default: %(default)s)")
+    command.add_argument("--facts", metavar="FILE", help="write the facts behind the report too, report.json")
+    _talk(command)
+
+
+def _compare(command: argparse.ArgumentParser) -> None:
+    _data(command)
+    _target(command)
+    _how(command)
+    _held_out(command)
+    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
+    command.add_argument("--picture", metavar="FILE", help="draw the comparison, compare.svg")
+    _talk(command)
+
+
+def _inspect(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _talk(command)
+
+
+def _export(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    command.add_argument("-o", "--output", default="model.onnx", metavar="FILE", help="(default: %(default)s)")
+    _talk(command)
+
+
+def _demo(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--seed", type=int, default=0, help="of the generated data and of all models (default: 0)")
+
+
+def _completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument("shell", choices=SHELLS)
+
+
+def _data(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "data", metavar="DATA", help="CSV, TSV (also packed), Parquet, Feather or JSON lines; a file, folder or pattern"
+    )
+
+
+def _model(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL", help="a file that `selfpaced train` wrote")
+
+
+def _target(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--target", required=True, metavar="COL", help="the column of labels")
+    command.add_argument("--positive", metavar="LABEL", help="the label to find, if there are more than two")
+
+
+def _how(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--base", choices=BASES, default="gbdt", help="the kind of members (default: %(default)s)")
+    command.add_argument("--members", type=int, default=10, metavar="N", help="(default: %(default)s)")
+    command.add_argument("--bins", type=int, default=20, metavar="N", help="hardness bins (default: %(default)s)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
+
+
+def _held_out(command: argparse.ArgumentParser) -> None:
+    rows = command.add_mutually_exclusive_group()
+    rows.add_argument("--valid", metavar="FILE", help="rows to judge by, in a file of their own")
+    rows.add_argument(
+        "--holdout",
+        type=float,
+        default=0.2,
+        metavar="SHARE",
+        help="share of the rows to judge by (default: %(default)s)",
+    )
+    command.add_argument("--time-column", metavar="COL", help="hold out the last rows by this column; no feature")
+
+
+def _talk(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    command.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
+
+
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[str]]] = {
+    "train": (
+        "train a model on a file, and judge it on rows held out",
+        _train,
+        [
+            "transactions.csv --target is_fraud",
+            "transactions.parquet --target is_fraud --base lightgbm --time-column when --report report.html",
+            "'logs/*.parquet' --target attack --positive u2r --exclude session",
+        ],
+    ),
+    "predict": (
+        "score the rows of a file",
+        _predict,
+        [
+            "model.skops july.parquet -o scores.parquet --keep tx_id",
+            "model.skops july.csv -o scores.csv --threshold best",
+        ],
+    ),
+    "evaluate": ("judge a model on rows with labels", _evaluate, ["model.skops july.parquet"]),
+    "report": (
+        "write a page about a model and the rows it is judged by",
+        _report,
+        ["model.skops july.parquet -o report.html --id tx_id"],
+    ),
+    "compare": (
+        "compare Self-paced Ensemble with its rivals and the plain alternatives on one table",
+        _compare,
+        ["transactions.csv --target is_fraud", "transactions.csv --target is_fraud --base tree --picture compare.svg"],
+    ),
+    "inspect": ("say what a model was trained on, when and with what", _inspect, ["model.skops"]),
+    "export": ("write a model as an ONNX graph, which scores anywhere", _export, ["model.skops -o model.onnx"]),
+    "demo": ("compare Self-paced Ensemble with what one would do otherwise, on generated tables", _demo, [""]),
+    "completion": (
+        "print a script that completes commands in your shell",
+        _completion,
+        ["bash >> ~/.bashrc", "zsh > ~/.zfunc/_selfpaced"],
+    ),
+}

@@ -1,0 +1,39 @@
+"""`selfpaced predict`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from selfpaced.cli.talk import Talk, check_output
+from selfpaced.exceptions import TableError
+from selfpaced.persistence import load_model, read_card
+
+
+def run(options: Namespace) -> None:
+    talk = Talk(options)
+    output = check_output(options.output, [".parquet", ".csv"])
+    threshold = threshold_of(options.threshold, options.model)
+    model = load_model(options.model)
+    keep = [name.strip() for name in options.keep.split(",") if name.strip()]
+    with talk.progress("scoring") as progress:
+        model.predict_table(options.data, output, keep=keep, threshold=threshold, progress=progress)
+    talk.say(f"The scores are in {output}.")
+    talk.result({"output": str(output), "threshold": threshold})
+
+
+def threshold_of(given: str | None, model: str) -> float | None:
+    """A number, or the threshold that the model's card has."""
+    if given is None:
+        return None
+    if given == "best":
+        known = read_card(model).metrics.get("threshold")
+        if known is None:
+            raise TableError(f"{model} says nothing of a best threshold; give a number.")
+        return float(known)
+    try:
+        threshold = float(given)
+    except ValueError:
+        raise TableError(f"--threshold takes a number from 0 to 1, or 'best'; got {given!r}.") from None
+    if not 0 <= threshold <= 1:
+        raise TableError(f"--threshold takes a number from 0 to 1, or 'best'; got {given}.")
+    return threshold

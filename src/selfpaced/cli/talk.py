@@ -1,0 +1,104 @@
+"""How commands talk: words on a terminal, plain text in a pipe, one JSON object for scripts, progress on the side."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from selfpaced.callbacks import Callback, ProgressBar
+from selfpaced.exceptions import TableError
+
+BOLD, YELLOW, RESET = "\x1b[1m", "\x1b[33m", "\x1b[0m"
+
+
+class Talk:
+    """What a command says. Results go to standard output, all else to standard error."""
+
+    def __init__(self, options: Namespace) -> None:
+        self._quiet = options.quiet or options.json
+        self._json = options.json
+        self._shows_progress = not self._quiet and sys.stderr.isatty() and _has_rich()
+        self._colours = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+    def say(self, text: str = "") -> None:
+        if not self._quiet:
+            print(text)
+
+    def headline(self, text: str) -> None:
+        self.say(f"{BOLD}{text}{RESET}" if self._colours else text)
+
+    def warn(self, text: str) -> None:
+        if not self._quiet:
+            colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+            print(f"{YELLOW}warning:{RESET} {text}" if colours else f"warning: {text}", file=sys.stderr)
+
+    def result(self, facts: Mapping[str, Any]) -> None:
+        """The one object that a script reads."""
+        if self._json:
+            print(json.dumps(facts, indent=2, default=_plain))
+
+    def callbacks(self) -> list[Callback]:
+        return [ProgressBar()] if self._shows_progress else []
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Callable[[int, int | None], None] | None]:
+        """Something to call with what is done and what there is to do; None where nobody looks."""
+        if not self._shows_progress:
+            yield None
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _has_rich() -> bool:
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def check_output(path: str, endings: Sequence[str]) -> Path:
+    """Refuse a file that could not be written, before an hour of work."""
+    output = Path(path)
+    if output.suffix.lower() not in endings:
+        raise TableError(f"{path} should end in {' or '.join(endings)}.")
+    folder = output.parent
+    if not folder.is_dir():
+        raise TableError(f"The folder {folder} for {output.name} is not there. Make it first: mkdir -p {folder}")
+    if output.is_dir() or not os.access(folder, os.W_OK):
+        raise TableError(f"{path} cannot be written: {'it is a folder' if output.is_dir() else 'no permission'}.")
+    return output
+
+
+def table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> str:
+    """Columns as wide as their widest cell, words to the left, the others to the right.
+
+    >>> print(table([["tree", "0.5"], ["forest", "0.75"]], header=["", "AUCPRC"]))
+            AUCPRC
+    tree       0.5
+    forest    0.75
+    """
+    lines = [header, *rows] if header else list(rows)
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,82 @@
+"""`selfpaced train`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from selfpaced.callbacks import Callback
+from selfpaced.cli.talk import Talk, check_output
+from selfpaced.jobs.train import Trained, TrainRequest, train
+from selfpaced.jobs.words import headline
+from selfpaced.persistence import save_model
+
+
+def run(options: Namespace) -> None:
+    talk = Talk(options)
+    output = check_output(options.output, [".skops"])
+    page = None if options.report is None else check_output(options.report, [".html"])
+    with talk.progress("reading") as progress:
+        trained = train(request_of(options, talk.callbacks()), progress)
+    _tell(talk, trained)
+    save_model(trained.model, output, metrics=metrics_of(trained))
+    talk.say(f"\nThe model is in {output}. Score rows: selfpaced predict {output} DATA -o scores.parquet")
+    if page is not None:
+        from selfpaced.jobs.report import report_of_training
+
+        report_of_training(trained).save(page)
+        talk.say(f"The report is in {page}.")
+    talk.result({"model": str(output), "report": None if page is None else str(page), **metrics_of(trained)})
+
+
+def request_of(options: Namespace, callbacks: Sequence[Callback]) -> TrainRequest:
+    """What was typed, as the job reads it. Commands without an option have its default."""
+    names = {field.name for field in fields(TrainRequest)}
+    given = {name: value for name, value in vars(options).items() if name in names}
+    return TrainRequest(options.data, callbacks=callbacks, **given)
+
+
+def metrics_of(trained: Trained) -> dict[str, Any]:
+    """What the model is worth, for its card and for scripts."""
+    return {
+        **vars(trained.evaluation),
+        "chance": trained.evaluation.n_positives / trained.evaluation.n_rows,
+        "judged_on": _judged_on(trained),
+        "dropped": {column.name: column.reason for column in trained.source.dropped},
+        "suspicious": {leak.name: leak.aucprc for leak in trained.leaks},
+        "seconds": trained.seconds,
+    }
+
+
+def _judged_on(trained: Trained) -> str:
+    request = trained.request
+    if request.valid is not None:
+        return str(request.valid)
+    share = f"{request.holdout:.0%} of the rows"
+    return f"the last {share} by {request.time_column}" if request.time_column else f"{share}, drawn at random"
+
+
+def _tell(talk: Talk, trained: Trained) -> None:
+    source, found = trained.source, trained.evaluation
+    counts = ", ".join(f"{count:,} of {name!r}" for name, count in trained.counts.items())
+    talk.say(f"{source.n_rows:,} rows: {counts}. {len(source.table.schema.columns)} features.")
+    if not source.in_memory:
+        talk.say("The table is large for this memory: its files were read once for each member, not loaded.")
+    for column in source.dropped:
+        talk.say(f"  left out {column.name!r}: {column.reason}")
+    for leak in trained.leaks:
+        talk.warn(
+            f"column {leak.name!r} alone nearly decides the target (AUCPRC {leak.aucprc:.2f}). Is it known before the "
+            f"fact? If not: --exclude {leak.name!r}"
+        )
+    if trained.few_cases:
+        talk.warn(f"only {min(trained.counts.values())} rows of the rarest class: the figures below may be luck.")
+    talk.say()
+    talk.headline(headline(found, trained.request.target, trained.rare_label))
+    talk.say(
+        f"Judged on {found.n_rows:,} rows that it was not trained on ({_judged_on(trained)}), {found.n_positives:,} of "
+        f"them rare. AUCPRC {found.aucprc:.3f} (chance {found.n_positives / found.n_rows:.4f}); the alerts are those "
+        f"above {found.threshold:.3f}, the best threshold by F1 on these rows. {trained.seconds:.1f} s in all."
+    )

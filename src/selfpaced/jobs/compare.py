@@ -1,0 +1,139 @@
+"""Self-paced Ensemble beside its rivals and the plain alternatives, on the same rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from selfpaced.ensembles import (
+    BalanceCascadeClassifier,
+    EasyEnsembleClassifier,
+    RUSBoostClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+)
+from selfpaced.ensembles.checks import check_classes
+from selfpaced.exceptions import TableError
+from selfpaced.jobs.bases import base_model
+from selfpaced.jobs.opening import Source
+from selfpaced.jobs.train import TrainRequest, open_for, split_for
+from selfpaced.metrics import aucprc
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A method: what it reaches on the rows held out, and what it costs. One that failed says why.
+
+    Attributes
+    ----------
+    n_rows : rows that its models were trained on, all together.
+    """
+
+    method: str
+    aucprc: float | None
+    seconds: float
+    n_rows: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All methods on one table, best first; `chance` is the share of rare rows."""
+
+    methods: list[Compared]
+    n_train: int
+    n_test: int
+    chance: float
+
+
+@dataclass(frozen=True)
+class _Task:
+    X: Any
+    y: NDArray[np.bool_]
+    X_test: Any
+    y_test: NDArray[np.bool_]
+
+
+def compare(request: TrainRequest, told: Callable[[Compared], None] = lambda one: None) -> Comparison:
+    """Train and judge each method in turn; `told` of each as it is done."""
+    source = open_for(request)
+    if not source.in_memory:
+        raise TableError("The table is too large to be compared on in memory: give a part of it.")
+    task = _task(request, source)
+    methods = []
+    for name, model, rows in _methods(request, source, task):
+        methods.append(_judged(name, model, rows, task))
+        told(methods[-1])
+    best_first = sorted(methods, key=lambda one: -1 if one.aucprc is None else one.aucprc, reverse=True)
+    return Comparison(best_first, len(task.y), len(task.y_test), float(task.y_test.mean()))
+
+
+def _task(request: TrainRequest, source: Source) -> _Task:
+    labels = check_classes(source.table.labels(), f"Column {request.target!r}")
+    train, test = split_for(request, source, labels)
+    rare = labels.names[labels.rarest] if source.table.positive is None else source.table.positive
+    is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
+    return _Task(train.features(), is_rare[0], test.features(), is_rare[1])
+
+
+def _methods(request: TrainRequest, source: Source, task: _Task) -> Iterator[tuple[str, Any, NDArray[np.intp] | None]]:
+    """What each method is called, the model, and the rows it is given; None for all."""
+    base = base_model(request.base, source.table.schema)
+    settings: dict[str, Any] = {"n_estimators": request.members, "random_state": request.seed}
+    threads: dict[str, Any] = {"n_jobs": request.n_jobs}
+    yield "Self-paced Ensemble", SelfPacedEnsembleClassifier(base, n_bins=request.bins, **settings, **threads), None
+    yield "BalanceCascade", BalanceCascadeClassifier(base, **settings, **threads), None
+    yield "under-bagging", UnderBaggingClassifier(base, **settings, **threads), None
+    yield "EasyEnsemble", EasyEnsembleClassifier(**settings, **threads), None
+    yield "RUSBoost", RUSBoostClassifier(base, **settings), None
+    alone = seeded(clone(base), request.seed)
+    yield f"{request.base}, all rows", alone, None
+    balanced = with_class_weights(clone(alone))
+    if balanced is not None:
+        yield f"{request.base}, class weights", balanced, None
+    yield f"{request.base}, random under-sample", clone(alone), _under_sample(task.y, request.seed)
+
+
+def seeded(model: Any, seed: int) -> Any:
+    """The model with every random_state in it set."""
+    names = [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
+    return model.set_params(**dict.fromkeys(names, seed))
+
+
+def with_class_weights(model: Any) -> Any:
+    """The model with balanced class weights, or None if it knows none."""
+    names = [name for name in model.get_params() if name.rpartition("__")[2] == "class_weight"]
+    return model.set_params(**dict.fromkeys(names, "balanced")) if names else None
+
+
+def _under_sample(is_rare: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
+    rare, common = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
+    drawn = np.random.default_rng(seed).choice(common, size=min(rare.size, common.size), replace=False)
+    return np.sort(np.concatenate([rare, drawn]))
+
+
+def _judged(name: str, model: Any, rows: NDArray[np.intp] | None, task: _Task) -> Compared:
+    X, y = (task.X, task.y) if rows is None else (task.X.iloc[rows], task.y[rows])
+    begin = time.perf_counter()
+    try:
+        model.fit(X, y)
+        scores = model.predict_proba(task.X_test)[:, 1]
+    except (TypeError, ValueError) as error:
+        return Compared(name, None, time.perf_counter() - begin, 0, " ".join(str(error).split()))
+    seconds = time.perf_counter() - begin
+    return Compared(name, aucprc(task.y_test, scores), seconds, _rows_trained_on(model, len(y)))
+
+
+def _rows_trained_on(model: Any, n_rows: int) -> int:
+    """Of an ensemble, the rows of all its members. All but RUSBoost, whose members have balanced rows, take notes."""
+    if hasattr(model, "rounds_"):
+        return sum(round.n_rows for round in model.rounds_)
+    if isinstance(model, RUSBoostClassifier):
+        return 2 * int(model.class_counts_.min()) * len(model.estimators_)
+    return n_rows

@@ -1,0 +1,159 @@
+"""From a file to a trained model that has been judged on rows it has not seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.callbacks import Callback
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.checks import check_classes
+from selfpaced.ensembles.streaming import TableEvaluation, evaluation
+from selfpaced.exceptions import TableError
+from selfpaced.jobs.bases import base_model
+from selfpaced.jobs.leakage import Leak, find_leaks
+from selfpaced.jobs.opening import Source, open_source
+from selfpaced.jobs.splits import held_out_at_random, held_out_by_time
+from selfpaced.tables import Labels, StreamedTable, open_like
+
+FEW_CASES = 20
+ROWS_SAMPLED = 20_000
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """What a model is to be trained on, and how.
+
+    Attributes
+    ----------
+    valid : a file to judge by; without one, the share `holdout` of the rows is held out: the last ones by
+        `time_column`, or some of each class at random.
+    id : a column that names the rows, and is no feature.
+    """
+
+    source: Any
+    target: str
+    positive: str | None = None
+    base: str = "gbdt"
+    members: int = 10
+    bins: int = 20
+    valid: Any = None
+    holdout: float = 0.2
+    time_column: str | None = None
+    exclude: Sequence[str] = ()
+    id: str | None = None
+    seed: int = 0
+    n_jobs: int = -1
+    out_of_core: bool | None = None
+    callbacks: Sequence[Callback] = field(default=())
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model, what it was trained on, and what it is worth on the rows held out.
+
+    Attributes
+    ----------
+    train, test : the rows trained on and those held out.
+    is_rare, scores : of the rows held out, in order.
+    leaks : columns that nearly decide the target alone.
+    """
+
+    request: TrainRequest
+    model: SelfPacedEnsembleClassifier
+    source: Source
+    train: StreamedTable
+    test: StreamedTable
+    counts: dict[Any, int]
+    is_rare: NDArray[np.bool_]
+    scores: NDArray[np.float32]
+    evaluation: TableEvaluation
+    leaks: list[Leak]
+    seconds: float
+
+    @property
+    def rare_label(self) -> Any:
+        """The label whose probability is the score, as it stands in the data."""
+        return rare_label(self.model)
+
+    @property
+    def few_cases(self) -> bool:
+        """Whether there are too few rare rows for the figures to mean much."""
+        return min(self.counts.values()) < FEW_CASES
+
+
+def train(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Trained:
+    """Open, split, fit, score."""
+    begin = time.perf_counter()
+    source = open_for(request, progress)
+    labels = check_classes(source.table.labels(), f"Column {request.target!r}")
+    train_part, test_part = split_for(request, source, labels)
+    base = base_model(request.base, source.table.schema)
+    model = SelfPacedEnsembleClassifier(
+        base,
+        request.members,
+        n_bins=request.bins,
+        n_jobs=request.n_jobs,
+        random_state=request.seed,
+        callbacks=list(request.callbacks),
+    )
+    model.fit_table(train_part)
+    is_rare = rare_rows(model, test_part)
+    scores = model.score_table(test_part)
+    leaks = _leaks(model, train_part, request.seed)
+    counts = dict(zip(labels.names, labels.counts.tolist(), strict=True))
+    judged = evaluation(is_rare, scores)
+    seconds = time.perf_counter() - begin
+    return Trained(request, model, source, train_part, test_part, counts, is_rare, scores, judged, leaks, seconds)
+
+
+def rare_label(model: Any) -> Any:
+    """The label that a model's score is about, as a plain value."""
+    label = model.positive_ if hasattr(model, "positive_") else model.minority_class_
+    return label.item() if hasattr(label, "item") else label
+
+
+def rare_rows(model: SelfPacedEnsembleClassifier, table: StreamedTable) -> NDArray[np.bool_]:
+    """Which rows of a table are of the class that the model's score is about."""
+    labels = table.labels()
+    rare = model.classes_[model._rare_class()]
+    return np.isin(labels.codes, np.flatnonzero(labels.classes == rare))
+
+
+def open_for(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Source:
+    no_features = [name for name in (request.id, request.time_column) if name is not None]
+    return open_source(
+        request.source,
+        request.target,
+        request.positive,
+        request.exclude,
+        no_features,
+        request.out_of_core,
+        progress,
+    )
+
+
+def split_for(request: TrainRequest, source: Source, labels: Labels) -> tuple[StreamedTable, StreamedTable]:
+    if request.valid is not None:
+        options = {"target": request.target, "positive": source.table.positive}
+        return source.table, open_like(request.valid, source.table.schema, **options)
+    if not 0 < request.holdout < 1:
+        raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
+    if request.time_column is None:
+        held_out = held_out_at_random(labels, request.holdout, request.seed)
+    else:
+        held_out = held_out_by_time(source.table, request.time_column, request.holdout, labels)
+    return source.table.part(~held_out), source.table.part(held_out)
+
+
+def _leaks(model: SelfPacedEnsembleClassifier, table: StreamedTable, seed: int) -> list[Leak]:
+    """All rare rows would do; a sample of all rows with the rare ones among them is as telling, and cheap."""
+    is_rare = rare_rows(model, table)
+    n_common = ROWS_SAMPLED / max(is_rare.size - is_rare.sum(), 1)
+    chosen = is_rare | (np.random.default_rng(seed).random(is_rare.size) < n_common)
+    return find_leaks(table.part(chosen).features(), is_rare[chosen], seed)

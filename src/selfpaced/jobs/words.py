@@ -1,0 +1,17 @@
+"""Figures in words that need no statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from selfpaced.ensembles.streaming import TableEvaluation
+
+
+def headline(found: TableEvaluation, target: str | None, label: Any) -> str:
+    """
+    >>> found = TableEvaluation(1000, 100, 0.8, 0.5, 0.83, precision=0.87, recall=0.79)
+    >>> headline(found, "is_fraud", 1)
+    'Of 100 alerts, 87 are right; it finds 79% of all rows where is_fraud is 1.'
+    """
+    which = f"rows where {target} is {label}" if target else f"rows of the class {label}"
+    return f"Of 100 alerts, {100 * found.precision:.0f} are right; it finds {found.recall:.0%} of all {which}."

@@ -1,0 +1,65 @@
+"""What every kind of tree is made into on its way to a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_CHILD = -1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes by number, the root first. A row goes left where its feature is <= the threshold, or one of the categories.
+
+    Attributes
+    ----------
+    categories : for nodes that split by category, the numbers of those that go left.
+    left, right : the children; NO_CHILD in a leaf.
+    missing_left : whether NaN goes left.
+    value : what a leaf adds to a sum.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    categories: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def is_inner(self) -> NDArray[np.bool_]:
+        inner: NDArray[np.bool_] = self.left != NO_CHILD
+        return inner
+
+
+class Link(Enum):
+    """How a member's sums become probabilities."""
+
+    SHARES = "they are the probabilities"
+    LOGISTIC = "the logistic function of the one sum is the probability of the second class"
+    SOFTMAX = "the softmax of the sums, one for each class"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an ensemble as sums of trees.
+
+    Attributes
+    ----------
+    trees : for each of the sums the trees that it adds up.
+    start : what each sum begins with, or what all do.
+    divisor : what the sums are divided by before the link.
+    reads_float32 : whether the member rounds its features to 32 bits.
+    """
+
+    trees: Sequence[Sequence[Tree]]
+    link: Link
+    start: NDArray[np.float64] | float = 0.0
+    divisor: float = 1.0
+    reads_float32: bool = False

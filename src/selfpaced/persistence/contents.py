@@ -1,0 +1,100 @@
+"""Whether the trees of a loaded model are trees.
+
+An allow-list knows types, not contents. scikit-learn follows the numbers of a tree's nodes and features without looking
+whether they exist: wrong ones, by damage or by intent, would make it read elsewhere in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from selfpaced.exceptions import ModelFileError
+
+LEAF = -1  # scikit-learn's number for "no child"
+
+
+def check_contents(model: Any) -> None:
+    """Refuse a model with a tree whose nodes or features are not there."""
+    for part in _estimators_in(model, set()):
+        for kind in type(part).__mro__:
+            check = CHECKS.get(kind.__name__)
+            if check is not None:
+                check(part)
+
+
+def _estimators_in(thing: Any, seen: set[int]) -> Iterator[Any]:
+    """All estimators that a thing is made of, itself too."""
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, BaseEstimator):
+        yield thing
+    for part in _parts(thing):
+        yield from _estimators_in(part, seen)
+
+
+def _parts(thing: Any) -> Iterable[Any]:
+    if isinstance(thing, dict):
+        return thing.values()
+    if isinstance(thing, list | tuple | set):
+        return thing
+    if isinstance(thing, np.ndarray):
+        return thing.ravel() if thing.dtype == object else ()
+    # Estimators, and what scikit-learn puts between them, such as calibrated classifiers.
+    return vars(thing).values() if hasattr(thing, "__dict__") and not isinstance(thing, type) else ()
+
+
+def _check_tree(model: Any) -> None:
+    tree = getattr(model, "tree_", None)
+    if tree is None:  # a base model that is not fitted
+        return
+    if tree.node_count > tree.capacity:
+        raise ModelFileError("a tree has fewer nodes than it says.")
+    inner = tree.children_left != LEAF
+    children = np.stack([tree.children_left, tree.children_right])[:, inner]
+    _check_nodes(np.flatnonzero(inner), children, tree.feature[inner], tree.node_count, model.n_features_in_)
+
+
+def _check_boosted_trees(model: Any) -> None:
+    for predictor in (each for iteration in getattr(model, "_predictors", []) for each in iteration):
+        nodes = predictor.nodes
+        inner = nodes["is_leaf"] == 0
+        sets_of_categories = nodes["bitset_idx"][inner & (nodes["is_categorical"] != 0)]
+        if not (sets_of_categories < len(predictor.raw_left_cat_bitsets)).all():
+            raise ModelFileError("a tree asks for categories that are not there.")
+        children = np.stack([nodes["left"], nodes["right"]])[:, inner]
+        _check_nodes(np.flatnonzero(inner), children, nodes["feature_idx"][inner], len(nodes), model.n_features_in_)
+
+
+def _check_nodes(
+    parents: NDArray[Any], children: NDArray[Any], features: NDArray[Any], n_nodes: int, n_features: int
+) -> None:
+    """Children come after their parents, so that no way through a tree is endless."""
+    if not ((children > parents) & (children < n_nodes)).all():
+        raise ModelFileError("a tree has children that are not there.")
+    if not ((features >= 0) & (features < n_features)).all():
+        raise ModelFileError(f"a tree asks for a feature beyond the {n_features} that there are.")
+
+
+def _check_members(model: Any) -> None:
+    """Members of an ensemble see the features that it is given."""
+    for member in _parts(getattr(model, "estimators_", [])):
+        if getattr(member, "n_features_in_", model.n_features_in_) != model.n_features_in_:
+            raise ModelFileError(
+                f"a member wants {member.n_features_in_} features, and the ensemble has {model.n_features_in_}."
+            )
+
+
+CHECKS: dict[str, Callable[[Any], None]] = {
+    "BaseDecisionTree": _check_tree,
+    "HistGradientBoostingClassifier": _check_boosted_trees,
+    "AveragingEnsemble": _check_members,
+    "BaseForest": _check_members,
+    "BaseWeightBoosting": _check_members,
+    "BaseGradientBoosting": _check_members,
+}

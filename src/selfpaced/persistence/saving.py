@@ -1,0 +1,139 @@
+"""Saving a model."""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import pickle
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import joblib
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.exceptions import ModelFileError
+from selfpaced.persistence.archive import CARD, PICKLE, import_skops, write_whole
+from selfpaced.persistence.card import card_as_json, card_of
+from selfpaced.persistence.trusted import refuse_unknown
+
+ENDINGS = {".skops": "skops", ".joblib": "joblib", ".pkl": "joblib"}
+
+
+def save_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    format: str = "skops",
+    metrics: Mapping[str, Any] | None = None,
+    notes: str | None = None,
+    allow: str | Sequence[str] = (),
+) -> Path:
+    """Save a fitted ensemble in one file, with a card that says what it is.
+
+    The file appears whole or not at all. The loaded model predicts the same, bit for bit. Callbacks are not saved.
+    An ensemble on a cluster is saved as what its `to_local` gives, so that no cluster is needed to load it.
+
+    Parameters
+    ----------
+    model : a fitted ensemble of this package.
+    path : a file ending in `.skops`; with `format="joblib"` in `.joblib` or `.pkl`.
+    format : {"skops", "joblib"}, default="skops"
+        "joblib" is a pickle: it takes any model, and runs any code when it is loaded.
+    metrics, notes : what the card should say besides, such as `{"aucprc": 0.87}`.
+    allow : names of types that the library does not know to be harmless, such as "mypackage.MyClassifier".
+
+    Returns
+    -------
+    The path.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from selfpaced import SelfPacedEnsembleClassifier, load_model, save_model
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> X, y = make_checkerboard(n_minority=50, n_majority=500, random_state=0)
+    >>> model = SelfPacedEnsembleClassifier(n_estimators=3, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_model(model, os.path.join(folder, "model.skops"), metrics={"aucprc": 0.5})
+    ...     loaded = load_model(path)
+    >>> (loaded.predict_proba(X) == model.predict_proba(X)).all()
+    np.True_
+    """
+    path = Path(path)
+    _check_ending(path, format)
+    _check_model(model)
+    saved = _at_rest(model)
+    content = _packed(saved, allow) if format == "skops" else _pickled(saved)
+    with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(CARD, card_as_json(card_of(saved, format, metrics, notes)))
+    write_whole(path, content.getvalue())
+    return path
+
+
+def _check_ending(path: Path, format: str) -> None:
+    if format not in ENDINGS.values():
+        raise ValueError(f"format must be 'skops' or 'joblib'; got {format!r}.")
+    meant = ENDINGS.get(path.suffix.lower())
+    if meant == "joblib" and format == "skops":
+        raise ModelFileError(
+            f"{path.name} has the ending of a pickle, which runs any code when it is loaded. Name it "
+            f"{path.with_suffix('.skops').name}, or say format='joblib' if you mean it."
+        )
+    if meant != format:
+        endings = [ending for ending, of in ENDINGS.items() if of == format]
+        raise ModelFileError(f"{path.name} does not end in {' or '.join(endings)}, as {format} files do.")
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, AveragingEnsemble):
+        raise ModelFileError(
+            f"save_model takes an ensemble of selfpaced; got a {type(model).__name__}. Steps before the model go "
+            "inside: SelfPacedEnsembleClassifier(make_pipeline(...))."
+        )
+    check_is_fitted(model)
+
+
+def _at_rest(model: Any) -> AveragingEnsemble:
+    """A shallow copy without what is for the fit alone: a cluster, and callbacks with their bars and open files."""
+    saved: AveragingEnsemble = model.to_local() if hasattr(model, "to_local") else copy.copy(model)
+    if hasattr(saved, "callbacks"):
+        saved.callbacks = None
+    return saved
+
+
+def _packed(model: AveragingEnsemble, allow: str | Sequence[str]) -> io.BytesIO:
+    """The model as a skops archive. What could not be loaded again is refused here."""
+    skops = import_skops()
+    _refuse_nameless_functions(model)
+    try:
+        content = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
+    except TypeError as error:  # skops' own UnsupportedTypeException is one
+        raise ModelFileError(f"The model cannot be saved with skops ({error}); format='joblib' may do.") from error
+    refuse_unknown(skops.get_untrusted_types(data=content), allow, "The model", "save_model")
+    return io.BytesIO(content)
+
+
+def _refuse_nameless_functions(model: AveragingEnsemble) -> None:
+    """A file keeps the name of a function, and a function inside another, or without a name, is not found by it."""
+    for name, value in model.get_params(deep=False).items():
+        if "<" in getattr(value, "__qualname__", ""):
+            raise ModelFileError(
+                f"The parameter {name} is the function {value.__qualname__}, which cannot be found by its name when "
+                f"the model is loaded. Predictions do not need it: model.set_params({name}='...') names one of the "
+                "library's; or move it to the top of a module and allow it."
+            )
+
+
+def _pickled(model: AveragingEnsemble) -> io.BytesIO:
+    pickled, content = io.BytesIO(), io.BytesIO()
+    try:
+        joblib.dump(model, pickled)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ModelFileError(f"The model cannot be pickled: {error}") from error
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(PICKLE, pickled.getvalue())
+    return content

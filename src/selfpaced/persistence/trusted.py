@@ -1,0 +1,75 @@
+"""The types that a model file may hold. The list is part of the library and nothing in a file can add to it.
+
+scikit-learn's public estimators and numpy's arrays are known to skops. What stands here comes in addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from selfpaced.exceptions import ModelFileError
+
+OURS = [
+    "selfpaced.ensembles.balance_cascade.BalanceCascadeClassifier",
+    "selfpaced.ensembles.easy_ensemble.EasyEnsembleClassifier",
+    "selfpaced.ensembles.rus_boost.RUSBoostClassifier",
+    "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier",
+    "selfpaced.ensembles.smote_bagging.SMOTEBaggingClassifier",
+    "selfpaced.ensembles.smote_boost.SMOTEBoostClassifier",
+    "selfpaced.ensembles.under_bagging.UnderBaggingClassifier",
+    "selfpaced.rounds.BinNotes",
+    "selfpaced.rounds.Round",
+    "selfpaced.tables.schema.Column",
+    "selfpaced.tables.schema.Schema",
+]
+# skops leaves the first two out because their numbers of nodes are not checked; `contents.py` checks them.
+INSIDE_SCIKIT_LEARN = [
+    "sklearn.tree._tree.Tree",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.metrics._dist_metrics.ChebyshevDistance64",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.metrics._dist_metrics.ManhattanDistance64",
+    "sklearn.metrics._dist_metrics.MinkowskiDistance64",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.neighbors._ball_tree.BallTree",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.utils._bunch.Bunch",
+    # HistGradientBoosting keeps a bound check of its categories; a partial is not called while loading.
+    "functools.partial",
+    "sklearn.utils.validation.check_array",
+    "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+]
+# A Booster goes into the file as text (LightGBM) or bytes (XGBoost) of its own format, not as a pickle.
+BOOSTERS = [
+    "collections.OrderedDict",
+    "lightgbm.basic.Booster",
+    "lightgbm.sklearn.LGBMClassifier",
+    "xgboost.core.Booster",
+    "xgboost.sklearn.XGBClassifier",
+    "xgboost.sklearn.XGBRFClassifier",
+]
+TRUSTED = [*OURS, *INSIDE_SCIKIT_LEARN, *BOOSTERS]
+
+
+def trusted_with(allow: str | Sequence[str]) -> list[str]:
+    """The list, and what the caller allows besides."""
+    return [*TRUSTED, *([allow] if isinstance(allow, str) else allow)]
+
+
+def refuse_unknown(types: Iterable[str], allow: str | Sequence[str], what: str, call: str) -> None:
+    """Refuse types that are neither on the list nor allowed by the caller."""
+    unknown = sorted(set(types) - set(trusted_with(allow)))
+    if unknown:
+        raise ModelFileError(
+            f"{what} holds {', '.join(unknown)}, which selfpaced does not know to be harmless. If you trust "
+            f"{'it' if len(unknown) == 1 else 'them'}, say so: {call}(..., allow={unknown})."
+        )

@@ -1,0 +1,48 @@
+"""The versions of the packages that a model is made of."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+# Noted, but a model does not depend on them.
+ONLY_NOTED = {"numpy", "python", "skops"}
+
+
+def versions_for(model: Any) -> dict[str, str]:
+    """The versions now: of Python, of what every model needs, and of the packages of its members."""
+    packages = {"numpy", "selfpaced", "sklearn", *_packages_of(model.estimators_[0])}
+    return {"python": platform.python_version(), **_installed(packages)}
+
+
+def _packages_of(member: Any) -> set[str]:
+    parts = [member, *member.get_params(deep=True).values()]
+    return {type(part).__module__.partition(".")[0] for part in parts}
+
+
+def _installed(packages: set[str]) -> dict[str, str]:
+    """Of those that are imported and have a version; the standard library has none."""
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in sorted(packages)}
+    return {name: str(version) for name, version in found.items() if version is not None}
+
+
+def differences(written: Mapping[str, str]) -> list[str]:
+    """What has another version here than it had when the model was saved, in words. Patch releases are the same.
+
+    A package that is not imported is not asked: names from a file must not make anything run.
+
+    >>> differences({"sklearn": "0.1.2", "python": "2.7"})  # doctest: +ELLIPSIS
+    ['sklearn 0.1.2 (here ...)']
+    """
+    here = _installed(set(written) - ONLY_NOTED)
+    return [
+        f"{name} {written[name]} (here {version})"
+        for name, version in here.items()
+        if _minor(written[name]) != _minor(version)
+    ]
+
+
+def _minor(version: str) -> list[str]:
+    return version.split(".")[:2]

@@ -1,0 +1,102 @@
+"""A file of JSON lines, an object a row, read piece by piece."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from selfpaced.exceptions import TableError
+from selfpaced.tables.csv_reading import COMPRESSIONS, opened
+from selfpaced.tables.files import import_arrow, naming
+from selfpaced.tables.schema import merged_types
+
+PIECE_BYTES = 2**25
+JSON_ENDINGS = tuple(kind + compression for kind in (".jsonl", ".ndjson") for compression in COMPRESSIONS)
+
+
+def is_json(path: Path) -> bool:
+    """
+    >>> is_json(Path("events.jsonl")), is_json(Path("events.ndjson.gz")), is_json(Path("settings.json"))
+    (True, True, False)
+    """
+    return path.name.lower().endswith(JSON_ENDINGS)
+
+
+@dataclass(frozen=True)
+class JsonFile:
+    """A file of JSON lines as it was when it was opened. Its columns are all names in any of its rows."""
+
+    path: Path
+    fields: Mapping[str, Any]
+    size: int
+    changed_at: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.fields)
+
+    @property
+    def dialect(self) -> str:
+        return "json"
+
+    def types(self, names: Iterable[str], at: Callable[[int], None]) -> dict[str, Any]:
+        """The types of some columns. They are known since the file was opened."""
+        return {name: self.fields[name] for name in names}
+
+    def blocks(self, types: Mapping[str, Any], at: Callable[[int], None] = lambda position: None) -> Iterator[Any]:
+        """The rows in record batches, values converted to Arrow types."""
+        pa = import_arrow()
+        schema = pa.schema([(name, types[name]) for name in self.names])
+        for piece, position in _pieces(self.path):
+            yield from _parsed(self.path, piece, schema).select(list(self.names)).to_batches()
+            at(position)
+
+
+def open_json(path: Path) -> JsonFile:
+    """Look at all rows: any of them may have a name or a kind of value that none before it had."""
+    with naming(path, "JSON lines"):
+        status = path.stat()
+        fields: dict[str, Any] = {}
+        for piece, _ in _pieces(path):
+            for field in _parsed(path, piece, None).schema:
+                fields[field.name] = _common(path, field, fields.get(field.name))
+    if not fields:
+        raise TableError(f"{path} has no rows. Leave it out, or write it again.")
+    return JsonFile(path, fields, status.st_size, status.st_mtime_ns)
+
+
+def _common(path: Path, field: Any, known: Any) -> Any:
+    pa = import_arrow()
+    try:
+        return field.type if known is None else merged_types(known, field.type)
+    except pa.ArrowException as error:
+        raise TableError(
+            f"{field.name!r} is {known} in some rows of {path} and {field.type} in others; make them alike."
+        ) from error
+
+
+def _parsed(path: Path, piece: bytes, schema: Any) -> Any:
+    import pyarrow.json as arrow_json
+
+    pa = import_arrow()
+    read = arrow_json.ReadOptions(block_size=max(len(piece), 1), use_threads=False)
+    parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if schema else "infer")
+    try:
+        return arrow_json.read_json(io.BytesIO(piece), read, parse)
+    except pa.ArrowException as error:
+        raise TableError(f"{path} is not made of JSON lines, an object in each: {error}") from error
+
+
+def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:
+    """Whole lines together, and how much of the file has been read."""
+    rest = b""
+    with opened(path) as (raw, stream):
+        while block := stream.read(PIECE_BYTES):
+            lines, newline, rest = (rest + block).rpartition(b"\n")
+            if lines.strip():
+                yield lines + newline, raw.tell()
+        if rest.strip():
+            yield rest + b"\n", raw.tell()

@@ -1,0 +1,430 @@
+"""Ensembles on a real Dask cluster: a scheduler and two workers, each a process of its own."""
+
+import pickle
+from functools import partial
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import (
+    BalanceCascadeClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+    open_table,
+)
+from selfpaced.callbacks import Callback
+from selfpaced.dask import (
+    DaskBalanceCascadeClassifier,
+    DaskSelfPacedEnsembleClassifier,
+    DaskUnderBaggingClassifier,
+)
+from selfpaced.datasets import make_fraud
+from selfpaced.exceptions import TableError
+from selfpaced.pools.dask import DaskEngine
+from selfpaced.tables import dask as dask_tables
+
+pytestmark = pytest.mark.xdist_group("dask")
+
+NAMES = list("abcdef")
+TREE = DecisionTreeClassifier(max_depth=8)
+BOOSTER = LGBMClassifier(n_estimators=15, verbose=-1)
+BASES = pytest.mark.parametrize("base", [TREE, BOOSTER], ids=["tree", "lightgbm"])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_fraud(n_rows=12_000, n_frauds=150, n_features=6, random_state=0)
+    return pd.DataFrame(X, columns=NAMES).assign(is_fraud=y)
+
+
+@pytest.fixture
+def spe(dask_cluster):
+    return partial(DaskSelfPacedEnsembleClassifier, n_estimators=4, random_state=3, client=dask_cluster.client)
+
+
+def in_memory(rows, base=TREE, kind=SelfPacedEnsembleClassifier, n_estimators=4, **fit_params):
+    features = rows.drop(columns="is_fraud")
+    return kind(base, n_estimators, random_state=3).fit(features, rows["is_fraud"], **fit_params)
+
+
+def in_partitions(rows, n_partitions=5):
+    return dd.from_pandas(rows, npartitions=n_partitions, sort=False)
+
+
+def dumped(member):
+    """All there is to know of a member."""
+    if isinstance(member, LGBMClassifier):
+        return member.booster_.model_to_string()
+    return {name: np.asarray(value).tobytes() for name, value in member.tree_.__getstate__().items()}
+
+
+def assert_same(model, expected):
+    assert len(model.estimators_) == len(expected.estimators_)
+    for member, other in zip(model.estimators_, expected.estimators_, strict=True):
+        assert dumped(member) == dumped(other)
+    for one, other in zip(model.rounds_, expected.rounds_, strict=True):
+        for name, bins in other.bins.items():
+            np.testing.assert_array_equal(one.bins[name].counts, bins.counts)
+            np.testing.assert_array_equal(one.bins[name].mean_hardness, bins.mean_hardness)
+            np.testing.assert_array_equal(one.bins[name].quota, bins.quota)
+
+
+@BASES
+@pytest.mark.parametrize("n_partitions", [1, 2, 7, 40])
+def test_members_are_those_of_the_fit_in_memory_for_any_number_of_partitions(rows, spe, base, n_partitions):
+    model = spe(base).fit(in_partitions(rows, n_partitions), "is_fraud")
+    assert_same(model, in_memory(rows, base))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_members_do_not_depend_on_where_partitions_begin(rows, spe, seed):
+    inner = np.sort(np.random.default_rng(seed).choice(np.arange(1, len(rows) - 1), size=9, replace=False))
+    frame = in_partitions(rows, 1).repartition(divisions=[0, *inner.tolist(), len(rows) - 1])
+    assert_same(spe(TREE).fit(frame, "is_fraud"), in_memory(rows))
+
+
+def test_rows_with_ids_may_come_in_any_order(rows, spe):
+    numbered = rows.assign(number=np.arange(len(rows)))
+    shuffled = in_partitions(numbered.sample(frac=1, random_state=0), 6)
+    assert_same(spe(TREE).fit(shuffled, "is_fraud", ids="number"), in_memory(rows))
+
+
+@BASES
+def test_arrays_give_the_members_of_the_fit_in_memory(rows, spe, base):
+    X, y = rows[NAMES].to_numpy(), rows["is_fraud"].to_numpy()
+    model = spe(base).fit(da.from_array(X, chunks=(1700, 4)), da.from_array(y, chunks=999))
+    assert_same(model, SelfPacedEnsembleClassifier(base, 4, random_state=3).fit(X, y))
+
+
+def test_arrays_of_unknown_lengths_work_when_their_chunks_agree(rows, spe):
+    frame = in_partitions(rows)
+    model = spe(TREE).fit(frame[NAMES].values, frame["is_fraud"].values)
+    assert_same(model, SelfPacedEnsembleClassifier(TREE, 4, random_state=3).fit(rows[NAMES].to_numpy(), rows.is_fraud))
+
+
+@BASES
+@pytest.mark.parametrize("round_number", range(1, 6))
+def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(rows, dask_cluster, monkeypatch, base, round_number):
+    advance, n_rounds = DaskEngine.advance, []
+
+    def advance_and_lose_a_worker(engine, *arguments):
+        advance(engine, *arguments)
+        n_rounds.append(1)
+        if len(n_rounds) == round_number:
+            dask_cluster.kill_a_worker()
+            dask_cluster.start_worker()
+
+    monkeypatch.setattr(DaskEngine, "advance", advance_and_lose_a_worker)
+    model = DaskSelfPacedEnsembleClassifier(base, 5, random_state=3, client=dask_cluster.client)
+    model.fit(in_partitions(rows), "is_fraud")
+    assert len(n_rounds) == 5
+    assert_same(model, in_memory(rows, base, n_estimators=5))
+    dask_cluster.wait_for_workers(2)
+
+
+def test_no_row_travels_but_the_minority_once_and_the_rows_that_are_drawn(rows, spe, monkeypatch):
+    travelled = []
+
+    def counting(parts):
+        travelled.append(sum(len(part) for part in parts))
+        return in_order(parts)
+
+    in_order = dask_tables.in_order_of_ids
+    monkeypatch.setattr(dask_tables, "in_order_of_ids", counting)
+    model = spe(TREE).fit(in_partitions(rows), "is_fraud")
+    n_minority = int(rows["is_fraud"].sum())
+    assert travelled == [n_minority] * (1 + len(model.rounds_))
+
+
+def test_no_more_keys_travel_than_a_few_times_the_rows_drawn(rows, spe, monkeypatch):
+    ask, found = DaskEngine.ask, []
+
+    def noting(engine, question, merge, *, features):
+        answer = ask(engine, question, merge, features=features)
+        if not features and hasattr(answer, "keys") and hasattr(answer, "bins"):
+            found.append(answer.keys.size)
+        return answer
+
+    monkeypatch.setattr(DaskEngine, "ask", noting)
+    model = spe(TREE).fit(in_partitions(rows), "is_fraud")
+    quotas = [np.array([150]), *(round.quota for round in model.rounds_[1:])]
+    assert len(found) == len(quotas)
+    for n_keys, quota in zip(found, quotas, strict=True):
+        assert n_keys <= np.sum(quota + 8 * np.sqrt(quota) + 16)
+
+
+@pytest.mark.parametrize(
+    ("kind", "local"),
+    [
+        (DaskBalanceCascadeClassifier, BalanceCascadeClassifier),
+        (DaskUnderBaggingClassifier, UnderBaggingClassifier),
+    ],
+)
+def test_the_rivals_come_along(rows, dask_cluster, kind, local):
+    model = kind(TREE, 4, random_state=3, client=dask_cluster.client).fit(in_partitions(rows), "is_fraud")
+    assert_same(model, in_memory(rows, kind=local))
+    assert type(model.to_local()) is local
+
+
+@pytest.mark.parametrize("hardness", ["cross_entropy", lambda doubt: 3 * doubt], ids=["cross entropy", "own"])
+def test_bins_up_to_the_largest_hardness_need_it_from_all_partitions(rows, spe, hardness):
+    model = spe(TREE, hardness=hardness).fit(in_partitions(rows), "is_fraud")
+    expected = SelfPacedEnsembleClassifier(TREE, 4, random_state=3, hardness=hardness)
+    assert_same(model, expected.fit(rows[NAMES], rows.is_fraud))
+
+
+def test_three_classes(rows, spe):
+    labels = np.array(["chip", "online", "stolen"])[np.where(rows.is_fraud, 2, np.arange(len(rows)) % 5 == 0)]
+    three = rows.assign(is_fraud=labels)
+    assert_same(spe(TREE).fit(in_partitions(three), "is_fraud"), in_memory(three))
+
+
+def test_weights_go_along_with_the_rows(rows, spe):
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(rows))
+    weighed = in_partitions(rows.assign(w=weights))
+    expected = in_memory(rows, sample_weight=weights)
+    assert_same(spe(TREE).fit(weighed, "is_fraud", sample_weight="w"), expected)
+    with pytest.raises(AssertionError):
+        assert_same(spe(TREE).fit(in_partitions(rows), "is_fraud"), expected)
+
+
+def test_missing_values_and_types_that_differ_between_partitions(rows, spe):
+    mixed = rows.assign(b=np.round(10 * rows["b"]))
+    mixed.loc[mixed.index[::7], "a"] = np.nan
+    mixed.loc[mixed.index[:10], "b"] = np.nan
+    parts = [mixed.iloc[start : start + 2000] for start in range(0, len(mixed), 2000)]
+    whole = [parts[0], *(part.astype({"b": int}) for part in parts[1:])]
+    frame = dd.from_map(lambda i: whole[i], list(range(len(whole))), meta=mixed.iloc[:0])
+    assert_same(spe(BOOSTER).fit(frame, "is_fraud"), in_memory(mixed, BOOSTER))
+
+
+@pytest.mark.parametrize("kind", ["category", "str"])
+def test_words_are_categories_that_all_partitions_share(rows, spe, kind):
+    words = np.random.default_rng(0).choice(["post", "web", "shop", "phone"], len(rows))
+    words[:3000] = "post"  # the first partitions know one word only
+    worded = rows.assign(channel=words)
+    worded.loc[worded.index[::11], "channel"] = None
+    shared = pd.CategoricalDtype(["phone", "post", "shop", "web"])
+    expected = in_memory(worded.astype({"channel": shared}), BOOSTER)
+    parts = [worded.iloc[start : start + 1500] for start in range(0, len(worded), 1500)]
+    frame = dd.from_map(lambda i: parts[i].astype({"channel": kind}), list(range(len(parts))))
+    model = spe(BOOSTER).fit(frame, "is_fraud")
+    assert_same(model, expected)
+    scores = model.predict_proba(frame).compute()
+    np.testing.assert_array_equal(
+        scores, expected.predict_proba(worded.drop(columns="is_fraud").astype({"channel": shared}))
+    )
+
+
+def test_dates_become_numbers(rows, spe):
+    when = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(len(rows)), unit="min")
+    dated = in_partitions(rows.assign(when=when))
+    numbers = rows.assign(
+        **{"when": when.as_unit("s").astype(np.int64), "when.weekday": when.day_of_week, "when.hour": when.hour}
+    )
+    expected = in_memory(numbers.astype({"when": float, "when.weekday": float, "when.hour": float}))
+    model = spe(TREE).fit(dated, "is_fraud")
+    assert_same(model, expected)
+    assert model.predict_proba(dated).compute().shape == (len(rows), 2)
+
+
+def test_predictions_of_a_frame_are_lazy_and_equal_those_in_memory(rows, spe):
+    frame = in_partitions(rows)
+    model, expected = spe(TREE).fit(frame, frame["is_fraud"]), in_memory(rows)
+    lazy = model.predict_proba(frame)
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_array_equal(lazy.compute(), expected.predict_proba(rows[NAMES]))
+    np.testing.assert_array_equal(model.predict(frame).compute(), expected.predict(rows[NAMES]))
+
+
+def test_predictions_of_an_array_keep_its_chunks(rows, spe):
+    X = da.from_array(rows[NAMES].to_numpy(), chunks=(2500, -1))
+    model = spe(TREE).fit(X, da.from_array(rows["is_fraud"].to_numpy(), chunks=2500))
+    lazy = model.predict_proba(X)
+    assert lazy.chunks == (X.chunks[0], (2,))
+    np.testing.assert_array_equal(lazy.compute(), model.to_local().predict_proba(rows[NAMES].to_numpy()))
+    assert model.predict(X).compute().shape == (len(rows),)
+
+
+def test_a_column_that_is_the_target_is_no_feature(rows, spe):
+    frame = in_partitions(rows)
+    assert spe(TREE).fit(frame, frame["is_fraud"]).feature_names_in_.tolist() == NAMES
+
+
+def test_labels_may_be_a_series_of_another_frame(rows, spe):
+    frame = in_partitions(rows)
+    model = spe(TREE).fit(frame[NAMES], frame["is_fraud"].astype(bool))
+    assert model.classes_.tolist() == [False, True]
+    assert not hasattr(model, "target_")
+
+
+def test_the_local_model_knows_nothing_of_dask(rows, spe):
+    model = spe(TREE).fit(in_partitions(rows), "is_fraud")
+    local = pickle.loads(pickle.dumps(model.to_local()))
+    assert type(local) is SelfPacedEnsembleClassifier
+    assert "client" not in local.get_params()
+    np.testing.assert_array_equal(local.predict_proba(rows[NAMES]), model.predict_proba(rows[NAMES]))
+
+
+def test_a_client_is_cloned_along_and_never_pickled(rows, spe, dask_cluster):
+    model = spe(TREE).fit(in_partitions(rows), "is_fraud")
+    assert clone(model).client is dask_cluster.client
+    read = pickle.loads(pickle.dumps(model))
+    assert read.client is None
+    np.testing.assert_array_equal(read.predict_proba(rows[NAMES]), model.predict_proba(rows[NAMES]))
+
+
+def test_open_table_opens_a_frame_for_any_ensemble_and_any_number_of_fits(rows, dask_cluster):
+    frame = in_partitions(rows.assign(number=np.arange(len(rows)), note="x"))
+    table = open_table(frame, target="is_fraud", exclude=["note"], id="number", client=dask_cluster.client)
+    for _ in range(2):
+        model = SelfPacedEnsembleClassifier(TREE, 4, random_state=3).fit_table(table)
+        assert_same(model, in_memory(rows))
+        assert model.target_ == "is_fraud"
+
+
+def test_rounds_are_told_and_scored_as_in_memory(rows, spe):
+    class Numbers(Callback):
+        def __init__(self):
+            self.seen = []
+
+        def on_round_end(self, round):
+            self.seen.append((round.number, round.score))
+
+    told, expected = Numbers(), Numbers()
+    held_out = rows[NAMES].iloc[:4000], rows["is_fraud"].iloc[:4000]
+    spe(TREE, callbacks=told).fit(in_partitions(rows), "is_fraud", eval_set=held_out)
+    local = SelfPacedEnsembleClassifier(TREE, 4, random_state=3, callbacks=expected)
+    local.fit(rows[NAMES], rows["is_fraud"], eval_set=held_out)
+    assert told.seen == expected.seen
+
+
+def test_empty_partitions_and_partitions_without_positives(rows, spe):
+    ordered = rows.sort_values("is_fraud", ignore_index=True)
+    frame = in_partitions(ordered, 6)
+    with_empty = dd.concat([frame.partitions[0].query("a != a"), frame])
+    assert_same(spe(TREE).fit(with_empty, "is_fraud"), in_memory(ordered))
+    assert spe(TREE).fit(with_empty, "is_fraud").predict_proba(with_empty).compute().shape == (len(rows), 2)
+
+
+@pytest.mark.parametrize("base", [LogisticRegression(), KNeighborsClassifier(n_jobs=2)], ids=["logistic", "knn"])
+def test_base_models_with_threads_of_their_own_work_on_workers(rows, spe, base):
+    model = spe(base).fit(in_partitions(rows), "is_fraud")
+    assert np.isfinite(model.predict_proba(in_partitions(rows)).compute()).all()
+
+
+class TestBadInput:
+    def test_no_positives_at_all(self, rows, spe):
+        with pytest.raises(ValueError, match=r"Column 'is_fraud' holds one class only, \[0\]"):
+            spe(TREE).fit(in_partitions(rows[rows.is_fraud == 0]), "is_fraud")
+
+    def test_one_positive(self, rows, spe):
+        few = pd.concat([rows[rows.is_fraud == 0], rows[rows.is_fraud == 1][:1]])
+        with pytest.raises(ValueError, match="class 1 has 1 row; at least 2 are needed"):
+            spe(TREE).fit(in_partitions(few), "is_fraud")
+
+    def test_ids_that_come_twice(self, rows, spe):
+        twice = in_partitions(rows.assign(number=np.arange(len(rows)) // 2))
+        with pytest.raises(TableError, match="comes more than once"):
+            spe(TREE).fit(twice, "is_fraud", ids="number")
+
+    def test_ids_that_are_words(self, rows, spe):
+        named = in_partitions(rows.assign(number=[f"tx-{i}" for i in range(len(rows))]))
+        with pytest.raises(TableError, match="must be whole numbers"):
+            spe(TREE).fit(named, "is_fraud", ids="number")
+
+    def test_a_row_without_a_label(self, rows, spe):
+        gap = rows.astype({"is_fraud": float})
+        gap.loc[7000, "is_fraud"] = np.nan
+        with pytest.raises(TableError, match=r"partition \d has rows without a label"):
+            spe(TREE).fit(in_partitions(gap), "is_fraud")
+
+    def test_infinity(self, rows, spe):
+        infinite = rows.copy()
+        infinite.loc[7000, "c"] = np.inf
+        with pytest.raises(TableError, match=r"Column 'c' contains infinity in partition \d"):
+            spe(TREE).fit(in_partitions(infinite), "is_fraud")
+
+    def test_a_weight_that_is_missing(self, rows, spe):
+        weighed = rows.assign(w=1.0)
+        weighed.loc[5, "w"] = np.nan
+        with pytest.raises(TableError, match="partition 0 has weights that are no finite numbers"):
+            spe(TREE).fit(in_partitions(weighed), "is_fraud", sample_weight="w")
+
+    def test_weights_for_a_model_that_takes_none(self, rows, spe):
+        with pytest.raises(ValueError, match="KNeighborsClassifier takes none"):
+            spe(KNeighborsClassifier()).fit(in_partitions(rows.assign(w=1.0)), "is_fraud", sample_weight="w")
+
+    def test_a_type_that_no_model_reads(self, rows, spe):
+        timed = rows.assign(took=pd.Timedelta("3 s"))
+        with pytest.raises(TableError, match="Column 'took' is duration"):
+            spe(TREE).fit(in_partitions(timed), "is_fraud")
+
+    def test_a_column_of_mixed_values(self, rows, spe):
+        mixed = rows.assign(odd=pd.Series([1, "a"] * (len(rows) // 2), dtype=object))
+        with dask.config.set({"dataframe.convert-string": False}):
+            frame = in_partitions(mixed)
+            with pytest.raises(TableError, match="column of mixed values"):
+                spe(TREE).fit(frame, "is_fraud")
+
+    def test_categories_of_numbers(self, rows, spe):
+        coded = rows.assign(shop=pd.Categorical(np.arange(len(rows)) % 3))
+        with pytest.raises(TableError, match=r"Column 'shop' of partition \d is a category of int64"):
+            spe(TREE).fit(in_partitions(coded), "is_fraud")
+
+    def test_a_column_that_is_not_there(self, rows, spe):
+        with pytest.raises(TableError, match="no column 'fraud'"):
+            spe(TREE).fit(in_partitions(rows), "fraud")
+
+    def test_rows_in_memory(self, rows, spe):
+        with pytest.raises(TypeError, match="X is a DataFrame, not a Dask DataFrame or array"):
+            spe(TREE).fit(rows[NAMES], rows["is_fraud"])
+
+    def test_labels_in_memory(self, rows, spe):
+        with pytest.raises(TypeError, match="Dask Series or names of columns; got a ndarray"):
+            spe(TREE).fit(in_partitions(rows[NAMES]), rows["is_fraud"].to_numpy())
+
+    def test_no_labels(self, rows, spe):
+        with pytest.raises(ValueError, match="y is None"):
+            spe(TREE).fit(in_partitions(rows[NAMES]), None)
+
+    def test_arrays_of_different_lengths(self, rows, spe):
+        X = da.from_array(rows[NAMES].to_numpy(), chunks=(2500, -1))
+        with pytest.raises(ValueError, match="X has 12000 rows and y 11999"):
+            spe(TREE).fit(X, da.from_array(rows["is_fraud"].to_numpy()[1:], chunks=2500))
+
+    def test_a_frame_without_a_column_of_the_model(self, rows, spe):
+        model = spe(TREE).fit(in_partitions(rows), "is_fraud")
+        with pytest.raises(TableError, match="no column 'c'"):
+            model.predict_proba(in_partitions(rows.drop(columns="c")))
+
+    def test_a_client_that_is_closed(self, rows, dask_cluster):
+        closed = type(dask_cluster.client)(dask_cluster.client.scheduler.address, set_as_default=False)
+        closed.close()
+        with pytest.raises(ValueError, match="The Dask client is closed; connect one"):
+            DaskSelfPacedEnsembleClassifier(TREE, client=closed).fit(in_partitions(rows), "is_fraud")
+
+    def test_no_client(self, rows):
+        with pytest.raises(ValueError, match="No Dask client is active"):
+            DaskSelfPacedEnsembleClassifier(TREE).fit(in_partitions(rows), "is_fraud")
+
+    def test_a_checkpoint(self, rows, dask_cluster, tmp_path):
+        table = open_table(in_partitions(rows), target="is_fraud", client=dask_cluster.client)
+        with pytest.raises(ValueError, match="on a cluster keeps no checkpoint"):
+            SelfPacedEnsembleClassifier(TREE).fit_table(table, checkpoint=tmp_path)
+
+
+def test_a_worker_without_lightgbm_is_named(rows, dask_cluster_without_lightgbm):
+    cluster = dask_cluster_without_lightgbm
+    model = DaskSelfPacedEnsembleClassifier(BOOSTER, 2, random_state=0, client=cluster.client)
+    with pytest.raises(ImportError, match=r"Dask worker tcp://127.0.0.1:\d+ cannot read the model: .*lightgbm"):
+        model.fit(in_partitions(rows), "is_fraud")

@@ -1,0 +1,75 @@
+"""Files of JSON lines, made into Parquet files."""
+
+import gzip
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from selfpaced import open_table
+from selfpaced.exceptions import TableError
+from selfpaced.tables import json_lines
+from selfpaced.tables.conversion import as_parquet
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(content, name="events.jsonl", **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return pq.read_table(as_parquet([path], **options)[path])
+
+    return read
+
+
+def lines(*rows):
+    return "\n".join(map(json.dumps, rows)) + "\n"
+
+
+def test_objects_become_rows(read):
+    table = read(lines({"a": 1, "b": "x", "ok": True}, {"a": 2, "b": None, "ok": False}))
+    assert table.to_pydict() == {"a": [1, 2], "b": ["x", None], "ok": [True, False]}
+
+
+def test_names_that_come_late_are_columns_with_gaps_before(read, monkeypatch):
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 32)
+    table = read(lines(*[{"a": 1}] * 50, {"a": 2, "late": "x"}))
+    assert table["late"].null_count == 50
+    assert table["late"].to_pylist()[-1] == "x"
+
+
+def test_a_float_after_many_ints_makes_the_column_floats(read, monkeypatch):
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 32)
+    table = read(lines(*[{"a": 1}] * 50, {"a": 2.5}))
+    assert table["a"].to_pylist() == [1.0] * 50 + [2.5]
+
+
+def test_packed_files_and_a_last_line_without_an_end(read):
+    assert read(gzip.compress(b'{"a": 1}\n{"a": 2}'), "events.jsonl.gz")["a"].to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "has no rows"),
+        ("\n\n", "has no rows"),
+        ('{"a": 1}\n{"a": \n', "is not made of JSON lines"),
+        ("a,b\n1,2\n", "is not made of JSON lines"),
+        ('{"a": 1}\n{"a": "x"}\n', "is not made of JSON lines"),
+    ],
+)
+def test_a_file_that_is_not_right_is_refused_by_name(read, content, complaint):
+    with pytest.raises(TableError, match=f"events.jsonl {complaint}"):
+        read(content)
+
+
+def test_kinds_that_do_not_go_together_far_apart_are_named(read, monkeypatch):
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 50 * len(lines({"a": 1})))
+    with pytest.raises(TableError, match=r"'a' is int64 in some rows of .* and string in others"):
+        read(lines(*[{"a": 1}] * 50, *[{"a": "x"}] * 50))
+
+
+def test_open_table_takes_them(tmp_path):
+    (tmp_path / "events.ndjson").write_text(lines(*({"a": i, "label": int(i > 90)} for i in range(100))))
+    table = open_table(tmp_path / "events.ndjson", target="label")
+    assert table.labels().counts.tolist() == [91, 9]

@@ -1,0 +1,69 @@
+"""What becomes of columns that are neither numbers nor words."""
+
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.exceptions import TableError
+
+WHEN = pd.Series(pd.to_datetime(["2024-03-01 13:30", "2024-03-03 00:00", None]))
+
+
+def converted(**columns):
+    from selfpaced.tables.schema import frozen
+
+    batch = pa.RecordBatch.from_pydict(columns)
+    fields = {field.name: field.type for field in batch.schema}
+    return frozen(fields, list(fields), set(), {}).converted(batch, "here").to_pandas()
+
+
+def test_a_moment_becomes_seconds_weekday_and_hour():
+    features = converted(when=pa.Array.from_pandas(WHEN))
+    assert features.columns.tolist() == ["when", "when.weekday", "when.hour"]
+    assert features["when"].tolist()[:2] == [pd.Timestamp("2024-03-01 13:30").timestamp(), 1709424000.0]
+    assert features["when.weekday"].tolist()[:2] == [4, 6]
+    assert features["when.hour"].tolist()[:2] == [13, 0]
+    assert features.iloc[2].isna().all()
+
+
+def test_a_day_has_no_hour():
+    features = converted(day=pa.array([date(2024, 3, 1)]))
+    assert features.to_dict("list") == {"day": [1709251200.0], "day.weekday": [4.0]}
+
+
+def test_the_hour_is_that_of_the_place():
+    moments = pa.array([pd.Timestamp("2024-03-01 23:30")], pa.timestamp("ms", "UTC")).cast(
+        pa.timestamp("ms", "Asia/Tokyo")
+    )
+    features = converted(when=moments)
+    assert (features["when.hour"][0], features["when.weekday"][0]) == (8, 5)
+
+
+@pytest.fixture
+def dated(tmp_path):
+    """Rows whose label is in the hour."""
+    when = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(2000), unit="h")
+    rows = pd.DataFrame({"when": when, "label": (when.hour == 3).astype(int)})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet", rows
+
+
+def test_files_with_dates_are_trained_on_and_scored(dated, tmp_path):
+    path, rows = dated
+    model = SelfPacedEnsembleClassifier(n_estimators=3, random_state=0).fit_table(open_table(path, target="label"))
+    assert model.feature_names_in_.tolist() == ["when", "when.weekday", "when.hour"]
+    assert model.evaluate_table(path).aucprc == 1
+    scores = pd.read_parquet(model.predict_table(path, tmp_path / "scores.parquet"))
+    assert len(scores) == len(rows)
+
+
+def test_words_where_dates_were_are_refused(dated, tmp_path):
+    path, rows = dated
+    model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit_table(open_table(path, target="label"))
+    rows.assign(when="yesterday").to_parquet(tmp_path / "words.parquet")
+    with pytest.raises(TableError, match=r"Column 'when' of .*words.parquet is (large_)?string; dates were there"):
+        model.predict_table(tmp_path / "words.parquet", tmp_path / "scores.parquet")
