@@ -34,7 +34,7 @@ from selfpaced.rounds import Round
 from selfpaced.scoring.threads import in_one_thread
 from selfpaced.tables.opening import open_table
 from selfpaced.tables.partitions import PartitionedTable
-from selfpaced.tables.spark import VECTOR, as_array, column, open_spark_vectors
+from selfpaced.tables.spark import VECTOR, as_array, feature, open_spark_vectors
 
 SCORES = "__selfpaced_scores__"
 # What the constructors call Spark's own parameters.
@@ -139,7 +139,7 @@ class SparkUnderSamplingModel(Model, Columns, Saved):  # type: ignore[misc]
         features = self.getOrDefault(self.featuresCol)
         if isinstance(features, str):
             return sf.struct(as_array(dataset, features).alias(VECTOR))
-        return sf.struct(*map(column, features))
+        return sf.struct(*(feature(dataset, name) for name in features))
 
 
 def _spark_label(label: Any) -> float | str:

@@ -72,16 +72,17 @@ def frame_of(spark):
 
 def spe(base=TREE, kind=SparkSelfPacedEnsembleClassifier, features=NAMES, **others):
     columns = {"features_col": features, "label_col": "is_fraud", "id_col": "number"}
-    return kind(**{"estimator": base, "n_estimators": 3, "seed": 3} | columns | others)
+    return kind(**{"estimator": base, "n_estimators": 2, "seed": 3} | columns | others)
 
 
 @cache
-def expected(base=TREE, kind=SelfPacedEnsembleClassifier):
-    return in_memory(transactions(), base, kind)
+def expected(base=TREE, kind=SelfPacedEnsembleClassifier, n_estimators=2):
+    return in_memory(transactions(), base, kind, n_estimators)
 
 
-def in_memory(rows, base=TREE, kind=SelfPacedEnsembleClassifier, **fit_params):
-    return kind(base, 3, random_state=3).fit(rows.drop(columns="is_fraud"), rows["is_fraud"], **fit_params)
+def in_memory(rows, base=TREE, kind=SelfPacedEnsembleClassifier, n_estimators=2, **fit_params):
+    model = kind(base, n_estimators, random_state=3)
+    return model.fit(rows.drop(columns="is_fraud"), rows["is_fraud"], **fit_params)
 
 
 def dumped(member):
@@ -123,18 +124,22 @@ def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
 
 @pytest.mark.parametrize("cut", [1, 2, 3])
 def test_an_executor_killed_while_rows_are_scored_changes_nothing(spark_cluster, frame_of, rows, monkeypatch, cut):
-    folds = []
+    folds, killed = [], []
+    killer = Timer(0.3, lambda: killed.append(spark_cluster.kill_an_executor()))
 
     def advance(engine, step, *shared):
         folds.append(step)
         if len(folds) == cut:
-            Timer(0.3, spark_cluster.kill_an_executor).start()  # the next question, which scores the rows, takes longer
+            killer.start()  # strikes during the next question, which scores the rows
         return ask_to_advance(engine, step, *shared)
 
     ask_to_advance = SparkEngine.advance
     monkeypatch.setattr(SparkEngine, "advance", advance)
-    assert_same(spe(BOOSTER if cut == 2 else TREE).fit(frame_of(rows)), expected(BOOSTER if cut == 2 else TREE))
+    base = BOOSTER if cut == 2 else TREE
+    assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
+    killer.join()
     assert [type(step) for step in folds] == [Fold] * 3
+    assert len(killed) == 1
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3])
@@ -150,7 +155,8 @@ def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, fra
 
     ask = SparkEngine.ask
     monkeypatch.setattr(SparkEngine, "ask", ask_and_lose_an_executor)
-    assert_same(spe(BOOSTER if cut == 2 else TREE).fit(frame_of(rows)), expected(BOOSTER if cut == 2 else TREE))
+    base = BOOSTER if cut == 2 else TREE
+    assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
     assert len(cuts) == 3
 
 
@@ -242,7 +248,28 @@ def test_weights_go_along_with_the_rows(frame_of, rows):
 def test_negative_ids_and_names_with_dots_are_fine(frame_of, rows):
     renamed = rows.assign(number=np.arange(len(rows)) - 2500).rename(columns={"a": "a.b `c`"})
     model = spe(features=["a.b `c`", *NAMES[1:]]).fit(frame_of(renamed))
-    assert model.transform(frame_of(renamed)).count() == len(rows)
+    assert model.to_local().feature_names_in_.tolist() == ["a.b `c`", *NAMES[1:]]
+    assert probabilities(model.transform(frame_of(renamed))).shape == (len(rows), 2)
+
+
+def test_dates_become_numbers_in_utc_whatever_the_time_zone_of_the_session(spark, frame_of, rows):
+    moments = pd.Timestamp("2024-03-01", tz="UTC") + pd.to_timedelta(np.arange(len(rows)), unit="min")
+    parts = {
+        "when": moments.as_unit("s").astype(np.int64),
+        "when.weekday": moments.day_of_week,
+        "when.hour": moments.hour,
+    }
+    numbers = rows[NAMES].assign(**parts).astype(float).assign(is_fraud=rows["is_fraud"])
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        frame = frame_of(rows.assign(when=moments))
+        model, local = spe(features=[*NAMES, "when"]).fit(frame), in_memory(numbers)
+        scores = probabilities(model.transform(frame))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert_same(model, local)
+    np.testing.assert_array_equal(scores, local.predict_proba(numbers.drop(columns="is_fraud")))
 
 
 def test_empty_partitions_and_partitions_without_positives(frame_of, rows):
@@ -258,7 +285,7 @@ def test_open_table_opens_a_frame_for_any_ensemble_and_any_number_of_fits(frame_
     frame = frame_of(rows.assign(note="x"))
     table = open_table(frame, target="is_fraud", exclude=["note"], id="number")
     for _ in range(2):
-        model = SelfPacedEnsembleClassifier(TREE, 3, random_state=3).fit_table(table)
+        model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
         assert_same(model, expected())
         assert model.target_ == "is_fraud"
 
@@ -292,7 +319,7 @@ class TestModels:
         assert_same(loaded, model.to_local())
         assert loaded.uid == model.uid
         assert loaded.classes.tolist() == [0, 1]
-        assert len(loaded.rounds) == 4
+        assert len(loaded.rounds) == 3
         with pytest.raises(Exception, match="already exists"):
             model.save(str(tmp_path))
 
@@ -319,7 +346,7 @@ class TestModels:
         ]
         fitted = Pipeline(stages=stages).fit(frame)
         X = rows[NAMES].assign(channel=(worded["channel"] == "post").astype(float)).to_numpy()
-        local = SelfPacedEnsembleClassifier(TREE, 3, random_state=3).fit(X, rows["is_fraud"])
+        local = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit(X, rows["is_fraud"])
         assert_same(fitted.stages[-1], local)
         fitted.write().overwrite().save(str(tmp_path))
         scored = PipelineModel.load(str(tmp_path)).transform(frame)
@@ -329,7 +356,7 @@ class TestModels:
         estimator = spe()
         assert {"n_estimators", "n_bins", "estimator", "featuresCol", "seed"} <= {p.name for p in estimator.params}
         copied = estimator.copy({estimator.n_estimators: 7})
-        assert (copied.getOrDefault("n_estimators"), estimator.getOrDefault("n_estimators")) == (7, 3)
+        assert (copied.getOrDefault("n_estimators"), estimator.getOrDefault("n_estimators")) == (7, 2)
         assert "hardness bins" in estimator.explainParams()
         assert estimator.setParams(label_col="y").getLabelCol() == "y"
 
@@ -471,10 +498,11 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark_cluster, tmp_
         np.testing.assert_array_equal(scores, expected().predict_proba(rows[NAMES]))
         assert spark.catalog.listTables() == []
 
-        stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), spe(features="features")]
+        bagging = spe(kind=SparkUnderBaggingClassifier, features="features", n_estimators=1)
+        stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), bagging]
         Pipeline(stages=stages).fit(frame).write().overwrite().save({str(tmp_path / "pipeline")!r})
         pipeline = PipelineModel.load({str(tmp_path / "pipeline")!r})
-        np.testing.assert_array_equal(probabilities(pipeline.transform(frame)), scores)
+        assert probabilities(pipeline.transform(frame)).shape == (5000, 2)
         try:
             spe(id_col=None).fit(frame)
         except TableError as error:

@@ -41,7 +41,9 @@ def open_spark_frame(
     frame: Any, target: str, weight: str | None, id: str | None, features: Sequence[str]
 ) -> PartitionedTable:
     """The columns of a DataFrame as features."""
-    return _open(frame, _ColumnParts(list(features)), [column(name) for name in features], target, weight, id)
+    parts = _ColumnParts(list(features))
+    columns = [feature(frame, name).alias(safe) for name, safe in zip(features, parts.safe_names, strict=True)]
+    return _open(frame, parts, columns, target, weight, id)
 
 
 def open_spark_vectors(frame: Any, target: str, weight: str | None, id: str | None, vector: str) -> PartitionedTable:
@@ -54,6 +56,16 @@ def column(name: str) -> Any:
     from pyspark.sql import functions as sf
 
     return sf.col("`{}`".format(name.replace("`", "``")))
+
+
+def feature(frame: Any, name: str) -> Any:
+    """A column as models read it: moments are those of UTC, whatever the time zone of the session."""
+    from pyspark.sql import functions as sf
+    from pyspark.sql.types import TimestampType
+
+    if not isinstance(_type_of(frame, name), TimestampType):
+        return column(name)
+    return sf.convert_timezone(None, sf.lit("UTC"), column(name)).alias(name)
 
 
 def as_array(frame: Any, vector: str) -> Any:
@@ -102,12 +114,17 @@ class _Parts:
 class _ColumnParts(_Parts):
     def __init__(self, features: list[str]) -> None:
         self._features = features
+        # Spark's mapInArrow would read "a.b" as a part of a column "a".
+        self.safe_names = [f"__selfpaced_{number}__" for number in range(len(features))]
 
     def facts(self, batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-        return frame_facts(batch.select(self._features), labels, path)
+        return frame_facts(self._named(batch), labels, path)
 
     def rows(self, schema: Schema, batch: Any) -> InMemoryTable:
-        return frame_rows(batch, schema, self.weights(batch), "a partition")
+        return frame_rows(self._named(batch), schema, self.weights(batch), "a partition")
+
+    def _named(self, batch: Any) -> Any:
+        return batch.select(self.safe_names).rename_columns(self._features)
 
 
 class _VectorParts(_Parts):
