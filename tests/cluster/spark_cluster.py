@@ -25,7 +25,6 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.executor.cores": "1",
     "spark.executor.extraJavaOptions": QUIET,
-    "spark.executor.memory": "512m",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -56,11 +55,9 @@ class SparkCluster:
             self.close()
             raise
 
-    def session(self) -> pyspark.sql.SparkSession:
-        builder = pyspark.sql.SparkSession.builder.master(self.url)
-        for name, value in SETTINGS.items():
-            builder = builder.config(name, value)
-        return builder.getOrCreate()
+    def session(self, executor_memory: str = "512m") -> pyspark.sql.SparkSession:
+        settings = SETTINGS | {"spark.executor.memory": executor_memory}
+        return pyspark.sql.SparkSession.builder.master(self.url).config(map=settings).getOrCreate()
 
     def kill_an_executor(self, n_executors: int = 2) -> None:
         """As the kernel does when memory runs out: no signal that could be caught, no good-bye."""

@@ -1,6 +1,7 @@
 """Ensembles on a real Spark cluster: a master and two workers, each a JVM of its own."""
 
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from lightgbm import LGBMClassifier
 from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.ml.functions import vector_to_array
 from pyspark.sql import functions as sf
@@ -352,6 +354,15 @@ class TestModels:
         scored = PipelineModel.load(str(tmp_path)).transform(frame)
         np.testing.assert_array_equal(probabilities(scored), local.predict_proba(X))
 
+    def test_a_fit_takes_parameter_maps_and_evaluators_read_the_probabilities(self, frame_of, rows):
+        bagging, frame = spe(kind=SparkUnderBaggingClassifier), frame_of(rows)
+        model = bagging.fit(frame, {bagging.n_estimators: 1})
+        assert len(model.to_local().estimators_) == 1
+        evaluator = BinaryClassificationEvaluator(
+            rawPredictionCol="probability", labelCol="is_fraud", metricName="areaUnderPR"
+        )
+        assert 0.1 < evaluator.evaluate(model.transform(frame)) < 1
+
     def test_parameters_are_sparks_own(self):
         estimator = spe()
         assert {"n_estimators", "n_bins", "estimator", "featuresCol", "seed"} <= {p.name for p in estimator.params}
@@ -434,6 +445,20 @@ class PredictsNaN(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         return np.full((len(X), 2), np.nan)
+
+
+def test_the_code_of_the_guide_runs(spark, rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = next((Path(__file__).parents[2] / "docs" / "guide").glob("clusters*.md")).read_text()
+    blocks = re.findall(r"^```py(?:thon)?\n(.*?)^```", page.partition("# Spark")[2], re.M | re.S)
+    namespace = {"spark": spark}
+    for block in blocks:
+        # The JVM does not follow when this process changes its folder.
+        block = re.sub(r'"((?:transactions|fraud-model)[^"]*)"', rf'"{tmp_path}/\1"', block)
+        exec(compile(block, "guide", "exec"), namespace)
+    assert len(blocks) == 3
+    assert namespace["scored"].count() == 5000
+    assert len(namespace["local"].estimators_) == 2
 
 
 def run(code, **environment):
