@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import TableError
+from selfpaced.pools import spark as spark_pools
 from selfpaced.pools.blocks import CountBins, Fold
 from selfpaced.pools.partitioned import PartitionedPool, Partitions
 from selfpaced.pools.spark import SparkEngine
@@ -160,6 +161,12 @@ def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, fra
     base = BOOSTER if cut == 2 else TREE
     assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
     assert len(cuts) == 3
+
+
+def test_a_chain_of_frames_that_grows_too_long_begins_anew(frame_of, rows, monkeypatch):
+    monkeypatch.setattr(spark_pools, "LONGEST_CHAIN", 2)
+    model = spe(kind=SparkBalanceCascadeClassifier, n_estimators=3).fit(frame_of(rows))  # two steps a round
+    assert_same(model, expected(kind=BalanceCascadeClassifier, n_estimators=3))
 
 
 def test_no_row_travels_but_the_minority_once_and_the_rows_that_are_drawn(frame_of, rows, monkeypatch):

@@ -18,6 +18,9 @@ from selfpaced.pools.rows import Rows, RowSource
 
 ID, CLASS, DOUBT, FAILURE = (f"__selfpaced_{tag}__" for tag in ("id", "class", "doubt", "failure"))
 TAGS = (ID, CLASS, DOUBT, FAILURE)
+# How many frames may be made of each other: Spark writes down the whole chain for every job, and writes deeper into its
+# stack with each. At sixty it has been seen to overflow.
+LONGEST_CHAIN = 40
 Read = Callable[[Any], RowSource]  # the features of a record batch, and what else goes with each row
 
 
@@ -42,7 +45,9 @@ def _release(session: Any, name: str) -> None:
 
 
 class SparkEngine:
-    """A frame of features and tags. Every round makes another of it, with new tags; the old one is then let go.
+    """A frame of features and tags. Every step makes another of it, with new tags; the old one is then let go.
+
+    Where too many would hang together, the next is made of the first by all steps so far.
 
     Parameters
     ----------
@@ -53,25 +58,28 @@ class SparkEngine:
     """
 
     def __init__(self, source: Kept, frame: Any, read: Read, stacked: Callable[[Sequence[Rows]], Rows]) -> None:
-        self._frame = frame
+        self._source = source
+        self._first = self._frame = frame
         self._read = read
         self._stacked = stacked
-        self._held = [source]
-        self._old: list[Kept] = []
+        self._steps: list[bytes] = []
+        self._kept: list[Kept] = []
 
     def ask(
         self, question: Callable[[Block], Answer], merge: Callable[[Sequence[Answer]], Answer], *, features: bool
     ) -> Answer:
         frame = self._frame if features else self._frame.select(*TAGS)
         answer = merge(gathered(frame, _Asked(question, self._read if features else None), merge))
-        self._old.clear()  # the newest frame has been made whole to answer, and is kept
+        del self._kept[:-1]  # the newest frame has been made whole to answer
         return answer
 
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
-        work = packed((_Advanced(step, self._read), shared))
-        self._old += self._held[1:]
-        self._held[1:] = [Kept(self._frame.mapInArrow(_steps(work), self._frame.schema))]
-        self._frame = self._held[1].frame
+        self._steps.append(packed((_Advanced(step, self._read), shared)))
+        before, steps = self._frame, self._steps[-1:]
+        if len(self._steps) % LONGEST_CHAIN == 0:
+            before, steps = self._first, self._steps
+        self._kept.append(Kept(before.mapInArrow(_steps(steps), before.schema)))
+        self._frame = self._kept[-1].frame
 
     def stacked(self, parts: Sequence[Rows]) -> Rows:
         return self._stacked(parts)
@@ -141,16 +149,19 @@ def _answers(work: bytes) -> Callable[[Iterator[Any]], Iterator[Any]]:
     return answers
 
 
-def _steps(work: bytes) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _steps(works: Sequence[bytes]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    works = list(works)
+
     def steps(batches: Iterator[Any]) -> Iterator[Any]:
-        each, shared = None, ()
+        opened: list[Any] = []
         for batch in batches:
             try:
-                if each is None:
-                    each, shared = unpacked(work)
-                yield each(batch, *shared)
+                opened = opened or [unpacked(work) for work in works]
+                for each, shared in opened:
+                    batch = each(batch, *shared)
             except Exception as error:
-                yield _failed(batch, error)
+                batch = _failed(batch, error)
+            yield batch
 
     return steps
 
