@@ -368,7 +368,7 @@ class TestModels:
         evaluator = BinaryClassificationEvaluator(
             rawPredictionCol="probability", labelCol="is_fraud", metricName="areaUnderPR"
         )
-        assert 0.1 < evaluator.evaluate(model.transform(frame)) < 1
+        assert evaluator.evaluate(model.transform(frame)) > 2 * 80 / 5000  # chance is the share of frauds
 
     def test_parameters_are_sparks_own(self):
         estimator = spe()
