@@ -10,6 +10,7 @@ the driver, and of models, on their way to the workers. Files are written to .be
 from __future__ import annotations
 
 import argparse
+import os
 import pickle
 import sys
 import time
@@ -107,7 +108,24 @@ def dask_tables(folder: Path) -> Iterator[Callable[[int], Any]]:
             cluster.close()
 
 
-ENGINES = {"dask": dask_tables}
+@contextmanager
+def spark_tables(folder: Path) -> Iterator[Callable[[int], Any]]:
+    from tests.cluster.spark_cluster import SparkCluster, local_environment
+
+    os.environ.update(local_environment())
+    with TemporaryDirectory() as place:
+        cluster = SparkCluster(Path(place))
+        try:
+            session = cluster.session(executor_memory="2g")
+            yield lambda n_partitions: open_table(
+                session.read.parquet(str(folder)).repartition(n_partitions), target="is_fraud", id="number"
+            )
+            session.stop()
+        finally:
+            cluster.close()
+
+
+ENGINES = {"dask": dask_tables, "spark": spark_tables}
 
 
 def fit_on_cluster(table: Any) -> tuple[Any, Traffic]:

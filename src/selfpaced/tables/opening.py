@@ -20,6 +20,7 @@ from selfpaced.tables.dask import active_client, is_dask_frame, open_dask_frame
 from selfpaced.tables.files import FORMATS, File, import_arrow, open_file
 from selfpaced.tables.partitions import PartitionedTable
 from selfpaced.tables.schema import MOST_CATEGORIES, Schema, feature_types, frozen, unified_fields
+from selfpaced.tables.spark import is_spark_frame, open_spark_frame
 from selfpaced.tables.streamed import ID, WEIGHT, ArrayTable, Roles, StreamedTable
 
 DEFAULT_BATCH_ROWS = 2**16
@@ -56,6 +57,7 @@ def open_table(
         Parquet file beside it, `NAME.csv.selfpaced.parquet`, which serves until the text file changes.
         An array, such as a memory map, is read where it lies; `target` are its labels, and no other option applies.
         A Dask DataFrame is asked on its cluster; of the options target, columns, exclude, weight, id and client apply.
+        So is a Spark DataFrame, which needs an id unless it is read from Parquet files; it has no client.
     target : the column with the labels.
     positive : the label to tell from all others, if there are more than two.
     columns : the features, in the order models see them; all columns by default.
@@ -78,6 +80,9 @@ def open_table(
         return ArrayTable(source, target)
     if is_dask_frame(source):
         return _open_dask(source, target, columns, exclude, weight, id, client)
+    if is_spark_frame(source):
+        features = _features_of_frame(source, target, columns, exclude, weight, id)
+        return open_spark_frame(source, target, weight, id, features)
     found = _found(source)
     if types and not any(is_text(path) for path, _ in found):
         raise TableError(
@@ -135,6 +140,13 @@ def schema_of(source: Any, names: Sequence[str] | None) -> Schema:
 def _open_dask(
     frame: Any, target: Any, columns: Any, exclude: Any, weight: str | None, id: str | None, client: Any
 ) -> PartitionedTable:
+    features = _features_of_frame(frame, target, columns, exclude, weight, id)
+    return open_dask_frame(frame, target, weight, id, features, active_client(client))
+
+
+def _features_of_frame(
+    frame: Any, target: Any, columns: Any, exclude: Any, weight: str | None, id: str | None
+) -> list[str]:
     if target is None:
         raise ValueError("Which column holds the labels? open_table(frame, target='...')")
     fields = dict.fromkeys(frame.columns)
@@ -142,8 +154,7 @@ def _open_dask(
         if name is not None and name not in fields:
             raise TableError(f"There is no column {name!r}; the columns are {list(fields)}.")
     roles = Roles(target, weight, id)
-    features = _feature_names(fields, None if columns is None else names_of(columns), names_of(exclude), roles)
-    return open_dask_frame(frame, target, weight, id, features, active_client(client))
+    return _feature_names(fields, None if columns is None else names_of(columns), names_of(exclude), roles)
 
 
 def _found(source: Any) -> Found:

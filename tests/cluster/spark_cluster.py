@@ -1,0 +1,110 @@
+"""A real Spark cluster on this machine: a standalone master and workers, each a JVM of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pyspark
+
+SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+QUIET = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+CORES = 2  # of each worker: one for the session that tests share, one for those that tests start
+SETTINGS = {
+    "spark.cores.max": "2",
+    "spark.default.parallelism": "2",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": QUIET,
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.cores": "1",
+    "spark.executor.extraJavaOptions": QUIET,
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def why_there_is_no_java() -> str | None:
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return None
+    return "Spark needs Java, and there is none: install a JRE of version 17 or newer"
+
+
+class SparkCluster:
+    def __init__(self, folder: Path, n_workers: int = 2) -> None:
+        self._folder = folder
+        self._processes: list[subprocess.Popen] = []
+        self.url = f"spark://127.0.0.1:{_free_port()}"
+        port = self.url.rpartition(":")[2]
+        try:
+            self._start("master.Master", "--port", port)
+            self._wait_for(lambda: f"Starting Spark master at {self.url}" in self._log())
+            for number in range(n_workers):
+                here = ["--work-dir", str(folder / f"worker-{number}")]
+                self._start("worker.Worker", "--cores", str(CORES), "--memory", "2g", *here, self.url)
+            self._wait_for(lambda: self._log().count("Successfully registered with master") == n_workers)
+        except BaseException:
+            self.close()
+            raise
+
+    def session(self, executor_memory: str = "512m") -> pyspark.sql.SparkSession:
+        settings = SETTINGS | {"spark.executor.memory": executor_memory}
+        return pyspark.sql.SparkSession.builder.master(self.url).config(map=settings).getOrCreate()
+
+    def kill_an_executor(self, n_executors: int = 2) -> None:
+        """As the kernel does when memory runs out: no signal that could be caught, no good-bye."""
+        self._wait_for(lambda: len(self._executors()) == n_executors)
+        os.kill(self._executors()[0], signal.SIGKILL)
+
+    def close(self) -> None:
+        for process in reversed(self._processes):
+            for one in (*psutil.Process(process.pid).children(recursive=True), process):
+                one.kill()
+            process.wait()
+
+    def _executors(self) -> list[int]:
+        found = [child for one in self._processes for child in psutil.Process(one.pid).children(recursive=True)]
+        return [one.pid for one in found if "CoarseGrainedExecutorBackend" in " ".join(_command(one))]
+
+    def _start(self, name: str, *options: str) -> None:
+        command = [SPARK_CLASS, f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0", *options]
+        environment = (
+            os.environ | local_environment() | {"SPARK_DAEMON_JAVA_OPTS": QUIET, "SPARK_DAEMON_MEMORY": "256m"}
+        )
+        with (self._folder / "log.txt").open("a") as log:
+            self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+
+    def _log(self) -> str:
+        return (self._folder / "log.txt").read_text()
+
+    def _wait_for(self, condition) -> None:
+        deadline = time.monotonic() + 90
+        while not condition():
+            assert time.monotonic() < deadline, f"Spark is not ready after 90 seconds: {self._log()[-2000:]}"
+            time.sleep(0.1)
+
+
+def local_environment() -> dict[str, str]:
+    """What this machine and the Python of these tests mean to Spark."""
+    return {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:  # gone since
+        return []
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

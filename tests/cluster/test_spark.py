@@ -1,0 +1,545 @@
+"""Ensembles on a real Spark cluster: a master and two workers, each a JVM of its own."""
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from threading import Timer
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from lightgbm import LGBMClassifier
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.evaluation import BinaryClassificationEvaluator
+from pyspark.ml.feature import StringIndexer, VectorAssembler
+from pyspark.ml.functions import vector_to_array
+from pyspark.sql import functions as sf
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
+from selfpaced.datasets import make_fraud
+from selfpaced.exceptions import TableError
+from selfpaced.pools import spark as spark_pools
+from selfpaced.pools.blocks import CountBins, Fold
+from selfpaced.pools.partitioned import PartitionedPool, Partitions
+from selfpaced.pools.spark import SparkEngine
+from selfpaced.spark import (
+    SparkBalanceCascadeClassifier,
+    SparkSelfPacedEnsembleClassifier,
+    SparkUnderBaggingClassifier,
+    SparkUnderSamplingModel,
+)
+from selfpaced.tables import spark as spark_tables
+from tests.cluster.spark_cluster import SETTINGS
+from tests.contracts import test_majority_pools as exam
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),  # one cluster and one session serve all
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+
+NAMES = list("abcdef")
+TREE = DecisionTreeClassifier(max_depth=8)
+BOOSTER = LGBMClassifier(n_estimators=10, verbose=-1)
+BASES = pytest.mark.parametrize("base", [TREE, BOOSTER], ids=["tree", "lightgbm"])
+
+
+@cache
+def transactions():
+    X, y = make_fraud(n_rows=5000, n_frauds=80, n_features=6, random_state=0)
+    return pd.DataFrame(X, columns=NAMES).assign(is_fraud=y)
+
+
+@pytest.fixture
+def rows():
+    return transactions().copy()
+
+
+@pytest.fixture
+def frame_of(spark):
+    def frame_of(rows, n_partitions=3):
+        """The rows with their positions as ids, dealt out to partitions."""
+        numbered = rows.assign(number=np.arange(len(rows))) if "number" not in rows else rows
+        table = pa.Table.from_pandas(numbered, preserve_index=False)
+        return spark.createDataFrame(table).repartition(n_partitions)
+
+    return frame_of
+
+
+def spe(base=TREE, kind=SparkSelfPacedEnsembleClassifier, features=NAMES, **others):
+    columns = {"features_col": features, "label_col": "is_fraud", "id_col": "number"}
+    return kind(**{"estimator": base, "n_estimators": 2, "seed": 3} | columns | others)
+
+
+@cache
+def expected(base=TREE, kind=SelfPacedEnsembleClassifier, n_estimators=2):
+    return in_memory(transactions(), base, kind, n_estimators)
+
+
+def in_memory(rows, base=TREE, kind=SelfPacedEnsembleClassifier, n_estimators=2, **fit_params):
+    model = kind(base, n_estimators, random_state=3)
+    return model.fit(rows.drop(columns="is_fraud"), rows["is_fraud"], **fit_params)
+
+
+def dumped(member):
+    """All there is to know of a member."""
+    if isinstance(member, LGBMClassifier):
+        return member.booster_.model_to_string()
+    return {name: np.asarray(value).tobytes() for name, value in member.tree_.__getstate__().items()}
+
+
+def assert_same(model, other):
+    model = model.to_local() if hasattr(model, "to_local") else model
+    assert list(map(dumped, model.estimators_)) == list(map(dumped, other.estimators_))
+    assert model.classes_.tolist() == other.classes_.tolist()
+
+
+def probabilities(scored):
+    rows = scored.orderBy("number").select(vector_to_array("probability").alias("p")).collect()
+    return np.array([row.p for row in rows])
+
+
+@BASES
+@pytest.mark.parametrize("n_partitions", [1, 4, 13])
+def test_members_are_those_of_the_fit_in_memory_for_any_number_of_partitions(frame_of, rows, base, n_partitions):
+    assert_same(spe(base).fit(frame_of(rows, n_partitions)), expected(base))
+
+
+def test_members_do_not_depend_on_which_partition_a_row_is_in(frame_of, rows):
+    scattered = frame_of(rows).repartition(5, sf.rand(seed=1))
+    assert_same(spe().fit(scattered), expected())
+
+
+def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
+    for number, start in enumerate(range(0, len(rows), 2000)):
+        part = pa.Table.from_pandas(rows.iloc[start : start + 2000], preserve_index=False)
+        pq.write_table(part, tmp_path / f"part {number}.parquet")
+    files = spark.read.parquet(str(tmp_path)).repartition(4)
+    assert_same(spe(id_col=None).fit(files), expected())
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_an_executor_killed_while_rows_are_scored_changes_nothing(spark_cluster, frame_of, rows, monkeypatch, cut):
+    folds, killed = [], []
+    killer = Timer(0.3, lambda: killed.append(spark_cluster.kill_an_executor()))
+
+    def advance(engine, step, *shared):
+        folds.append(step)
+        if len(folds) == cut:
+            killer.start()  # strikes during the next question, which scores the rows
+        return ask_to_advance(engine, step, *shared)
+
+    ask_to_advance = SparkEngine.advance
+    monkeypatch.setattr(SparkEngine, "advance", advance)
+    base = BOOSTER if cut == 2 else TREE
+    assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
+    killer.join()
+    assert [type(step) for step in folds] == [Fold] * 3
+    assert len(killed) == 1
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, frame_of, rows, monkeypatch, cut):
+    cuts = []
+
+    def ask_and_lose_an_executor(engine, question, merge, *, features):
+        answer = ask(engine, question, merge, features=features)
+        cuts.extend([1] * isinstance(question, CountBins))
+        if isinstance(question, CountBins) and len(cuts) == cut:
+            spark_cluster.kill_an_executor()
+        return answer
+
+    ask = SparkEngine.ask
+    monkeypatch.setattr(SparkEngine, "ask", ask_and_lose_an_executor)
+    base = BOOSTER if cut == 2 else TREE
+    assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
+    assert len(cuts) == 3
+
+
+def test_a_chain_of_frames_that_grows_too_long_begins_anew(frame_of, rows, monkeypatch):
+    monkeypatch.setattr(spark_pools, "LONGEST_CHAIN", 2)
+    model = spe(kind=SparkBalanceCascadeClassifier, n_estimators=3).fit(frame_of(rows))  # two steps a round
+    assert_same(model, expected(kind=BalanceCascadeClassifier, n_estimators=3))
+
+
+def test_no_row_travels_but_the_minority_once_and_the_rows_that_are_drawn(frame_of, rows, monkeypatch):
+    travelled = []
+
+    def counting(parts):
+        travelled.append(sum(len(part) for part in parts))
+        return in_order(parts)
+
+    in_order = spark_tables.in_order_of_ids
+    monkeypatch.setattr(spark_tables, "in_order_of_ids", counting)
+    model = spe().fit(frame_of(rows))
+    assert travelled == [80] * (1 + len(model.rounds))
+
+
+def test_spark_keeps_nothing_after_a_fit(spark, frame_of, rows):
+    spe().fit(frame_of(rows))
+    assert spark.catalog.listTables() == []
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
+def test_of_all_rounds_only_the_last_is_kept(spark, frame_of, rows, monkeypatch):
+    kept = []
+
+    def noting(engine, *arguments, **options):
+        answer = ask(engine, *arguments, **options)
+        kept.append(len(spark.catalog.listTables()))
+        return answer
+
+    ask = SparkEngine.ask
+    monkeypatch.setattr(SparkEngine, "ask", noting)
+    spe().fit(frame_of(rows))
+    assert max(kept) == 2  # the table itself, and the round
+
+
+@pytest.mark.parametrize("hardness", ["absolute", "cross_entropy"])
+def test_a_pool_on_spark_sits_the_exam_of_all_pools(frame_of, hardness):
+    label = np.where(np.isin(np.arange(len(exam.X)), exam.IDS), 0, 1)
+    table = open_table(frame_of(pd.DataFrame(exam.X).add_prefix("V").assign(label=label)), target="label", id="number")
+    pool = PartitionedPool(Partitions(table.begin(), {0: exam.IDS.size}, exam.SEED), 0, exam.IDS.size)
+    for answer, known in zip(exam.play(pool, hardness), exam.play(exam.frame(exam.X), hardness), strict=True):
+        np.testing.assert_array_equal(answer, known)
+
+
+@pytest.mark.parametrize(
+    ("kind", "local"),
+    [(SparkBalanceCascadeClassifier, BalanceCascadeClassifier), (SparkUnderBaggingClassifier, UnderBaggingClassifier)],
+)
+def test_the_rivals_come_along(frame_of, rows, kind, local):
+    model = spe(kind=kind).fit(frame_of(rows))
+    assert_same(model, expected(kind=local))
+    assert type(model.to_local()) is local
+
+
+def test_words_gaps_whole_numbers_and_truths_arrive_as_in_memory(frame_of, rows):
+    rng = np.random.default_rng(0)
+    mixed = rows.assign(
+        channel=pd.Categorical(rng.choice(["post", "web", "shop", None], len(rows)), ["post", "shop", "web"]),
+        visits=np.where(np.arange(len(rows)) % 9, rng.integers(0, 50, len(rows)), np.nan),
+        known=rng.random(len(rows)) < 0.5,
+        a=rows["a"].mask(np.arange(len(rows)) % 7 == 0),
+    )
+    features = [*NAMES, "channel", "visits", "known"]
+    on_spark = frame_of(mixed.astype({"channel": "str", "visits": "Int64"}))
+    assert dict(on_spark.dtypes)["visits"] == "bigint"
+    model = spe(BOOSTER, features=features).fit(on_spark)
+    local = in_memory(mixed[[*features, "is_fraud"]], BOOSTER)
+    assert_same(model, local)
+    np.testing.assert_array_equal(probabilities(model.transform(on_spark)), local.predict_proba(mixed[features]))
+
+
+def test_three_classes_of_words(frame_of, rows):
+    labels = np.array(["chip", "online", "stolen"])[np.where(rows.is_fraud, 2, np.arange(len(rows)) % 5 == 0)]
+    three = rows.assign(is_fraud=labels)
+    model = spe().fit(frame_of(three))
+    local = in_memory(three)
+    assert_same(model, local)
+    scored = model.transform(frame_of(three)).orderBy("number").select("prediction").collect()
+    assert [row.prediction for row in scored] == local.predict(three[NAMES]).tolist()
+
+
+def test_weights_go_along_with_the_rows(frame_of, rows):
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(rows))
+    model = spe(weight_col="w").fit(frame_of(rows.assign(w=weights)))
+    assert_same(model, in_memory(rows, sample_weight=weights))
+
+
+def test_negative_ids_and_names_with_dots_are_fine(frame_of, rows):
+    renamed = rows.assign(number=np.arange(len(rows)) - 2500).rename(columns={"a": "a.b `c`"})
+    model = spe(features=["a.b `c`", *NAMES[1:]]).fit(frame_of(renamed))
+    assert model.to_local().feature_names_in_.tolist() == ["a.b `c`", *NAMES[1:]]
+    assert probabilities(model.transform(frame_of(renamed))).shape == (len(rows), 2)
+
+
+def test_dates_become_numbers_in_utc_whatever_the_time_zone_of_the_session(spark, frame_of, rows):
+    moments = pd.Timestamp("2024-03-01", tz="UTC") + pd.to_timedelta(np.arange(len(rows)), unit="min")
+    parts = {
+        "when": moments.as_unit("s").astype(np.int64),
+        "when.weekday": moments.day_of_week,
+        "when.hour": moments.hour,
+    }
+    numbers = rows[NAMES].assign(**parts).astype(float).assign(is_fraud=rows["is_fraud"])
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        frame = frame_of(rows.assign(when=moments))
+        model, local = spe(features=[*NAMES, "when"]).fit(frame), in_memory(numbers)
+        scores = probabilities(model.transform(frame))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert_same(model, local)
+    np.testing.assert_array_equal(scores, local.predict_proba(numbers.drop(columns="is_fraud")))
+
+
+def test_empty_partitions_and_partitions_without_positives(frame_of, rows):
+    by_class = frame_of(rows).repartition(6, "is_fraud")
+    sizes = by_class.groupBy(sf.spark_partition_id()).count().count()
+    assert sizes == 2  # of six
+    model = spe().fit(by_class)
+    assert_same(model, expected())
+    assert probabilities(model.transform(by_class)).shape == (len(rows), 2)
+
+
+def test_open_table_opens_a_frame_for_any_ensemble_and_any_number_of_fits(frame_of, rows):
+    frame = frame_of(rows.assign(note="x"))
+    table = open_table(frame, target="is_fraud", exclude=["note"], id="number")
+    for _ in range(2):
+        model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
+        assert_same(model, expected())
+        assert model.target_ == "is_fraud"
+
+
+class TestModels:
+    """What a fitted model does, and what parameters do."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def model(cls, spark):
+        frame = spark.createDataFrame(pa.Table.from_pandas(transactions().assign(number=np.arange(5000))))
+        return spe().fit(frame)
+
+    def test_transform_is_lazy_keeps_other_columns_and_equals_the_local_model(self, frame_of, rows, model):
+        frame = frame_of(rows.assign(note="x"))
+        scored = model.transform(frame)
+        assert scored.columns == [*frame.columns, "probability", "prediction"]
+        assert dict(scored.dtypes)["prediction"] == "double"
+        local = model.to_local()
+        np.testing.assert_array_equal(probabilities(scored), local.predict_proba(rows[NAMES]))
+        predicted = [row.prediction for row in scored.orderBy("number").collect()]
+        assert predicted == local.predict(rows[NAMES]).tolist()
+
+    def test_rows_are_scored_once_for_both_columns(self, frame_of, rows, model, capsys):
+        model.transform(frame_of(rows)).explain()
+        assert capsys.readouterr().out.count("ArrowEvalPython") == 1
+
+    def test_a_model_is_the_same_after_it_is_saved_and_loaded(self, frame_of, rows, model, tmp_path):
+        model.write().overwrite().save(str(tmp_path))
+        loaded = SparkUnderSamplingModel.load(str(tmp_path))
+        assert_same(loaded, model.to_local())
+        assert loaded.uid == model.uid
+        assert loaded.classes.tolist() == [0, 1]
+        assert len(loaded.rounds) == 3
+        with pytest.raises(Exception, match="already exists"):
+            model.save(str(tmp_path))
+
+    def test_an_estimator_is_the_same_after_it_is_saved_and_loaded(self, spark, tmp_path):
+        spe(n_bins=7).write().overwrite().save(str(tmp_path))
+        loaded = SparkSelfPacedEnsembleClassifier.load(str(tmp_path))
+        assert loaded.getOrDefault("n_bins") == 7
+        assert loaded.getOrDefault("estimator").max_depth == 8
+        with pytest.raises(TypeError, match="holds a SparkSelfPacedEnsembleClassifier, not a SparkUnderSamplingModel"):
+            SparkUnderSamplingModel.load(str(tmp_path))
+
+    def test_files_are_scored_by_the_local_model(self, rows, model, tmp_path):
+        rows.to_parquet(tmp_path / "rows.parquet")
+        assert model.to_local().schema_.names == NAMES
+        assert open_table(tmp_path, columns=NAMES).schema == model.to_local().schema_
+
+    def test_a_vector_column_serves_in_a_pipeline_which_is_saved_and_loaded(self, frame_of, rows, tmp_path):
+        worded = rows.assign(channel=np.where(np.arange(len(rows)) % 3, "web", "post"))
+        frame = frame_of(worded)
+        stages = [
+            StringIndexer(inputCol="channel", outputCol="channel_number"),
+            VectorAssembler(inputCols=[*NAMES, "channel_number"], outputCol="features"),
+            spe(features="features"),
+        ]
+        fitted = Pipeline(stages=stages).fit(frame)
+        X = rows[NAMES].assign(channel=(worded["channel"] == "post").astype(float)).to_numpy()
+        local = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit(X, rows["is_fraud"])
+        assert_same(fitted.stages[-1], local)
+        fitted.write().overwrite().save(str(tmp_path))
+        scored = PipelineModel.load(str(tmp_path)).transform(frame)
+        np.testing.assert_array_equal(probabilities(scored), local.predict_proba(X))
+
+    def test_a_fit_takes_parameter_maps_and_evaluators_read_the_probabilities(self, frame_of, rows):
+        bagging, frame = spe(kind=SparkUnderBaggingClassifier), frame_of(rows)
+        model = bagging.fit(frame, {bagging.n_estimators: 1})
+        assert len(model.to_local().estimators_) == 1
+        evaluator = BinaryClassificationEvaluator(
+            rawPredictionCol="probability", labelCol="is_fraud", metricName="areaUnderPR"
+        )
+        assert evaluator.evaluate(model.transform(frame)) > 2 * 80 / 5000  # chance is the share of frauds
+
+    def test_parameters_are_sparks_own(self):
+        estimator = spe()
+        assert {"n_estimators", "n_bins", "estimator", "featuresCol", "seed"} <= {p.name for p in estimator.params}
+        copied = estimator.copy({estimator.n_estimators: 7})
+        assert (copied.getOrDefault("n_estimators"), estimator.getOrDefault("n_estimators")) == (7, 2)
+        assert "hardness bins" in estimator.explainParams()
+        assert estimator.setParams(label_col="y").getLabelCol() == "y"
+
+
+class TestBadInput:
+    def test_no_id_and_no_files(self, frame_of, rows):
+        with pytest.raises(TableError, match=r"(?s)keeps no order.*xxhash64"):
+            spe(id_col=None).fit(frame_of(rows))
+
+    def test_ids_that_come_twice(self, frame_of, rows):
+        with pytest.raises(TableError, match="comes more than once"):
+            spe().fit(frame_of(rows.assign(number=np.arange(len(rows)) // 2)))
+
+    def test_ids_that_are_missing(self, frame_of, rows):
+        gap = rows.assign(number=pd.array([*range(len(rows) - 1), None], dtype="Int64"))
+        with pytest.raises(TableError, match=r"partition \d has rows without an id"):
+            spe().fit(frame_of(gap))
+
+    def test_ids_that_are_words(self, frame_of, rows):
+        with pytest.raises(TableError, match=r"whole numbers; they are string.*xxhash64\('number'\)"):
+            spe().fit(frame_of(rows.assign(number=[f"tx-{i}" for i in range(len(rows))])))
+
+    def test_no_positives_at_all(self, frame_of, rows):
+        with pytest.raises(ValueError, match=r"Column 'is_fraud' holds one class only, \[0\]"):
+            spe().fit(frame_of(rows[rows.is_fraud == 0]))
+
+    def test_no_rows_at_all(self, frame_of, rows):
+        with pytest.raises(TableError, match="has no rows"):
+            spe().fit(frame_of(rows).where("a > 1e9"))
+
+    def test_a_row_without_a_label(self, frame_of, rows):
+        gap = rows.assign(is_fraud=rows["is_fraud"].astype("Int64").mask(np.arange(len(rows)) == 4000))
+        with pytest.raises(TableError, match=r"partition \d has rows without a label"):
+            spe().fit(frame_of(gap))
+
+    def test_infinity(self, frame_of, rows):
+        rows.loc[4000, "c"] = np.inf
+        with pytest.raises(TableError, match=r"Column 'c' contains infinity in partition \d"):
+            spe().fit(frame_of(rows))
+
+    def test_a_weight_that_is_missing(self, frame_of, rows):
+        rows["w"] = np.where(np.arange(len(rows)) == 7, np.nan, 1.0)
+        with pytest.raises(TableError, match="has weights that are no finite numbers"):
+            spe(weight_col="w").fit(frame_of(rows))
+
+    def test_weights_that_are_words(self, frame_of, rows):
+        with pytest.raises(TableError, match="weights in column 'w' must be numbers; they are string"):
+            spe(weight_col="w").fit(frame_of(rows.assign(w="heavy")))
+
+    def test_a_column_that_is_not_there(self, frame_of, rows):
+        with pytest.raises(TableError, match="no column 'fraud'"):
+            spe(label_col="fraud").fit(frame_of(rows))
+
+    def test_a_column_that_is_no_vector(self, frame_of, rows):
+        with pytest.raises(TableError, match="Column 'a' is double, neither vectors nor arrays"):
+            spe(features="a").fit(frame_of(rows))
+
+    def test_vectors_of_several_lengths(self, frame_of, rows):
+        vectors = sf.when(sf.col("number") == 9, sf.array("a")).otherwise(sf.array(*NAMES))
+        with pytest.raises(TableError, match="vectors of the lengths"):
+            spe(features="v").fit(frame_of(rows).withColumn("v", vectors))
+
+    def test_a_member_that_predicts_no_number_says_so_itself(self, frame_of, rows):
+        with pytest.raises(ValueError, match="predicted NaN") as caught:
+            spe(PredictsNaN()).fit(frame_of(rows))
+        assert "This happened on a Spark executor." in caught.value.__notes__
+
+
+class PredictsNaN(ClassifierMixin, BaseEstimator):
+    __module__ = "__main__"  # executors cannot import tests: it travels whole
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan)
+
+
+def test_the_code_of_the_guide_runs(spark, rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = next((Path(__file__).parents[2] / "docs" / "guide").glob("clusters*.md")).read_text()
+    blocks = re.findall(r"^```py(?:thon)?\n(.*?)^```", page.partition("# Spark")[2], re.M | re.S)
+    namespace = {"spark": spark}
+    for block in blocks:
+        # The JVM does not follow when this process changes its folder.
+        block = re.sub(r'"((?:transactions|fraud-model)[^"]*)"', rf'"{tmp_path}/\1"', block)
+        exec(compile(block, "guide", "exec"), namespace)
+    assert len(blocks) == 3
+    assert namespace["scored"].count() == 5000
+    assert len(namespace["local"].estimators_) == 2
+
+
+def run(code, **environment):
+    """A program of its own, whose session must not be that of the other tests."""
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | environment
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", dedent(code)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_an_executor_without_lightgbm_is_told_by_an_import_error(spark_cluster, tmp_path):
+    hidden = tmp_path / "lightgbm"
+    hidden.mkdir()
+    (hidden / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'lightgbm'\", name='lightgbm')")
+    settings = SETTINGS | {"spark.executorEnv.PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    told = run(
+        f"""
+        import pyarrow as pa
+        from pyspark.sql import SparkSession
+        from tests.cluster.test_spark import BOOSTER, spe, transactions
+
+        spark = SparkSession.builder.master({spark_cluster.url!r}).config(map={settings!r}).getOrCreate()
+        rows = transactions()
+        try:
+            spe(BOOSTER).fit(spark.createDataFrame(pa.Table.from_pandas(rows.assign(number=range(len(rows))))))
+        except ImportError as error:
+            print(error)
+        spark.stop()
+        """
+    )
+    assert "executor's Python has no module 'lightgbm'. Install the package in the executors' environment" in told
+
+
+def test_a_connect_session_gives_the_same_model_and_saves_it(spark_cluster, tmp_path):
+    told = run(
+        f"""
+        import pyarrow as pa
+        from pyspark.ml import Pipeline, PipelineModel
+        from pyspark.ml.feature import VectorAssembler
+        from pyspark.sql import SparkSession
+        from selfpaced.exceptions import TableError
+        from selfpaced.spark import SparkUnderSamplingModel
+        from tests.cluster.test_spark import *
+
+        spark = SparkSession.builder.remote("local[2]").getOrCreate()
+        rows = transactions().assign(number=range(5000))
+        frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(2)
+        assert "connect" in type(frame).__module__
+        model = spe().fit(frame)
+        assert_same(model, expected())
+        model.write().overwrite().save({str(tmp_path / "model")!r})
+        loaded = SparkUnderSamplingModel.load({str(tmp_path / "model")!r})
+        scores = probabilities(loaded.transform(frame))
+        np.testing.assert_array_equal(scores, expected().predict_proba(rows[NAMES]))
+        assert spark.catalog.listTables() == []
+
+        bagging = spe(kind=SparkUnderBaggingClassifier, features="features", n_estimators=1)
+        stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), bagging]
+        Pipeline(stages=stages).fit(frame).write().overwrite().save({str(tmp_path / "pipeline")!r})
+        pipeline = PipelineModel.load({str(tmp_path / "pipeline")!r})
+        assert probabilities(pipeline.transform(frame)).shape == (5000, 2)
+        try:
+            spe(id_col=None).fit(frame)
+        except TableError as error:
+            print(error)
+        spark.stop()
+        """
+    )
+    assert "keeps no order of rows" in told

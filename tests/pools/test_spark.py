@@ -1,0 +1,32 @@
+"""What the Spark engine does without a cluster."""
+
+import pickle
+
+import pytest
+
+from selfpaced.pools.spark import _told, naming_missing_packages
+
+
+class TwoWordsError(Exception):
+    def __init__(self, one, other):
+        super().__init__(f"{one} {other}")
+
+
+def test_an_executor_that_lacks_the_package_itself_is_told_by_an_import_error():
+    with (
+        pytest.raises(ImportError, match=r"no module 'selfpaced.*executors' environment") as caught,
+        naming_missing_packages(),
+    ):
+        raise RuntimeError("PythonException: ... ModuleNotFoundError: No module named 'selfpaced'\n ...")
+    assert caught.value.name == "selfpaced"
+
+
+def test_other_errors_of_spark_stay_as_they_are():
+    with pytest.raises(RuntimeError, match="no space left"), naming_missing_packages():
+        raise RuntimeError("no space left on device")
+
+
+def test_an_error_that_cannot_travel_is_told_in_words():
+    error = pickle.loads(_told(TwoWordsError("not", "well")))
+    assert type(error) is RuntimeError
+    assert str(error) == "TwoWordsError on a Spark executor: not well"
