@@ -3,8 +3,8 @@
     python benchmarks/cluster.py [--rows 2000000] [--engines dask spark] [--partitions 2 8 32]
 
 The same rows are fitted in memory and on clusters of two workers with one core each, all on this machine: the ratio
-tells what a round costs more, not what more machines would gain. Bytes are those of pickled answers, on their way to
-the driver, and of models, on their way to the workers. Files are written to .bench/cluster/ and kept there.
+tells what a round costs more, not what more machines would gain. Bytes are those of the answers to the driver, merged
+and pickled, and of the models to the workers, each counted once. Files are written to .bench/cluster/ and kept there.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class WeighingEngine:
     engine: Any
     traffic: Traffic = field(default_factory=Traffic)
 
-    def ask(self, question: Any, merge: Callable[[Sequence[Any]], Any], *, features: bool) -> Any:
-        answer = self.engine.ask(question, merge, features=features)
+    def ask(self, question: Any, merge: Callable[[Sequence[Any]], Any], *, features: bool, among: Any = None) -> Any:
+        answer = self.engine.ask(question, merge, features=features, among=among)
         self.traffic.questions += 1
         self.traffic.to_driver += len(pickle.dumps(answer))
         return answer
@@ -116,7 +116,7 @@ def spark_tables(folder: Path) -> Iterator[Callable[[int], Any]]:
     with TemporaryDirectory() as place:
         cluster = SparkCluster(Path(place))
         try:
-            session = cluster.session(executor_memory="2g")
+            session = cluster.session(executor_memory="2g", java_options="")
             yield lambda n_partitions: open_table(
                 session.read.parquet(str(folder)).repartition(n_partitions), target="is_fraud", id="number"
             )

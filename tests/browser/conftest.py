@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from dataclasses import dataclass, field
 
 import pytest
 from playwright.sync_api import sync_playwright
+
+from tests.debian import have
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Without a sandbox because root has none; without services of its own that would go to the network.
@@ -25,16 +25,6 @@ FLAGS = [
 
 def found() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
-
-
-def installed() -> str | None:
-    """Chromium from Debian's packages, where one may install them."""
-    if shutil.which("apt-get") and os.geteuid() == 0:
-        for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "chromium", "fonts-liberation"]):
-            subprocess.run(
-                command, capture_output=True, check=False, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            )
-    return found()
 
 
 @dataclass
@@ -54,10 +44,7 @@ class Visit:
 
 @pytest.fixture(scope="session")
 def chromium():
-    path = found() or installed()
-    if path is None:
-        reason = "no Chromium is here, and it cannot be installed: apt-get install chromium"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    path = have("Chromium", ["chromium", "fonts-liberation"], found)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser

@@ -1,20 +1,15 @@
 """Clusters that tests share."""
 
-import os
-
 import pytest
 
-from tests.cluster.spark_cluster import SparkCluster, local_environment, why_there_is_no_java
+from tests.cluster.spark_cluster import SparkCluster, found_java, local_environment
+from tests.debian import have
 
 
 @pytest.fixture(scope="session")
 def spark_cluster(tmp_path_factory):
     """A Spark master and two workers as JVMs of their own, and the environment in which sessions find them."""
-    missing = why_there_is_no_java()
-    if missing and os.environ.get("CI"):
-        pytest.fail(missing)
-    if missing:
-        pytest.skip(missing)
+    have("Java", ["openjdk-17-jre-headless"], found_java)
     with pytest.MonkeyPatch.context() as environment:
         for name, value in local_environment().items():
             environment.setenv(name, value)

@@ -32,10 +32,8 @@ SETTINGS = {
 }
 
 
-def why_there_is_no_java() -> str | None:
-    if os.environ.get("JAVA_HOME") or shutil.which("java"):
-        return None
-    return "Spark needs Java, and there is none: install a JRE of version 17 or newer"
+def found_java() -> str | None:
+    return os.environ.get("JAVA_HOME") or shutil.which("java")
 
 
 class SparkCluster:
@@ -55,8 +53,9 @@ class SparkCluster:
             self.close()
             raise
 
-    def session(self, executor_memory: str = "512m") -> pyspark.sql.SparkSession:
-        settings = SETTINGS | {"spark.executor.memory": executor_memory}
+    def session(self, executor_memory: str = "512m", java_options: str = QUIET) -> pyspark.sql.SparkSession:
+        of_java = dict.fromkeys(["spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"], java_options)
+        settings = SETTINGS | {"spark.executor.memory": executor_memory} | of_java
         return pyspark.sql.SparkSession.builder.master(self.url).config(map=settings).getOrCreate()
 
     def kill_an_executor(self, n_executors: int = 2) -> None:

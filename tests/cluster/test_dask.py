@@ -148,8 +148,8 @@ def test_no_row_travels_but_the_minority_once_and_the_rows_that_are_drawn(rows, 
 def test_no_more_keys_travel_than_a_few_times_the_rows_drawn(rows, spe, monkeypatch):
     ask, found = DaskEngine.ask, []
 
-    def noting(engine, question, merge, *, features):
-        answer = ask(engine, question, merge, features=features)
+    def noting(engine, question, merge, *, features, among=None):
+        answer = ask(engine, question, merge, features=features, among=among)
         if not features and hasattr(answer, "keys") and hasattr(answer, "bins"):
             found.append(answer.keys.size)
         return answer

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from lightgbm import LGBMClassifier
+from pyspark import cloudpickle
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.feature import StringIndexer, VectorAssembler
@@ -117,6 +118,11 @@ def test_members_do_not_depend_on_which_partition_a_row_is_in(frame_of, rows):
     assert_same(spe().fit(scattered), expected())
 
 
+def test_many_rows_are_drawn_as_few_are(frame_of, rows, monkeypatch):
+    monkeypatch.setattr(spark_pools, "MOST_IDS_IN_A_PLAN", 10)
+    assert_same(spe(n_estimators=2).fit(frame_of(rows, 3)), in_memory(rows, n_estimators=2))
+
+
 def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
     for number, start in enumerate(range(0, len(rows), 2000)):
         part = pa.Table.from_pandas(rows.iloc[start : start + 2000], preserve_index=False)
@@ -149,8 +155,8 @@ def test_an_executor_killed_while_rows_are_scored_changes_nothing(spark_cluster,
 def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, frame_of, rows, monkeypatch, cut):
     cuts = []
 
-    def ask_and_lose_an_executor(engine, question, merge, *, features):
-        answer = ask(engine, question, merge, features=features)
+    def ask_and_lose_an_executor(engine, question, merge, *, features, among=None):
+        answer = ask(engine, question, merge, features=features, among=among)
         cuts.extend([1] * isinstance(question, CountBins))
         if isinstance(question, CountBins) and len(cuts) == cut:
             spark_cluster.kill_an_executor()
@@ -438,14 +444,16 @@ class TestBadInput:
             spe(features="v").fit(frame_of(rows).withColumn("v", vectors))
 
     def test_a_member_that_predicts_no_number_says_so_itself(self, frame_of, rows):
-        with pytest.raises(ValueError, match="predicted NaN") as caught:
-            spe(PredictsNaN()).fit(frame_of(rows))
+        cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors cannot import tests: it travels whole
+        try:
+            with pytest.raises(ValueError, match="predicted NaN") as caught:
+                spe(PredictsNaN()).fit(frame_of(rows))
+        finally:
+            cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
         assert "This happened on a Spark executor." in caught.value.__notes__
 
 
 class PredictsNaN(ClassifierMixin, BaseEstimator):
-    __module__ = "__main__"  # executors cannot import tests: it travels whole
-
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         return self

@@ -31,7 +31,7 @@ from selfpaced.pools.blocks import (
     Under,
 )
 from selfpaced.pools.chunk import BinTotals, Candidates
-from selfpaced.pools.keys import Keys, key_limits, smallest_keys
+from selfpaced.pools.keys import Ids, Keys, key_limits, smallest_keys
 from selfpaced.pools.rows import Rows
 
 Answer = TypeVar("Answer")
@@ -41,11 +41,17 @@ class Engine(Protocol):
     """What is asked of a cluster."""
 
     def ask(
-        self, question: Callable[[Block], Answer], merge: Callable[[Sequence[Answer]], Answer], *, features: bool
+        self,
+        question: Callable[[Block], Answer],
+        merge: Callable[[Sequence[Answer]], Answer],
+        *,
+        features: bool,
+        among: Ids | None = None,
     ) -> Answer:
         """The answers of all blocks, made into one by `merge`, in any order and in any number of steps.
 
-        Without `features` the question is about tags alone.
+        Without `features` the question is about tags alone. Rows whose ids are not `among` those given need not be
+        asked about.
         """
 
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
@@ -83,8 +89,8 @@ class Partitions:
             self._cuts = asked, cuts, self.engine.ask(CountBins(cuts), CountBins.merge, features=False)
         return self._cuts[1][class_number], self._cuts[2][class_number]
 
-    def limits(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Keys:
-        """The largest keys that are drawn. Only keys travel for it, and not many more than are drawn."""
+    def limits(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> tuple[Keys, Ids]:
+        """The largest keys that are drawn, and the ids of the rows. Keys and ids travel, of not many more rows."""
         slack = 1.0
         while True:
             under = Under(bins, key_limits(quota, counts, slack), self.seed, round_number)
@@ -93,19 +99,20 @@ class Partitions:
                 chosen = smallest_keys(found.keys, found.bins, quota)
                 limits = np.zeros(len(quota), dtype=np.uint64)
                 np.maximum.at(limits, found.bins[chosen], found.keys[chosen])
-                return limits
+                return limits, found.ids[chosen]
             slack *= 2
 
-    def collect(self, question: Callable[[Block], Sequence[Rows]]) -> Rows:
-        """The rows that a question is about, from all partitions."""
-        return self.engine.stacked(self.engine.ask(question, flattened, features=True))
+    def collect(self, question: Callable[[Block], Sequence[Rows]], ids: Ids | None = None) -> Rows:
+        """The rows that a question is about, from all partitions. Their ids help an engine, if they are known."""
+        return self.engine.stacked(self.engine.ask(question, flattened, features=True, among=ids))
 
     def let_go(self, class_number: int, n_rows: int, round_number: int) -> None:
         """Forget all rows of a class but the hardest. Of equals, those stay whose keys are smallest."""
         upper, above, _ = self._reached(CountBits(class_number), n_rows)
         lower, above_too, n_equal = self._reached(CountBits(class_number, upper), n_rows - above)
         bits, n_wanted = upper << 16 | lower, n_rows - above - above_too
-        limit = int(self.limits(Equals(class_number, bits), [n_wanted], [n_equal], round_number)[0])
+        limits, _ = self.limits(Equals(class_number, bits), [n_wanted], [n_equal], round_number)
+        limit = int(limits[0])
         self.engine.advance(LetGo(class_number, bits, limit, self.seed, round_number))
 
     def _reached(self, question: CountBits, n_rows: int) -> tuple[int, int, int]:
@@ -158,9 +165,9 @@ class PartitionedPool:
         return totals.as_bins(cut.top)
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
-        limits = self._partitions.limits(self._bins, quota, self._counts, round_number)
+        limits, ids = self._partitions.limits(self._bins, quota, self._counts, round_number)
         under = Under(self._bins, limits, self._partitions.seed, round_number)
-        return self._partitions.collect(under.rows)
+        return self._partitions.collect(under.rows, ids)
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         self._partitions.fold()
