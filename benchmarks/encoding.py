@@ -4,7 +4,7 @@
 
 KDD Cup 99 (10%), two tasks of the paper, DOS against PRB and against R2L, with all rows of the rare class and some of
 the common one: 38 columns of numbers and 3 of words, up to 66 different ones. The members of Self-paced Ensemble read
-the words in several ways; seconds are of fit and prediction together, AUCPRC is on 30% of the rows. skrub is tried if it
+the words in several ways; seconds are of fit and prediction, AUCPRC is on 30% of the rows. skrub is tried if it
 is installed: pip install skrub
 """
 
