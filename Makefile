@@ -28,6 +28,8 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/outofcore.py
+	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/encoding.py
 
 # Cells whose data are not here fail with their reason; what has been finished is rendered all the same.
 paper: .venv/installed-dev

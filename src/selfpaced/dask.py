@@ -22,7 +22,6 @@ from selfpaced.scoring.threads import in_one_thread
 from selfpaced.tables.dask import (
     LABEL,
     active_client,
-    as_batch,
     is_dask_array,
     is_dask_frame,
     open_dask_arrays,
@@ -138,13 +137,10 @@ class Predicting:
         self._nothing = nothing
         self._model = deepcopy(model).set_params(n_jobs=1)
         self._model.estimators_ = [in_one_thread(member) for member in self._model.estimators_]
-        self._schema: Schema | None = getattr(model, "schema_", None)
 
     def __call__(self, part: Any) -> NDArray[Any]:
-        if self._schema is not None:
-            part = self._schema.converted(as_batch(part, "X"), "X").to_pandas()
-        elif not isinstance(part, np.ndarray):
-            part = part.to_numpy()
+        if not hasattr(self._model, "schema_"):
+            part = np.asarray(part)
         if not len(part):
             return self._nothing  # members refuse to be asked about no rows
         answers: NDArray[Any] = getattr(self._model, self._method)(part)

@@ -149,14 +149,10 @@ def _spark_label(label: Any) -> float | str:
 
 def _scores(model: UnderSamplingEnsemble) -> Any:
     """A function of columns. Each task keeps to one thread: others work beside it."""
-    sent, schema = packed(model), getattr(model, "schema_", None)
+    sent, has_names = packed(model), hasattr(model, "schema_")
 
     def as_trained(features: pd.DataFrame) -> Any:
-        if schema is None:
-            return np.stack(features[VECTOR].to_numpy())
-        import pyarrow as pa
-
-        return schema.converted(pa.RecordBatch.from_pandas(features, preserve_index=False), "X").to_pandas()
+        return features if has_names else np.stack(features[VECTOR].to_numpy())
 
     def scores(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
         here = unpacked(sent).set_params(n_jobs=1)
