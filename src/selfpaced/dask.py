@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.callbacks import Callback
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
@@ -75,10 +76,12 @@ class OnDask(UnderSamplingEnsemble):
 
         Lazy for a Dask DataFrame or array: a Dask array. At once for rows in memory.
         """
+        check_is_fitted(self)
         return self._lazily("predict_proba", X, (len(self.classes_),), np.dtype(np.float64))
 
     def predict(self, X: Any) -> Any:
         """The most probable class, as lazily as `predict_proba`."""
+        check_is_fitted(self)
         return self._lazily("predict", X, (), self.classes_.dtype)
 
     def to_local(self) -> UnderSamplingEnsemble:

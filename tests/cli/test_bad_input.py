@@ -90,7 +90,16 @@ class TestData:
 
     def test_one_positive(self, refused):
         rows(n_rare=1).to_csv("rows.csv", index=False)
-        assert "The class 1 has 1 row; at least 2 are needed" in refused(*train())
+        assert "The class 1 of column 'y' has 1 row(s); at least 3 are needed" in refused(*train())
+
+    def test_a_label_of_two_rows_among_many_labels(self, refused):
+        rows().assign(y=["a"] * 30 + ["b"] * 28 + ["c"] * 2).to_csv("rows.csv", index=False)
+        assert "has 2 row(s); at least 3 are needed" in (said := refused(*train()))
+        assert "--positive LABEL" in said
+
+    def test_the_rows_to_train_on_as_those_to_judge_by(self, refused):
+        rows().to_csv("rows.csv", index=False)
+        assert "rows to judge by must be others" in refused(*train("rows.csv", "--valid", "./rows.csv"))
 
     def test_five_positives_are_enough_to_try(self, run):
         rows(n=200, n_rare=5).to_csv("rows.csv", index=False)

@@ -13,6 +13,7 @@ from selfpaced.cli.parser import BASES as TYPED_BASES
 from selfpaced.cli.parser import COMMANDS
 from selfpaced.jobs.bases import BASES
 from selfpaced.metrics import aucprc
+from selfpaced.persistence import read_card
 
 
 def test_train_says_what_came_of_it_and_keeps_the_model(run, csv, folder):
@@ -109,7 +110,43 @@ def test_one_of_several_labels_can_be_the_one_to_find(run, mixed, folder):
     mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
     code, said, _ = run("train", "kinds.parquet", "--target", "is_fraud", "--positive", "forged", "--base", "tree")
     assert code == 0
-    assert "of all rows where is_fraud is forged" in said
+    assert "of all rows where is_fraud is 'forged'" in said
+    n_forged = int((kinds == "forged").sum())
+    assert f"{n_forged} of 'forged', {3000 - n_forged:,} others" in said
+
+
+def test_a_few_rare_rows_with_words_are_learned_from(run, folder):
+    """Boosted trees with their usual leaves of 20 rows and categories of 100 would learn nothing."""
+    rng = np.random.default_rng(0)
+    shop = rng.choice([f"shop {i}" for i in range(20)], 6000)
+    y = (np.isin(shop, ["shop 3", "shop 7"]) & (rng.random(6000) < 0.08)).astype(int)
+    pd.DataFrame({"shop": shop, "amount": rng.normal(size=6000), "y": y}).to_parquet("shops.parquet", index=False)
+    for base in ("lightgbm", "gbdt"):
+        facts = json.loads(run("train", "shops.parquet", "--target", "y", "--base", base, "--json")[1])
+        assert facts["aucprc"] > 3 * facts["chance"]
+
+
+def test_more_words_than_gbdt_knows(run, folder):
+    rng = np.random.default_rng(0)
+    word = np.array([f"w{i}" for i in range(400)])[rng.integers(0, 400, 4000)]
+    rare = rng.choice(["a", "b"], 4000)
+    y = ((rare == "b") & (rng.random(4000) < 0.05)).astype(int)
+    pd.DataFrame({"word": word, "rare": rare, "y": y}).to_parquet("words.parquet", index=False)
+    assert run("train", "words.parquet", "--target", "y", "--members", 2, "-q") == (0, "", "")
+    encoder = load_model("model.skops").estimators_[0][0]
+    assert encoder.transformers_[0][2] == ["word"]
+
+
+def test_a_model_that_learned_nothing_is_warned_of(run, folder):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"a": rng.integers(0, 2, 500), "y": (np.arange(500) < 4).astype(int)}).to_parquet("rows.parquet")
+    _, _, complained = run("train", "rows.parquet", "--target", "y", "--members", 1)
+    assert "all rows got the same score" in complained
+
+
+def test_columns_to_exclude_may_be_parted_by_commas(run, csv):
+    assert run("train", csv, "--target", "is_fraud", "--base", "tree", "--exclude", "amount,balance", "-q")[0] == 0
+    assert not {"amount", "balance"} & set(load_model("model.skops").feature_names_in_)
 
 
 def test_a_column_that_gives_the_answer_away_is_warned_of(run, mixed, folder):
@@ -150,6 +187,10 @@ def test_evaluate_judges_on_other_rows(run, trained, csv):
     assert "3,000 rows, 90 of them 1. AUCPRC" in said
     facts = json.loads(run("evaluate", trained, csv, "--json")[1])
     assert facts["n_positives"] == 90
+    assert facts["threshold"] == read_card(trained).metrics["threshold"]
+    others = json.loads(run("evaluate", trained, csv, "--threshold", "0.9", "--json")[1])
+    assert others["threshold"] == 0.9
+    assert others["recall"] <= facts["recall"]
 
 
 def test_inspect_tells_what_the_model_is(run, trained):

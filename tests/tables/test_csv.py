@@ -83,6 +83,8 @@ def test_a_word_after_many_ints_makes_the_column_words_as_they_were_written(read
         (["", "NA"], "null"),
         (["1.5", "9223372036854775808"], "double"),
         (["2024-01-31", "2024-02-01 23:59", "2024-02-01T23:59:59.5"], "timestamp[us]"),
+        (["2024-01-31T05:44:06Z", "2024-01-31 05:44:06+02:00"], "timestamp[us, tz=UTC]"),
+        (["2024-01-31T05:44:06Z", "2024-01-31 05:44:06"], "string"),
         (["2024-02-30"], "string"),
         (["2024-01-31", "tomorrow"], "string"),
         (["2024-01-31", "7"], "string"),

@@ -87,7 +87,7 @@ def worded(tmp_path):
     return rows.drop(columns="label"), model, model.score_table(path)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "converted"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "converted", "words"])
 def test_a_frame_in_memory_is_scored_as_the_file_with_its_rows(worded, kind):
     rows, model, expected = worded
     frames = {
@@ -95,6 +95,7 @@ def test_a_frame_in_memory_is_scored_as_the_file_with_its_rows(worded, kind):
         "polars": lambda: pl.from_pandas(rows),
         "pyarrow": lambda: pa.Table.from_pandas(rows),
         "converted": lambda: as_trained(model.schema_, rows),
+        "words": lambda: rows.assign(when=rows["when"].astype(str), extra=1),  # as pandas.read_csv gives dates
     }
     np.testing.assert_array_equal(model.predict_proba(frames[kind]())[:, 1].astype(np.float32), expected)
 
@@ -103,3 +104,14 @@ def test_a_frame_without_a_column_is_refused_by_name(worded):
     rows, model, _ = worded
     with pytest.raises(TableError, match="X has no column 'when', which the model was trained with"):
         model.predict_proba(rows.drop(columns="when"))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_columns_that_are_no_features_are_left_aside(frauds, tmp_path, kind):
+    X, y = frauds
+    rows = pd.DataFrame(X, columns=list("abcdef")).assign(label=y, note=1)
+    rows.to_parquet(tmp_path / "rows.parquet", index=False)
+    table = open_table(tmp_path / "rows.parquet", target="label", exclude=["note"])
+    model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit_table(table)
+    frame = {"pandas": rows, "polars": pl.from_pandas(rows), "pyarrow": pa.Table.from_pandas(rows)}[kind]
+    np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(rows[list("abcdef")]))

@@ -58,6 +58,11 @@ def _evaluate(command: argparse.ArgumentParser) -> None:
     _model(command)
     _data(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    command.add_argument(
+        "--threshold",
+        metavar="NUMBER",
+        help="judge alerts from this score on (default: the threshold that was best in training)",
+    )
     _talk(command)
 
 

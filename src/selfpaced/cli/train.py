@@ -10,7 +10,7 @@ from typing import Any
 from selfpaced.callbacks import Callback
 from selfpaced.cli.talk import Talk, check_output
 from selfpaced.jobs.train import Trained, TrainRequest, train
-from selfpaced.jobs.words import headline
+from selfpaced.jobs.words import chance, headline
 from selfpaced.persistence import save_model
 
 
@@ -60,10 +60,10 @@ def _judged_on(trained: Trained) -> str:
 
 def _tell(talk: Talk, trained: Trained) -> None:
     source, found = trained.source, trained.evaluation
-    counts = ", ".join(f"{count:,} of {name!r}" for name, count in trained.counts.items())
-    talk.say(f"{source.n_rows:,} rows: {counts}. {len(source.table.schema.columns)} features.")
+    talk.say(f"{source.n_rows:,} rows: {_counts(trained)}. {len(source.table.schema.columns)} features.")
     if not source.in_memory:
-        talk.say("The table is large for this memory: its files were read once for each member, not loaded.")
+        why = "" if trained.request.out_of_core else "The table is large for this memory. "
+        talk.say(f"{why}Its files were read once for each member, not loaded.")
     for column in source.dropped:
         talk.say(f"  left out {column.name!r}: {column.reason}")
     for leak in trained.leaks:
@@ -73,10 +73,21 @@ def _tell(talk: Talk, trained: Trained) -> None:
         )
     if trained.few_cases:
         talk.warn(f"only {min(trained.counts.values())} rows of the rarest class: the figures below may be luck.")
+    if trained.learned_nothing:
+        talk.warn("all rows got the same score: nothing was learned. Try another --base, such as tree.")
     talk.say()
     talk.headline(headline(found, trained.request.target, trained.rare_label))
     talk.say(
         f"Judged on {found.n_rows:,} rows that it was not trained on ({_judged_on(trained)}), {found.n_positives:,} of "
-        f"them rare. AUCPRC {found.aucprc:.3f} (chance {found.n_positives / found.n_rows:.4f}); the alerts are those "
-        f"above {found.threshold:.3f}, the best threshold by F1 on these rows. {trained.seconds:.1f} s in all."
+        f"them rare. AUCPRC {found.aucprc:.3f} (chance {chance(found)}); the alerts are those from "
+        f"{found.threshold:.3f} on, the best threshold by F1 on these rows. Training and judging took "
+        f"{trained.seconds:.1f} s."
     )
+
+
+def _counts(trained: Trained) -> str:
+    """How many rows each label has; of a label told from all others, how many have it."""
+    counts = trained.counts
+    if trained.source.table.positive is not None and True in counts:
+        return f"{counts[True]:,} of {trained.rare_label!r}, {counts[False]:,} others"
+    return ", ".join(f"{count:,} of {name!r}" for name, count in counts.items())

@@ -7,7 +7,10 @@ from typing import Any
 
 from selfpaced.tables.schema import Schema
 
-Names = tuple[str, ...]
+# Boosted trees expect thousands of rows, and members see twice the rare ones: with the usual 20 rows in a leaf, and 100
+# of a category, they would learn nothing from a few dozen.
+FEWEST_ROWS_IN_A_LEAF = 5
+MOST_CATEGORIES_OF_GBDT = 255
 
 
 def base_model(name: str, schema: Schema) -> Any:
@@ -18,22 +21,22 @@ def base_model(name: str, schema: Schema) -> Any:
 def _tree(schema: Schema) -> Any:
     from sklearn.tree import DecisionTreeClassifier
 
-    return _with_ordinals(schema, DecisionTreeClassifier(max_depth=10))
+    return _with_ordinals(_words(schema), DecisionTreeClassifier(max_depth=10))
 
 
 def _forest(schema: Schema) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
-    return _with_ordinals(schema, RandomForestClassifier(n_estimators=50))
+    return _with_ordinals(_words(schema), RandomForestClassifier(n_estimators=50))
 
 
 def _gbdt(schema: Schema) -> Any:
     """scikit-learn's histogram gradient boosting, which knows categories up to 255."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    model = HistGradientBoostingClassifier(max_iter=50, early_stopping=False)
-    many = [column for column in schema.columns if column.categories is not None and len(column.categories) > 255]
-    return _with_ordinals(schema, model) if many else model
+    model = HistGradientBoostingClassifier(max_iter=50, early_stopping=False, min_samples_leaf=FEWEST_ROWS_IN_A_LEAF)
+    many = [column.name for column in schema.columns if len(column.categories or ()) > MOST_CATEGORIES_OF_GBDT]
+    return _with_ordinals(many, model)
 
 
 def _lightgbm(schema: Schema) -> Any:
@@ -41,7 +44,9 @@ def _lightgbm(schema: Schema) -> Any:
         from lightgbm import LGBMClassifier
     except ImportError as error:
         raise ImportError("LightGBM is not installed: pip install 'selfpaced[lightgbm]', or --base gbdt") from error
-    return _with_plain_names(schema, LGBMClassifier(n_estimators=50, verbose=-1))
+    few = FEWEST_ROWS_IN_A_LEAF
+    model = LGBMClassifier(n_estimators=50, min_child_samples=few, min_data_per_group=few, verbose=-1)
+    return _with_plain_names(schema, model)
 
 
 def _logistic(schema: Schema) -> Any:
@@ -77,17 +82,17 @@ def _words(schema: Schema) -> list[str]:
     return [column.name for column in schema.columns if column.categories is not None]
 
 
-def _with_ordinals(schema: Schema, model: Any) -> Any:
+def _with_ordinals(words: list[str], model: Any) -> Any:
     """Trees split ordered numbers well enough; words that are not known are one number of their own."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OrdinalEncoder
 
-    words = _words(schema)
     if not words:
         return model
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
-    return make_pipeline(ColumnTransformer([("words", encoder, words)], remainder="passthrough"), model)
+    columns = ColumnTransformer([("words", encoder, words)], remainder="passthrough", verbose_feature_names_out=False)
+    return make_pipeline(columns.set_output(transform="pandas"), model)  # other categories remain categories
 
 
 def _with_scaled_columns(schema: Schema, model: Any) -> Any:

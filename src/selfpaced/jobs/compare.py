@@ -18,11 +18,10 @@ from selfpaced.ensembles import (
     SelfPacedEnsembleClassifier,
     UnderBaggingClassifier,
 )
-from selfpaced.ensembles.checks import check_classes
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.bases import base_model
 from selfpaced.jobs.opening import Source
-from selfpaced.jobs.train import TrainRequest, open_for, split_for
+from selfpaced.jobs.train import TrainRequest, check_enough, open_for, split_for
 from selfpaced.metrics import aucprc
 
 
@@ -75,7 +74,7 @@ def compare(request: TrainRequest, told: Callable[[Compared], None] = lambda one
 
 
 def _task(request: TrainRequest, source: Source) -> _Task:
-    labels = check_classes(source.table.labels(), f"Column {request.target!r}")
+    labels = check_enough(source.table.labels(), request.target)
     train, test = split_for(request, source, labels)
     rare = labels.names[labels.rarest] if source.table.positive is None else source.table.positive
     is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
@@ -90,14 +89,37 @@ def _methods(request: TrainRequest, source: Source, task: _Task) -> Iterator[tup
     yield "Self-paced Ensemble", SelfPacedEnsembleClassifier(base, n_bins=request.bins, **settings, **threads), None
     yield "BalanceCascade", BalanceCascadeClassifier(base, **settings, **threads), None
     yield "under-bagging", UnderBaggingClassifier(base, **settings, **threads), None
-    yield "EasyEnsemble", EasyEnsembleClassifier(**settings, **threads), None
-    yield "RUSBoost", RUSBoostClassifier(base, **settings), None
+    yield "EasyEnsemble", OnNumbers(EasyEnsembleClassifier(**settings, **threads)), None
+    yield "RUSBoost", OnNumbers(RUSBoostClassifier(_last_step(base), **settings)), None
     alone = seeded(clone(base), request.seed)
     yield f"{request.base}, all rows", alone, None
     balanced = with_class_weights(clone(alone))
     if balanced is not None:
         yield f"{request.base}, class weights", balanced, None
     yield f"{request.base}, random under-sample", clone(alone), _under_sample(task.y, request.seed)
+
+
+class OnNumbers:
+    """A model that gets words as the numbers of their categories: boosting cannot weigh the rows of a pipeline."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> OnNumbers:
+        self.model.fit(_as_numbers(X), y)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.model.predict_proba(_as_numbers(X))
+
+
+def _as_numbers(frame: Any) -> Any:
+    words = frame.select_dtypes("category").columns
+    return frame.assign(**{name: frame[name].cat.codes.astype(float) for name in words})
+
+
+def _last_step(base: Any) -> Any:
+    return base[-1] if hasattr(base, "steps") else base
 
 
 def seeded(model: Any, seed: int) -> Any:
@@ -132,6 +154,7 @@ def _judged(name: str, model: Any, rows: NDArray[np.intp] | None, task: _Task) -
 
 def _rows_trained_on(model: Any, n_rows: int) -> int:
     """Of an ensemble, the rows of all its members. All but RUSBoost, whose members have balanced rows, take notes."""
+    model = model.model if isinstance(model, OnNumbers) else model
     if hasattr(model, "rounds_"):
         return sum(round.n_rows for round in model.rounds_)
     if isinstance(model, RUSBoostClassifier):

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 # A column whose few-leaved tree ranks this well on other rows.
-NEARLY_DECIDES = 0.95
+NEARLY_DECIDES = 0.85
+# Where more rows than this are of the class to be found, ranking well means nothing.
+MOST_POSITIVES = 0.5
 LEAVES = 8
 FEWEST_POSITIVES = 10
 
@@ -30,7 +32,7 @@ def find_leaks(frame: Any, is_rare: NDArray[np.bool_], seed: int) -> list[Leak]:
     order = np.random.default_rng(seed).permutation(len(frame))
     order = order[np.argsort(is_rare[order], kind="stable")]
     one, other = order[::2], order[1::2]
-    if min(is_rare[one].sum(), is_rare[other].sum()) < FEWEST_POSITIVES:
+    if min(is_rare[one].sum(), is_rare[other].sum()) < FEWEST_POSITIVES or is_rare.mean() > MOST_POSITIVES:
         return []
     leaks = []
     for name in frame.columns:

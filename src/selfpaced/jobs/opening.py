@@ -54,6 +54,7 @@ def open_source(
     """
     bare = open_bare(path, progress=progress)
     names = list(bare.files[0].schema.names)
+    exclude = [part for name in exclude for part in ([name] if name in names else name.split(","))]
     for name in (target, *exclude, *keep):
         if name not in names:
             raise TableError(f"There is no column {name!r} in {path}. Its columns are {', '.join(map(repr, names))}.")

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from selfpaced.jobs.splits import held_out_at_random, held_out_by_time
 from selfpaced.tables import Labels, StreamedTable, open_like
 
 FEW_CASES = 20
+FEWEST_ROWS = 3
 ROWS_SAMPLED = 20_000
 
 
@@ -84,6 +86,11 @@ class Trained:
         return rare_label(self.model)
 
     @property
+    def learned_nothing(self) -> bool:
+        """Whether all rows got the same score."""
+        return bool(self.scores.min() == self.scores.max())
+
+    @property
     def few_cases(self) -> bool:
         """Whether there are too few rare rows for the figures to mean much."""
         return min(self.counts.values()) < FEW_CASES
@@ -93,7 +100,7 @@ def train(request: TrainRequest, progress: Callable[[int, int], object] | None =
     """Open, split, fit, score."""
     begin = time.perf_counter()
     source = open_for(request, progress)
-    labels = check_classes(source.table.labels(), f"Column {request.target!r}")
+    labels = check_enough(source.table.labels(), request.target)
     train_part, test_part = split_for(request, source, labels)
     base = base_model(request.base, source.table.schema)
     model = SelfPacedEnsembleClassifier(
@@ -114,6 +121,18 @@ def train(request: TrainRequest, progress: Callable[[int, int], object] | None =
     judged = evaluation(is_rare, scores)
     seconds = time.perf_counter() - begin
     return Trained(request, model, source, train_part, test_part, counts, is_rare, scores, judged, leaks, seconds)
+
+
+def check_enough(labels: Labels, target: str) -> Labels:
+    """At least two classes, and rows enough of each to train on some and to be judged by others."""
+    smallest = int(labels.counts.argmin())
+    if len(labels.names) > 1 and labels.counts[smallest] < FEWEST_ROWS:
+        several = " Or find one label among all others: --positive LABEL." if len(labels.names) > 2 else ""
+        raise TableError(
+            f"The class {labels.names[smallest]!r} of column {target!r} has {labels.counts[smallest]} row(s); at least "
+            f"{FEWEST_ROWS} are needed, two to train on and one to be judged by.{several}"
+        )
+    return check_classes(labels, f"Column {target!r}")
 
 
 def rare_label(model: Any) -> Any:
@@ -144,6 +163,8 @@ def open_for(request: TrainRequest, progress: Callable[[int, int], object] | Non
 
 def split_for(request: TrainRequest, source: Source, labels: Labels) -> tuple[StreamedTable, StreamedTable]:
     if request.valid is not None:
+        if Path(request.valid).resolve() == Path(request.source).resolve():
+            raise TableError(f"{request.valid} is the file to train on; rows to judge by must be others.")
         options = {"target": request.target, "positive": source.table.positive}
         return source.table, open_like(request.valid, source.table.schema, **options)
     if not 0 < request.holdout < 1:

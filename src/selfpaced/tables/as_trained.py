@@ -7,17 +7,25 @@ from typing import Any
 from selfpaced.exceptions import TableError
 from selfpaced.tables.files import import_arrow
 from selfpaced.tables.kinds import ARROW, PANDAS, kind_of
-from selfpaced.tables.schema import Column, Schema, are_dates
+from selfpaced.tables.schema import Column, Schema
 
 
 def as_trained(schema: Schema, frame: Any) -> Any:
     """A pandas frame of the features. Columns that have been converted already stay as they are."""
     if not any(column.categories is not None or column.made_of is not None for column in schema.columns):
-        return frame
+        return _with_columns(frame, schema.names)
     pa = import_arrow()
     batch = _as_arrow(frame)
     arrays = [_converted(column, batch) for column in schema.columns]
     return pa.Table.from_arrays(arrays, names=schema.names).to_pandas()
+
+
+def _with_columns(frame: Any, names: list[str]) -> Any:
+    """The columns that are features, of more; a frame that lacks some is left to whoever checks names."""
+    columns = frame.column_names if kind_of(frame) is ARROW else list(frame.columns)
+    if columns == names or not set(names) <= set(columns):
+        return frame
+    return frame[names] if kind_of(frame) is PANDAS else frame.select(names)
 
 
 def _as_arrow(frame: Any) -> Any:
@@ -29,10 +37,14 @@ def _as_arrow(frame: Any) -> Any:
 
 
 def _converted(column: Column, batch: Any) -> Any:
-    """From the column it is made of, or, if there are no dates in that any more, the column itself."""
+    """From the column it is made of, or, if there are numbers in that already, the column itself."""
     if column.source not in batch.column_names:
         raise TableError(f"X has no column {column.source!r}, which the model was trained with.")
     source = batch.column(column.source).combine_chunks()
-    if column.made_of is not None and column.name in batch.column_names and not are_dates(source.type):
+    if (
+        column.made_of is not None
+        and column.name in batch.column_names
+        and import_arrow().types.is_floating(source.type)
+    ):
         return batch.column(column.name)
     return column.converted(source, "X")

@@ -24,7 +24,7 @@ Progress = Callable[[int, int], object]
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
 GROUP_BYTES = 2**26  # of a wide table, so many rows are too much for memory
-VERSION = 3  # of the rules that make values of text; caches made by other rules are made again
+VERSION = 4  # of the rules that make values of text; caches made by other rules are made again
 _KEY = b"selfpaced.csv"
 TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
 

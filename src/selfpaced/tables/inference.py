@@ -20,6 +20,7 @@ class Seen(Flag):
     REAL = auto()  # a number with a point or an exponent
     TRUTH = auto()  # true, false
     DATE = auto()  # 2024-01-31, with or without 23:59:59.999
+    MOMENT = auto()  # the same with a time and its zone: Z, +02:00
     WORD = auto()  # anything else
 
 
@@ -52,9 +53,11 @@ _QUESTIONS = (
     (Seen.REAL, rf"^[ \t]*({_REAL})[ \t]*$"),
     (Seen.TRUTH, "^(true|True|TRUE|false|False|FALSE)$"),
     (Seen.DATE, f"^{_DATE}$"),
+    (Seen.MOMENT, f"^{_DATE}(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$"),
     (Seen.WORD, ""),
 )
-_ALONE = {Seen.NOTHING: "null", Seen.TRUTH: "bool", Seen.WHOLE: "int64", Seen.DATE: "timestamp[us]"}
+_ALONE = {Seen.NOTHING: "null", Seen.TRUTH: "bool", Seen.WHOLE: "int64"}
+DATES = {Seen.DATE: None, Seen.MOMENT: "UTC"}
 
 
 def look(columns: Sequence[Any]) -> list[Seen]:
@@ -74,17 +77,17 @@ def look(columns: Sequence[Any]) -> list[Seen]:
         hit = pc.match_substring_regex(rest, pattern).to_numpy(zero_copy_only=False).astype(bool)
         for number in np.flatnonzero(np.bincount(owner[hit], minlength=len(columns))):
             seen[number] |= kind
-            if kind is Seen.DATE and not _are_days(rest.filter(pa.array(hit & (owner == number)))):
+            if kind in DATES and not _are_days(rest.filter(pa.array(hit & (owner == number))), DATES[kind]):
                 seen[number] |= Seen.WORD
         rest, owner = rest.filter(pa.array(~hit)), owner[~hit]
     return seen
 
 
-def _are_days(dates: Any) -> bool:
+def _are_days(dates: Any, zone: str | None) -> bool:
     """Whether there are such days: a month of 30 has no 31st."""
     pa = import_arrow()
     try:
-        dates.cast(pa.timestamp("us"))
+        dates.cast(pa.timestamp("us", zone))
     except pa.ArrowInvalid:
         return False
     return True
@@ -97,8 +100,10 @@ def decide(seen: Seen) -> Any:
     among them, which are measured, and nobody's id.
     """
     pa = import_arrow()
+    if seen in DATES:
+        return pa.timestamp("us", DATES[seen])
     if seen in _ALONE:
         return pa.type_for_alias(_ALONE[seen])
-    if seen & (Seen.WORD | Seen.TRUTH | Seen.DATE) or Seen.REAL not in seen:
+    if seen & (Seen.WORD | Seen.TRUTH | Seen.DATE | Seen.MOMENT) or Seen.REAL not in seen:
         return pa.string()
     return pa.float64()

@@ -49,7 +49,7 @@ class Column:
         except pa.ArrowException as error:
             raise TableError(
                 f"Column {self.name!r} of {where} is {array.type}, which does not fit {self.type}, "
-                f"the type it had at the beginning: {error}"
+                f"the type it had in training: {error}"
             ) from error
 
 
@@ -200,12 +200,26 @@ def _parts_of_dates(name: str, kind: Any) -> list[Column]:
     return [Column(part_name, part, made_of=name) for part_name, part in parts.items()]
 
 
+def _parsed_dates(column: Column, words: Any, where: str) -> Any:
+    """Dates that were read as words, as by pandas.read_csv."""
+    pa = import_arrow()
+    try:
+        return words.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid as error:
+        raise TableError(
+            f"Column {column.made_of!r} of {where} is {words.type}; dates were there in training, such as "
+            f"2024-01-31 23:59: {error}"
+        ) from error
+
+
 def _part_of_dates(column: Column, array: Any, where: str) -> Any:
     import pyarrow.compute as pc
 
     pa = import_arrow()
+    if _are_words(array.type):
+        array = _parsed_dates(column, array, where)
     if not (are_dates(array.type) or pa.types.is_null(array.type)):
-        raise TableError(f"Column {column.made_of!r} of {where} is {array.type}; dates were there at the beginning.")
+        raise TableError(f"Column {column.made_of!r} of {where} is {array.type}; dates were there in training.")
     zone = getattr(array.type, "tz", None)
     moments = array.cast(pa.timestamp("us", zone))
     if column.type == "seconds":
