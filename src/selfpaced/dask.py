@@ -168,7 +168,7 @@ class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
     >>> from selfpaced.datasets import make_fraud
     >>> X, y = make_fraud(n_rows=2000, n_frauds=40, n_features=4, random_state=0)
     >>> rows = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(is_fraud=y)
-    >>> with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0") as client:
     ...     table = dd.from_pandas(rows, npartitions=4)
     ...     model = DaskSelfPacedEnsembleClassifier(random_state=0, client=client).fit(table, "is_fraud")
     ...     lazy = model.predict_proba(table)
