@@ -144,8 +144,19 @@ def test_the_delimiter_is_what_the_first_line_has_most_of(read, delimiter):
     assert read(f"{header}\n{delimiter.join('123')}\n").to_pydict() == {"a": [1], "b,;|, c": [2], "d": [3]}
 
 
+def test_numbers_may_have_commas_where_commas_part_no_values(read):
+    table = read("a;b;c;d\n1,5;7;x, y;1.000,5\n-2,25;8;z;3,5\n")
+    assert types_of(table) == ["double", "int64", "string", "string"]
+    assert table["a"].to_pylist() == [1.5, -2.25]
+
+
+def test_a_point_anywhere_makes_commas_part_of_words(read):
+    table = read("a;b\n1,5;2.5\n")
+    assert types_of(table) == ["string", "double"]
+
+
 def test_a_tsv_file_is_delimited_by_tabs_whatever_else_is_there(read):
-    assert read("a,b,c\td\n1,2\t3\n", "sales.tsv").to_pydict() == {"a,b,c": ["1,2"], "d": [3]}
+    assert read("a,b,c\td\nx,y\t3\n", "sales.tsv").to_pydict() == {"a,b,c": ["x,y"], "d": [3]}
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])

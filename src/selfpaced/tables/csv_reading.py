@@ -47,6 +47,7 @@ class CsvFile:
     ----------
     names : its columns. One without a name is called by its position, as in pandas: "Unnamed: 0".
     n_skipped : records up to the first row: the header, and empty lines before it.
+    decimal : what stands before the fraction of a number: a point, or a comma as in much of Europe.
     """
 
     path: Path
@@ -55,6 +56,7 @@ class CsvFile:
     n_skipped: int
     size: int
     changed_at: int
+    decimal: str = "."
 
     def blocks(self, types: Mapping[str, Any], at: Callable[[int], None] = lambda position: None) -> Iterator[Any]:
         """The rows in record batches, a block each, values converted to Arrow types.
@@ -84,16 +86,25 @@ class CsvFile:
 
     @property
     def dialect(self) -> str:
-        return self.delimiter
+        return self.delimiter + self.decimal
 
     def types(self, names: Iterable[str], at: Callable[[int], None]) -> dict[str, Any]:
         """The types of some columns, after a look at all rows."""
         seen = dict.fromkeys(names, Seen.NOTHING)
         for batch in self.texts(at):
             open_names = [name for name in seen if Seen.WORD not in seen[name]]
-            for name, found in zip(open_names, look([batch.column(name) for name in open_names]), strict=True):
+            texts = [self._with_points(batch.column(name)) for name in open_names]
+            for name, found in zip(open_names, look(texts), strict=True):
                 seen[name] |= found
         return {name: decide(values) for name, values in seen.items()}
+
+    def _with_points(self, texts: Any) -> Any:
+        """Texts in which numbers are written with a point; where they have commas, a point makes no number."""
+        import pyarrow.compute as pc
+
+        if self.decimal == ".":
+            return texts
+        return pc.replace_substring(pc.replace_substring(texts, ".", "#"), ",", ".")
 
     @property
     def block_bytes(self) -> int:
@@ -108,7 +119,7 @@ class CsvFile:
             ),
             "parse_options": arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow_csv.ConvertOptions(
-                column_types=dict(types), null_values=GAPS, strings_can_be_null=True
+                column_types=dict(types), null_values=GAPS, strings_can_be_null=True, decimal_point=self.decimal
             ),
         }
 
@@ -137,7 +148,8 @@ def open_csv(path: Path) -> CsvFile:
             f"{path} has more than one column {', '.join(map(repr, twice))} in line {n_skipped}. Give each a name of "
             "its own. (Is the first line a header? It must be.)"
         )
-    return CsvFile(path, delimiter, names, n_skipped, status.st_size, status.st_mtime_ns)
+    decimal = _decimal(head, delimiter)
+    return CsvFile(path, delimiter, names, n_skipped, status.st_size, status.st_mtime_ns, decimal)
 
 
 @contextmanager
@@ -187,6 +199,19 @@ def _delimiter(path: Path, head: str) -> str:
     assert line is not None  # it matches nothing at least
     bare = re.sub(r'"[^"]*"', "", line[1])
     return max(DELIMITERS, key=bare.count)
+
+
+def _decimal(head: str, delimiter: str) -> str:
+    """A comma if values are fractions with one, and none is with a point. Where commas part values, a point.
+
+    >>> _decimal("a;b\\n1,5;x", ";"), _decimal("a;b\\n1,5;2.5", ";"), _decimal("a,b\\n1,5", ",")
+    (',', '.', '.')
+    """
+    if delimiter == ",":
+        return "."
+    edge = f'[{re.escape(delimiter)}\\r\\n"]'
+    with_comma, with_point = (re.search(rf"{edge}\s*-?\d+{sign}\d+\s*(?:{edge}|$)", head) for sign in (",", r"\."))
+    return "," if with_comma and not with_point else "."
 
 
 def _explained(file: CsvFile, message: str, types: Mapping[str, Any]) -> str:
