@@ -15,7 +15,7 @@ demo: .venv/installed-demo
 	$(BIN)/selfpaced demo
 
 test: check
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist loadfile # a file's tests share their cluster or browser
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .

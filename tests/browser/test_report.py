@@ -11,8 +11,6 @@ from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.report.words import explorer_texts
 
-pytestmark = pytest.mark.xdist_group("browser")  # one browser is enough
-
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 

@@ -32,8 +32,6 @@ from selfpaced.exceptions import TableError
 from selfpaced.pools.dask import DaskEngine
 from selfpaced.tables import dask as dask_tables
 
-pytestmark = pytest.mark.xdist_group("dask")
-
 NAMES = list("abcdef")
 TREE = DecisionTreeClassifier(max_depth=8)
 BOOSTER = LGBMClassifier(n_estimators=15, verbose=-1)

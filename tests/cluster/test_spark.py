@@ -41,10 +41,7 @@ from selfpaced.tables import spark as spark_tables
 from tests.cluster.spark_cluster import SETTINGS
 from tests.contracts import test_majority_pools as exam
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),  # one cluster and one session serve all
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 NAMES = list("abcdef")
 TREE = DecisionTreeClassifier(max_depth=8)

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.checks import check_features, check_jobs
-from selfpaced.ensembles.streaming import TableEvaluation, check_evaluable, evaluation, streamed_probabilities
+from selfpaced.ensembles.streaming import TableEvaluation, evaluation, rare_rows, streamed_probabilities
 from selfpaced.exceptions import TableError
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
 from selfpaced.tables import (
@@ -120,6 +120,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         source: Any,
         *,
         target: str | None = None,
+        threshold: float | None = None,
         columns: Sequence[str] | None = None,
         filter: Any = None,
         batch_rows: int = 2**16,
@@ -128,18 +129,20 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
     ) -> TableEvaluation:
         """Score files batch by batch and compare with their labels. Of a row its label and its score are remembered.
 
-        `target` is the column of labels; by default the one that `fit_table` had.
+        `target` is the column of labels; by default the one that `fit_table` had. `threshold` is the one to judge
+        alerts by; by default the best by F1 on these rows, which flatters.
         """
         target = getattr(self, "target_", None) if target is None else target
         if target is None:
             raise ValueError("Which column holds the labels? evaluate_table(source, target='...')")
         options = {"positive": getattr(self, "positive_", None), "filter": filter, "cache": cache}
         table = self._open_like(source, columns, target=target, batch_rows=batch_rows, **options)
-        labels = table.labels()
-        rare = self._rare_class()
-        check_evaluable(labels, self.classes_, rare, target)
-        is_rare = np.isin(labels.codes, np.flatnonzero(labels.classes == self.classes_[rare]))
-        return evaluation(is_rare, self._scores_of(table, progress))
+        return evaluation(self.rare_rows(table), self._scores_of(table, progress), threshold)
+
+    def rare_rows(self, table: StreamedTable) -> NDArray[np.bool_]:
+        """Which rows of a table that was opened with a target are of the class that `score_table` is about."""
+        check_is_fitted(self)
+        return rare_rows(table, self.classes_, self._rare_class())
 
     def score_table(
         self,

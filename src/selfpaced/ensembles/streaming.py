@@ -24,8 +24,9 @@ class TableEvaluation:
     Attributes
     ----------
     aucprc : of the rare class; chance is n_positives / n_rows.
-    threshold : the best one by F1 on these rows, to be judged on others.
+    threshold : the one given, or else the best one by F1 on these rows, to be judged on others.
     f1, precision, recall : at that threshold.
+    best_threshold, best_f1 : the best by F1 on these rows.
     """
 
     n_rows: int
@@ -35,6 +36,8 @@ class TableEvaluation:
     f1: float
     precision: float
     recall: float
+    best_threshold: float
+    best_f1: float
 
 
 def streamed_probabilities(
@@ -51,8 +54,15 @@ def streamed_probabilities(
     return over_stream(work, table.batches(), threads)
 
 
-def check_evaluable(labels: Labels, classes: NDArray[Any], rare: int, target: str) -> None:
-    """Labels that the model knows, and some of the rare class."""
+def rare_rows(table: StreamedTable, classes: NDArray[Any], rare: int) -> NDArray[np.bool_]:
+    """Which rows of a table are of the class that a score is about. All labels must be known to the model."""
+    labels = table.labels()
+    _check_evaluable(labels, classes, rare, table.roles.target)
+    is_rare: NDArray[np.bool_] = np.isin(labels.codes, np.flatnonzero(labels.classes == classes[rare]))
+    return is_rare
+
+
+def _check_evaluable(labels: Labels, classes: NDArray[Any], rare: int, target: str | None) -> None:
     known = classes.tolist()
     unknown = [name for name in labels.names if name not in known]
     if unknown or not np.isin(classes[rare], labels.classes):
@@ -62,8 +72,11 @@ def check_evaluable(labels: Labels, classes: NDArray[Any], rare: int, target: st
         )
 
 
-def evaluation(is_positive: NDArray[np.bool_], scores: NDArray[np.float32]) -> TableEvaluation:
-    threshold = best_threshold(is_positive, scores)
+def evaluation(
+    is_positive: NDArray[np.bool_], scores: NDArray[np.float32], threshold: float | None = None
+) -> TableEvaluation:
+    best = best_threshold(is_positive, scores)
+    threshold = best if threshold is None else threshold
     alerts = alerts_at_threshold(is_positive, scores, threshold)
     return TableEvaluation(
         n_rows=int(scores.size),
@@ -73,4 +86,6 @@ def evaluation(is_positive: NDArray[np.bool_], scores: NDArray[np.float32]) -> T
         f1=float(alerts.f1),
         precision=float(alerts.precision),
         recall=float(alerts.recall),
+        best_threshold=best,
+        best_f1=float(alerts_at_threshold(is_positive, scores, best).f1),
     )

@@ -74,8 +74,9 @@ def compare(request: TrainRequest, told: Callable[[Compared], None] = lambda one
 
 
 def _task(request: TrainRequest, source: Source) -> _Task:
-    labels = check_enough(source.table.labels(), request.target)
-    train, test = split_for(request, source, labels)
+    labels = source.labels
+    check_enough(labels, request.target)
+    train, test = split_for(request, source)
     rare = labels.names[labels.rarest] if source.table.positive is None else source.table.positive
     is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
     return _Task(train.features(), is_rare[0], test.features(), is_rare[1])

@@ -9,9 +9,9 @@ from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.columns import Dropped, dropped_columns
-from selfpaced.tables import StreamedTable, open_table
+from selfpaced.tables import Labels, StreamedTable, open_table
 from selfpaced.tables.opening import open_bare
-from selfpaced.tables.profile import ColumnProfile, profile
+from selfpaced.tables.profile import profile
 
 # Of the memory that is there, the share that the rows of a table may take.
 SHARE_OF_MEMORY = 0.25
@@ -24,15 +24,18 @@ class Source:
 
     Attributes
     ----------
+    labels : of all its rows.
     in_memory : whether its rows have been loaded; otherwise they are read from the files once a round.
-    profiles : what its columns are like, those that were dropped too.
     """
 
     table: StreamedTable
+    labels: Labels
     dropped: list[Dropped]
-    profiles: list[ColumnProfile]
-    n_rows: int
     in_memory: bool
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.labels.codes.size)
 
 
 def open_source(
@@ -59,8 +62,7 @@ def open_source(
         if name not in names:
             raise TableError(f"There is no column {name!r} in {path}. Its columns are {', '.join(map(repr, names))}.")
     candidates = [name for name in names if name not in {target, *exclude, *keep}]
-    profiles = profile(bare, candidates)
-    dropped = dropped_columns(profiles)
+    dropped = dropped_columns(profile(bare, candidates))
     left_out = [*exclude, *keep, *(column.name for column in dropped)]
     if len(dropped) == len(candidates):
         raise TableError(
@@ -73,9 +75,10 @@ def open_source(
     labels = table.labels()
     if positive is not None:
         table.positive = _meant(positive, labels.names, target)
-    n_rows = int(labels.codes.size)
-    loads = not out_of_core if out_of_core is not None else fits_in_memory(n_rows, len(names))
-    return Source(table.loaded() if loads else table, dropped, profiles, n_rows, loads)
+        labels = table.labels()
+    fits = fits_in_memory(labels.codes.size, len(names))
+    loads = fits if out_of_core is None else not out_of_core
+    return Source(table.loaded() if loads else table, labels, dropped, loads)
 
 
 def _meant(positive: str, names: Sequence[Any], target: str) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.opening import fits_in_memory
-from selfpaced.jobs.train import Trained, rare_label, rare_rows
+from selfpaced.jobs.train import Trained, rare_label
 from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
 from selfpaced.tables import StreamedTable, open_like
 
@@ -26,7 +26,7 @@ def report_of_training(trained: Trained) -> Report:
         trained.test,
         trained.request.target,
         trained.request.id,
-        in_memory=trained.source.in_memory,
+        in_memory=trained.source.in_memory and _fits(trained.test),
         scores=trained.scores,
         X_train=trained.train.sample(ROWS_SAMPLED, trained.request.seed),
         dropped={column.name: column.reason for column in trained.source.dropped},
@@ -42,9 +42,7 @@ def report_of_file(
         raise TableError("The model was not trained from a file; use model.report(X, y) with rows in memory.")
     keep = [] if id is None else [id]
     table = open_like(source, model.schema_, target=target, positive=getattr(model, "positive_", None), keep=keep)
-    assert table.n_rows is not None
-    in_memory = fits_in_memory(table.n_rows, len(table.schema.columns))
-    return report_of_table(model, table, target, id, in_memory=in_memory, progress=progress)
+    return report_of_table(model, table, target, id, in_memory=_fits(table), progress=progress)
 
 
 def report_of_table(
@@ -60,24 +58,24 @@ def report_of_table(
     progress: Callable[..., None] | None = None,
 ) -> Report:
     """Where the rows do not fit into memory, columns are described by a sample of them."""
-    is_rare = rare_rows(model, table)
+    is_rare = model.rare_rows(table)
+    # The label to be found stands for itself, and all others for what it is not.
+    labels = np.where(is_rare, rare_label(model), None)
     said: dict[str, Any] = {
         "ids": None if id is None else _ids(table, id),
         "target": target,
         "dropped": dropped,
     }
     if in_memory:
-        # Told from all others, the label to be found stands for itself and the others for what it is not.
-        labels = np.where(is_rare, rare_label(model), None) if hasattr(model, "positive_") else _labels(table)
         return make_report(model, table.features(), labels, X_train=X_train, **said)
     scores = model.score_table(table, progress=progress) if scores is None else scores
     rows = _rows_worth_having(is_rare, scores)
     chosen = np.zeros(is_rare.size, dtype=bool)
     chosen[rows] = True
     return report_of_scores(
-        is_rare,
+        labels,
         scores,
-        rare=True,
+        rare=rare_label(model),
         model=model,
         sample=table.part(chosen).features(),
         sample_rows=rows,
@@ -86,10 +84,9 @@ def report_of_table(
     )
 
 
-def _labels(table: StreamedTable) -> NDArray[Any]:
-    labels = table.labels()
-    by_row: NDArray[Any] = labels.classes[labels.codes]
-    return by_row
+def _fits(table: StreamedTable) -> bool:
+    assert table.n_rows is not None
+    return fits_in_memory(table.n_rows, len(table.schema.columns))
 
 
 def _ids(table: StreamedTable, id: str) -> NDArray[Any]:

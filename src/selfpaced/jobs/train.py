@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,6 @@ class Trained:
     source: Source
     train: StreamedTable
     test: StreamedTable
-    counts: dict[Any, int]
     is_rare: NDArray[np.bool_]
     scores: NDArray[np.float32]
     evaluation: TableEvaluation
@@ -84,6 +84,12 @@ class Trained:
     def rare_label(self) -> Any:
         """The label whose probability is the score, as it stands in the data."""
         return rare_label(self.model)
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """How many rows each label has."""
+        labels = self.source.labels
+        return dict(zip(labels.names, labels.counts.tolist(), strict=True))
 
     @property
     def learned_nothing(self) -> bool:
@@ -100,8 +106,8 @@ def train(request: TrainRequest, progress: Callable[[int, int], object] | None =
     """Open, split, fit, score."""
     begin = time.perf_counter()
     source = open_for(request, progress)
-    labels = check_enough(source.table.labels(), request.target)
-    train_part, test_part = split_for(request, source, labels)
+    check_enough(source.labels, request.target)
+    train_part, test_part = split_for(request, source)
     base = base_model(request.base, source.table.schema)
     model = SelfPacedEnsembleClassifier(
         base,
@@ -114,16 +120,15 @@ def train(request: TrainRequest, progress: Callable[[int, int], object] | None =
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged with the others
         model.fit_table(train_part)
-    is_rare = rare_rows(model, test_part)
+    is_rare = model.rare_rows(test_part)
     scores = model.score_table(test_part)
     leaks = _leaks(model, train_part, request.seed)
-    counts = dict(zip(labels.names, labels.counts.tolist(), strict=True))
     judged = evaluation(is_rare, scores)
     seconds = time.perf_counter() - begin
-    return Trained(request, model, source, train_part, test_part, counts, is_rare, scores, judged, leaks, seconds)
+    return Trained(request, model, source, train_part, test_part, is_rare, scores, judged, leaks, seconds)
 
 
-def check_enough(labels: Labels, target: str) -> Labels:
+def check_enough(labels: Labels, target: str) -> None:
     """At least two classes, and rows enough of each to train on some and to be judged by others."""
     smallest = int(labels.counts.argmin())
     if len(labels.names) > 1 and labels.counts[smallest] < FEWEST_ROWS:
@@ -132,20 +137,13 @@ def check_enough(labels: Labels, target: str) -> Labels:
             f"The class {labels.names[smallest]!r} of column {target!r} has {labels.counts[smallest]} row(s); at least "
             f"{FEWEST_ROWS} are needed, two to train on and one to be judged by.{several}"
         )
-    return check_classes(labels, f"Column {target!r}")
+    check_classes(labels, f"Column {target!r}")
 
 
 def rare_label(model: Any) -> Any:
     """The label that a model's score is about, as a plain value."""
     label = model.positive_ if hasattr(model, "positive_") else model.minority_class_
     return label.item() if hasattr(label, "item") else label
-
-
-def rare_rows(model: SelfPacedEnsembleClassifier, table: StreamedTable) -> NDArray[np.bool_]:
-    """Which rows of a table are of the class that the model's score is about."""
-    labels = table.labels()
-    rare = model.classes_[model._rare_class()]
-    return np.isin(labels.codes, np.flatnonzero(labels.classes == rare))
 
 
 def open_for(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Source:
@@ -161,24 +159,30 @@ def open_for(request: TrainRequest, progress: Callable[[int, int], object] | Non
     )
 
 
-def split_for(request: TrainRequest, source: Source, labels: Labels) -> tuple[StreamedTable, StreamedTable]:
+def split_for(request: TrainRequest, source: Source) -> tuple[StreamedTable, StreamedTable]:
     if request.valid is not None:
-        if Path(request.valid).resolve() == Path(request.source).resolve():
+        if _same_file(request.valid, request.source):
             raise TableError(f"{request.valid} is the file to train on; rows to judge by must be others.")
         options = {"target": request.target, "positive": source.table.positive}
         return source.table, open_like(request.valid, source.table.schema, **options)
     if not 0 < request.holdout < 1:
         raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
     if request.time_column is None:
-        held_out = held_out_at_random(labels, request.holdout, request.seed)
+        held_out = held_out_at_random(source.labels, request.holdout, request.seed)
     else:
-        held_out = held_out_by_time(source.table, request.time_column, request.holdout, labels)
+        held_out = held_out_by_time(source.table, request.time_column, request.holdout, source.labels)
     return source.table.part(~held_out), source.table.part(held_out)
+
+
+def _same_file(one: Any, other: Any) -> bool:
+    """Whether two paths name one file; a pattern or a list of files is nobody's."""
+    both = (one, other)
+    return all(isinstance(path, str | PathLike) for path in both) and len({Path(path).resolve() for path in both}) == 1
 
 
 def _leaks(model: SelfPacedEnsembleClassifier, table: StreamedTable, seed: int) -> list[Leak]:
     """All rare rows would do; a sample of all rows with the rare ones among them is as telling, and cheap."""
-    is_rare = rare_rows(model, table)
+    is_rare = model.rare_rows(table)
     n_common = ROWS_SAMPLED / max(is_rare.size - is_rare.sum(), 1)
     chosen = is_rare | (np.random.default_rng(seed).random(is_rare.size) < n_common)
     return find_leaks(table.part(chosen).features(), is_rare[chosen], seed)

@@ -9,7 +9,7 @@ from selfpaced.ensembles.streaming import TableEvaluation
 
 def headline(found: TableEvaluation, target: str | None, label: Any) -> str:
     """
-    >>> found = TableEvaluation(1000, 100, 0.8, 0.5, 0.83, precision=0.87, recall=0.79)
+    >>> found = TableEvaluation(1000, 100, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83)
     >>> headline(found, "is_fraud", 1)
     'Of 100 alerts, 87 are right; it finds 79% of all rows where is_fraud is 1.'
     """
@@ -20,7 +20,7 @@ def headline(found: TableEvaluation, target: str | None, label: Any) -> str:
 def chance(found: TableEvaluation) -> str:
     """The AUCPRC of random scores.
 
-    >>> chance(TableEvaluation(100_000, 3, 0.8, 0.5, 0.83, precision=0.87, recall=0.79))
+    >>> chance(TableEvaluation(100_000, 3, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83))
     '3e-05'
     """
     return f"{found.n_positives / found.n_rows:.2g}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from selfpaced.pools.keys import Ids
 
 ROWS_AT_ONCE = 2**18
+MOST_LABELS = 250  # on files and clusters a class number is a byte, and some bytes have other uses
 
 
 @dataclass(frozen=True)

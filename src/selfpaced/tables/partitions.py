@@ -19,11 +19,10 @@ from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
 from selfpaced.pools.rows import Rows
 from selfpaced.tables.classes import ClassSplit
 from selfpaced.tables.files import import_arrow
-from selfpaced.tables.labels import ClassCounts
+from selfpaced.tables.labels import MOST_LABELS, ClassCounts
 from selfpaced.tables.memory import InMemoryTable, stack
-from selfpaced.tables.schema import MOST_CATEGORIES, Schema, frozen, unified_fields
+from selfpaced.tables.schema import MOST_CATEGORIES, Schema, are_words, frozen, unified_fields
 
-MOST_LABELS = 250  # a class number is a byte, and some bytes have other uses
 IDS_LOOKED_AT = 2**17
 
 
@@ -181,11 +180,9 @@ def frame_facts(batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
 def _words(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
     """The words of a column in the order of their categories, or sorted; None if it holds something else."""
     pa = import_arrow()
-    is_words = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     if not pa.types.is_dictionary(field.type):
-        found = column.unique().drop_null().to_pylist() if any(is_kind(field.type) for is_kind in is_words) else None
-        return None if found is None else tuple(sorted(found))
-    if not any(is_kind(field.type.value_type) for is_kind in is_words):
+        return tuple(sorted(column.unique().drop_null().to_pylist())) if are_words(field.type) else None
+    if not are_words(field.type.value_type):
         raise TableError(
             f"Column {field.name!r} of {path} is a category of {field.type.value_type}. Make its values words, or "
             "plain numbers if their size means something."

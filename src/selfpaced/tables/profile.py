@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from selfpaced.tables.files import import_arrow
-from selfpaced.tables.schema import MOST_CATEGORIES
+from selfpaced.tables.schema import MOST_CATEGORIES, are_dates, are_words
 from selfpaced.tables.streamed import StreamedTable
 
 # Whether values repeat is seen in the first so many rows.
@@ -77,7 +77,7 @@ class _Look:
         if self._n_first < ROWS_LOOKED_AT and not pa.types.is_nested(column.type):
             self._first.append(column)
             self._n_first += len(column)
-        if _is_word(column.type):
+        if are_words(column.type):
             if len(self._words) <= MOST_CATEGORIES:
                 self._words.update(column.unique().drop_null().to_pylist())
         elif _has_order(column.type):
@@ -93,7 +93,7 @@ class _Look:
             str(self._type),
             self._n_rows,
             self._n_missing,
-            len(self._words) if _is_word(self._type) else n_first,
+            len(self._words) if are_words(self._type) else n_first,
             min(self._ends, default=None),
             max(self._ends, default=None),
             n_first < len(first),
@@ -101,12 +101,7 @@ class _Look:
         )
 
 
-def _is_word(kind: Any) -> bool:
-    pa = import_arrow()
-    return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
-
-
 def _has_order(kind: Any) -> bool:
     pa = import_arrow()
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_timestamp, pa.types.is_date, pa.types.is_boolean)
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, are_dates)
     return any(is_kind(kind) for is_kind in kinds)

@@ -154,7 +154,7 @@ def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps:
         kind = fields[name]
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if _are_words(kind):
+        if are_words(kind):
             types[name] = pa.string()
         elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             types[name] = pa.float64()
@@ -216,7 +216,7 @@ def _part_of_dates(column: Column, array: Any, where: str) -> Any:
     import pyarrow.compute as pc
 
     pa = import_arrow()
-    if _are_words(array.type):
+    if are_words(array.type):
         array = _parsed_dates(column, array, where)
     if not (are_dates(array.type) or pa.types.is_null(array.type)):
         raise TableError(f"Column {column.made_of!r} of {where} is {array.type}; dates were there in training.")
@@ -228,7 +228,7 @@ def _part_of_dates(column: Column, array: Any, where: str) -> Any:
     return part(moments).cast(pa.float64())
 
 
-def _are_words(kind: Any) -> bool:
+def are_words(kind: Any) -> bool:
     pa = import_arrow()
     return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
@@ -245,7 +245,7 @@ def _as_categories(column: Column, array: Any, where: str) -> Any:
 
     pa = import_arrow()
     words = _plain(array)
-    if not (_are_words(words.type) or pa.types.is_null(words.type)):
+    if not (are_words(words.type) or pa.types.is_null(words.type)):
         raise TableError(
             f"Column {column.name!r} of {where} is {array.type}; words were there when the model was trained."
         )

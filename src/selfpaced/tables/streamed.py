@@ -18,7 +18,7 @@ from selfpaced.pools.keys import Ids, row_keys
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer
 from selfpaced.tables.files import File, LoadedFile, import_arrow
-from selfpaced.tables.labels import Labels
+from selfpaced.tables.labels import MOST_LABELS, Labels
 from selfpaced.tables.schema import Described, Schema
 
 # Names of what is kept beside the features of a row; no column of a table may be called so.
@@ -312,8 +312,6 @@ def _told(path: Path) -> tuple[str, int, int]:
 class _Collected:
     """Labels on their way in: a byte a row while there are few of them."""
 
-    MOST_LABELS = 250  # a class number is a byte, and some bytes have other uses
-
     def __init__(self) -> None:
         self.n_rows = 0
         self._known: Any = None
@@ -335,9 +333,9 @@ class _Collected:
         fresh = new.filter(pc.invert(pc.is_in(new, value_set=self._known)))
         if len(fresh):
             self._known = pa.concat_arrays([self._known, fresh])
-        if len(self._known) > self.MOST_LABELS:
+        if len(self._known) > MOST_LABELS:
             raise TableError(
-                f"The target has more than {self.MOST_LABELS} different values; these look like numbers to predict, "
+                f"The target has more than {MOST_LABELS} different values; these look like numbers to predict, "
                 "not like classes."
             )
         numbers = pc.index_in(column, value_set=self._known)
