@@ -191,6 +191,7 @@ class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Sequence[Callback] | Callback | None = None,
+        calibration: str | None = None,
         client: Any = None,
     ) -> None:
         super().__init__(
@@ -203,6 +204,7 @@ class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
             n_jobs=n_jobs,
             random_state=random_state,
             callbacks=callbacks,
+            calibration=calibration,
         )
         self.client = client
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,10 @@ class Round:
     alpha : the self-paced factor; None in rounds that draw at random.
     bins : notes of the hardness bins, by the label of each class that is drawn from.
     n_rows : rows the member was trained on, of all classes.
-    seconds_scoring, seconds_drawing, seconds_fitting : time spent on hardness, on drawing rows, on the base model.
+    seconds_scoring, seconds_drawing, seconds_fitting : time spent on hardness, on drawing rows, on the base model (for
+        a calibration: and its copies).
     score : AUCPRC of the ensemble so far on the eval_set; None without one and in the warm-up.
+    ids : of the rows the member was trained on, the rare ones first: their positions, or the ids that a table has.
     """
 
     number: int
@@ -47,6 +49,7 @@ class Round:
     seconds_drawing: float
     seconds_fitting: float
     score: float | None
+    ids: NDArray[np.unsignedinteger] | None = field(default=None, repr=False, compare=False)
 
     @property
     def counts(self) -> NDArray[np.int64]:

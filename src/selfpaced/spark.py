@@ -209,7 +209,7 @@ class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
 
     Parameters
     ----------
-    estimator, n_estimators, n_bins, hardness, pacing, ratio, callbacks
+    estimator, n_estimators, n_bins, hardness, pacing, ratio, callbacks, calibration
         As `SelfPacedEnsembleClassifier` has them.
     features_col : list of str, or str, default="features"
         The names of the features, or the name of a column of vectors (or of arrays of numbers).
@@ -242,7 +242,8 @@ class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
     n_bins = Param(Params._dummy(), "n_bins", "hardness bins.", TypeConverters.toInt)
     hardness = Param(Params._dummy(), "hardness", "how a row's hardness follows from the probabilities.")
     pacing = Param(Params._dummy(), "pacing", "the self-paced factor of each round.")
-    own_params = (*SparkUnderSamplingEstimator.own_params, "n_bins", "hardness", "pacing")
+    calibration = Param(Params._dummy(), "calibration", "how probabilities are made true; None if they are not.")
+    own_params = (*SparkUnderSamplingEstimator.own_params, "n_bins", "hardness", "pacing", "calibration")
 
     @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
@@ -255,6 +256,7 @@ class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
         pacing: str | Callable[[int, int], float] = "tan",
         ratio: float = 1.0,
         callbacks: Sequence[Callback] | Callback | None = None,
+        calibration: str | None = None,
         features_col: str | Sequence[str] = "features",
         label_col: str = "label",
         prediction_col: str = "prediction",
@@ -264,7 +266,7 @@ class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
         seed: int | None = None,
     ) -> None:
         super().__init__()
-        self._setDefault(n_bins=20, hardness="absolute", pacing="tan")
+        self._setDefault(n_bins=20, hardness="absolute", pacing="tan", calibration=None)
         self.setParams(**self._input_kwargs)
 
 

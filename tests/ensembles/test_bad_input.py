@@ -208,7 +208,7 @@ def test_a_base_model_that_predicts_nan_is_found_out():
         ((X[:, :2], Y), "X has 2 features, but SelfPacedEnsembleClassifier is expecting 3"),
         ((X[:50], Y), "inconsistent numbers of samples"),
         ((X[Y == 0], Y[Y == 0]), r"The eval_set holds no row of the class 1.*Split with stratify=y"),
-        ((X, Y + 1), r"labels that are not in y: \[2\]. The classes of y are \[0, 1\]"),
+        ((X, Y + 1), r"The eval_set holds labels .*: \[2\]. The classes of the training rows are \[0, 1\]"),
     ],
 )
 def test_a_wrong_eval_set_is_explained(eval_set, message):

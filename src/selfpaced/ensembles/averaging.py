@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,7 +16,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.ensembles.checks import check_features, check_jobs
+from selfpaced.calibration import BEST_METHOD, FITTED_MAPS, Calibrator, fit_calibrator
+from selfpaced.ensembles.checks import check_features, check_jobs, check_known_labels, check_present
+from selfpaced.ensembles.metadata import check_weights
 from selfpaced.ensembles.streaming import TableEvaluation, evaluation, rare_rows, streamed_probabilities
 from selfpaced.exceptions import TableError
 from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
@@ -47,22 +49,76 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
     n_estimators: Any
     n_jobs: Any
     random_state: Any
+    calibrator_: Calibrator | None
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The mean of the members' probabilities, one column for each of `classes_`.
 
         Members that are trained on balanced rows give probabilities that rank well, and are far above the true share
-        of the minority.
+        of the minority. Of an ensemble that is calibrated, they are the mean as its calibration maps it.
         """
+        return self._calibrated(self._means(X))
+
+    def _means(self, X: Any) -> NDArray[np.float64]:
+        """The mean of the members' probabilities as they are."""
         table = self._open(X)
         scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
         return mean_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
+
+    def _calibrated(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The means as the calibration maps them, if there is one."""
+        calibrator = getattr(self, "calibrator_", None)  # boosting and SMOTE have one only once they are calibrated
+        return means if calibrator is None else calibrator(means)
+
+    def calibrate(self, X: Any, y: Any, method: str = BEST_METHOD, *, sample_weight: Any = None) -> Self:
+        """Make the probabilities true by rows that the ensemble was not trained on, in place of any calibration it has.
+
+        For an ensemble that is fitted already, of any kind, loaded ones too: with rows set aside, or with recent ones
+        when the share of the rare class has changed.
+
+        Parameters
+        ----------
+        X, y : rows with all classes among them, in the shares in which they will come.
+        method : {"isotonic", "beta", "sigmoid"}, as for `SelfPacedEnsembleClassifier(calibration=...)`.
+        sample_weight : how many rows each row stands for.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from selfpaced import UnderBaggingClassifier
+        >>> from selfpaced.datasets import make_checkerboard
+        >>> model = UnderBaggingClassifier(random_state=0).fit(*make_checkerboard(random_state=0))
+        >>> X, y = make_checkerboard(random_state=1)
+        >>> bool(model.predict_proba(X)[:, 1].mean() > 3 * y.mean())
+        True
+        >>> bool(abs(model.calibrate(X, y).predict_proba(X)[:, 1].mean() - y.mean()) < 0.005)
+        True
+        """
+        check_is_fitted(self)
+        if method not in FITTED_MAPS:
+            raise ValueError(f"method must be one of {sorted(FITTED_MAPS)}; got {method!r}.")
+        X = self._features(X, reset=False)
+        labels = check_known_labels(y, X, self.classes_)
+        for number in range(labels.classes.size):
+            check_present(labels, number, "y", "calibrated by")
+        means = self._means(X)
+        if (means == means[0]).all():
+            raise ValueError("All rows get the same score from the ensemble: there is nothing to calibrate.")
+        weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, X)
+        self.calibrator_ = fit_calibrator(
+            method, means, labels.codes, weights.astype(np.float64), self.classes_.tolist().index(self.minority_class_)
+        )
+        return self
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Yield the probabilities of the first member, of the first two together, and so on."""
         table = self._open(X)
         scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
-        return staged_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
+        stages = staged_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
+        return map(self._calibrated, stages)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`; minus infinity where that is 0."""
@@ -216,7 +272,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         scorers = [scorer_of(member, table.batch_rows) for member in self.estimators_]
         n_threads, weights = self._n_threads(), self._member_weights()
         for batch, scores in streamed_probabilities(scorers, table, len(self.classes_), n_threads, weights):
-            yield batch, scores
+            yield batch, self._calibrated(scores)
             if progress is not None:
                 progress(batch.stop, table.n_rows)
 

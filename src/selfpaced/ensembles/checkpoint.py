@@ -14,6 +14,7 @@ import numpy as np
 from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pool import HardnessBins, MajorityPool
+from selfpaced.ensembles.cross_fitting import HonestScores
 from selfpaced.pools.rows import Rows
 from selfpaced.rounds import BinNotes, Round
 from selfpaced.tables import ClassSplit
@@ -31,7 +32,7 @@ class Checkpoint:
 
     def __init__(self, folder: str | os.PathLike[str] | None, plan: Mapping[str, Any]) -> None:
         self._folder = None if folder is None else Path(folder)
-        self._saved: dict[int, tuple[Any, Round]] = {}
+        self._saved: dict[int, tuple[Any, Round, HonestScores | None]] = {}
         if self._folder is not None:
             self._begin(self._folder, json.loads(json.dumps(plan, default=str)))
 
@@ -43,13 +44,18 @@ class Checkpoint:
         """The notes of a finished round, or None."""
         return self._saved[number][1] if number in self._saved else None
 
-    def save(self, model: Any, round: Round) -> None:
+    def honest(self, number: int) -> dict[int, HonestScores]:
+        """What copies of the model of a finished round said of its training rows, by number of the round, if any."""
+        scores = self._saved[number][2] if number in self._saved else None
+        return {} if scores is None else {number: scores}
+
+    def save(self, model: Any, round: Round, honest: HonestScores | None = None) -> None:
         if self._folder is None or round.number in self._saved:
             return
         path = self._folder / f"round-{round.number:04}.joblib"
         temporary = path.with_suffix(".part")
         with temporary.open("wb") as file:
-            joblib.dump((model, round), file)
+            joblib.dump((model, round, honest), file)
             file.flush()
             os.fsync(file.fileno())  # a name must not outlive a power cut that its content does not
         os.replace(temporary, path)
@@ -71,12 +77,12 @@ class Checkpoint:
             os.replace(temporary, written)
         for path in sorted(folder.glob("round-*.joblib")):
             try:
-                model, round = joblib.load(path)
+                model, round, honest = joblib.load(path)
             except Exception as error:
                 raise ValueError(
                     f"{path} of the checkpoint is damaged; remove it, and its round is done again."
                 ) from error
-            self._saved[round.number] = model, round
+            self._saved[round.number] = model, round, honest
 
 
 def _refuse_other_plan(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:

@@ -173,20 +173,24 @@ def check_table(table: Any) -> None:
         raise ValueError("The table has been opened without a target: open_table(..., target='the column of labels').")
 
 
-def check_known_labels(y: Any, X: Any, classes: NDArray[Any], minority_class: int) -> Labels:
-    """The labels of an eval_set, numbered like those of the training rows. Some must be of the minority."""
+def check_known_labels(y: Any, X: Any, classes: NDArray[Any], where: str = "y") -> Labels:
+    """Labels numbered like those of the training rows. `where` says where they stand."""
     y = column_or_1d(y)
     check_consistent_length(X, y)
     _refuse_missing_labels(y)
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
         raise ValueError(
-            f"The eval_set holds labels that are not in y: {unknown.tolist()}. The classes of y are {classes.tolist()}."
+            f"{where} holds labels that are not among those of the training rows: {unknown.tolist()}. The classes of "
+            f"the training rows are {classes.tolist()}."
         )
-    labels = encode_labels(y, classes)
-    if labels.counts[minority_class] == 0:
+    return encode_labels(y, classes)
+
+
+def check_present(labels: Labels, class_number: int, where: str, what_for: str) -> None:
+    """At least one row of a class."""
+    if labels.counts[class_number] == 0:
         raise ValueError(
-            f"The eval_set holds no row of the class {labels.names[minority_class]!r}, so nothing can be scored on it. "
-            "Split with stratify=y."
+            f"{where} holds no row of the class {labels.names[class_number]!r}, so nothing can be {what_for} it. Split "
+            "with stratify=y."
         )
-    return labels

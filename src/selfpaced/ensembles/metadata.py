@@ -16,7 +16,7 @@ def fit_metadata(ensemble: Any, base: Any, X: Any, given: Mapping[str, Any]) -> 
     """The arguments of the base model's `fit`, checked: only those it asked for, or a sample_weight it takes."""
     given = {name: value for name, value in given.items() if value is not None}
     if "sample_weight" in given:
-        given["sample_weight"] = _check_weights(given["sample_weight"], X)
+        given["sample_weight"] = check_weights(given["sample_weight"], X)
     if not given:
         return {}
     if get_config()["enable_metadata_routing"]:
@@ -51,7 +51,7 @@ def _length(value: Any) -> int | None:
     return len(value)
 
 
-def _check_weights(sample_weight: Any, X: Any) -> Any:
+def check_weights(sample_weight: Any, X: Any) -> Any:
     weights = np.asarray(sample_weight)
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row; got an array of shape {weights.shape}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypeVar
@@ -12,8 +12,11 @@ import numpy as np
 
 from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.algorithms.step import Sample, Step
+from selfpaced.calibration import Calibrator
 from selfpaced.callbacks import CallbackList, Stop
+from selfpaced.ensembles.calibrating import fitted_calibrator, needs_copies, prior_correction
 from selfpaced.ensembles.checkpoint import Checkpoint
+from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit
 from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.timing import Stopwatch, TimedPool
@@ -42,10 +45,19 @@ def rows_to_draw(ratio: float, labels: ClassCounts, stacklevel: int = 3) -> int:
     return n_draw
 
 
-def _kept(members: list[Any], stop: Stop) -> list[Any]:
+def _n_kept(members: list[Any], stop: Stop) -> int:
     if not 1 <= stop.keep <= len(members):
         raise ValueError(f"A callback asked to keep {stop.keep} members, but there are 1 to {len(members)} to keep.")
-    return members[: stop.keep]
+    return stop.keep
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a fit ends with. There is a calibrator if a calibration was asked for."""
+
+    members: list[Any]
+    rounds: list[Round]
+    calibrator: Calibrator | None
 
 
 @dataclass(frozen=True)
@@ -58,8 +70,11 @@ class Training:
     callbacks: CallbackList
     first_round: int
     checkpoint: Checkpoint
+    calibration: str | None
+    seed: int
+    n_threads: int
 
-    def run(self, algorithm: Algorithm, n_members: int, n_draw: int) -> tuple[list[Any], list[Round]]:
+    def run(self, algorithm: Algorithm, n_members: int, n_draw: int) -> Outcome:
         """The members and the notes of all rounds, up to the last or until a callback stops.
 
         Rounds that the checkpoint has are taken from there: their models wait to be scored until a pool is asked
@@ -67,33 +82,64 @@ class Training:
         """
         stopwatch = Stopwatch()
         pools = [TimedPool(pool, stopwatch) for pool in self.checkpoint.replaying(self.split)]
-        steps = algorithm(pools, n_draw, self._fit(stopwatch))
-        members: list[Any] = []
+        honest: dict[int, HonestScores] = {}
+        steps = algorithm(pools, n_draw, self._fit(stopwatch, honest))
+        models: list[Any] = []
         rounds: list[Round] = []
+        stop = None
         for step in naming_the_round(steps, self.first_round, n_members):
-            if step.number > 0:
-                members.append(step.model)
+            models.append(step.model)
             rounds.append(self._note(step, stopwatch))
-            self.checkpoint.save(step.model, rounds[-1])
+            self.checkpoint.save(step.model, rounds[-1], honest.get(step.number))
             stop = self.callbacks.on_round_end(rounds[-1])
             if stop is not None:
-                return _kept(members, stop), rounds
-        return members, rounds
+                break
+        members = models[1 - self.first_round :]
+        n_kept = len(members) if stop is None else _n_kept(members, stop)
+        return Outcome(members[:n_kept], rounds, self._calibrator(pools, models, honest, n_kept, n_draw))
 
-    def _fit(self, stopwatch: Stopwatch) -> Fit:
-        """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class."""
+    def _calibrator(
+        self,
+        pools: Sequence[MajorityPool[Rows]],
+        models: Sequence[Any],
+        honest: Mapping[int, HonestScores],
+        n_kept: int,
+        n_draw: int,
+    ) -> Calibrator | None:
+        if self.calibration is None:
+            return None
+        if not needs_copies(self.calibration):
+            return prior_correction(self.split.counts, self.split.minority_class, n_draw)
+        by_number = dict(enumerate(models, start=self.first_round))
+        members = [CrossFitted(by_number.pop(number), honest[number]) for number in range(1, n_kept + 1)]
+        for pool in pools:
+            pool.score(models[-1])
+        by_class = dict(zip(self.split.pools, pools, strict=True))
+        others = list(by_number.values())
+        return fitted_calibrator(self.calibration, self.split, by_class, members, others, self.n_threads)
+
+    def _fit(self, stopwatch: Stopwatch, honest: dict[int, HonestScores]) -> Fit:
+        """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class.
+
+        If the calibration needs them, `honest` gets the scores of each member's copies.
+        """
         numbers = count()
 
         def fit(drawn: Sequence[Rows]) -> Any:
             number = next(numbers)
             saved = self.checkpoint.model(self.first_round + number)
             if saved is not None:
+                honest.update(self.checkpoint.honest(self.first_round + number))
                 return saved
             blocks = [self.split.minority, *drawn]
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
-                return self.factory.fit(number, rows.features, y, rows.metadata)
+                model = self.factory.fit(number, rows.features, y, rows.metadata)
+                if needs_copies(self.calibration) and self.first_round + number > 0:
+                    scores = cross_fit(self.factory, number, rows, y, self.seed, self.n_threads)
+                    honest[self.first_round + number] = scores
+                return model
 
         return fit
 
@@ -107,6 +153,7 @@ class Training:
             self.split.names[number]: _bin_notes(sample, pool.n_rows)
             for (number, pool), sample in zip(self.split.pools.items(), step.samples, strict=True)
         }
+        ids = np.concatenate([self.split.minority.ids, *(sample.rows.ids for sample in step.samples)])
         return Round(
             number=step.number,
             alpha=step.alpha,
@@ -116,6 +163,7 @@ class Training:
             seconds_drawing=seconds["drawing"],
             seconds_fitting=seconds["fitting"],
             score=score,
+            ids=ids.astype(np.min_scalar_type(ids.max())),
         )
 
 

@@ -1,0 +1,188 @@
+"""From scores that rank to probabilities that are true: maps from an ensemble's mean probabilities to calibrated ones.
+
+Members are trained on as many common rows as rare ones, so their probabilities belong to a world in which every second
+row is rare. A map brings them back to the world that the rows come from. It rises with the score, so that no row
+overtakes another: what a model is worth by its ranking stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+Floats = NDArray[np.float64]
+
+# Added to scores before their logarithm is taken: trees are often sure, and nobody is surer than some hundred rows.
+SOFT = 0.01
+# A logistic fit whose classes are apart would go on for ever.
+INVERSE_PENALTY = 1e3
+SMALLEST_SLOPE = 1e-3
+# Isotonic regression gives many rows the same probability; this share of a smooth map keeps them in order.
+SMOOTH_SHARE = 0.1
+
+
+class ScoreMap(Protocol):
+    """From the scores of one class to its calibrated probabilities."""
+
+    def __call__(self, scores: Floats) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class BetaMap:
+    """A logistic function of how far a score is from 0 and from 1: log odds = a log(s) - b log(1 - s) + c.
+
+    With a = 1, b = 1 it moves the prior; with a = b it is Platt's sigmoid on log odds; with both free it is beta
+    calibration (Kull, Silva Filho, Flach 2017).
+    """
+
+    from_0: float
+    from_1: float
+    constant: float
+
+    def __call__(self, scores: Floats) -> Floats:
+        probabilities: Floats = expit(_evidence(scores) @ [self.from_0, self.from_1] + self.constant)
+        return probabilities
+
+
+@dataclass(frozen=True)
+class IsotonicMap:
+    """The rising steps that fit best, straight lines between their corners, and a little of a smooth map."""
+
+    scores: Floats
+    shares: Floats
+    smooth: BetaMap
+
+    def __call__(self, scores: Floats) -> Floats:
+        steps = np.interp(scores, self.scores, self.shares)
+        return (1 - SMOOTH_SHARE) * steps + SMOOTH_SHARE * self.smooth(scores)
+
+
+def _evidence(scores: Floats) -> Floats:
+    return np.stack([np.log(scores + SOFT), -np.log(1 - scores + SOFT)], axis=-1)
+
+
+def fit_sigmoid(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> BetaMap:
+    slopes, constant = _logistic(_evidence(scores).sum(axis=1, keepdims=True), is_case, weights)
+    slope = max(float(slopes[0]), SMALLEST_SLOPE)
+    return BetaMap(slope, slope, constant)
+
+
+def fit_beta(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> BetaMap:
+    """Both slopes free, unless one would fall: then the sigmoid, which has one slope for both."""
+    slopes, constant = _logistic(_evidence(scores), is_case, weights)
+    if slopes.min() < SMALLEST_SLOPE:
+        return fit_sigmoid(scores, is_case, weights)
+    return BetaMap(float(slopes[0]), float(slopes[1]), constant)
+
+
+def fit_isotonic(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> IsotonicMap:
+    steps = IsotonicRegression(y_min=0, y_max=1).fit(scores, is_case.astype(np.float64), sample_weight=weights)
+    return IsotonicMap(steps.X_thresholds_, steps.y_thresholds_, fit_beta(scores, is_case, weights))
+
+
+def _logistic(evidence: Floats, is_case: NDArray[np.bool_], weights: Floats) -> tuple[Floats, float]:
+    model = LogisticRegression(C=INVERSE_PENALTY, solver="newton-cholesky", max_iter=1000)
+    model.fit(evidence, is_case, sample_weight=weights)
+    return model.coef_[0], float(model.intercept_[0])
+
+
+FITTED_MAPS: dict[str, Callable[[Floats, NDArray[np.bool_], Floats], ScoreMap]] = {
+    "beta": fit_beta,
+    "isotonic": fit_isotonic,
+    "sigmoid": fit_sigmoid,
+}
+METHODS = ("prior", *sorted(FITTED_MAPS))
+# What wins in benchmarks/calibration.py.
+BEST_METHOD = "isotonic"
+
+
+@dataclass(frozen=True)
+class PriorCorrection:
+    """The closed form for classes that were thinned out: every class counts as many times as it was thinned out by."""
+
+    factors: Floats
+
+    def __call__(self, probabilities: Floats) -> Floats:
+        return _shares(probabilities * self.factors)
+
+
+@dataclass(frozen=True)
+class RareClassMap:
+    """Two classes: the rare one is mapped, and the other has the rest."""
+
+    rare: int
+    map: ScoreMap
+
+    def __call__(self, probabilities: Floats) -> Floats:
+        calibrated = np.empty_like(probabilities)
+        calibrated[:, self.rare] = self.map(probabilities[:, self.rare])
+        calibrated[:, 1 - self.rare] = 1 - calibrated[:, self.rare]
+        return calibrated
+
+
+@dataclass(frozen=True)
+class ClassMaps:
+    """More classes: each is mapped against the rest, and the results are made to add up to 1."""
+
+    maps: tuple[ScoreMap, ...]
+
+    def __call__(self, probabilities: Floats) -> Floats:
+        mapped = [each(probabilities[:, number]) for number, each in enumerate(self.maps)]
+        return _shares(np.stack(mapped, axis=1))
+
+
+Calibrator = PriorCorrection | RareClassMap | ClassMaps
+
+
+def _shares(parts: Floats) -> Floats:
+    shares: Floats = parts / parts.sum(axis=1, keepdims=True)
+    return shares
+
+
+def fit_calibrator(
+    method: str, probabilities: Floats, class_numbers: NDArray[np.integer], weights: Floats, rare: int
+) -> Calibrator:
+    """The map by a method that looks at rows: honest probabilities, the classes, and how many rows each stands for.
+
+    >>> scores = np.linspace(0.05, 0.95, 19)
+    >>> is_rare = (scores > 0.6).astype(int)
+    >>> fitted = fit_calibrator("sigmoid", np.stack([1 - scores, scores], axis=1), is_rare, np.ones(19), rare=1)
+    >>> fitted(np.array([[0.9, 0.1], [0.1, 0.9]])).round(3).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    fit = FITTED_MAPS[method]
+    if probabilities.shape[1] == 2:
+        return RareClassMap(rare, fit(probabilities[:, rare], class_numbers == rare, weights))
+    numbers = range(probabilities.shape[1])
+    return ClassMaps(tuple(fit(probabilities[:, number], class_numbers == number, weights) for number in numbers))
+
+
+def check_method(method: Any) -> str | None:
+    if method is not None and method not in METHODS:
+        raise ValueError(f"calibration must be None or one of {list(METHODS)}; got {method!r}.")
+    name: str | None = method
+    return name
+
+
+def expected_calibration_error(
+    y_true: ArrayLike, probabilities: ArrayLike, *, n_bins: int = 15, pos_label: Any = 1
+) -> float:
+    """How far probabilities are from the shares of rare rows, on average over bins of equally many rows.
+
+    >>> expected_calibration_error([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.25], n_bins=1)
+    0.0
+    """
+    is_positive = np.asarray(y_true) == pos_label
+    values = np.asarray(probabilities, dtype=np.float64)
+    bins = np.array_split(np.argsort(values, kind="stable"), n_bins)
+    return sum(abs(float(np.sum(values[rows]) - np.sum(is_positive[rows]))) for rows in bins) / values.size
+
+
+__all__ = ["BEST_METHOD", "METHODS", "Calibrator", "expected_calibration_error", "fit_calibrator"]

@@ -1,0 +1,116 @@
+"""The calibration of an ensemble by the rows it has been trained on, at the end of its fit.
+
+All rows of the minority take part. Of every larger class a sample does: all rows of the hardness bins with few rows,
+some of the others, each with the number of rows that it stands for. What is rare among the scores, a common row that
+looks like a rare one, is thus seen whole. The sample is drawn with the verbs that every pool has, so that the map does
+not depend on where the rows lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.algorithms.hardness import HARDNESS
+from selfpaced.algorithms.pool import MajorityPool
+from selfpaced.calibration import FITTED_MAPS, Calibrator, PriorCorrection, fit_calibrator
+from selfpaced.ensembles.cross_fitting import CrossFitted, honest_means, probabilities_of
+from selfpaced.pools.chunk import bin_dtype, cut, doubt, mean_doubt
+from selfpaced.pools.rows import Rows
+from selfpaced.tables import ClassSplit, InMemoryTable
+
+Floats = NDArray[np.float64]
+
+N_BINS = 20
+MOST_ROWS_OF_A_BIN = 2**14
+SAMPLE_ROUND = 2**33 + 1  # a draw of its own: no round of a fit has this number
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Some rows of one class: their honest probabilities, and how many rows each stands for."""
+
+    class_number: int
+    probabilities: Floats
+    weights: Floats
+
+
+def needs_copies(method: str | None) -> bool:
+    """Whether a method looks at rows, and so at what members say of rows that they have not seen."""
+    return method in FITTED_MAPS
+
+
+def prior_correction(counts: Sequence[int], minority_class: int, n_draw: int) -> PriorCorrection:
+    """Every class counts as many times as it was thinned out by; the minority was not.
+
+    >>> prior_correction([1000, 10], minority_class=1, n_draw=10).factors.tolist()
+    [100.0, 1.0]
+    """
+    rows = np.array(counts, dtype=np.float64)
+    drawn = np.minimum(rows, n_draw)
+    drawn[minority_class] = rows[minority_class]
+    return PriorCorrection(rows / drawn)
+
+
+def fitted_calibrator(
+    method: str,
+    split: ClassSplit,
+    pools: Mapping[int, MajorityPool[Rows]],
+    members: Sequence[CrossFitted],
+    others: Sequence[Any],
+    n_threads: int,
+) -> Calibrator:
+    """The map by a method that looks at rows.
+
+    The pools have scored all models of the fit: the members, and others such as a warm-up.
+    """
+    n_classes = len(split.counts)
+    minority = split.minority
+    own = honest_means(members, InMemoryTable(minority.features), minority.ids, n_classes, n_threads)
+    parts = [Scored(split.minority_class, own, _own_weights(minority))]
+    parts += [_larger(number, pool, members, others, n_classes, n_threads) for number, pool in pools.items()]
+    return fit_calibrator(
+        method,
+        np.concatenate([part.probabilities for part in parts]),
+        np.repeat([part.class_number for part in parts], [part.weights.size for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        split.minority_class,
+    )
+
+
+def _larger(
+    number: int,
+    pool: MajorityPool[Rows],
+    members: Sequence[CrossFitted],
+    others: Sequence[Any],
+    n_classes: int,
+    n_threads: int,
+) -> Scored:
+    bins = pool.cut(HARDNESS["absolute"], N_BINS)
+    rows = pool.draw(np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist(), SAMPLE_ROUND)
+    table = InMemoryTable(rows.features)
+    doubts, sums = np.zeros(len(rows), dtype=np.float32), np.zeros((len(rows), n_classes))
+    for model in others:
+        doubts += doubt(probabilities_of(model, table, n_classes, n_threads), number)
+    for member in members:
+        probabilities = probabilities_of(member.model, table, n_classes, n_threads)
+        doubts += doubt(probabilities, number)
+        sums += member.honest_probabilities(probabilities, rows.ids)
+    bin_of = _bins(mean_doubt(doubts, len(members) + len(others)))
+    stands_for = bins.counts / np.maximum(np.bincount(bin_of, minlength=N_BINS), 1)
+    return Scored(number, sums / len(members), stands_for[bin_of] * _own_weights(rows))
+
+
+def _bins(doubts: NDArray[np.float32]) -> NDArray[np.unsignedinteger]:
+    """The bins that the pool has found for the same rows."""
+    bins = np.empty(doubts.size, dtype=bin_dtype(N_BINS))
+    cut(doubts, HARDNESS["absolute"], 1.0, bins, N_BINS)
+    return bins
+
+
+def _own_weights(rows: Rows) -> Floats:
+    return np.asarray(rows.metadata.get("sample_weight", np.ones(len(rows))), dtype=np.float64)

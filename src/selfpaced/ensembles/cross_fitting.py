@@ -1,0 +1,113 @@
+"""Honest probabilities: what members say of rows that they have not been trained on.
+
+A row that a member has not seen is scored by the member. For a row that it has seen, copies stand in: each is trained
+on the member's rows without a part of them, and scores that part. So every row gets a probability from all members,
+and none from a model that knew its label. Only the few rows of the training sets are fitted again; no pool is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.pools.keys import row_keys
+from selfpaced.pools.rows import Rows
+from selfpaced.scoring import mean_probabilities, scorer_of
+from selfpaced.tables import InMemoryTable, Labels
+
+Floats = NDArray[np.float64]
+
+N_FOLDS = 5
+# Draws of their own: no round of a fit has such a number.
+FOLDS_ROUND = 2**34
+
+
+@dataclass(frozen=True)
+class HonestScores:
+    """The probabilities that copies of one member give to its own training rows, by row id."""
+
+    ids: NDArray[np.integer]
+    probabilities: Floats
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """A member with what its copies say of the rows it was trained on."""
+
+    model: Any
+    scores: HonestScores
+
+    def honest_probabilities(self, own: Floats, ids: NDArray[np.integer]) -> Floats:
+        """What the member says of some rows; of those that it has seen, what its copies say. Changes `own`."""
+        _, seen, here = np.intersect1d(ids, self.scores.ids, assume_unique=True, return_indices=True)
+        own[seen] = self.scores.probabilities[here]
+        return own
+
+
+def cross_fit(
+    factory: MemberFactory, number: int, rows: Rows, y: NDArray[np.integer], seed: int, n_threads: int
+) -> HonestScores:
+    """Train copies of member `number` on all parts of its training rows but one, and score that one."""
+    part_of = folds(rows.ids, y, seed, number)
+    table = InMemoryTable(rows.features, rows.metadata)
+    probabilities = np.empty((len(rows), int(y.max()) + 1))
+    for part in range(int(part_of.max()) + 1):
+        learnt, left_out = table.rows(np.flatnonzero(part_of != part)), np.flatnonzero(part_of == part)
+        copy = factory.fit(number, learnt.features, y[learnt.ids], learnt.metadata)
+        asked = InMemoryTable(table.take(left_out))
+        probabilities[left_out] = probabilities_of(copy, asked, probabilities.shape[1], n_threads)
+    return HonestScores(rows.ids, probabilities)
+
+
+def cross_fit_all(
+    factory: MemberFactory,
+    members: Sequence[Any],
+    table: InMemoryTable,
+    labels: Labels,
+    training_rows: Sequence[NDArray[np.intp]],
+    seed: int,
+    n_threads: int,
+) -> list[CrossFitted]:
+    """The members of a finished ensemble with honest scores of their training rows, which stand at known places."""
+    fitted = []
+    for number, (member, seen) in enumerate(zip(members, training_rows, strict=True), start=1):
+        y = labels.codes[seen].astype(np.intp)
+        fitted.append(CrossFitted(member, cross_fit(factory, number, table.rows(seen), y, seed, n_threads)))
+    return fitted
+
+
+def folds(ids: NDArray[np.integer], y: NDArray[np.integer], seed: int, number: int) -> NDArray[np.intp]:
+    """A part for each row: at random by its id, and all parts with equally many rows of each class.
+
+    >>> folds(np.arange(6), np.array([0, 0, 0, 0, 1, 1]), seed=0, number=1).tolist()
+    [0, 1, 0, 1, 0, 1]
+    """
+    n_folds = min(N_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
+    if n_folds < 2:
+        raise ValueError(
+            "Calibration leaves rows out to see what the others say of them, and a member has been given only one row "
+            "of a class. Raise ratio, or calibrate on rows of their own: model.calibrate(X, y)."
+        )
+    by_class_and_key = np.lexsort((row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y))
+    part_of = np.empty(ids.size, dtype=np.intp)
+    part_of[by_class_and_key] = np.arange(ids.size) - np.searchsorted(np.sort(y), np.sort(y))
+    return part_of % n_folds
+
+
+def honest_means(
+    members: Sequence[CrossFitted], table: InMemoryTable, ids: NDArray[np.integer], n_classes: int, n_threads: int
+) -> Floats:
+    """The mean over members for the rows of a table, honest for those that members have seen."""
+    sums = np.zeros((table.n_rows, n_classes))
+    for member in members:
+        sums += member.honest_probabilities(probabilities_of(member.model, table, n_classes, n_threads), ids)
+    return sums / len(members)
+
+
+def probabilities_of(model: Any, table: InMemoryTable, n_classes: int, n_threads: int) -> Floats:
+    return mean_probabilities([scorer_of(model, table.n_rows)], table, n_classes, n_threads)
