@@ -242,6 +242,15 @@ class TestRefusals:
         with pytest.raises(ValueError, match="Column 'country' of X holds no numbers"):
             shap_values(model, frame[:5], background=frame[-50:])
 
+    def test_splits_by_category_that_shap_does_not_know_are_refused(self, rows):
+        X, y = rows
+        country = np.random.default_rng(0).integers(8, size=len(y))
+        country[y == 1] = 2 * (country[y == 1] // 2)  # rare rows are in countries of even numbers
+        X = np.column_stack([X[:, 2], country])
+        model = spe(HistGradientBoostingClassifier(max_iter=10, categorical_features=[1])).fit(X, y)
+        with pytest.raises(ValueError, match=r"otherwise than they predict.*permutation_importance"):
+            shap_values(model, X[:50], background=X[-50:])
+
     def test_columns_in_another_order_are_refused(self, rows):
         X, y = rows
         frame = pd.DataFrame(X, columns=NAMES)

@@ -178,10 +178,7 @@ class EarlyStopping(Callback):
     def on_fit_begin(self, plan: FitPlan) -> None:
         if not plan.has_eval_set:
             raise ValueError("EarlyStopping needs scores to watch: give fit an eval_set=(X, y).")
-        if not isinstance(self.patience, Integral) or isinstance(self.patience, bool) or self.patience < 1:
-            raise ValueError(f"patience must be a whole number of rounds >= 1; got {self.patience!r}.")
-        if not isinstance(self.min_rise, Real) or isinstance(self.min_rise, bool) or not 0 <= self.min_rise < 1:
-            raise ValueError(f"min_rise must be a rise of AUCPRC, at least 0 and below 1; got {self.min_rise!r}.")
+        _check_stopping(self.patience, self.min_rise)
         self._n_members = plan.n_members
         self.best_round_ = 0
         self.best_score_ = float("-inf")
@@ -193,6 +190,13 @@ class EarlyStopping(Callback):
             self.best_round_, self.best_score_ = round.number, round.score
         out_of_patience = round.number - self.best_round_ >= self.patience
         return Stop(keep=self.best_round_) if out_of_patience or round.number == self._n_members else None
+
+
+def _check_stopping(patience: Any, min_rise: Any) -> None:
+    if not isinstance(patience, Integral) or isinstance(patience, bool) or int(patience) < 1:
+        raise ValueError(f"patience must be a whole number of rounds >= 1; got {patience!r}.")
+    if not isinstance(min_rise, Real) or isinstance(min_rise, bool) or not 0 <= float(min_rise) < 1:
+        raise ValueError(f"min_rise must be a rise of AUCPRC, at least 0 and below 1; got {min_rise!r}.")
 
 
 class CallbackList:
