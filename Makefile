@@ -30,6 +30,8 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/outofcore.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/stopping.py
+	$(BIN)/python benchmarks/spread.py
 
 # Cells whose data are not here fail with their reason; what has been finished is rendered all the same.
 paper: .venv/installed-dev

@@ -4,11 +4,20 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import average_precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced import (
+    BalanceCascadeClassifier,
+    EasyEnsembleClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+    open_table,
+)
 from selfpaced.callbacks import Callback, EarlyStopping, FitPlan, ProgressBar, Stop
 from selfpaced.datasets import make_checkerboard
 from selfpaced.rounds import Round
@@ -150,6 +159,52 @@ class TestEarlyStopping:
         scores = [note.score for note in model.rounds_[1:]]
         assert len(model.estimators_) == stopping.best_round_ == int(np.argmax(scores)) + 1 < 60
         assert len(scores) == stopping.best_round_ + 2
+
+    def test_a_number_of_numpy_is_a_patience(self):
+        assert self.begin(patience=np.int64(1)).on_round_end(round_with(1, 0.5)) is None
+
+    @pytest.mark.parametrize(
+        "kind", [SelfPacedEnsembleClassifier, BalanceCascadeClassifier, UnderBaggingClassifier, EasyEnsembleClassifier]
+    )
+    @pytest.mark.parametrize("by_table", [False, True], ids=["fit", "fit_table"])
+    def test_every_ensemble_predicts_as_it_did_in_its_best_round(self, kind, by_table, tmp_path):
+        X, y = make_checkerboard(n_minority=100, n_majority=1000, random_state=0)
+        held_out = make_checkerboard(n_minority=100, n_majority=1000, random_state=1)
+        stopping = EarlyStopping(patience=2)
+        model = kind(DecisionTreeClassifier(max_depth=8), 30, random_state=0, callbacks=[stopping])
+        if by_table:
+            frame = pd.DataFrame(X, columns=["a", "b"]).assign(label=y)
+            frame.to_parquet(tmp_path / "rows.parquet")
+            held_out = pd.DataFrame(held_out[0], columns=["a", "b"]), held_out[1]
+            model.fit_table(open_table(tmp_path / "rows.parquet", target="label"), eval_set=held_out)
+        else:
+            model.fit(X, y, eval_set=held_out)
+        by_number = {note.number: note.score for note in model.rounds_}
+        assert stopping.best_score_ == max(score for score in by_number.values() if score is not None)
+        assert len(model.estimators_) == stopping.best_round_ == max(by_number) - 2
+        again = average_precision_score(held_out[1], model.predict_proba(held_out[0])[:, 1])
+        assert again == pytest.approx(stopping.best_score_)
+
+    def test_it_stops_by_the_mean_over_several_classes(self):
+        centers = [[0, 0], [1, 1], [0, 2]]
+        X, y = make_blobs([60, 600, 300], centers=centers, random_state=0)
+        held_out = make_blobs([60, 600, 300], centers=centers, random_state=1)
+        stopping = EarlyStopping(patience=2)
+        model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 50, random_state=0, callbacks=stopping)
+        model.fit(X, y, eval_set=held_out)
+        assert len(model.estimators_) == stopping.best_round_ < 50
+        one_hot = held_out[1][:, np.newaxis] == np.arange(3)
+        again = average_precision_score(one_hot, model.predict_proba(held_out[0]))
+        assert again == pytest.approx(stopping.best_score_)
+
+    def test_a_stopped_ensemble_keeps_the_pacing_of_the_longer_one(self, board):
+        stopping = EarlyStopping(patience=1)
+        model = SelfPacedEnsembleClassifier(n_estimators=40, random_state=0, callbacks=stopping)
+        model.fit(*board, eval_set=make_checkerboard(n_minority=100, n_majority=1000, random_state=1))
+        assert model.n_estimators == 40
+        assert len(model.estimators_) < 40
+        expected = [np.tan(note.number * np.pi / 80) for note in model.rounds_[1:]]
+        assert [note.alpha for note in model.rounds_[1:]] == pytest.approx(expected)
 
 
 class TestProgressBar:

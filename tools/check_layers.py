@@ -19,7 +19,7 @@ FLOORS = [
     ["rounds"],
     ["callbacks"],
     ["ensembles"],
-    ["persistence"],
+    ["explaining", "persistence"],
     ["onnx_export"],
     ["selfpaced"],  # the public names in __init__.py
     ["dask", "spark"],

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from selfpaced.rounds import Round
@@ -135,17 +136,39 @@ def _rich_progress(file: Any) -> Any:
 class EarlyStopping(Callback):
     """Stop when the eval_set's AUCPRC has not risen for some rounds, and keep the members up to the best one.
 
+    It works with `fit` and `fit_table` of Self-paced Ensemble, BalanceCascade, under-bagging and EasyEnsemble. What it
+    has chosen is `len(model.estimators_)`; `n_estimators` stays as it was given, and `rounds_` has all rounds.
+
+    It saves time and members, not quality. On three sets of data with two kinds of members (`benchmarks/stopping.py`)
+    all 50 members ranked better than what was kept of them, by 0.001 to 0.05 AUCPRC, and better still when they were
+    trained on the eval_set's rows too. The best score on the eval_set promised 0.004 to 0.03 too much: report scores of
+    other rows.
+
     The pacing of SPE depends on the number of members: stopping early keeps the first, gentler rounds of a longer
-    schedule, which is not the ensemble that a smaller `n_estimators` would have trained.
+    schedule, which is not the ensemble that a smaller `n_estimators` would have trained. Training that one afterwards
+    was better in 3 of 12 cases.
 
     Parameters
     ----------
-    patience : rounds without a rise before the fit stops.
-    min_rise : what counts as a rise.
+    patience : rounds without a rise before the fit stops; 10 lost less than 5.
+    min_rise : what counts as a rise of AUCPRC; at least 0.
 
     Attributes
     ----------
-    best_round_, best_score_ : the round with the highest score in the last fit.
+    best_round_, best_score_ : the round that was kept as the last, and its score, in the last fit.
+
+    Examples
+    --------
+    >>> from selfpaced import SelfPacedEnsembleClassifier
+    >>> from selfpaced.callbacks import EarlyStopping
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_checkerboard(n_minority=200, n_majority=2000, random_state=0)
+    >>> held_out = make_checkerboard(n_minority=200, n_majority=2000, random_state=1)
+    >>> stopping = EarlyStopping(patience=5)
+    >>> model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=8), 60, random_state=0, callbacks=stopping)
+    >>> len(model.fit(X, y, eval_set=held_out).estimators_) == stopping.best_round_ < 60
+    True
     """
 
     def __init__(self, patience: int = 5, min_rise: float = 0.0) -> None:
@@ -155,8 +178,7 @@ class EarlyStopping(Callback):
     def on_fit_begin(self, plan: FitPlan) -> None:
         if not plan.has_eval_set:
             raise ValueError("EarlyStopping needs scores to watch: give fit an eval_set=(X, y).")
-        if not isinstance(self.patience, int) or self.patience < 1:
-            raise ValueError(f"patience must be a whole number of rounds >= 1; got {self.patience!r}.")
+        _check_stopping(self.patience, self.min_rise)
         self._n_members = plan.n_members
         self.best_round_ = 0
         self.best_score_ = float("-inf")
@@ -168,6 +190,13 @@ class EarlyStopping(Callback):
             self.best_round_, self.best_score_ = round.number, round.score
         out_of_patience = round.number - self.best_round_ >= self.patience
         return Stop(keep=self.best_round_) if out_of_patience or round.number == self._n_members else None
+
+
+def _check_stopping(patience: Any, min_rise: Any) -> None:
+    if not isinstance(patience, Integral) or isinstance(patience, bool) or int(patience) < 1:
+        raise ValueError(f"patience must be a whole number of rounds >= 1; got {patience!r}.")
+    if not isinstance(min_rise, Real) or isinstance(min_rise, bool) or not 0 <= float(min_rise) < 1:
+        raise ValueError(f"min_rise must be a rise of AUCPRC, at least 0 and below 1; got {min_rise!r}.")
 
 
 class CallbackList:

@@ -56,10 +56,16 @@ def test_a_callback_that_is_none_is_refused(callbacks):
         spe(callbacks=callbacks).fit(X, Y)
 
 
-@pytest.mark.parametrize("patience", [0, -1, 2.5, "5"])
+@pytest.mark.parametrize("patience", [0, -1, 2.5, "5", True, None])
 def test_a_patience_that_is_no_number_of_rounds_is_refused(patience):
     with pytest.raises(ValueError, match="patience must be a whole number of rounds >= 1; got"):
         spe(callbacks=EarlyStopping(patience=patience)).fit(X, Y, eval_set=(X, Y))
+
+
+@pytest.mark.parametrize("min_rise", [-0.1, 1, np.inf, np.nan, "0.1", True, None])
+def test_a_rise_that_is_none_is_refused(min_rise):
+    with pytest.raises(ValueError, match="min_rise must be a rise of AUCPRC, at least 0 and below 1; got"):
+        spe(callbacks=EarlyStopping(min_rise=min_rise)).fit(X, Y, eval_set=(X, Y))
 
 
 @pytest.mark.parametrize(

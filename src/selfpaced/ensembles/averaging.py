@@ -17,11 +17,18 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.calibration import BEST_METHOD, FITTED_MAPS, Calibrator, fit_calibrator
-from selfpaced.ensembles.checks import check_features, check_jobs, check_known_labels, check_present
+from selfpaced.ensembles.checks import check_features, check_jobs, check_known_labels, check_present, check_share
 from selfpaced.ensembles.metadata import check_weights
 from selfpaced.ensembles.streaming import TableEvaluation, evaluation, rare_rows, streamed_probabilities
 from selfpaced.exceptions import TableError
-from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
+from selfpaced.scoring import (
+    Scorer,
+    Spread,
+    mean_probabilities,
+    probability_spread,
+    scorer_of,
+    staged_probabilities,
+)
 from selfpaced.tables import (
     ClassCounts,
     InMemoryTable,
@@ -119,6 +126,39 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
         stages = staged_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
         return map(self._calibrated, stages)
+
+    def predict_proba_spread(self, X: Any, share: float = 0.8) -> Spread:
+        """How far the members are apart: the range in which the middle share of their probabilities lies.
+
+        A wide spread says that the answer hangs on which common rows a member happened to see. A narrow one says that
+        the members agree, not that they are right: it is **no confidence interval**, and all of them may err alike.
+        `docs/guide/explaining.md` has how often the true probability was found in it.
+
+        Parameters
+        ----------
+        X : rows in memory, as for `predict_proba`.
+        share : the share of the members in the middle, above 0 and at most 1, which is from the lowest to the highest.
+
+        Returns
+        -------
+        Spread(low, high) : arrays as `predict_proba` gives. They are the quantiles (1 - share) / 2 and (1 + share) / 2
+            of the members' probabilities, in which members of boosting ensembles count by their weights.
+
+        Examples
+        --------
+        >>> from selfpaced import SelfPacedEnsembleClassifier
+        >>> from selfpaced.datasets import make_checkerboard
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X, y = make_checkerboard(random_state=0)
+        >>> model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=5), random_state=0).fit(X, y)
+        >>> low, high = model.predict_proba_spread([[1, 0], [0.5, 0]])  # amid a rare field; on an edge
+        >>> (high - low)[:, 1].round(1).tolist()
+        [0.1, 0.8]
+        """
+        table = self._open(X)
+        scorers, n_classes = self._member_scorers(table.n_rows), len(self.classes_)
+        weights = self._member_weights()
+        return probability_spread(scorers, table, n_classes, self._n_threads(), check_share(share), weights)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`; minus infinity where that is 0."""
@@ -318,6 +358,10 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
     def _member_weights(self) -> NDArray[np.float64] | None:
         """How much each member counts in a mean; None if all count the same."""
         return None
+
+    def _member_scorers(self, n_rows: int) -> list[Scorer]:
+        """The road to each member's own probabilities, on the scale of the ensemble's."""
+        return [scorer_of(member, n_rows).then(self._calibrated) for member in self.estimators_]
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator

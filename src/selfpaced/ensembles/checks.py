@@ -44,6 +44,12 @@ def check_positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_share(share: Any) -> float:
+    if not isinstance(share, Real) or isinstance(share, bool) or not 0 < float(share) <= 1:
+        raise ValueError(f"share must be above 0 and at most 1, the share of the members in the middle; got {share!r}.")
+    return float(share)
+
+
 def check_jobs(n_jobs: Any) -> Any:
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}.")

@@ -10,6 +10,7 @@ from selfpaced.scoring.hist_gradient_boosting import hist_gradient_boosting_scor
 from selfpaced.scoring.lightgbm import lightgbm_scorer
 from selfpaced.scoring.plain import plain_scorer
 from selfpaced.scoring.scorer import Probabilities, Scorer
+from selfpaced.scoring.spread import Spread, probability_spread
 from selfpaced.scoring.trees import adaboost_scorer, bagging_scorer, forest_scorer, tree_scorer
 from selfpaced.scoring.xgboost import xgboost_scorer
 
@@ -36,4 +37,12 @@ def scorer_of(model: Any, n_rows: int) -> Scorer:
     return plain_scorer(model)
 
 
-__all__ = ["Probabilities", "Scorer", "mean_probabilities", "scorer_of", "staged_probabilities"]
+__all__ = [
+    "Probabilities",
+    "Scorer",
+    "Spread",
+    "mean_probabilities",
+    "probability_spread",
+    "scorer_of",
+    "staged_probabilities",
+]

@@ -34,9 +34,13 @@ class Scorer:
     threads: int | None
     reads_float32: bool = False
 
+    def then(self, step: Callable[[Any], Probabilities]) -> Scorer:
+        """The same road with one more step, from probabilities to what they mean."""
+        return replace(self, score=lambda view: step(self.score(view)))
+
     def times(self, weight: np.float64) -> Scorer:
         """The same road with all probabilities multiplied by a weight."""
-        return replace(self, score=lambda view: weight * self.score(view))
+        return self.then(lambda probabilities: weight * probabilities)
 
     def rows_at_once(self, bytes_per_row: float) -> int:
         return int(min(max(self.bytes_at_once / bytes_per_row, FEWEST_ROWS_AT_ONCE), MOST_ROWS_AT_ONCE))
