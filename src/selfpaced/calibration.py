@@ -21,8 +21,7 @@ Floats = NDArray[np.float64]
 
 # Added to scores before their logarithm is taken: trees are often sure, and nobody is surer than some hundred rows.
 SOFT = 0.01
-# A logistic fit whose classes are apart would go on for ever.
-INVERSE_PENALTY = 1e3
+INVERSE_PENALTY = 1e6  # next to none
 SMALLEST_SLOPE = 1e-3
 # Isotonic regression gives many rows the same probability; this share of a smooth map keeps them in order.
 SMOOTH_SHARE = 0.1
@@ -88,8 +87,18 @@ def fit_isotonic(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) ->
 
 
 def _logistic(evidence: Floats, is_case: NDArray[np.bool_], weights: Floats) -> tuple[Floats, float]:
+    """Logistic regression on Platt's targets: so many rows of a class bear out no probability of exactly 0 or 1.
+
+    A target between 0 and 1 is a row of each kind with a part of the weight.
+    """
+    n_cases, n_others = weights[is_case].sum(), weights[~is_case].sum()
+    targets = np.where(is_case, (n_cases + 1) / (n_cases + 2), 1 / (n_others + 2))
     model = LogisticRegression(C=INVERSE_PENALTY, solver="newton-cholesky", max_iter=1000)
-    model.fit(evidence, is_case, sample_weight=weights)
+    model.fit(
+        np.concatenate([evidence, evidence]),
+        np.repeat([True, False], is_case.size),
+        sample_weight=np.concatenate([weights * targets, weights * (1 - targets)]),
+    )
     return model.coef_[0], float(model.intercept_[0])
 
 

@@ -83,6 +83,15 @@ def test_members_are_those_of_the_fit_in_memory_for_any_number_of_partitions(row
     assert_same(model, in_memory(rows, base))
 
 
+def test_a_calibrated_ensemble_has_the_map_of_the_fit_in_memory(rows, spe):
+    model = spe(TREE, calibration="sigmoid").fit(in_partitions(rows), "is_fraud")
+    local = SelfPacedEnsembleClassifier(TREE, 4, random_state=3, calibration="sigmoid")
+    local.fit(rows[NAMES], rows["is_fraud"])
+    assert model.calibrator_ == local.calibrator_
+    np.testing.assert_array_equal(model.predict_proba(in_partitions(rows)).compute(), local.predict_proba(rows[NAMES]))
+    np.testing.assert_array_equal(model.to_local().predict_proba(rows[NAMES]), local.predict_proba(rows[NAMES]))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_members_do_not_depend_on_where_partitions_begin(rows, spe, seed):
     inner = np.sort(np.random.default_rng(seed).choice(np.arange(1, len(rows) - 1), size=9, replace=False))

@@ -110,6 +110,14 @@ def test_members_are_those_of_the_fit_in_memory_for_any_number_of_partitions(fra
     assert_same(spe(base).fit(frame_of(rows, n_partitions)), expected(base))
 
 
+def test_a_calibrated_ensemble_has_the_map_of_the_fit_in_memory(frame_of, rows):
+    model = spe(calibration="sigmoid").fit(frame_of(rows))
+    local = SelfPacedEnsembleClassifier(TREE, 2, random_state=3, calibration="sigmoid")
+    local.fit(rows[NAMES], rows["is_fraud"])
+    assert model.to_local().calibrator_ == local.calibrator_
+    np.testing.assert_allclose(probabilities(model.transform(frame_of(rows))), local.predict_proba(rows[NAMES]))
+
+
 def test_members_do_not_depend_on_which_partition_a_row_is_in(frame_of, rows):
     scattered = frame_of(rows).repartition(5, sf.rand(seed=1))
     assert_same(spe().fit(scattered), expected())

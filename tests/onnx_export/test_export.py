@@ -189,3 +189,17 @@ def test_another_ending_and_another_model_are_refused(frauds, tmp_path):
         export_onnx(spe(BASES["stump"]).fit(*frauds), tmp_path / "model.bin")
     with pytest.raises(ModelFileError, match="got a LogisticRegression"):
         export_onnx(LogisticRegression().fit(*frauds), tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("method", ["prior", "sigmoid", "beta", "isotonic"])
+def test_a_calibration_is_part_of_the_graph(method, frauds, three_classes, tmp_path):
+    for X, y in (frauds, three_classes):
+        model = SelfPacedEnsembleClassifier(BASES["tree"], 3, random_state=0, calibration=method).fit(X, y)
+        assert_the_same(model, X, tmp_path)
+
+
+def test_a_calibrated_rare_class_may_be_the_first(frauds, tmp_path):
+    X, y = frauds
+    labels = np.where(y == 1, "fraud", "ok")
+    model = SelfPacedEnsembleClassifier(BASES["hist"], 3, random_state=0, calibration="isotonic").fit(X, labels)
+    assert_the_same(model, X, tmp_path)

@@ -56,7 +56,8 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
         raise ModelFileError(f"export_onnx takes an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
     members = [read_member(each) for each in model.estimators_]
-    graph = graph_of(members, model._member_weights(), model.classes_, model.n_features_in_)
+    calibrator = getattr(model, "calibrator_", None)
+    graph = graph_of(members, model._member_weights(), calibrator, model.classes_, model.n_features_in_)
     onnx.helper.set_model_props(graph, {"card": card_as_json(card_of(model, "onnx", None, None))})
     onnx.checker.check_model(graph)
     write_whole(path, graph.SerializeToString())

@@ -1,4 +1,4 @@
-"""One ONNX graph for all members: their trees, their probabilities, the mean, the label.
+"""One ONNX graph for all members: their trees, their probabilities, the mean, its calibration, the label.
 
 Everything is computed in 64 bits, as scikit-learn and LightGBM do: rounded to 32, a threshold could send a row the
 other way. The operator TreeEnsemble has been able to since ai.onnx.ml 5.
@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.calibration import Calibrator
+from selfpaced.onnx_export.calibration import add_calibration
+from selfpaced.onnx_export.nodes import Graph
 from selfpaced.onnx_export.tree import NO_CHILD, Link, Member, Tree
 
 OPSETS = {"": 18, "ai.onnx.ml": 5}
@@ -21,37 +24,19 @@ SUM = 1
 TENSORS = ("nodes_splits", "nodes_modes", "membership_values", "leaf_weights")
 
 
-class Graph:
-    """Nodes and constants in the order in which they are computed."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, operator: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
-        """Add a node; return the name of its output."""
-        from onnx import helper
-
-        name = output or f"{operator.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [name], domain=domain, **attributes))
-        return name
-
-    def constant(self, values: Any) -> str:
-        from onnx import numpy_helper
-
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(values), name))
-        return name
-
-
 def graph_of(
-    members: Sequence[Member], weights: NDArray[np.float64] | None, classes: NDArray[Any], n_features: int
+    members: Sequence[Member],
+    weights: NDArray[np.float64] | None,
+    calibrator: Calibrator | None,
+    classes: NDArray[Any],
+    n_features: int,
 ) -> Any:
     """The ONNX model. Without weights all members count the same."""
     from onnx import TensorProto, helper
 
     graph = Graph()
-    probabilities = _mean(graph, _member_probabilities(graph, members), len(members), weights)
+    means = _mean(graph, _member_probabilities(graph, members), len(members), weights)
+    probabilities = graph.add("Identity", add_calibration(graph, means, calibrator), output="probabilities")
     most_probable = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
     labels = classes.astype(object) if classes.dtype.kind == "U" else classes
     graph.add("Gather", graph.constant(labels), most_probable, output="label")
@@ -98,7 +83,7 @@ def _mean(graph: Graph, probabilities: str, n_members: int, weights: NDArray[np.
         probabilities = graph.add("Mul", probabilities, graph.constant(weights[:, np.newaxis]))
     total = graph.add("ReduceSum", probabilities, graph.constant(np.array([1])), keepdims=0)
     by = float(n_members if weights is None else weights.sum())
-    return graph.add("Div", total, graph.constant(by), output="probabilities")
+    return graph.add("Div", total, graph.constant(by))
 
 
 def _sums_of_trees(graph: Graph, rows: str, sums: Sequence[Sequence[Tree]]) -> str:

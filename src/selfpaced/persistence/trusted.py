@@ -10,6 +10,11 @@ from collections.abc import Iterable, Sequence
 from selfpaced.exceptions import ModelFileError
 
 OURS = [
+    "selfpaced.calibration.BetaMap",
+    "selfpaced.calibration.ClassMaps",
+    "selfpaced.calibration.IsotonicMap",
+    "selfpaced.calibration.PriorCorrection",
+    "selfpaced.calibration.RareClassMap",
     "selfpaced.ensembles.balance_cascade.BalanceCascadeClassifier",
     "selfpaced.ensembles.easy_ensemble.EasyEnsembleClassifier",
     "selfpaced.ensembles.rus_boost.RUSBoostClassifier",

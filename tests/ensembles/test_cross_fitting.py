@@ -1,0 +1,72 @@
+"""Honest scores come from models that have not seen the row, whatever the row is."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit, folds, honest_means
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.pools.rows import Rows
+from selfpaced.tables import InMemoryTable
+
+
+class Parrot(ClassifierMixin, BaseEstimator):
+    """Is sure of the label of every row that it has been told, and knows nothing of others."""
+
+    def fit(self, X, y):
+        self.known_ = dict(zip(X[:, 0].tolist(), y.tolist(), strict=True))
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        rare = np.array([self.known_.get(number, 0.5) for number in X[:, 0].tolist()])
+        return np.column_stack([1 - rare, rare])
+
+
+def test_no_copy_has_seen_the_row_that_it_scores():
+    ids = np.arange(40)
+    rows = Rows(ids, ids[:, np.newaxis].astype(float), {})
+    y = (ids < 20).astype(np.intp)
+    found = cross_fit(MemberFactory(Parrot(), 0, {}), 1, rows, y, seed=0, n_threads=1)
+    assert (found.probabilities == 0.5).all()
+
+
+def test_rows_that_a_member_has_not_seen_are_scored_by_the_member():
+    member = Parrot().fit(np.array([[1.0], [2.0]]), np.array([1, 0]))
+    copies = HonestScores(np.array([1, 2]), np.array([[0.7, 0.3], [0.6, 0.4]]))
+    table = InMemoryTable(np.array([[1.0], [2.0], [3.0]]))
+    means = honest_means([CrossFitted(member, copies)], table, np.array([1, 2, 3]), 2, n_threads=1)
+    assert means[:, 1].tolist() == [0.3, 0.4, 0.5]
+
+
+def test_every_part_has_equally_many_rows_of_each_class():
+    y = np.repeat([0, 1, 2], [50, 20, 10])
+    parts = folds(np.arange(80), y, seed=3, number=2)
+    for number, expected in enumerate([10, 4, 2]):
+        assert np.bincount(parts[y == number]).tolist() == [expected] * 5
+
+
+def test_parts_are_drawn_anew_for_each_member_and_by_ids_alone():
+    ids, y = np.arange(60), np.repeat([0, 1], 30)
+    assert folds(ids, y, 0, 1).tolist() != folds(ids, y, 0, 2).tolist()
+    order = np.random.default_rng(0).permutation(60)
+    assert folds(ids[order], y[order], 0, 1).tolist() == folds(ids, y, 0, 1)[order].tolist()
+
+
+def test_two_rows_of_a_class_are_left_out_one_by_one():
+    parts = folds(np.arange(12), np.repeat([0, 1], [10, 2]), 0, 1)
+    assert sorted(parts[10:].tolist()) == [0, 1]
+
+
+def test_a_single_row_of_a_class_cannot_be_left_out():
+    with pytest.raises(ValueError, match=r"only one row of a class\. Raise ratio"):
+        folds(np.arange(3), np.array([0, 1, 1]), 0, 1)
+
+
+def test_a_parrot_that_is_calibrated_honestly_is_sure_of_nothing():
+    """By what it says of its own training rows it would seem to be always right."""
+    X = np.arange(500.0)[:, np.newaxis]
+    y = (np.arange(500) % 25 == 0).astype(int)
+    model = SelfPacedEnsembleClassifier(Parrot(), 3, random_state=0, calibration="sigmoid").fit(X, y)
+    assert model.predict_proba(np.array([[1000.5]]))[0, 1] < 0.2

@@ -1,0 +1,121 @@
+"""Maps from scores to probabilities."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from selfpaced.calibration import (
+    FITTED_MAPS,
+    BetaMap,
+    ClassMaps,
+    PriorCorrection,
+    expected_calibration_error,
+    fit_calibrator,
+)
+
+FITS = pytest.mark.parametrize("fit", FITTED_MAPS.values(), ids=FITTED_MAPS.keys())
+
+
+def scored(n_rows=4000, share=0.05, random_state=0):
+    """Scores of cases and other rows that overlap; the true probability is known to no map."""
+    rng = np.random.default_rng(random_state)
+    is_case = rng.random(n_rows) < share
+    return np.where(is_case, rng.beta(5, 2, n_rows), rng.beta(2, 5, n_rows)), is_case
+
+
+@FITS
+def test_the_mean_probability_is_the_share_of_cases(fit):
+    scores, is_case = scored()
+    fitted = fit(scores, is_case, np.ones(scores.size))
+    assert fitted(scores).mean() == pytest.approx(is_case.mean(), rel=0.02)
+
+
+@FITS
+def test_a_row_with_weight_three_is_as_three_rows(fit):
+    scores, is_case = scored(600, 0.2)
+    repeated = np.repeat(np.arange(600), np.where(is_case, 1, 3))
+    weighted = fit(scores, is_case, np.where(is_case, 1.0, 3.0))
+    expected = fit(scores[repeated], is_case[repeated], np.ones(repeated.size))
+    grid = np.linspace(0, 1, 50)
+    np.testing.assert_allclose(weighted(grid), expected(grid), atol=1e-5)
+
+
+@FITS
+@given(seed=st.integers(0, 10_000), n_rows=st.integers(10, 300), share=st.floats(0.02, 0.6), informative=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_no_two_rows_change_places(fit, seed, n_rows, share, informative):
+    """Also where scores mean nothing, or the opposite, or the classes are apart."""
+    rng = np.random.default_rng(seed)
+    scores = rng.random(n_rows).round(3)
+    is_case = scores > 1 - share if informative else rng.random(n_rows) < share
+    is_case[:2] = [True, False]
+    fitted = fit(scores, is_case, np.ones(n_rows))
+    levels = np.unique(scores)
+    mapped = fitted(levels)
+    assert (np.diff(mapped) > 0).all()
+    assert ((mapped > 0) & (mapped < 1)).all()
+
+
+@FITS
+def test_scores_that_are_all_the_same_get_the_share_of_cases(fit):
+    is_case = np.arange(1000) < 50
+    fitted = fit(np.full(1000, 0.3), is_case, np.ones(1000))
+    assert fitted(np.array([0.3]))[0] == pytest.approx(0.05, rel=0.02)
+
+
+def test_the_sigmoid_finds_the_log_odds_that_made_the_labels():
+    rng = np.random.default_rng(0)
+    scores = rng.random(200_000)
+    truth = BetaMap(1.5, 1.5, -3.0)
+    fitted = FITTED_MAPS["sigmoid"](scores, rng.random(scores.size) < truth(scores), np.ones(scores.size))
+    assert fitted.from_0 == pytest.approx(1.5, rel=0.03)
+    assert fitted.constant == pytest.approx(-3.0, rel=0.03)
+
+
+def test_the_beta_map_finds_two_slopes():
+    rng = np.random.default_rng(0)
+    scores = rng.random(200_000)
+    truth = BetaMap(0.5, 2.0, -2.0)
+    fitted = FITTED_MAPS["beta"](scores, rng.random(scores.size) < truth(scores), np.ones(scores.size))
+    assert (fitted.from_0, fitted.from_1) == pytest.approx((0.5, 2.0), rel=0.1)
+
+
+def test_a_thinned_out_class_gets_its_odds_back():
+    """Of 900 common rows 100 were kept, beside 100 rare ones: odds of 1 there are odds of 1:9 outside."""
+    corrected = PriorCorrection(np.array([9.0, 1.0]))(np.array([[0.5, 0.5], [0.2, 0.8]]))
+    np.testing.assert_allclose(corrected, [[0.9, 0.1], [1.8 / 2.6, 0.8 / 2.6]])
+
+
+def test_probabilities_of_three_classes_add_up_to_one_and_come_close():
+    rng = np.random.default_rng(0)
+    numbers = rng.choice(3, size=5000, p=[0.85, 0.1, 0.05])
+    probabilities = rng.dirichlet([1, 1, 1], size=5000)
+    probabilities[np.arange(5000), numbers] += 1
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    fitted = fit_calibrator("isotonic", probabilities, numbers, np.ones(5000), rare=2)
+    assert isinstance(fitted, ClassMaps)
+    calibrated = fitted(probabilities)
+    np.testing.assert_allclose(calibrated.sum(axis=1), 1)
+    np.testing.assert_allclose(calibrated.mean(axis=0), np.bincount(numbers) / 5000, rtol=0.05)
+
+
+def test_the_rare_class_may_be_the_first():
+    scores, is_case = scored()
+    probabilities = np.column_stack([scores, 1 - scores])
+    fitted = fit_calibrator("sigmoid", probabilities, (~is_case).astype(int), np.ones(scores.size), rare=0)
+    assert fitted(probabilities)[:, 0].mean() == pytest.approx(is_case.mean(), rel=0.02)
+
+
+def test_the_calibration_error_is_the_mean_gap_of_equally_full_bins():
+    y = np.array([0, 0, 0, 1, 0, 1, 1, 1])
+    probabilities = np.array([0.1, 0.1, 0.1, 0.1, 0.6, 0.6, 0.6, 0.6])
+    assert expected_calibration_error(y, probabilities, n_bins=2) == pytest.approx((0.15 + 0.15) / 2)
+
+
+def test_the_calibration_error_of_true_probabilities_is_small_and_of_doubled_ones_is_not():
+    rng = np.random.default_rng(0)
+    probabilities = rng.random(50_000) * 0.4
+    y = rng.random(50_000) < probabilities
+    assert expected_calibration_error(y, probabilities) < 0.01
+    assert expected_calibration_error(y, 2 * probabilities) > 0.1
