@@ -30,6 +30,8 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/outofcore.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/suspects.py
 	$(BIN)/python benchmarks/stopping.py
 	$(BIN)/python benchmarks/spread.py
 
