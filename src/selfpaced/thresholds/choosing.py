@@ -164,6 +164,8 @@ def choose_threshold(
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
     checked = Scored(column_or_1d(y_true), column_or_1d(scores)).as_bools(pos_label)
     is_positive, values = np.asarray(checked.y_true), np.asarray(checked.scores)
+    if is_positive.all():
+        raise ValueError(f"All rows of y_true are of the class {pos_label!r}: there is nothing to tell them from.")
     own = None if amounts is None else amounts_of(amounts, is_positive)
     sweep = sweep_of(is_positive, values, own)
     if sweep.thresholds.size == 1:

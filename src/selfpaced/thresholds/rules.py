@@ -10,6 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,8 @@ class PrecisionAtLeast(Rule):
             return None
         return (
             f"No threshold has a precision of {self.precision:g} on these rows. The highest is "
-            f"{alerts.precision[highest]:.3g}, from {thresholds[highest]:.6g} on, with a recall of "
-            f"{alerts.recall[highest]:.3g}."
+            f"{_down(alerts.precision[highest])}, from {_down(thresholds[highest], 6)} on, with a recall of "
+            f"{_down(alerts.recall[highest])}."
         )
 
     def __str__(self) -> str:
@@ -160,7 +161,7 @@ class AlertsAtMost(Rule):
             return None
         return (
             f"{self} cannot be kept on these rows: the fewest alerts possible are {alerts.n_alerts[0]:,.0f} in "
-            f"{alerts.n_rows[0]:,.0f} rows, those that share the highest score, {thresholds[0]:.6g}."
+            f"{alerts.n_rows[0]:,.0f} rows, those that share the highest score, {_down(thresholds[0], 6)}."
         )
 
     def __str__(self) -> str:
@@ -232,3 +233,13 @@ _PATTERNS: dict[str, Callable[..., Rule]] = {
 def _check_share(name: str, share: float) -> None:
     if not 0 < share <= 1:
         raise ValueError(f"A {name} lies between 0 and 1, as in {name}>=0.9; got {share:g}.")
+
+
+def _down(value: float, digits: int = 3) -> str:
+    """Some digits, never rounded up: what is said to be reached is reached.
+
+    >>> _down(2 / 3), _down(0.5), _down(0.98765432, 6), _down(0)
+    ('0.666', '0.5', '0.987654', '0')
+    """
+    scale = 10.0 ** (digits - 1 - floor(log10(abs(value)))) if value else 1.0
+    return f"{floor(value * scale) / scale:.{digits}g}"
