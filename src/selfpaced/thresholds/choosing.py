@@ -224,6 +224,7 @@ def with_costs(rule: Rule, costs: Any, by_amount: bool) -> Rule:
         return replace(rule, costs=replace(rule.costs, missed=None))
     if rule.costs.missed is None:
         raise ValueError(
-            f"The rule {str(rule)!r} needs amounts, what each missed case costs. Or give both, as cost=5:100."
+            f"The rule {str(rule)!r} needs amounts, what each missed case costs (--amount COL on the command line). "
+            "Or say both costs, as cost=5:100."
         )
     return rule

@@ -201,7 +201,8 @@ def parse_rule(rule: str | Rule) -> Rule:
             if found := re.fullmatch(pattern, text):
                 return make(*found.groups())
     listed = "; ".join(f"{text} ({meaning})" for text, meaning in WRITTEN.items())
-    raise ValueError(f"{rule!r} is no rule for a threshold. The rules are: {listed}.")
+    quotes = " In a shell, a rule with > or < stands in quotes." if rule in ("precision", "recall", "alerts") else ""
+    raise ValueError(f"{rule!r} is no rule for a threshold.{quotes} The rules are: {listed}.")
 
 
 def _best(name: str) -> Rule:
