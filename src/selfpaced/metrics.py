@@ -44,6 +44,11 @@ class Alerts:
         return self.n_alerts + self.false_negatives + self.true_negatives
 
     @property
+    def alert_share(self) -> Number:
+        """The share of rows that are alerts."""
+        return _share(self.n_alerts, self.n_rows)
+
+    @property
     def precision(self) -> Number:
         """The share of alerts that are positives."""
         return _share(self.true_positives, self.n_alerts)

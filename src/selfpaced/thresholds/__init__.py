@@ -13,7 +13,7 @@ from selfpaced.thresholds.rules import (
     parse_rule,
 )
 from selfpaced.thresholds.scorer import rule_score, threshold_scorer
-from selfpaced.thresholds.sweep import Sweep, sweep_of
+from selfpaced.thresholds.sweep import Sweep, sweep_from, sweep_of
 
 __all__ = [
     "AlertsAtMost",
@@ -32,6 +32,7 @@ __all__ = [
     "costs_of",
     "parse_rule",
     "rule_score",
+    "sweep_from",
     "sweep_of",
     "threshold_scorer",
     "with_costs",

@@ -29,7 +29,7 @@ CHOICES_OF_DRAWS = 5  # for so many draws one choice anew: a mean needs fewer th
 FIGURES: dict[str, Callable[[Alerts], Number]] = {
     "precision": lambda alerts: alerts.precision,
     "recall": lambda alerts: alerts.recall,
-    "alert_share": lambda alerts: alerts.n_alerts / alerts.n_rows,
+    "alert_share": lambda alerts: alerts.alert_share,
     **MEASURES,
 }
 LIMITS = {"mcc": (-1.0, 1.0), "cost": (-np.inf, np.inf)}  # of what is no share

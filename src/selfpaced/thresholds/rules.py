@@ -151,7 +151,7 @@ class AlertsAtMost(Rule):
         left = self.alerts * (1 if self.per is None else n_rows) - alerts.n_alerts * (
             1 if self.per is None else self.per
         )
-        return np.where(left >= 0, alerts.n_alerts, left) / n_rows
+        return np.where(left >= 0, alerts.n_alerts, left) / np.maximum(n_rows, 1)
 
     def promises(self) -> tuple[str, ...]:
         return ("alert_share", "precision", "recall")
@@ -178,7 +178,7 @@ class LowestCost(Rule):
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
         if self.costs is None or (self.costs.missed is None and lost is None):
             raise ValueError(f"The rule {str(self)!r} needs the cost of a missed case, as cost=5:100, or amounts.")
-        return -self.costs.total(alerts, lost) / alerts.n_rows
+        return -self.costs.total(alerts, lost) / np.maximum(alerts.n_rows, 1)
 
     def promises(self) -> tuple[str, ...]:
         return ("cost",)

@@ -77,7 +77,17 @@ def sweep_of(is_positive: NDArray[np.bool_], scores: NDArray[Any], amounts: Floa
     >>> sweep.thresholds.tolist(), sweep.lost.tolist()
     ([0.9, 0.5, 0.2], [10.0, 0.0, 0.0])
     """
-    thresholds, alerts = alerts_at_all_thresholds(is_positive, scores)
+    return sweep_from(*alerts_at_all_thresholds(is_positive, scores), is_positive, scores, amounts)
+
+
+def sweep_from(
+    thresholds: NDArray[Any],
+    alerts: Alerts,
+    is_positive: NDArray[np.bool_],
+    scores: NDArray[Any],
+    amounts: Floats | None = None,
+) -> Sweep:
+    """The same where the alerts have been counted already."""
     if amounts is not None:
         amounts = amounts[np.argsort(-scores[is_positive].astype(np.float64), kind="stable")]
     return Sweep(thresholds, alerts, just_above(scores), amounts)
