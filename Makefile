@@ -30,6 +30,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/outofcore.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/encoding.py
+	$(BIN)/python benchmarks/thresholds.py
 
 # Cells whose data are not here fail with their reason; what has been finished is rendered all the same.
 paper: .venv/installed-dev
