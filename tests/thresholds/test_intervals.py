@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 from selfpaced.thresholds import choose_threshold
 from selfpaced.thresholds.intervals import FIGURES, _drawn_losses
@@ -80,3 +80,32 @@ def test_many_cases_with_ties_and_amounts_are_no_trouble():
     for rule, options in {"f1": {}, "alerts<=100/10000": {}, "cost=5": {"amounts": rng.random(y.size) * 50}}.items():
         choice = choose_threshold(y, scores, rule, n_bootstrap=50, **options)
         assert choice.intervals["recall"].high - choice.intervals["recall"].low < 0.02
+
+
+def test_only_the_end_that_flatters_is_stretched_beyond_the_luck_of_the_rows():
+    """Without the luck of the choice, the interval of a precision would be Jeffreys'."""
+    choice = choose_threshold(*simulated(2), "f1", n_bootstrap=20_000)
+    hits, alarms = choice.alerts.true_positives, choice.alerts.false_positives
+    low, high = beta.ppf([0.05, 0.95], hits + 0.5, alarms + 0.5)
+    assert choice.intervals["precision"].low < low - 0.01
+    assert choice.intervals["precision"].high == pytest.approx(high, abs=0.01)
+
+
+def test_a_cost_is_stretched_upwards():
+    choice = choose_threshold(*simulated(3), "cost=5:100", n_bootstrap=20_000)
+    rng = np.random.default_rng(0)
+    alarms, missed = (
+        rng.gamma(count + 0.5, size=20_000) for count in (choice.alerts.false_positives, choice.alerts.false_negatives)
+    )
+    low, high = np.quantile(5 * alarms + 100 * missed, [0.05, 0.95])
+    assert choice.intervals["cost"].low == pytest.approx(low, rel=0.05)
+    assert choice.intervals["cost"].high > high + 50
+
+
+def test_amounts_that_are_all_the_same_are_a_cost_of_a_missed_case():
+    y, scores = simulated(3)
+    fixed = choose_threshold(y, scores, "cost=5:100", n_bootstrap=20_000).intervals
+    own = choose_threshold(y, scores, "cost=5", amounts=np.full(y.size, 100), n_bootstrap=20_000).intervals
+    assert own["recall"].low == pytest.approx(fixed["recall"].low, abs=0.01)
+    assert own["cost"].low == pytest.approx(fixed["cost"].low, abs=60)  # half a case more may be missed
+    assert own["cost"].high == pytest.approx(fixed["cost"].high, abs=80)
