@@ -33,7 +33,7 @@ def test_a_text_is_read_as_the_rule_it_says(text):
     assert parse_rule(text) == WRITTEN[text]
 
 
-@pytest.mark.parametrize("text", [*WRITTEN, "alerts<=1/1000000000", "precision>=0.123456"])
+@pytest.mark.parametrize("text", [*WRITTEN, "alerts<=1234567/10000000", "precision>=0.99999999", "cost=1:1234567.5"])
 def test_a_rule_says_itself_as_a_text_that_is_read_as_the_same_rule(text):
     assert parse_rule(str(parse_rule(text))) == parse_rule(text)
 

@@ -46,7 +46,7 @@ class Costs:
         if self.hit or self.left_alone:
             missed = "amount" if self.missed is None else f"{self.missed:g}"
             return f"[[{self.left_alone:g}, {self.false_alarm:g}], [{missed}, {self.hit:g}]]"
-        return f"{self.false_alarm:g}" if self.missed is None else f"{self.false_alarm:g}:{self.missed:g}"
+        return f"{self.false_alarm:.15g}" + ("" if self.missed is None else f":{self.missed:.15g}")
 
 
 def costs_of(given: Any, by_amount: bool = False) -> Costs:

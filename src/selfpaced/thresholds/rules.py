@@ -108,7 +108,7 @@ class PrecisionAtLeast(Rule):
         )
 
     def __str__(self) -> str:
-        return f"precision>={self.precision:g}"
+        return f"precision>={self.precision:.15g}"
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class RecallAtLeast(Rule):
         return ("recall", "precision")
 
     def __str__(self) -> str:
-        return f"recall>={self.recall:g}"
+        return f"recall>={self.recall:.15g}"
 
 
 @dataclass(frozen=True)
@@ -140,18 +140,17 @@ class AlertsAtMost(Rule):
     per: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.alerts < np.inf or not self.alerts <= (self.alerts if self.per is None else self.per) < np.inf:
+        if not 0 < self.alerts <= (self.alerts if self.per is None else self.per) < np.inf:
             raise ValueError(
                 f"A budget is a number of alerts in a larger number of rows, as alerts<=50/10000; got {self}."
             )
 
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
-        n_rows = alerts.n_rows
-        # Whole numbers on both sides where they are whole: a budget of 3 in 10 is 3 in 10.
-        left = self.alerts * (1 if self.per is None else n_rows) - alerts.n_alerts * (
-            1 if self.per is None else self.per
-        )
-        return np.where(left >= 0, alerts.n_alerts, left) / np.maximum(n_rows, 1)
+        if self.per is None:
+            left = self.alerts - alerts.n_alerts
+        else:
+            left = self.alerts * alerts.n_rows - alerts.n_alerts * self.per  # whole numbers: 3 in 10 are 3 in 10
+        return np.where(left >= 0, alerts.n_alerts, left) / np.maximum(alerts.n_rows, 1)
 
     def promises(self) -> tuple[str, ...]:
         return ("alert_share", "precision", "recall")
@@ -165,7 +164,7 @@ class AlertsAtMost(Rule):
         )
 
     def __str__(self) -> str:
-        return f"alerts<={self.alerts:g}" + ("" if self.per is None else f"/{self.per:.15g}")
+        return f"alerts<={self.alerts:.15g}" + ("" if self.per is None else f"/{self.per:.15g}")
 
 
 @dataclass(frozen=True)
