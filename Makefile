@@ -34,6 +34,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/suspects.py
 	$(BIN)/python benchmarks/stopping.py
 	$(BIN)/python benchmarks/spread.py
+	$(BIN)/python benchmarks/thresholds.py
 
 # Cells whose data are not here fail with their reason; what has been finished is rendered all the same.
 paper: .venv/installed-dev

@@ -13,6 +13,7 @@ from pathlib import Path
 # From the ground up. Rooms on one line stand side by side and do not use each other.
 FLOORS = [
     ["algorithms", "calibration", "datasets", "exceptions", "metrics"],
+    ["thresholds"],
     ["scoring"],
     ["pools"],
     ["tables"],

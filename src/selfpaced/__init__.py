@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from selfpaced.persistence import load_model, save_model
     from selfpaced.tables import open_table
+    from selfpaced.thresholds import choose_threshold
 
 __version__ = "0.1.0"
 
@@ -27,12 +28,14 @@ __all__ = [
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",
+    "choose_threshold",
     "load_model",
     "open_table",
     "save_model",
 ]
 
 _ROOMS = {
+    "choose_threshold": "selfpaced.thresholds",
     "load_model": "selfpaced.persistence",
     "open_table": "selfpaced.tables",
     "save_model": "selfpaced.persistence",

@@ -11,6 +11,10 @@ class ModelFileError(ValueError):
     """A model file that cannot be written or read as asked."""
 
 
+class UnreachableRuleError(ValueError):
+    """A rule for a threshold that no threshold meets on these rows. It says what can be reached."""
+
+
 class ModelVersionWarning(UserWarning):
     """A model that was saved with other versions of the packages it is made of."""
 

@@ -40,6 +40,15 @@ class Alerts:
         return self.true_positives + self.false_positives
 
     @property
+    def n_rows(self) -> Number:
+        return self.n_alerts + self.false_negatives + self.true_negatives
+
+    @property
+    def alert_share(self) -> Number:
+        """The share of rows that are alerts."""
+        return _share(self.n_alerts, self.n_rows)
+
+    @property
     def precision(self) -> Number:
         """The share of alerts that are positives."""
         return _share(self.true_positives, self.n_alerts)
@@ -200,7 +209,7 @@ def precision_recall_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_la
     >>> round(precision_recall_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
     0.816
     """
-    return float(_alerts_of_labels(y_true, y_pred, pos_label).precision_recall_gmean)
+    return float(alerts_of_labels(y_true, y_pred, pos_label=pos_label).precision_recall_gmean)
 
 
 def sensitivity_specificity_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> float:
@@ -209,10 +218,11 @@ def sensitivity_specificity_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *,
     >>> round(sensitivity_specificity_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
     0.707
     """
-    return float(_alerts_of_labels(y_true, y_pred, pos_label).sensitivity_specificity_gmean)
+    return float(alerts_of_labels(y_true, y_pred, pos_label=pos_label).sensitivity_specificity_gmean)
 
 
-def _alerts_of_labels(y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any) -> Alerts:
+def alerts_of_labels(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> Alerts:
+    """The alerts if all rows that are predicted to be of the rare class are flagged."""
     return alerts_at_threshold(y_true, np.asarray(y_pred) == pos_label, 1, pos_label=pos_label)
 
 
@@ -252,6 +262,7 @@ __all__ = [
     "alerts_at_all_thresholds",
     "alerts_at_k",
     "alerts_at_threshold",
+    "alerts_of_labels",
     "aucprc",
     "best_threshold",
     "f1_score",

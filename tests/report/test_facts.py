@@ -31,6 +31,7 @@ from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.facts import Case
 from selfpaced.report.ranking import MOST_POINTS, share_interval
 from selfpaced.report.tally import quick_aucprc, spread, tally
+from selfpaced.thresholds import RecallAtLeast, choose_threshold
 
 
 class TestRanking:
@@ -106,6 +107,52 @@ class TestThresholds:
     def test_one_above_all_scores_raises_no_alert(self, scored):
         thresholds = report_of_scores(*scored, rare=True, threshold=2).facts.thresholds
         assert thresholds.alerts(thresholds.suggested).n_alerts == 0
+
+    @pytest.mark.parametrize("rule", ["f1", "precision>=0.6", "recall>=0.7", "alerts<=10/1000", "cost=1:30"])
+    def test_one_by_a_rule_is_that_of_the_rule_with_its_interval(self, scored, rule):
+        thresholds = report_of_scores(*scored, rare=True, threshold=rule).facts.thresholds
+        choice = choose_threshold(*scored, rule, confidence=0.95)
+        assert thresholds.values[thresholds.suggested] == choice.threshold
+        assert thresholds.alerts(thresholds.suggested) == choice.alerts
+        assert thresholds.chosen.rule == rule
+        assert not thresholds.is_given
+        for promise in thresholds.chosen.promises:
+            assert (promise.value, promise.interval) == (choice.value(promise.name), choice.intervals[promise.name])
+
+    def test_a_rule_may_be_an_object(self, scored):
+        thresholds = report_of_scores(*scored, rare=True, threshold=RecallAtLeast(0.7)).facts.thresholds
+        assert thresholds.chosen.rule == "recall>=0.7"
+
+    def test_the_explorer_starts_with_the_costs_of_the_rule(self, scored):
+        by_text = report_of_scores(*scored, rare=True, threshold="cost=2:30").facts.thresholds
+        by_pair = report_of_scores(*scored, rare=True, threshold="cost", costs=(2, 30)).facts.thresholds
+        assert by_text == by_pair
+        assert (by_text.cost_false_alarm, by_text.cost_missed) == (2, 30)
+
+    def test_costs_that_the_rule_has_no_use_for_are_the_explorers(self, scored):
+        thresholds = report_of_scores(*scored, rare=True, threshold="recall>=0.7", costs=(2, 30)).facts.thresholds
+        assert (thresholds.cost_false_alarm, thresholds.cost_missed) == (2, 30)
+
+    def test_amounts_take_the_place_of_the_cost_of_a_missed_case(self, scored):
+        amounts = np.linspace(1, 99, scored[0].size)
+        thresholds = report_of_scores(*scored, rare=True, threshold="cost=2", amounts=amounts).facts.thresholds
+        expected = choose_threshold(*scored, "cost=2", amounts=amounts).threshold
+        assert thresholds.values[thresholds.suggested] == expected
+        assert thresholds.cost_missed == pytest.approx(amounts[scored[0]].mean())
+
+    @pytest.mark.parametrize(
+        ("options", "complaint"),
+        [
+            ({"threshold": "best"}, "'best' is no rule for a threshold"),
+            ({"threshold": "precision>=0.9999"}, "No threshold has a precision of 0.9999"),
+            ({"threshold": "cost"}, "needs costs"),
+            ({"threshold": 0.5, "amounts": [1]}, "amounts are for a threshold that is chosen by costs"),
+        ],
+    )
+    def test_a_rule_that_does_not_work_is_refused(self, scored, options, complaint):
+        is_case, scores = scored
+        with pytest.raises(ValueError, match=complaint):
+            report_of_scores(is_case, np.append(scores[1:], 1.0), rare=True, **options)
 
     @pytest.mark.parametrize("costs", [(1,), (-1, 2), "cheap", 3, (1, np.inf)])
     def test_costs_that_are_none_are_refused(self, scored, costs):

@@ -87,6 +87,30 @@ class TestTheWords:
         assert "flatter" in outline.text
         assert "flatter" not in Outline(report_of_scores(*scored, rare=True, threshold=0.5).to_html()).text
 
+    @pytest.mark.parametrize(
+        ("rule", "says"),
+        [
+            ("f1", ["has the best F1 on these very rows", "expect an F1 of 0."]),
+            (
+                "precision>=0.6",
+                ["was chosen by precision>=0.6 on these very rows", "expect a precision of ", "a recall"],
+            ),
+            ("alerts<=10/1000", ["alerts in 5,000 rows, a precision of", "(95% intervals)"]),
+            ("gmean", ["expect a G-mean of sensitivity and specificity of 0."]),
+            ("cost=1:30", ["was chosen by cost=1:30", "expect a cost of", "in 5,000 rows there (95% interval)"]),
+        ],
+    )
+    def test_the_rule_of_the_threshold_is_said_with_what_it_promises(self, scored, rule, says):
+        text = Outline(report_of_scores(*scored, rare=True, threshold=rule).to_html()).text
+        assert "flatter" in text
+        for words in says:
+            assert words in text
+
+    def test_no_alert_at_all_is_said_so(self, scored):
+        is_case, scores = scored
+        text = Outline(report_of_scores(is_case, -scores, rare=True, threshold="cost=500:1").to_html()).text
+        assert "No row scores high enough for an alert." in text
+
 
 class TestTheStructure:
     def test_headings_go_down_one_step_at_a_time(self, outline):

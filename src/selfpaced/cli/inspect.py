@@ -43,4 +43,8 @@ def run(options: Namespace) -> None:
 def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
-    return ", ".join(f"{name} ({one})" for name, one in value.items()) if isinstance(value, dict) else str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} ({_short(one)})" for name, one in value.items())
+    if value is None:
+        return ""
+    return " to ".join(map(_short, value)) if isinstance(value, list) else str(value)

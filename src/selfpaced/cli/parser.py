@@ -33,6 +33,7 @@ def _train(command: argparse.ArgumentParser) -> None:
     _target(command)
     _how(command)
     _held_out(command)
+    _rule(command, command, "f1")
     command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
     command.add_argument("--id", metavar="COL", help="a column that names the rows; no feature")
     command.add_argument("--out-of-core", action="store_true", default=None, help="read the files once a round")
@@ -58,11 +59,13 @@ def _evaluate(command: argparse.ArgumentParser) -> None:
     _model(command)
     _data(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
-    command.add_argument(
+    alerts = command.add_mutually_exclusive_group()
+    alerts.add_argument(
         "--threshold",
         metavar="NUMBER",
         help="judge alerts from this score on (default: the threshold that was best in training)",
     )
+    _rule(command, alerts)
     _talk(command)
 
 
@@ -71,6 +74,7 @@ def _report(command: argparse.ArgumentParser) -> None:
     _data(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     command.add_argument("--id", metavar="COL", help="a column that names the rows")
+    _rule(command, command)
     command.add_argument("-o", "--output", default="report.html", metavar="FILE", help="(default: %(default)s)")
     command.add_argument("--facts", metavar="FILE", help="write the facts behind the report too, report.json")
     _talk(command)
@@ -127,6 +131,17 @@ def _how(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
 
 
+def _rule(command: argparse.ArgumentParser, group: argparse._ActionsContainer, default: str | None = None) -> None:
+    group.add_argument(
+        "--rule",
+        default=default,
+        metavar="RULE",
+        help="choose the threshold by f1, mcc, gmean, 'precision>=0.9', 'recall>=0.8', 'alerts<=50/10000' or "
+        "cost=5:100, of a false alarm and a missed case" + (f" (default: {default})" if default else ""),
+    )
+    command.add_argument("--amount", metavar="COL", help="what missing each row costs, for a rule such as cost=5")
+
+
 def _held_out(command: argparse.ArgumentParser) -> None:
     rows = command.add_mutually_exclusive_group()
     rows.add_argument("--valid", metavar="FILE", help="rows to judge by, in a file of their own")
@@ -153,6 +168,8 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "transactions.csv --target is_fraud",
             "transactions.parquet --target is_fraud --base lightgbm --time-column when --report report.html",
             "'logs/*.parquet' --target attack --positive u2r --exclude session",
+            "transactions.csv --target is_fraud --rule 'precision>=0.9'",
+            "transactions.csv --target is_fraud --rule cost=5 --amount amount",
         ],
     ),
     "predict": (
@@ -163,7 +180,11 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "model.skops july.csv -o scores.csv --threshold best",
         ],
     ),
-    "evaluate": ("judge a model on rows with labels", _evaluate, ["model.skops july.parquet"]),
+    "evaluate": (
+        "judge a model on rows with labels",
+        _evaluate,
+        ["model.skops july.parquet", "model.skops july.parquet --rule 'alerts<=50/10000'"],
+    ),
     "report": (
         "write a page about a model and the rows it is judged by",
         _report,

@@ -15,7 +15,7 @@ def run(options: Namespace) -> None:
     facts = None if options.facts is None else check_output(options.facts, [".json"])
     model = load_model(options.model)
     with talk.progress("scoring") as progress:
-        report = report_of_file(model, options.data, options.target, options.id, progress)
+        report = report_of_file(model, options.data, options.target, options.id, progress, options.rule, options.amount)
     report.save(output)
     if facts is not None:
         facts.write_text(report.to_json(), encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 from selfpaced.callbacks import Callback
 from selfpaced.cli.talk import Talk, check_output
 from selfpaced.jobs.train import Trained, TrainRequest, train
-from selfpaced.jobs.words import chance, headline
+from selfpaced.jobs.words import chance, headline, origin, promise
 from selfpaced.persistence import save_model
 
 
@@ -42,6 +42,8 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
     """What the model is worth, for its card and for scripts."""
     return {
         **vars(trained.evaluation),
+        **({} if trained.choice is None else trained.choice.as_facts()),
+        "unmet": trained.unmet,
         "chance": trained.evaluation.n_positives / trained.evaluation.n_rows,
         "judged_on": _judged_on(trained),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
@@ -75,14 +77,17 @@ def _tell(talk: Talk, trained: Trained) -> None:
         talk.warn(f"only {min(trained.counts.values())} rows of the rarest class: the figures below may be luck.")
     if trained.learned_nothing:
         talk.warn("all rows got the same score: nothing was learned. Try another --base, such as tree.")
+    elif trained.unmet is not None:
+        talk.warn(f"{trained.unmet} The threshold is the best by F1 instead.")
     talk.say()
-    talk.headline(headline(found, trained.request.target, trained.rare_label))
+    talk.headline(headline(found, trained.request.target, trained.rare_label, trained.choice))
     talk.say(
         f"Judged on {found.n_rows:,} rows that it was not trained on ({_judged_on(trained)}), {found.n_positives:,} of "
         f"them rare. AUCPRC {found.aucprc:.3f} (chance {chance(found)}); the alerts are those from "
-        f"{found.threshold:.3f} on, the best threshold by F1 on these rows. Training and judging took "
-        f"{trained.seconds:.1f} s."
+        f"{found.threshold:.3f} on, {origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
     )
+    if trained.choice is not None:
+        talk.say(promise(trained.choice))
 
 
 def _counts(trained: Trained) -> str:

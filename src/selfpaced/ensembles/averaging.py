@@ -318,7 +318,8 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
     def _score_columns(self, probabilities: NDArray[np.float64], threshold: float | None) -> dict[str, Any]:
         rare = probabilities[:, self._rare_class()]
-        alerts = {} if threshold is None else {"alert": rare >= threshold}
+        # In the digits of `score_table`, by which thresholds are chosen: with more, a row may miss its own score.
+        alerts = {} if threshold is None else {"alert": rare.astype(np.float32) >= threshold}
         if len(self.classes_) == 2:
             return {"score": rare} | alerts
         scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(self.classes_)}

@@ -44,6 +44,7 @@ def open_source(
     positive: str | None = None,
     exclude: Sequence[str] = (),
     keep: Sequence[str] = (),
+    beside: Sequence[str] = (),
     out_of_core: bool | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Source:
@@ -53,12 +54,13 @@ def open_source(
     ----------
     positive : the label to be found, as a person writes it.
     keep : columns that are no features but go along with the rows, such as ids.
+    beside : columns that go along with the rows whether or not they are features, such as amounts.
     out_of_core : whether to read the files once a round; by default that depends on the memory there is.
     """
     bare = open_bare(path, progress=progress)
     names = list(bare.files[0].schema.names)
     exclude = [part for name in exclude for part in ([name] if name in names else name.split(","))]
-    for name in (target, *exclude, *keep):
+    for name in (target, *exclude, *keep, *beside):
         if name not in names:
             raise TableError(f"There is no column {name!r} in {path}. Its columns are {', '.join(map(repr, names))}.")
     candidates = [name for name in names if name not in {target, *exclude, *keep}]
@@ -71,7 +73,7 @@ def open_source(
         )
     opened = open_table(path, target=target, exclude=left_out)
     assert isinstance(opened, StreamedTable)
-    table = replace(opened, roles=replace(opened.roles, keep=tuple(dict.fromkeys(keep))))
+    table = replace(opened, roles=replace(opened.roles, keep=tuple(dict.fromkeys([*keep, *beside]))))
     labels = table.labels()
     if positive is not None:
         table.positive = _meant(positive, labels.names, target)

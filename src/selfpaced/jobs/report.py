@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.opening import fits_in_memory
+from selfpaced.jobs.rules import amounts_in, rule_of
 from selfpaced.jobs.train import Trained, rare_label
 from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
 from selfpaced.tables import StreamedTable, open_like
@@ -30,19 +31,30 @@ def report_of_training(trained: Trained) -> Report:
         scores=trained.scores,
         X_train=trained.train.sample(ROWS_SAMPLED, trained.request.seed),
         dropped={column.name: column.reason for column in trained.source.dropped},
+        rule=None if trained.unmet else trained.request.rule,
+        amount=None if trained.unmet else trained.request.amount,
     )
 
 
 def report_of_file(
-    model: AveragingEnsemble, source: Any, target: str | None, id: str | None, progress: Callable[..., None] | None
+    model: AveragingEnsemble,
+    source: Any,
+    target: str | None,
+    id: str | None,
+    progress: Callable[..., None] | None,
+    rule: str | None = None,
+    amount: str | None = None,
 ) -> Report:
     """On a model that was loaded, and the rows of a file."""
     target = getattr(model, "target_", None) if target is None else target
     if target is None or not hasattr(model, "schema_"):
         raise TableError("The model was not trained from a file; use model.report(X, y) with rows in memory.")
-    keep = [] if id is None else [id]
+    rule_of(rule or "f1", amount)  # a wrong one is refused before the rows are scored
+    keep = [name for name in (id, amount) if name is not None]
     table = open_like(source, model.schema_, target=target, positive=getattr(model, "positive_", None), keep=keep)
-    return report_of_table(model, table, target, id, in_memory=_fits(table), progress=progress)
+    return report_of_table(
+        model, table, target, id, in_memory=_fits(table), progress=progress, rule=rule, amount=amount
+    )
 
 
 def report_of_table(
@@ -56,6 +68,8 @@ def report_of_table(
     X_train: Any = None,
     dropped: dict[str, str] | None = None,
     progress: Callable[..., None] | None = None,
+    rule: str | None = None,
+    amount: str | None = None,
 ) -> Report:
     """Where the rows do not fit into memory, columns are described by a sample of them."""
     is_rare = model.rare_rows(table)
@@ -65,6 +79,8 @@ def report_of_table(
         "ids": None if id is None else _ids(table, id),
         "target": target,
         "dropped": dropped,
+        "threshold": rule,
+        "amounts": None if amount is None else amounts_in(table, amount),
     }
     if in_memory:
         return make_report(model, table.features(), labels, X_train=X_train, **said)

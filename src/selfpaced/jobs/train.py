@@ -22,8 +22,10 @@ from selfpaced.exceptions import TableError
 from selfpaced.jobs.bases import base_model
 from selfpaced.jobs.leakage import Leak, find_leaks
 from selfpaced.jobs.opening import Source, open_source
+from selfpaced.jobs.rules import amounts_in, rule_of
 from selfpaced.jobs.splits import held_out_at_random, held_out_by_time
 from selfpaced.tables import Labels, StreamedTable, open_like
+from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
 
 FEW_CASES = 20
 FEWEST_ROWS = 3
@@ -39,6 +41,8 @@ class TrainRequest:
     valid : a file to judge by; without one, the share `holdout` of the rows is held out: the last ones by
         `time_column`, or some of each class at random.
     id : a column that names the rows, and is no feature.
+    rule : what the threshold is chosen by on the rows held out, as for `selfpaced.choose_threshold`.
+    amount : a column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
     """
 
     source: Any
@@ -55,6 +59,8 @@ class TrainRequest:
     seed: int = 0
     n_jobs: int = -1
     out_of_core: bool | None = None
+    rule: str = "f1"
+    amount: str | None = None
     callbacks: Sequence[Callback] = field(default=())
 
 
@@ -67,6 +73,8 @@ class Trained:
     train, test : the rows trained on and those held out.
     is_rare, scores : of the rows held out, in order.
     leaks : columns that nearly decide the target alone.
+    choice : the threshold: by the rule, or else the best by F1; None if all rows score the same.
+    unmet : why it is not by the rule, if it is not.
     """
 
     request: TrainRequest
@@ -78,6 +86,8 @@ class Trained:
     scores: NDArray[np.float32]
     evaluation: TableEvaluation
     leaks: list[Leak]
+    choice: ThresholdChoice | None
+    unmet: str | None
     seconds: float
 
     @property
@@ -105,9 +115,11 @@ class Trained:
 def train(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Trained:
     """Open, split, fit, score."""
     begin = time.perf_counter()
+    rule = rule_of(request.rule, request.amount)
     source = open_for(request, progress)
     check_enough(source.labels, request.target)
     train_part, test_part = split_for(request, source)
+    amounts = None if request.amount is None else amounts_in(test_part, request.amount)
     base = base_model(request.base, source.table.schema)
     model = SelfPacedEnsembleClassifier(
         base,
@@ -123,9 +135,23 @@ def train(request: TrainRequest, progress: Callable[[int, int], object] | None =
     is_rare = model.rare_rows(test_part)
     scores = model.score_table(test_part)
     leaks = _leaks(model, train_part, request.seed)
-    judged = evaluation(is_rare, scores)
+    choice, unmet = chosen(is_rare, scores, rule, amounts)
+    judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
     seconds = time.perf_counter() - begin
-    return Trained(request, model, source, train_part, test_part, is_rare, scores, judged, leaks, seconds)
+    return Trained(
+        request, model, source, train_part, test_part, is_rare, scores, judged, leaks, choice, unmet, seconds
+    )
+
+
+def chosen(
+    is_rare: NDArray[np.bool_], scores: NDArray[np.float32], rule: Rule, amounts: NDArray[np.float64] | None
+) -> tuple[ThresholdChoice | None, str | None]:
+    """A model is not to be lost for a rule: the threshold by it, or the best by F1 with what is wrong with the rule."""
+    try:
+        return choose_threshold(is_rare, scores, rule, amounts=amounts), None
+    except ValueError as error:
+        alike = scores.min() == scores.max()
+        return None if alike else choose_threshold(is_rare, scores, "f1"), str(error)
 
 
 def check_enough(labels: Labels, target: str) -> None:
@@ -148,12 +174,14 @@ def rare_label(model: Any) -> Any:
 
 def open_for(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Source:
     no_features = [name for name in (request.id, request.time_column) if name is not None]
+    beside = [] if request.amount is None else [request.amount]
     return open_source(
         request.source,
         request.target,
         request.positive,
         request.exclude,
         no_features,
+        beside,
         request.out_of_core,
         progress,
     )
@@ -163,7 +191,8 @@ def split_for(request: TrainRequest, source: Source) -> tuple[StreamedTable, Str
     if request.valid is not None:
         if _same_file(request.valid, request.source):
             raise TableError(f"{request.valid} is the file to train on; rows to judge by must be others.")
-        options = {"target": request.target, "positive": source.table.positive}
+        keep = [] if request.amount is None else [request.amount]
+        options: dict[str, Any] = {"target": request.target, "positive": source.table.positive, "keep": keep}
         return source.table, open_like(request.valid, source.table.schema, **options)
     if not 0 < request.holdout < 1:
         raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")

@@ -5,16 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from selfpaced.ensembles.streaming import TableEvaluation
+from selfpaced.thresholds import ThresholdChoice
 
 
-def headline(found: TableEvaluation, target: str | None, label: Any) -> str:
+def headline(found: TableEvaluation, target: str | None, label: Any, choice: ThresholdChoice | None = None) -> str:
     """
     >>> found = TableEvaluation(1000, 100, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83)
     >>> headline(found, "is_fraud", 1)
     'Of 100 alerts, 87 are right; it finds 79% of all rows where is_fraud is 1.'
     """
+    if choice is not None and choice.alerts.n_alerts == 0:
+        return "No alert is worth its cost: the cheapest is to raise none."
     which = f"rows where {target} is {label!r}" if target else f"rows of the class {label!r}"
     return f"Of 100 alerts, {100 * found.precision:.0f} are right; it finds {found.recall:.0%} of all {which}."
+
+
+def origin(choice: ThresholdChoice | None) -> str:
+    """Where a threshold comes from that was chosen on the rows it is judged by."""
+    rule = "f1" if choice is None else str(choice.rule)
+    return "the best threshold by F1 on these rows" if rule == "f1" else f"chosen by {rule} on these rows"
+
+
+def promise(choice: ThresholdChoice) -> str:
+    """What a threshold will bring.
+
+    >>> from selfpaced import choose_threshold
+    >>> promise(choose_threshold([0] * 98 + [1] * 2, range(100), "recall>=0.9"))[:82]
+    'What to expect of other rows, with 90% intervals: 2 alerts in 100 rows (1 to 6), r'
+    """
+    names = dict.fromkeys(["alert_share", *choice.rule.promises(), "precision", "recall"])
+    said = choice.said(*names) if choice.alerts.n_alerts else choice.said(*choice.rule.promises())
+    return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}."
 
 
 def chance(found: TableEvaluation) -> str:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.report.about import ensemble_of, model_facts, versions_of
 from selfpaced.report.calibration import calibration_facts
+from selfpaced.report.choice import suggested
 from selfpaced.report.data import data_facts
 from selfpaced.report.facts import Case, Facts
 from selfpaced.report.importance import importance_facts
@@ -21,6 +22,7 @@ from selfpaced.report.ranking import ranking_facts, threshold_facts
 from selfpaced.report.report import Report
 from selfpaced.report.suspects import suspect_facts
 from selfpaced.report.tally import quick_aucprc, tally
+from selfpaced.thresholds import Rule
 
 
 def make_report(
@@ -29,8 +31,9 @@ def make_report(
     y: Any,
     *,
     ids: Any = None,
-    threshold: float | None = None,
+    threshold: float | str | Rule | None = None,
     costs: tuple[float, float] | None = None,
+    amounts: Any = None,
     X_train: Any = None,
     y_train: Any = None,
     dropped: Mapping[str, str] | None = None,
@@ -44,8 +47,10 @@ def make_report(
     model : a fitted ensemble, or any classifier with `predict_proba`, such as a pipeline that ends in one.
     X, y : rows and labels. With more than two classes the report is on the rare class against the rest.
     ids : names of the rows; by default the index of a pandas frame, and positions otherwise.
-    threshold : the one to suggest; by default the best by F1 on these rows.
+    threshold : the one to suggest: a number, or a rule to choose it by on these rows, such as "precision>=0.9" and all
+        others of `selfpaced.choose_threshold`; by default the best by F1.
     costs : (of a false alarm, of a missed case), in any unit. The page can change them.
+    amounts : what missing each row costs, for a rule such as "cost=5".
     X_train, y_train : the training rows, or some of them: to see how far the columns have moved since.
     dropped : columns that were left out before training, with the reasons.
     title : of the page.
@@ -76,6 +81,7 @@ def make_report(
         ids=_index_of(X) if ids is None else ids,
         threshold=threshold,
         costs=costs,
+        amounts=amounts,
         train_sample=X_train,
         y_train=y_train,
         dropped=dropped,
@@ -94,8 +100,9 @@ def report_of_scores(
     sample: Any = None,
     sample_rows: Any = None,
     ids: Any = None,
-    threshold: float | None = None,
+    threshold: float | str | Rule | None = None,
     costs: tuple[float, float] | None = None,
+    amounts: Any = None,
     train_sample: Any = None,
     y_train: Any = None,
     dropped: Mapping[str, str] | None = None,
@@ -127,6 +134,7 @@ def report_of_scores(
     is_case: NDArray[np.bool_] = labels == rare
     _check_both_kinds(is_case, labels, rare)
     counts = tally(is_case, values)
+    suggestion = suggested(counts, is_case, values, threshold, costs, amounts)
     rows = None if sample_rows is None else np.asarray(sample_rows)
     _check_sample(sample, rows, labels.size)
     names = _checked_ids(ids, labels.size)
@@ -144,7 +152,7 @@ def report_of_scores(
         n_cases=counts.n_cases,
         model=None if model is None else model_facts(model, y_train),
         ranking=ranking_facts(counts),
-        thresholds=threshold_facts(counts, threshold, costs),
+        thresholds=threshold_facts(counts, suggestion.threshold, suggestion.costs, suggestion.chosen),
         calibration=calibration_facts(counts),
         learning=None if model is None else learning_facts(ensemble_of(model), stage_scores),
         importances=importances,

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any
 
 from selfpaced.metrics import Alerts
+from selfpaced.thresholds import Interval as Interval  # its home for the other rooms of the report
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,6 @@ class ModelFacts:
 
 
 @dataclass(frozen=True)
-class Interval:
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Curve:
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -72,6 +67,24 @@ class Ranking:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """A figure on the rows of the report, and what to expect of it on others."""
+
+    name: str
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The rule that chose a threshold by the rows of the report, and what the rule is about."""
+
+    rule: str
+    confidence: float
+    promises: tuple[Promise, ...]
+
+
+@dataclass(frozen=True)
 class Thresholds:
     """Thresholds in rising order, with what an alert for every score from there on hits and misses.
 
@@ -79,7 +92,8 @@ class Thresholds:
     ----------
     found, false_alarms : alerts at each threshold that are cases, and that are not.
     suggested : the place of the threshold that the headline is about.
-    is_given : whether it was given, rather than chosen by F1 on these very rows.
+    is_given : whether it was given, rather than chosen on these very rows.
+    chosen : by what it was chosen, if it was.
     cost_false_alarm, cost_missed : what the explorer starts with.
     """
 
@@ -92,6 +106,7 @@ class Thresholds:
     is_given: bool
     cost_false_alarm: float
     cost_missed: float
+    chosen: Chosen | None = None
 
     def alerts(self, place: int) -> Alerts:
         found, false_alarms = self.found[place], self.false_alarms[place]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.report.facts import Curve, Interval, Ranking, Thresholds
+from selfpaced.report.facts import Chosen, Curve, Interval, Ranking, Thresholds
 from selfpaced.report.tally import Floats, Tally, spread
 
 MOST_POINTS = 400
@@ -56,9 +56,11 @@ def _aucprc_of_steps(cases: NDArray[np.int64], others: NDArray[np.int64]) -> flo
     return float(np.sum(cases * precision) / max(found[-1], 1))
 
 
-def threshold_facts(counts: Tally, threshold: float | None, costs: tuple[float, float] | None) -> Thresholds:
-    """A few hundred thresholds, among them the one that is suggested: given, or the best by F1."""
-    wanted = _best_by_f1(counts) if threshold is None else float(threshold)
+def threshold_facts(
+    counts: Tally, threshold: float, costs: tuple[float, float] | None, chosen: Chosen | None = None
+) -> Thresholds:
+    """A few hundred thresholds, among them the one that is suggested: given, or chosen."""
+    wanted = float(threshold)
     if not np.isfinite(wanted):
         raise ValueError(f"threshold must be a finite number; got {threshold!r}.")
     alerts = counts.found + counts.false_alarms
@@ -73,9 +75,10 @@ def threshold_facts(counts: Tally, threshold: float | None, costs: tuple[float, 
         n_cases=counts.n_cases,
         n_others=counts.n_others,
         suggested=values.index(wanted),
-        is_given=threshold is not None,
+        is_given=chosen is None,
         cost_false_alarm=false_alarm,
         cost_missed=missed,
+        chosen=chosen,
     )
 
 
@@ -106,11 +109,6 @@ def share_interval(part: float, whole: float) -> Interval:
     share, z2 = part / whole, Z * Z / whole
     middle, reach = share + z2 / 2, Z * np.sqrt(share * (1 - share) / whole + z2 / (4 * whole))
     return Interval(float(max(0.0, (middle - reach) / (1 + z2))), float(min(1.0, (middle + reach) / (1 + z2))))
-
-
-def _best_by_f1(counts: Tally) -> float:
-    f1 = 2 * counts.found / (counts.found + counts.false_alarms + counts.n_cases)
-    return float(counts.scores[np.argmax(f1)])
 
 
 def _curve(x: Floats, y: Floats) -> Curve:

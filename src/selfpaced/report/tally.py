@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.metrics import alerts_at_all_thresholds
+from selfpaced.metrics import Alerts, alerts_at_all_thresholds
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +40,10 @@ class Tally:
     @property
     def precision(self) -> Floats:
         return self.found / (self.found + self.false_alarms)
+
+    @property
+    def alerts(self) -> Alerts:
+        return Alerts(self.found, self.false_alarms, self.n_cases - self.found, self.n_others - self.false_alarms)
 
     def at(self, threshold: float) -> tuple[int, int]:
         """Cases and other rows with scores of at least the threshold."""

@@ -7,7 +7,7 @@ from math import floor, log10
 from typing import Any
 
 from selfpaced.metrics import Alerts
-from selfpaced.report.facts import Interval
+from selfpaced.report.facts import Interval, Promise
 from selfpaced.report.ranking import share_interval
 
 MOST_DECIMALS = 7
@@ -61,6 +61,34 @@ def amount(value: float) -> str:
 
 def between(interval: Interval) -> str:
     return f"{percent(interval.low)} to {percent(interval.high)}"
+
+
+FIGURES = {
+    "f1": "an F1",
+    "mcc": "an MCC",
+    "precision": "a precision",
+    "recall": "a recall",
+    "precision_recall_gmean": "a G-mean of precision and recall",
+    "sensitivity_specificity_gmean": "a G-mean of sensitivity and specificity",
+}
+
+
+def promise_text(promise: Promise, n_rows: int) -> str:
+    """What to expect of other rows.
+
+    >>> promise_text(Promise("precision", 0.9, Interval(0.81, 0.97)), 1000)
+    'a precision of 81.0% to 97.0%'
+    >>> promise_text(Promise("alert_share", 0.01, Interval(0.005, 0.02)), 1000)
+    '5 to 20 alerts in 1,000 rows'
+    """
+    low, high = promise.interval.low, promise.interval.high
+    if promise.name == "alert_share":
+        return f"{whole(round(low * n_rows))} to {plural(round(high * n_rows), 'alert')} in {whole(n_rows)} rows"
+    if promise.name == "cost":
+        return f"a cost of {amount(low)} to {amount(high)} in {whole(n_rows)} rows"
+    if promise.name in ("precision", "recall"):
+        return f"{FIGURES[promise.name]} of {between(promise.interval)}"
+    return f"{FIGURES[promise.name]} of {decimals(low)} to {decimals(high)}"
 
 
 def threshold_text(threshold: float) -> str:

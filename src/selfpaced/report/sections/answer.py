@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from selfpaced.report.facts import Facts, Interval, ModelFacts
+from selfpaced.report.facts import Chosen, Facts, Interval, ModelFacts
 from selfpaced.report.figures import hundred_dots
 from selfpaced.report.html import Html, element
 from selfpaced.report.ranking import share_interval
 from selfpaced.report.sections.parts import label, paragraph, section
-from selfpaced.report.words import between, decimals, is_or_are, of_hundred, percent, plural, threshold_text, whole
+from selfpaced.report.words import (
+    between,
+    decimals,
+    is_or_are,
+    of_hundred,
+    percent,
+    plural,
+    promise_text,
+    threshold_text,
+    whole,
+)
 
 
 def answer(facts: Facts) -> Html:
@@ -23,6 +33,8 @@ def answer(facts: Facts) -> Html:
 
 def headline(facts: Facts) -> Html:
     alerts = facts.thresholds.alerts(facts.thresholds.suggested)
+    if alerts.n_alerts == 0:
+        return paragraph("No row scores high enough for an alert.", class_="headline")
     right, found = of_hundred(float(alerts.precision)), of_hundred(float(alerts.recall))
     return paragraph(
         "Of 100 alerts, ",
@@ -40,15 +52,29 @@ def _basis(facts: Facts) -> Html:
     thresholds = facts.thresholds
     value = threshold_text(thresholds.values[thresholds.suggested])
     origin = (
-        f"with an alert for every score of at least {value}, the threshold given."
-        if thresholds.is_given
-        else f"with an alert for every score of at least {value}. That threshold has the best F1 on these very rows, "
-        "so the figures flatter a little: confirm them on other rows."
+        ", the threshold given."
+        if thresholds.chosen is None
+        else f". That threshold {_origin(thresholds.chosen, facts)}"
     )
     rows = (
         f"Judged on {plural(facts.n_rows, 'row')} with {plural(facts.n_cases, 'case')} ({percent(facts.prevalence)}), "
     )
-    return paragraph(rows, origin, _trained(facts.model), class_="lead")
+    alerts = f"with an alert for every score of at least {value}"
+    return paragraph(rows, alerts, origin, _trained(facts.model), class_="lead")
+
+
+def _origin(chosen: Chosen, facts: Facts) -> str:
+    by = (
+        "has the best F1 on these very rows"
+        if chosen.rule == "f1"
+        else f"was chosen by {chosen.rule} on these very rows"
+    )
+    *first, last = [promise_text(one, facts.n_rows) for one in chosen.promises]
+    promises = f"{', '.join(first)} and {last}" if first else last
+    return (
+        f"{by}, so the figures flatter a little: confirm them on other rows. Allowing for that, expect {promises} "
+        f"there ({chosen.confidence:.0%} {'interval' if len(chosen.promises) == 1 else 'intervals'})."
+    )
 
 
 def _trained(model: ModelFacts | None) -> str | None:

@@ -47,7 +47,8 @@ def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
 
 
 def _slider(thresholds: Thresholds, texts: dict[str, str]) -> Html:
-    presets = {"suggested": "Given", "f1": "Best F1"} if thresholds.is_given else {"suggested": "Best F1"}
+    rule = "Given" if thresholds.chosen is None else thresholds.chosen.rule
+    presets = {"suggested": "Best F1"} if rule == "f1" else {"suggested": rule, "f1": "Best F1"}
     buttons = [
         element("button", words, type="button", data_preset=name)
         for name, words in {**presets, "cost": "Lowest cost"}.items()

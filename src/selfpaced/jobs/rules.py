@@ -1,0 +1,27 @@
+"""Rules and amounts as they are typed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.exceptions import TableError
+from selfpaced.tables import StreamedTable
+from selfpaced.thresholds import Rule, parse_rule, with_costs
+
+
+def rule_of(text: str, amount: str | None) -> Rule:
+    """A rule that has all it needs: what is missing is found out before an hour of work."""
+    return with_costs(parse_rule(text), None, by_amount=amount is not None)
+
+
+def amounts_in(table: StreamedTable, column: str) -> NDArray[np.float64]:
+    """A column of amounts, NaN where there is none."""
+    values = table.column(column)
+    try:
+        amounts: Any = values.cast("float64")
+    except (ValueError, NotImplementedError) as error:  # what Arrow's own errors are
+        raise TableError(f"The column of amounts, {column!r}, is {values.type}; amounts are numbers.") from error
+    return np.asarray(amounts.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,0 +1,56 @@
+"""The threshold that a report suggests: a number that was given, or the choice of a rule on its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.report.facts import Chosen, Promise
+from selfpaced.report.tally import Tally
+from selfpaced.thresholds import LowestCost, Rule, amounts_of, choice_from, parse_rule, sweep_from, with_costs
+
+CONFIDENCE = 0.95  # as of all intervals on the page
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A threshold, the costs that the explorer starts with, and what chose the threshold if a rule did."""
+
+    threshold: float
+    costs: tuple[float, float] | None
+    chosen: Chosen | None = None
+
+
+def suggested(
+    counts: Tally,
+    is_case: NDArray[np.bool_],
+    scores: NDArray[Any],
+    threshold: float | str | Rule | None,
+    costs: Any,
+    amounts: Any,
+) -> Suggestion:
+    """Costs that the rule has no use for are the explorer's alone."""
+    if threshold is not None and not isinstance(threshold, str | Rule):
+        if amounts is not None:
+            raise ValueError("amounts are for a threshold that is chosen by costs, as threshold='cost=5'.")
+        return Suggestion(threshold, costs)
+    rule = parse_rule("f1" if threshold is None else threshold)
+    rule = with_costs(rule, costs if isinstance(rule, LowestCost) else None, amounts is not None)
+    own = None if amounts is None else amounts_of(amounts, is_case)
+    sweep = sweep_from(counts.scores, counts.alerts, is_case, scores, own)
+    choice = choice_from(sweep, rule, confidence=CONFIDENCE)
+    promises = [Promise(name, choice.value(name), choice.intervals[name]) for name in rule.promises()]
+    chosen = Chosen(str(rule), choice.confidence, tuple(promises))
+    return Suggestion(choice.threshold, _explorers(rule, own) or costs, chosen)
+
+
+def _explorers(rule: Rule, amounts: NDArray[np.float64] | None) -> tuple[float, float] | None:
+    """What being wrong costs more than being right, by the rule; a missed case its mean amount."""
+    if not isinstance(rule, LowestCost) or rule.costs is None:
+        return None
+    missed = float(np.mean(amounts)) if rule.costs.missed is None and amounts is not None else rule.costs.missed
+    assert missed is not None
+    return rule.costs.false_alarm - rule.costs.left_alone, max(0.0, missed - rule.costs.hit)

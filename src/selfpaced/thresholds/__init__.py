@@ -1,0 +1,39 @@
+"""Thresholds that one can act on: chosen by a rule, with what they promise."""
+
+from selfpaced.thresholds.choosing import ThresholdChoice, choice_from, choose_threshold, with_costs
+from selfpaced.thresholds.costs import Costs, amounts_of, costs_of
+from selfpaced.thresholds.intervals import Interval
+from selfpaced.thresholds.rules import (
+    AlertsAtMost,
+    Best,
+    LowestCost,
+    PrecisionAtLeast,
+    RecallAtLeast,
+    Rule,
+    parse_rule,
+)
+from selfpaced.thresholds.scorer import rule_score, threshold_scorer
+from selfpaced.thresholds.sweep import Sweep, sweep_from, sweep_of
+
+__all__ = [
+    "AlertsAtMost",
+    "Best",
+    "Costs",
+    "Interval",
+    "LowestCost",
+    "PrecisionAtLeast",
+    "RecallAtLeast",
+    "Rule",
+    "Sweep",
+    "ThresholdChoice",
+    "amounts_of",
+    "choice_from",
+    "choose_threshold",
+    "costs_of",
+    "parse_rule",
+    "rule_score",
+    "sweep_from",
+    "sweep_of",
+    "threshold_scorer",
+    "with_costs",
+]

@@ -1,0 +1,162 @@
+"""What a chosen threshold will bring on other rows: intervals that allow for the luck of the rows and of the choice.
+
+Counts at the threshold are drawn anew, with half a row more on either side of each share, as Jeffreys has it: ten
+alerts that are all right do not promise a precision of 1. Besides, whoever chooses the best of many thresholds by some
+rows also chooses their luck. So the rule is applied again, to rows drawn with replacement, and its choices are judged
+by the rows as they are. What they look better by on average is what choosing flatters by; the interval is stretched by
+it. `benchmarks/thresholds.py` measures how often such an interval holds the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.metrics import MEASURES, Alerts, Number
+from selfpaced.thresholds.costs import Costs
+from selfpaced.thresholds.rules import LowestCost, Rule
+from selfpaced.thresholds.sweep import Floats, Sweep
+
+MOST_STEPS = 2000  # thresholds that are chosen from again
+MOST_NEAR = 300  # among them those with about as many alerts as the chosen one
+MOST_CELLS = 4_000_000  # numbers drawn at once
+CHOICES_OF_DRAWS = 5  # for so many draws one choice anew: a mean needs fewer than the ends of an interval
+
+FIGURES: dict[str, Callable[[Alerts], Number]] = {
+    "precision": lambda alerts: alerts.precision,
+    "recall": lambda alerts: alerts.recall,
+    "alert_share": lambda alerts: alerts.alert_share,
+    **MEASURES,
+}
+LIMITS = {"mcc": (-1.0, 1.0), "cost": (-np.inf, np.inf)}  # of what is no share
+
+
+@dataclass(frozen=True)
+class Interval:
+    low: float
+    high: float
+
+
+def intervals_of(
+    sweep: Sweep, place: int, rule: Rule, n_draws: int, confidence: float, rng: np.random.Generator
+) -> dict[str, Interval]:
+    """An interval for each of `FIGURES`, and for the cost if the rule knows it."""
+    drawn = _figures(*_drawn_at(sweep, place, n_draws, rng), rule)
+    flattery = _flattery(sweep, place, rule, max(1, n_draws // CHOICES_OF_DRAWS), rng)
+    ends = (1 - confidence) / 2, (1 + confidence) / 2
+    intervals = {}
+    for name, values in drawn.items():
+        low, high = np.quantile(values, ends)
+        # Only the end that flatters is moved: this very choice may have been made without luck.
+        low, high = low - max(flattery[name], 0), high - min(flattery[name], 0)
+        least, most = LIMITS.get(name, (0, 1))
+        intervals[name] = Interval(float(max(low, least)), float(min(high, most)))
+    return intervals
+
+
+def _figures(alerts: Alerts, lost: Number, rule: Rule) -> dict[str, Number]:
+    figures = {name: figure(alerts) for name, figure in FIGURES.items()}
+    costs = costs_in(rule)
+    return figures if costs is None else {**figures, "cost": costs.total(alerts, lost)}
+
+
+def costs_in(rule: Rule) -> Costs | None:
+    return rule.costs if isinstance(rule, LowestCost) else None
+
+
+def _drawn_at(sweep: Sweep, place: int, n_draws: int, rng: np.random.Generator) -> tuple[Alerts, Floats | None]:
+    """Counts at a threshold as other rows may have them: the share of alerts, of hits in them, of cases in the rest."""
+    now = sweep.at(place)
+    n_silent = now.false_negatives + now.true_negatives
+    alerts = sweep.n_rows * rng.beta(now.n_alerts + 0.5, n_silent + 0.5, n_draws)
+    hits = alerts * rng.beta(now.true_positives + 0.5, now.false_positives + 0.5, n_draws)
+    missed = (sweep.n_rows - alerts) * rng.beta(now.false_negatives + 0.5, now.true_negatives + 0.5, n_draws)
+    drawn = Alerts(hits, alerts - hits, missed, sweep.n_rows - alerts - missed)
+    return drawn, None if sweep.amounts is None else _drawn_losses(sweep.amounts, now.true_positives, n_draws, rng)
+
+
+def _drawn_losses(amounts: Floats, n_found: int, n_draws: int, rng: np.random.Generator) -> Floats:
+    """What is lost with missed cases: each may be missing or there several times, and one case more of any amount.
+
+    One gamma number has the mean and the variance of that sum. The case more is for amounts that few cases do not show:
+    with half a case, intervals for 90% by 25 cases with amounts of very different size held the truth in 75%.
+    """
+    lost = amounts[n_found:]
+    mean, variance = (np.sum(lost**power) + np.mean(amounts**power) for power in (1, 2))
+    if variance == 0:
+        return np.zeros(n_draws)
+    return rng.gamma(mean**2 / variance, variance / mean, n_draws)
+
+
+def _flattery(sweep: Sweep, place: int, rule: Rule, n_choices: int, rng: np.random.Generator) -> dict[str, float]:
+    """How much better each figure looks on the rows it was chosen by than on others, on average."""
+    places = _places(sweep, place)
+    lost = sweep.lost
+    looks: list[dict[str, Number]] = []
+    for alerts, lost_again in _resamples(sweep, places, n_choices, rng):
+        best = np.asarray(rule.best(alerts, lost_again))
+        own = np.arange(best.size), best
+        seen = _figures(_taken(alerts, own), None if lost_again is None else lost_again[own], rule)
+        true_places = places[best]
+        is_so = _figures(_taken(sweep.alerts, true_places), None if lost is None else lost[true_places], rule)
+        looks.append({name: seen[name] - is_so[name] for name in seen})
+    return {name: float(np.mean(np.concatenate([look[name] for look in looks]))) for name in looks[0]}
+
+
+def _places(sweep: Sweep, place: int) -> NDArray[np.intp]:
+    """Thresholds worth choosing from: those where a case is found, and those with about as many alerts as now.
+
+    The rows between two of them stay together, so that a choice takes as many steps as there are cases, however many
+    other rows there are.
+    """
+    n_alerts = sweep.alerts.n_alerts
+    finds = np.flatnonzero(np.diff(sweep.alerts.true_positives, prepend=0))
+    near = np.flatnonzero(np.abs(n_alerts - n_alerts[place]) <= 5 * np.sqrt(n_alerts[place] + 1))
+    ends = [0, place, n_alerts.size - 1]
+    return np.unique(np.concatenate([_thinned(finds, MOST_STEPS), _thinned(near, MOST_NEAR), ends])).astype(np.intp)
+
+
+def _thinned(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    if places.size <= most:
+        return places
+    return places[np.linspace(0, places.size - 1, most).astype(np.intp)]
+
+
+def _resamples(
+    sweep: Sweep, places: NDArray[np.intp], n_samples: int, rng: np.random.Generator
+) -> Iterator[tuple[Alerts, Floats | None]]:
+    """The alerts at some thresholds if each row is there any number of times, once on average; many samples at once."""
+    width = max(places.size, 0 if sweep.amounts is None else sweep.amounts.size)
+    at_once = max(1, MOST_CELLS // width)
+    upto = sweep.alerts.true_positives[places].astype(np.intp)
+    others = np.diff(sweep.alerts.false_positives[places], prepend=0)
+    for start in range(0, n_samples, at_once):
+        n = min(at_once, n_samples - start)
+        alarms = np.cumsum(rng.poisson(others, (n, places.size)), axis=1)
+        found, lost = _found_again(sweep.amounts, upto, n, rng)
+        yield Alerts(found, alarms, found[:, -1:] - found, alarms[:, -1:] - alarms), lost
+
+
+def _found_again(
+    amounts: Floats | None, upto: NDArray[np.intp], n_samples: int, rng: np.random.Generator
+) -> tuple[Number, Floats | None]:
+    """Cases found and amounts lost, where the first so many cases are found."""
+    if amounts is None:
+        return np.cumsum(rng.poisson(np.diff(upto, prepend=0), (n_samples, upto.size)), axis=1), None
+    times = rng.poisson(1.0, (n_samples, amounts.size))
+    saved = _totals(times * amounts)
+    return _totals(times)[:, upto], saved[:, -1:] - saved[:, upto]
+
+
+def _totals(values: NDArray[Any]) -> Floats:
+    """Running sums of each line, from 0 on."""
+    totals: Floats = np.pad(np.cumsum(values, axis=1, dtype=np.float64), ((0, 0), (1, 0)))
+    return totals
+
+
+def _taken(alerts: Alerts, where: object) -> Alerts:
+    return Alerts(*(counts[where] for counts in vars(alerts).values()))

@@ -1,0 +1,245 @@
+"""Rules that choose a threshold, as small objects and as text that a person writes.
+
+A rule gives every threshold a value and takes the one with the largest. A rule with a condition gives a value below 0
+where the condition is not met: how far it is missed.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import floor, log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.metrics import MEASURES, Alerts, Number
+from selfpaced.thresholds.costs import Costs, costs_of
+
+# As imbalanced-learn's users say it.
+SHORT = {"gmean": "sensitivity_specificity_gmean"}
+WRITTEN = {
+    "f1": "the best F1; likewise mcc, gmean (imbalanced-learn's, of sensitivity and specificity), "
+    "sensitivity_specificity_gmean, precision_recall_gmean (the paper's)",
+    "precision>=0.9": "of the thresholds with this precision, the one with the highest recall",
+    "recall>=0.8": "of the thresholds with this recall, the one with the highest precision",
+    "alerts<=50/10000": "as many alerts as fit: 50 in 10,000 rows; alerts<=50 are 50 in all rows",
+    "cost=5:100": "the lowest cost, if a false alarm costs 5 and a missed case 100; cost=5 if a missed case costs its "
+    "own amount; cost if costs are given elsewhere",
+}
+
+
+class Rule(ABC):
+    """What a threshold is chosen by."""
+
+    may_be_silent = False  # whether no alert at all is a choice
+    prefers_more = False  # whether the lowest of equally good thresholds is taken, not the highest
+
+    @abstractmethod
+    def value(self, alerts: Alerts, lost: Number = None) -> Number:
+        """The larger, the better. `lost` are the amounts of missed cases, if each has its own."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    def promises(self) -> tuple[str, ...]:
+        """The names of the figures that the rule is about."""
+        return ()
+
+    def best(self, alerts: Alerts, lost: Number = None) -> Any:
+        """The place of the best threshold, the last axis being that of thresholds from the highest down."""
+        values = np.asarray(self.value(alerts, lost))
+        if self.prefers_more:
+            return values.shape[-1] - 1 - np.argmax(values[..., ::-1], axis=-1)
+        return np.argmax(values, axis=-1)
+
+    def unmet(self, thresholds: NDArray[Any], alerts: Alerts) -> str | None:
+        """What can be reached, if no threshold meets the rule's condition."""
+        return None
+
+
+@dataclass(frozen=True)
+class Best(Rule):
+    """The best by one of `selfpaced.metrics.MEASURES`."""
+
+    measure: str
+
+    def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise ValueError(f"measure must be one of {sorted(MEASURES)}; got {self.measure!r}.")
+
+    def value(self, alerts: Alerts, lost: Number = None) -> Number:
+        return MEASURES[self.measure](alerts)
+
+    def promises(self) -> tuple[str, ...]:
+        return (self.measure,)
+
+    def __str__(self) -> str:
+        return self.measure
+
+
+@dataclass(frozen=True)
+class PrecisionAtLeast(Rule):
+    """Of the thresholds with at least this precision, the one with the highest recall."""
+
+    precision: float
+
+    def __post_init__(self) -> None:
+        _check_share("precision", self.precision)
+
+    def value(self, alerts: Alerts, lost: Number = None) -> Number:
+        missing = alerts.precision - self.precision
+        return np.where(missing >= 0, alerts.recall, missing)
+
+    def promises(self) -> tuple[str, ...]:
+        return ("precision", "recall")
+
+    def unmet(self, thresholds: NDArray[Any], alerts: Alerts) -> str | None:
+        highest = int(np.argmax(alerts.precision))
+        if alerts.precision[highest] >= self.precision:
+            return None
+        return (
+            f"No threshold has a precision of {self.precision:g} on these rows. The highest is "
+            f"{_down(alerts.precision[highest])}, from {_down(thresholds[highest], 6)} on, with a recall of "
+            f"{_down(alerts.recall[highest])}."
+        )
+
+    def __str__(self) -> str:
+        return f"precision>={self.precision:.15g}"
+
+
+@dataclass(frozen=True)
+class RecallAtLeast(Rule):
+    """Of the thresholds with at least this recall, the one with the highest precision. Any recall can be reached."""
+
+    recall: float
+    prefers_more = True  # the same precision with more cases found
+
+    def __post_init__(self) -> None:
+        _check_share("recall", self.recall)
+
+    def value(self, alerts: Alerts, lost: Number = None) -> Number:
+        missing = alerts.recall - self.recall
+        return np.where(missing >= 0, alerts.precision, missing)
+
+    def promises(self) -> tuple[str, ...]:
+        return ("recall", "precision")
+
+    def __str__(self) -> str:
+        return f"recall>={self.recall:.15g}"
+
+
+@dataclass(frozen=True)
+class AlertsAtMost(Rule):
+    """As many alerts as a budget allows: so many in `per` rows, or in all rows there are."""
+
+    alerts: float
+    per: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alerts <= (self.alerts if self.per is None else self.per) < np.inf:
+            raise ValueError(
+                f"A budget is a number of alerts in a larger number of rows, as alerts<=50/10000; got {self}."
+            )
+
+    def value(self, alerts: Alerts, lost: Number = None) -> Number:
+        if self.per is None:
+            left = self.alerts - alerts.n_alerts
+        else:
+            left = self.alerts * alerts.n_rows - alerts.n_alerts * self.per  # whole numbers: 3 in 10 are 3 in 10
+        return np.where(left >= 0, alerts.n_alerts, left) / np.maximum(alerts.n_rows, 1)
+
+    def promises(self) -> tuple[str, ...]:
+        return ("alert_share", "precision", "recall")
+
+    def unmet(self, thresholds: NDArray[Any], alerts: Alerts) -> str | None:
+        if self.value(alerts)[0] >= 0:
+            return None
+        return (
+            f"{self} cannot be kept on these rows: the fewest alerts possible are {alerts.n_alerts[0]:,.0f} in "
+            f"{alerts.n_rows[0]:,.0f} rows, those that share the highest score, {_down(thresholds[0], 6)}."
+        )
+
+    def __str__(self) -> str:
+        return f"alerts<={self.alerts:.15g}" + ("" if self.per is None else f"/{self.per:.15g}")
+
+
+@dataclass(frozen=True)
+class LowestCost(Rule):
+    """The lowest cost in all; that may be to raise no alert. Costs that are not given are asked for."""
+
+    costs: Costs | None = None
+    may_be_silent = True
+
+    def value(self, alerts: Alerts, lost: Number = None) -> Number:
+        if self.costs is None or (self.costs.missed is None and lost is None):
+            raise ValueError(f"The rule {str(self)!r} needs the cost of a missed case, as cost=5:100, or amounts.")
+        return -self.costs.total(alerts, lost) / np.maximum(alerts.n_rows, 1)
+
+    def promises(self) -> tuple[str, ...]:
+        return ("cost",)
+
+    def __str__(self) -> str:
+        return "cost" if self.costs is None else f"cost={self.costs}"
+
+
+def parse_rule(rule: str | Rule) -> Rule:
+    """A rule from its text; a rule stays as it is.
+
+    >>> parse_rule("precision >= 0.9"), parse_rule("alerts<=50/10000")
+    (PrecisionAtLeast(precision=0.9), AlertsAtMost(alerts=50.0, per=10000.0))
+    """
+    if isinstance(rule, Rule):
+        return rule
+    if isinstance(rule, str):
+        text = re.sub(r"\s", "", rule).lower()
+        for pattern, make in _PATTERNS.items():
+            if found := re.fullmatch(pattern, text):
+                return make(*found.groups())
+    listed = "; ".join(f"{text} ({meaning})" for text, meaning in WRITTEN.items())
+    quotes = " In a shell, a rule with > or < stands in quotes." if rule in ("precision", "recall", "alerts") else ""
+    raise ValueError(f"{rule!r} is no rule for a threshold.{quotes} The rules are: {listed}.")
+
+
+def _best(name: str) -> Rule:
+    return Best(SHORT.get(name, name))
+
+
+def _budget(alerts: str, per: str | None) -> Rule:
+    return AlertsAtMost(float(alerts), None if per is None else float(per))
+
+
+def _cost(false_alarm: str | None, missed: str | None) -> Rule:
+    if false_alarm is None:
+        return LowestCost()
+    if missed is None:
+        return LowestCost(costs_of(float(false_alarm), by_amount=True))
+    return LowestCost(costs_of((float(false_alarm), float(missed))))
+
+
+_NUMBER = r"(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
+_PATTERNS: dict[str, Callable[..., Rule]] = {
+    f"({'|'.join([*MEASURES, *SHORT])})": _best,
+    f"precision>={_NUMBER}": lambda share: PrecisionAtLeast(float(share)),
+    f"recall>={_NUMBER}": lambda share: RecallAtLeast(float(share)),
+    f"alerts<={_NUMBER}(?:/{_NUMBER})?": _budget,
+    f"cost(?:={_NUMBER}(?::{_NUMBER})?)?": _cost,
+}
+
+
+def _check_share(name: str, share: float) -> None:
+    if not 0 < share <= 1:
+        raise ValueError(f"A {name} lies between 0 and 1, as in {name}>=0.9; got {share:g}.")
+
+
+def _down(value: float, digits: int = 3) -> str:
+    """Some digits, never rounded up: what is said to be reached is reached.
+
+    >>> _down(2 / 3), _down(0.5), _down(0.98765432, 6), _down(0)
+    ('0.666', '0.5', '0.987654', '0')
+    """
+    scale = 10.0 ** (digits - 1 - floor(log10(abs(value)))) if value else 1.0
+    return f"{floor(value * scale) / scale:.{digits}g}"

@@ -1,0 +1,40 @@
+"""A rule as a scorer of scikit-learn, for `TunedThresholdClassifierCV`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.metrics import make_scorer
+
+from selfpaced.metrics import alerts_of_labels
+from selfpaced.thresholds.choosing import with_costs
+from selfpaced.thresholds.rules import AlertsAtMost, Rule, parse_rule
+
+
+def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: Any = 1) -> Any:
+    """A scorer that is highest where a rule is met best; below 0 where its condition is not met.
+
+    The rules are those of `choose_threshold`, but for amounts and for budgets in all rows: a scorer sees some rows at a
+    time and knows no amounts.
+
+    >>> from selfpaced import SelfPacedEnsembleClassifier
+    >>> from selfpaced.datasets import make_fraud
+    >>> from sklearn.model_selection import TunedThresholdClassifierCV
+    >>> X, y = make_fraud(n_rows=4000, n_frauds=80, random_state=0)
+    >>> model = SelfPacedEnsembleClassifier(n_estimators=3, random_state=0)
+    >>> tuned = TunedThresholdClassifierCV(model, scoring=threshold_scorer("precision>=0.8"), cv=3).fit(X, y)
+    >>> bool(0 < tuned.best_threshold_ < 1)
+    True
+    """
+    rule = with_costs(parse_rule(rule), costs, by_amount=False)
+    if isinstance(rule, AlertsAtMost) and rule.per is None:
+        raise ValueError(
+            f"{rule} counts alerts in all rows, and a scorer sees some at a time. Say in how many rows: {rule}/10000."
+        )
+    return make_scorer(rule_score, rule=rule, pos_label=pos_label)
+
+
+def rule_score(y_true: ArrayLike, y_pred: ArrayLike, *, rule: Rule, pos_label: Any = 1) -> float:
+    """What a rule thinks of predicted labels."""
+    return float(rule.value(alerts_of_labels(y_true, y_pred, pos_label=pos_label)))

@@ -1,0 +1,93 @@
+"""Every threshold with what it brings, for a rule to choose from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.metrics import Alerts, alerts_at_all_thresholds
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Thresholds from the highest down, with the alerts at each of them.
+
+    Attributes
+    ----------
+    silent : a threshold above the highest score, for no alert at all.
+    amounts : of the cases, from the highest score down, if each has its own.
+    """
+
+    thresholds: NDArray[Any]
+    alerts: Alerts
+    silent: float
+    amounts: Floats | None = None
+
+    @property
+    def n_positives(self) -> int:
+        return int(self.alerts.true_positives[-1])
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.alerts.n_alerts[-1])
+
+    @property
+    def lost(self) -> Floats | None:
+        """The amounts of the cases that each threshold misses."""
+        if self.amounts is None:
+            return None
+        found = np.concatenate([[0.0], np.cumsum(self.amounts)])
+        lost: Floats = found[-1] - found[self.alerts.true_positives.astype(np.intp)]
+        return lost
+
+    def at(self, place: int) -> Alerts:
+        return Alerts(*(int(counts[place]) for counts in vars(self.alerts).values()))
+
+    def with_silence(self) -> Sweep:
+        """One threshold more, at which no row is an alert."""
+        n_others = self.n_rows - self.n_positives
+        none = Alerts(0, 0, self.n_positives, n_others)
+        counts = zip(vars(none).values(), vars(self.alerts).values(), strict=True)
+        alerts = Alerts(*(np.concatenate([[first], others]) for first, others in counts))
+        return replace(self, thresholds=np.concatenate([[self.silent], self.thresholds]), alerts=alerts)
+
+
+def just_above(scores: NDArray[Any]) -> float:
+    """A threshold above all scores: the next number of their own kind.
+
+    In more digits it would round to the highest score itself where it is compared with such numbers. A row that scores
+    higher than all of these would still be an alert.
+
+    >>> scores = np.array([0.1, 0.7], dtype=np.float32)
+    >>> bool((scores >= just_above(scores)).any())
+    False
+    """
+    kind = scores.dtype if scores.dtype.kind == "f" else np.dtype(np.float64)
+    return float(np.nextafter(scores.max().astype(kind), kind.type(np.inf)))
+
+
+def sweep_of(is_positive: NDArray[np.bool_], scores: NDArray[Any], amounts: Floats | None = None) -> Sweep:
+    """
+    >>> sweep = sweep_of(np.array([False, True, True]), np.array([0.2, 0.5, 0.9]), np.array([10.0, 30.0]))
+    >>> sweep.thresholds.tolist(), sweep.lost.tolist()
+    ([0.9, 0.5, 0.2], [10.0, 0.0, 0.0])
+    """
+    return sweep_from(*alerts_at_all_thresholds(is_positive, scores), is_positive, scores, amounts)
+
+
+def sweep_from(
+    thresholds: NDArray[Any],
+    alerts: Alerts,
+    is_positive: NDArray[np.bool_],
+    scores: NDArray[Any],
+    amounts: Floats | None = None,
+) -> Sweep:
+    """The same where the alerts have been counted already."""
+    if amounts is not None:
+        amounts = amounts[np.argsort(-scores[is_positive].astype(np.float64), kind="stable")]
+    return Sweep(thresholds, alerts, just_above(scores), amounts)

@@ -1,0 +1,181 @@
+"""Thresholds by a rule, from the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from selfpaced import choose_threshold, load_model
+from selfpaced.persistence import read_card
+
+
+def train(csv, *options):
+    return ("train", csv, "--target", "is_fraud", "--base", "tree", "--members", 3, *options)
+
+
+@pytest.fixture
+def refused(run):
+    def refused(*arguments):
+        code, said, complained = run(*arguments)
+        assert (code, said) == (2, "")
+        assert complained.count("\n") == 1
+        return complained
+
+    return refused
+
+
+def test_train_chooses_by_the_rule_and_says_what_it_promises(run, csv):
+    code, said, complained = run(*train(csv, "--rule", "recall>=0.8"))
+    assert (code, complained) == (0, "")
+    assert "chosen by recall>=0.8 on these rows" in said
+    assert "What to expect of other rows, with 90% intervals:" in said
+    assert "recall 0." in said.split("intervals:")[1]
+
+
+def test_the_card_keeps_the_rule_the_threshold_and_the_intervals(run, csv):
+    facts = json.loads(run(*train(csv, "--rule", "recall>=0.8", "--json"))[1])
+    kept = read_card("model.skops").metrics
+    for name in ("rule", "threshold", "confidence", "intervals", "recall"):
+        assert kept[name] == facts[name]
+    assert kept["rule"] == "recall>=0.8"
+    assert kept["recall"] >= 0.8
+    low, high = kept["intervals"]["recall"]
+    assert low <= kept["recall"] <= high
+    assert "recall>=0.8" in run("inspect", "model.skops")[1]
+
+
+def test_without_a_rule_it_is_f1(run, csv):
+    facts = json.loads(run(*train(csv, "--json"))[1])
+    assert (facts["rule"], facts["threshold"]) == ("f1", facts["best_threshold"])
+
+
+def test_predict_and_evaluate_go_by_the_threshold_of_the_rule(run, csv, mixed, folder):
+    mixed[::2].to_parquet("train.parquet", index=False)
+    mixed[1::2].to_parquet("test.parquet", index=False)
+    command = train("train.parquet", "--valid", "test.parquet", "--rule", "alerts<=100/1000", "--json")
+    facts = json.loads(run(*command)[1])
+    assert run("predict", "model.skops", "test.parquet", "-o", "scores.parquet", "--threshold", "best", "-q")[0] == 0
+    n_alerts = int(pd.read_parquet("scores.parquet")["alert"].sum())
+    assert 0 < n_alerts <= 150
+    found = facts["recall"] * facts["n_positives"]
+    assert n_alerts == round(found / facts["precision"])  # those that were judged, to the last digit of a score
+    assert json.loads(run("evaluate", "model.skops", "test.parquet", "--json")[1])["threshold"] == facts["threshold"]
+
+
+def test_the_amount_of_a_row_is_what_missing_it_costs(run, mixed, folder):
+    priced = mixed.assign(price=np.abs(mixed["amount"]) * 100)
+    priced[::2].to_parquet("train.parquet", index=False)
+    priced[1::2].to_parquet("test.parquet", index=False)
+    command = train("train.parquet", "--valid", "test.parquet", "--rule", "cost=5", "--amount", "price", "--json")
+    facts = json.loads(run(*command)[1])
+    model = load_model("model.skops")
+    assert "price" in model.feature_names_in_
+    choice = choose_threshold(
+        priced["is_fraud"][1::2], model.score_table("test.parquet"), "cost=5", amounts=priced["price"][1::2]
+    )
+    assert (facts["threshold"], facts["cost"]) == (choice.threshold, pytest.approx(choice.cost))
+    again = json.loads(
+        run("evaluate", "model.skops", "test.parquet", "--rule", "cost=5", "--amount", "price", "--json")[1]
+    )
+    assert again["cost"] == pytest.approx(facts["cost"])
+
+
+@pytest.mark.parametrize("where", [[], ["--out-of-core"]], ids=["in memory", "out of core"])
+def test_a_column_of_amounts_need_not_be_a_feature(run, csv, where):
+    command = train(csv, "--rule", "cost=5", "--amount", "tx_id", "--exclude", "tx_id", *where)
+    assert run(*command, "-q") == (0, "", "")
+    assert "tx_id" not in load_model("model.skops").feature_names_in_
+
+
+def test_a_rule_that_cannot_be_met_costs_no_model(run, csv):
+    code, said, complained = run(*train(csv, "--rule", "precision>=0.9999", "--report", "report.html"))
+    assert code == 0
+    assert "No threshold has a precision of 0.9999 on these rows. The highest is 0." in complained
+    assert "The threshold is the best by F1 instead." in complained
+    assert "the best threshold by F1 on these rows" in said
+    kept = read_card("model.skops").metrics
+    assert (kept["rule"], kept["threshold"]) == ("f1", kept["best_threshold"])
+    assert "precision of 0.9999" in kept["unmet"]
+
+
+def test_amounts_that_turn_out_wrong_cost_no_model(run, mixed, folder):
+    mixed.assign(price=-1.0 * mixed["is_fraud"]).to_parquet("priced.parquet", index=False)
+    code, _, complained = run(*train("priced.parquet", "--rule", "cost=5", "--amount", "price", "--exclude", "price"))
+    assert code == 0
+    assert "amounts of rare rows must be numbers >= 0" in complained
+    assert (folder / "model.skops").exists()
+
+
+def test_no_alert_at_all_is_said_so(run, csv):
+    assert "No alert is worth its cost" in run(*train(csv, "--rule", "cost=1000:1"))[1]
+
+
+def test_evaluate_chooses_anew(run, trained, csv):
+    code, said, _ = run("evaluate", trained, csv, "--rule", "alerts<=300/3000")
+    assert code == 0
+    assert "chosen by alerts<=300/3000 on these rows" in said
+    assert "alerts in 3,000 rows" in said
+    facts = json.loads(run("evaluate", trained, csv, "--rule", "alerts<=300/3000", "--json")[1])
+    assert facts["rule"] == "alerts<=300/3000"
+
+
+def test_evaluate_refuses_a_rule_that_cannot_be_met(refused, trained, csv):
+    assert "alerts<=1/3000 cannot be kept" in refused("evaluate", trained, csv, "--rule", "alerts<=1/3000")
+
+
+def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run("evaluate", trained, csv, "--rule", "f1", "--threshold", "0.5")
+    assert stopped.value.code == 2
+    assert "not allowed with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--rule", "best"], "'best' is no rule for a threshold. The rules are: f1"),
+        (["--rule", "precision"], "In a shell, a rule with > or < stands in quotes"),
+        (["--rule", "precision>=1.5"], "A precision lies between 0 and 1"),
+        (["--rule", "cost"], "needs costs, of a false alarm and of a missed case, as cost=5:100"),
+        (["--rule", "cost=5"], "needs amounts, what each missed case costs (--amount COL on the command line)"),
+        (["--amount", "amount"], "The rule 'f1' has no use for costs or amounts"),
+        (["--rule", "cost=5", "--amount", "price"], "There is no column 'price'"),
+        (["--rule", "cost=5", "--amount", "note"], "The column of amounts, 'note', is string; amounts are numbers"),
+    ],
+)
+def test_a_wrong_rule_is_refused_before_training(refused, csv, folder, monkeypatch, options, complaint):
+    monkeypatch.setattr("selfpaced.jobs.train.SelfPacedEnsembleClassifier", None)  # nothing is trained
+    assert complaint in refused(*train(csv, *options))
+    assert not (folder / "model.skops").exists()
+
+
+def test_amounts_without_a_rule_are_refused(refused, trained, csv):
+    assert "Amounts are for a rule by costs" in refused("evaluate", trained, csv, "--amount", "amount")
+
+
+def test_a_row_whose_own_score_is_the_threshold_is_an_alert(trained, csv):
+    """Scores are remembered in fewer digits than they are written with."""
+    model = load_model(trained)
+    scores = model.score_table(csv)
+    for threshold in np.unique(scores)[-12:].tolist():
+        model.predict_table(csv, "scores.parquet", threshold=threshold)
+        assert pd.read_parquet("scores.parquet")["alert"].tolist() == (scores >= threshold).tolist()
+
+
+def test_a_report_on_other_rows_is_by_the_rule(run, trained, csv, folder):
+    command = ("report", trained, csv, "--rule", "cost=5", "--amount", "tx_id", "--facts", "report.json", "-q")
+    assert run(*command) == (0, "", "")
+    assert json.loads((folder / "report.json").read_text())["thresholds"]["chosen"]["rule"] == "cost=5"
+    assert "was chosen by cost=5 on these very rows" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("where", [[], ["--out-of-core"]], ids=["in memory", "out of core"])
+def test_the_report_of_a_training_is_by_its_rule(run, csv, folder, where):
+    assert run(*train(csv, "--rule", "recall>=0.8", "--report", "report.html", "-q", *where)) == (0, "", "")
+    assert "was chosen by recall&gt;=0.8 on these very rows" in (folder / "report.html").read_text()
+
+
+def test_a_report_refuses_a_wrong_rule_before_scoring(refused, trained, csv, monkeypatch):
+    monkeypatch.setattr("selfpaced.jobs.report.report_of_table", None)
+    assert "is no rule for a threshold" in refused("report", trained, csv, "--rule", "best")

@@ -1,0 +1,65 @@
+"""Costs in all their forms, and those that make no sense."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix
+
+from selfpaced.metrics import alerts_at_threshold
+from selfpaced.thresholds import Costs, amounts_of, costs_of
+
+
+def test_a_matrix_is_in_the_order_of_scikit_learns_confusion_matrix():
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 2, 100), rng.random(100)
+    matrix = np.array([[1, 5], [100, 3]])
+    total = costs_of(matrix).total(alerts_at_threshold(y, scores, 0.6))
+    assert total == np.sum(matrix * confusion_matrix(y, scores >= 0.6))
+
+
+def test_a_pair_is_a_matrix_in_which_what_is_right_costs_nothing():
+    assert costs_of((5, 100)) == costs_of([[0, 5], [100, 0]])
+
+
+def test_with_amounts_the_cost_of_a_false_alarm_is_enough():
+    assert costs_of(5, by_amount=True) == costs_of((5, 100), by_amount=True) == Costs(5, None)
+
+
+def test_what_is_found_may_bring_a_gain():
+    assert costs_of([[0, 5], [100, -20]]).hit == -20
+
+
+@pytest.mark.parametrize(
+    "costs", [5, (5,), (1, 2, 3), [[1, 2, 3], [4, 5, 6]], (-1, 5), (1, -5), (np.nan, 5), (1, np.inf), "cheap", None, {}]
+)
+def test_costs_of_another_form_are_refused(costs):
+    with pytest.raises(ValueError, match="costs must be two numbers >= 0, of a false alarm and of a missed case"):
+        costs_of(costs)
+
+
+def test_a_false_alarm_cheaper_than_none_is_refused():
+    with pytest.raises(ValueError, match="An alert for an ordinary row costs 1, less than the 2 of leaving it alone"):
+        costs_of([[2, 1], [100, 0]])
+
+
+def test_a_found_case_dearer_than_a_missed_one_is_refused():
+    with pytest.raises(ValueError, match="A case that is found costs 200, more than the 100 of one that is missed"):
+        costs_of([[0, 5], [100, 200]])
+
+
+@pytest.mark.parametrize(
+    ("amounts", "complaint"),
+    [
+        ([1, 2], "amounts must have a number for each row: there are 3; got 2"),
+        ([1, 2, -3], "1 of 2 are not, such as -3"),
+        ([1, np.nan, 3], "1 of 2 are not, such as nan"),
+        ([1, np.inf, 3], "1 of 2 are not, such as inf"),
+        (["a", "b", "c"], "amounts must be numbers"),
+    ],
+)
+def test_amounts_that_are_none_are_refused(amounts, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        amounts_of(amounts, np.array([False, True, True]))
+
+
+def test_amounts_of_ordinary_rows_are_not_looked_at():
+    assert amounts_of([np.nan, -1, 3], np.array([False, False, True])).tolist() == [3]

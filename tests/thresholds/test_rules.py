@@ -1,0 +1,97 @@
+"""Rules are what a person writes, and say no to nonsense."""
+
+import pytest
+
+from selfpaced.metrics import MEASURES, Alerts
+from selfpaced.thresholds import (
+    AlertsAtMost,
+    Best,
+    Costs,
+    LowestCost,
+    PrecisionAtLeast,
+    RecallAtLeast,
+    parse_rule,
+)
+
+WRITTEN = {
+    "f1": Best("f1"),
+    "mcc": Best("mcc"),
+    "gmean": Best("sensitivity_specificity_gmean"),
+    "precision_recall_gmean": Best("precision_recall_gmean"),
+    "precision>=0.9": PrecisionAtLeast(0.9),
+    "recall>=0.8": RecallAtLeast(0.8),
+    "alerts<=50": AlertsAtMost(50),
+    "alerts<=50/10000": AlertsAtMost(50, 10_000),
+    "cost": LowestCost(),
+    "cost=5": LowestCost(Costs(5, None)),
+    "cost=5:100": LowestCost(Costs(5, 100)),
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_a_text_is_read_as_the_rule_it_says(text):
+    assert parse_rule(text) == WRITTEN[text]
+
+
+@pytest.mark.parametrize("text", [*WRITTEN, "alerts<=1234567/10000000", "precision>=0.99999999", "cost=1:1234567.5"])
+def test_a_rule_says_itself_as_a_text_that_is_read_as_the_same_rule(text):
+    assert parse_rule(str(parse_rule(text))) == parse_rule(text)
+
+
+def test_blanks_and_capitals_do_not_matter():
+    assert parse_rule(" Precision >= .9 ") == PrecisionAtLeast(0.9)
+
+
+def test_a_rule_stays_as_it_is():
+    assert parse_rule(RecallAtLeast(0.5)) == RecallAtLeast(0.5)
+
+
+def test_every_measure_is_a_rule():
+    assert all(parse_rule(name) == Best(name) for name in MEASURES)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "best", "precision>0.9", "precision>=", "alerts<=many", "cost=:5", "f1>=0.5", 3, None]
+)
+def test_what_is_no_rule_is_refused_with_a_list_of_the_rules(text):
+    with pytest.raises(ValueError, match=r"is no rule for a threshold.*f1.*precision>=0.9.*recall.*alerts.*cost=5:100"):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("precision>=1.5", "A precision lies between 0 and 1, as in precision>=0.9; got 1.5"),
+        ("precision>=-0.5", "A precision lies between 0 and 1"),
+        ("recall>=90", "A recall lies between 0 and 1, as in recall>=0.9; got 90"),
+        ("recall>=0", "A recall lies between 0 and 1"),
+        ("alerts<=0", "A budget is a number of alerts in a larger number of rows"),
+        ("alerts<=50/10", "A budget is a number of alerts in a larger number of rows"),
+        ("cost=-5:100", "costs must be two numbers >= 0"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(text, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        parse_rule(text)
+
+
+def test_a_measure_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="measure must be one of"):
+        Best("accuracy")
+
+
+@pytest.mark.parametrize(
+    ("rule", "near", "far"),
+    [
+        ("precision>=0.9", Alerts(8, 2, 2, 88), Alerts(8, 8, 2, 82)),
+        ("recall>=0.9", Alerts(8, 2, 2, 88), Alerts(5, 0, 5, 90)),
+        ("alerts<=5/100", Alerts(5, 1, 5, 89), Alerts(5, 5, 5, 85)),
+    ],
+)
+def test_a_condition_that_is_not_met_is_worth_less_than_nothing_and_the_less_the_farther(rule, near, far):
+    assert parse_rule(rule).value(far) < parse_rule(rule).value(near) < 0
+
+
+def test_a_rule_by_costs_that_does_not_know_them_asks_for_them():
+    with pytest.raises(ValueError, match="needs the cost of a missed case, as cost=5:100"):
+        LowestCost().value(Alerts(1, 1, 1, 1))
