@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from selfpaced import load_model
+from selfpaced.calibration import METHODS
 from selfpaced.cli.parser import BASES as TYPED_BASES
+from selfpaced.cli.parser import CALIBRATIONS as TYPED_CALIBRATIONS
 from selfpaced.cli.parser import COMMANDS
 from selfpaced.jobs.bases import BASES
 from selfpaced.metrics import aucprc
@@ -49,6 +51,20 @@ def test_every_base_learns_from_numbers_words_dates_and_gaps(run, csv, base):
 
 def test_the_bases_that_can_be_typed_are_those_there_are():
     assert set(TYPED_BASES) == set(BASES)
+
+
+def test_the_calibrations_that_can_be_typed_are_those_there_are():
+    assert set(TYPED_CALIBRATIONS) == {*METHODS, "none"}
+
+
+@pytest.mark.parametrize("where", [[], ["--out-of-core"]], ids=["in memory", "out of core"])
+def test_scores_are_probabilities_unless_that_is_not_wanted(run, csv, where):
+    calibrated = json.loads(run("train", csv, "--target", "is_fraud", "--base", "tree", "--json", *where)[1])
+    assert calibrated["calibration"] == "isotonic"
+    assert calibrated["mean_score"] == pytest.approx(calibrated["chance"], rel=0.35)  # 18 frauds
+    _, said, _ = run("train", csv, "--target", "is_fraud", "--base", "tree", "--calibration", "none", *where)
+    assert "they are no probabilities" in said
+    assert read_card("model.skops").metrics["mean_score"] > 3 * calibrated["mean_score"]
 
 
 def records_of(rows):
@@ -168,9 +184,10 @@ def test_a_column_that_gives_the_answer_away_is_warned_of(run, mixed, folder):
 def test_few_cases_are_warned_of(run, mixed, folder):
     few = pd.concat([mixed[mixed["is_fraud"] == 0], mixed[mixed["is_fraud"] == 1][:5]])
     few.to_parquet("few.parquet", index=False)
-    code, _, complained = run("train", "few.parquet", "--target", "is_fraud", "--base", "tree")
+    code, said, complained = run("train", "few.parquet", "--target", "is_fraud", "--base", "tree")
     assert code == 0
     assert "only 5 rows of the rarest class" in complained
+    assert "too few rare rows to calibrate by" in said
 
 
 def test_predict_writes_scores_beside_the_columns_that_are_kept(run, trained, csv, mixed):

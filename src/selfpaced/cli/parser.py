@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 
 BASES = ("tree", "gbdt", "lightgbm", "forest", "logistic", "knn", "mlp")
+CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
 SHELLS = ("bash", "zsh", "tcsh")
 
 
@@ -34,6 +35,12 @@ def _train(command: argparse.ArgumentParser) -> None:
     _how(command)
     _held_out(command)
     _rule(command, command, "f1")
+    command.add_argument(
+        "--calibration",
+        choices=CALIBRATIONS,
+        default="isotonic",
+        help="how scores become probabilities (default: %(default)s; none is several times as fast)",
+    )
     command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
     command.add_argument("--id", metavar="COL", help="a column that names the rows; no feature")
     command.add_argument("--out-of-core", action="store_true", default=None, help="read the files once a round")

@@ -44,6 +44,8 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         **vars(trained.evaluation),
         **({} if trained.choice is None else trained.choice.as_facts()),
         "unmet": trained.unmet,
+        "calibration": trained.model.calibration,
+        "mean_score": float(trained.scores.mean()),
         "chance": trained.evaluation.n_positives / trained.evaluation.n_rows,
         "judged_on": _judged_on(trained),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
@@ -84,10 +86,23 @@ def _tell(talk: Talk, trained: Trained) -> None:
     talk.say(
         f"Judged on {found.n_rows:,} rows that it was not trained on ({_judged_on(trained)}), {found.n_positives:,} of "
         f"them rare. AUCPRC {found.aucprc:.3f} (chance {chance(found)}); the alerts are those from "
-        f"{found.threshold:.3f} on, {origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
+        f"{found.threshold:.3g} on, {origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
     )
     if trained.choice is not None:
         talk.say(promise(trained.choice))
+    talk.say(_meaning(trained))
+
+
+def _meaning(trained: Trained) -> str:
+    """What a score is."""
+    calibration = trained.model.calibration
+    if calibration is not None:
+        return (
+            f"Scores are probabilities ({calibration} calibration): their mean is {trained.scores.mean():.2g} where "
+            f"{chance(trained.evaluation)} of the rows are rare."
+        )
+    few = "" if trained.request.calibration == "none" else "There are too few rare rows to calibrate by. "
+    return f"{few}Scores put rows in order; they are no probabilities."
 
 
 def _counts(trained: Trained) -> str:

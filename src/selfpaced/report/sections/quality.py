@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from selfpaced.report.facts import Calibration, Facts, Interval
 from selfpaced.report.figures import calibration_curve, roc_curve
 from selfpaced.report.html import Html, element
@@ -68,8 +70,9 @@ def calibration(facts: Facts) -> Html | None:
 
 def _verdict(found: Calibration, facts: Facts) -> Html:
     ratio = found.mean_score / facts.prevalence
+    luck = 2 / sqrt(facts.n_cases)  # two standard deviations of the number of cases
     scores = f"The mean score is {percent(found.mean_score)}, the share of cases {percent(facts.prevalence)}. "
-    if 0.9 <= ratio <= 1.1:
+    if abs(ratio - 1) <= max(0.1, luck):
         return paragraph(element("strong", "On average, yes. "), scores)
     return paragraph(
         element("strong", "No. "),
@@ -77,7 +80,11 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
         "Members that train on balanced rows rank well and overstate the risk. "
         if ratio > 1
         else "The scores understate the risk. ",
-        "Use scores to order rows and to compare them with a threshold; calibrate them before reading them as odds.",
+        "Use scores to order rows and to compare them with a threshold; calibrate them before reading them as odds: ",
+        element("code", "calibration='isotonic'"),
+        " at training or ",
+        element("code", "model.calibrate(X, y)"),
+        " on rows set aside.",
     )
 
 
