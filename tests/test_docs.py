@@ -1,5 +1,6 @@
 """The documentation's code runs, and its links lead somewhere."""
 
+import json
 import re
 from pathlib import Path
 
@@ -17,8 +18,10 @@ def name(page):
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)
-def test_the_code_on_the_page_runs_from_top_to_bottom(page, monkeypatch, tmp_path):
+def test_the_code_on_the_page_runs_from_top_to_bottom(page, monkeypatch, tmp_path, request):
     monkeypatch.chdir(tmp_path)
+    if "credit_fraud.parquet" in "".join(re.findall(r"read_parquet\((.*?)\)", page.read_text())):
+        Path("credit_fraud.parquet").symlink_to(request.getfixturevalue("credit_fraud_path").resolve())
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
     assert blocks
     namespace = {}
@@ -30,3 +33,11 @@ def test_the_code_on_the_page_runs_from_top_to_bottom(page, monkeypatch, tmp_pat
 def test_the_links_on_the_page_lead_to_files_that_are_there(page):
     links = re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_figures_of_the_worked_example_are_those_of_its_script():
+    recorded = json.loads((REPOSITORY / "benchmarks" / "results" / "decisions.json").read_text())["lines"]
+    page = (REPOSITORY / "docs" / "guide" / "decisions.md").read_text()
+    shown = "".join(re.findall(r"^```text\n(.*?)^```", page, re.M | re.S)).splitlines()
+    assert len(shown) >= 40
+    assert set(filter(None, shown)) <= {line for lines in recorded.values() for line in lines}

@@ -16,6 +16,11 @@ def test_a_matrix_is_in_the_order_of_scikit_learns_confusion_matrix():
     assert total == np.sum(matrix * confusion_matrix(y, scores >= 0.6))
 
 
+def test_where_a_miss_costs_its_amount_an_alert_may_cost_as_much_for_a_case_as_for_another_row():
+    costs = costs_of([[0, 5], [0, 5]], by_amount=True)
+    assert (costs.false_alarm, costs.hit, costs.missed) == (5, 5, None)
+
+
 def test_a_pair_is_a_matrix_in_which_what_is_right_costs_nothing():
     assert costs_of((5, 100)) == costs_of([[0, 5], [100, 0]])
 

@@ -92,7 +92,8 @@ class ThresholdChoice:
         }
 
     def __str__(self) -> str:
-        names = list(dict.fromkeys([*(name for name in self.rule.promises() if name != "cost"), *USUAL]))
+        promised = (name for name in self.rule.promises() if name not in ("alert_share", "cost"))
+        names = list(dict.fromkeys([*promised, *USUAL]))
         measures = self.said(*names) if self.alerts.n_alerts else ""
         lines = [
             f"threshold {self.threshold:.4g} by {self.rule}: {self.said('alert_share')}",

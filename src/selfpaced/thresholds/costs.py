@@ -65,8 +65,8 @@ def costs_of(given: Any, by_amount: bool = False) -> Costs:
     left_alone, false_alarm, missed, hit = (
         (0.0, *numbers.tolist(), 0.0) if numbers.ndim == 1 else tuple(numbers.ravel().tolist())
     )
-    sensible = _sensible(Costs(false_alarm, missed, hit, left_alone), given)
-    return Costs(false_alarm, None, hit, left_alone) if by_amount else sensible
+    # Where missing a row costs its amount, the fixed cost of a miss is not looked at.
+    return _sensible(Costs(false_alarm, None if by_amount else missed, hit, left_alone), given)
 
 
 def amounts_of(amounts: ArrayLike, is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
