@@ -9,7 +9,7 @@ from selfpaced.cli.talk import Talk
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.evaluate import evaluate
 from selfpaced.jobs.train import rare_label
-from selfpaced.jobs.words import chance, headline, origin, promise
+from selfpaced.jobs.words import chance, expected, headline, origin, promise
 from selfpaced.persistence import load_model, read_card
 
 
@@ -38,4 +38,6 @@ def run(options: Namespace) -> None:
             f"F1 {found.f1:.3f}. The best threshold by F1 on these rows would be {found.best_threshold:.3g}, with F1 "
             f"{found.best_f1:.3f}."
         )
+    if getattr(model, "calibrator_", None) is not None:
+        talk.say(f"Its probabilities expect {expected(found)}.")
     talk.result({**vars(found), **({} if choice is None else choice.as_facts())})

@@ -10,7 +10,7 @@ from typing import Any
 from selfpaced.callbacks import Callback
 from selfpaced.cli.talk import Talk, check_output
 from selfpaced.jobs.train import Trained, TrainRequest, train
-from selfpaced.jobs.words import chance, headline, origin, promise
+from selfpaced.jobs.words import chance, expected, headline, origin, promise
 from selfpaced.persistence import save_model
 
 
@@ -45,7 +45,6 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         **({} if trained.choice is None else trained.choice.as_facts()),
         "unmet": trained.unmet,
         "calibration": trained.model.calibration,
-        "mean_score": float(trained.scores.mean()),
         "chance": trained.evaluation.n_positives / trained.evaluation.n_rows,
         "judged_on": _judged_on(trained),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
@@ -97,10 +96,7 @@ def _meaning(trained: Trained) -> str:
     """What a score is."""
     calibration = trained.model.calibration
     if calibration is not None:
-        return (
-            f"Scores are probabilities ({calibration} calibration): their mean is {trained.scores.mean():.2g} where "
-            f"{chance(trained.evaluation)} of the rows are rare."
-        )
+        return f"Scores are probabilities ({calibration} calibration): they expect {expected(trained.evaluation)}."
     few = "" if trained.request.calibration == "none" else "There are too few rare rows to calibrate by. "
     return f"{few}Scores put rows in order; they are no probabilities."
 

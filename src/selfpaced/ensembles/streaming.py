@@ -27,6 +27,7 @@ class TableEvaluation:
     threshold : the one given, or else the best one by F1 on these rows, to be judged on others.
     f1, precision, recall : at that threshold.
     best_threshold, best_f1 : the best by F1 on these rows.
+    mean_score : of all rows; for a calibrated ensemble, the share of rare rows that it expects.
     """
 
     n_rows: int
@@ -38,6 +39,7 @@ class TableEvaluation:
     recall: float
     best_threshold: float
     best_f1: float
+    mean_score: float
 
 
 def streamed_probabilities(
@@ -88,4 +90,5 @@ def evaluation(
         recall=float(alerts.recall),
         best_threshold=best,
         best_f1=float(alerts_at_threshold(is_positive, scores, best).f1),
+        mean_score=float(scores.mean(dtype=np.float64)),
     )

@@ -10,7 +10,7 @@ from selfpaced.thresholds import ThresholdChoice
 
 def headline(found: TableEvaluation, target: str | None, label: Any, choice: ThresholdChoice | None = None) -> str:
     """
-    >>> found = TableEvaluation(1000, 100, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83)
+    >>> found = TableEvaluation(1000, 100, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83, mean_score=0.1)
     >>> headline(found, "is_fraud", 1)
     'Of 100 alerts, 87 are right; it finds 79% of all rows where is_fraud is 1.'
     """
@@ -38,10 +38,19 @@ def promise(choice: ThresholdChoice) -> str:
     return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}."
 
 
+def expected(found: TableEvaluation) -> str:
+    """How many rare rows probabilities add up to, and how many there are.
+
+    >>> expected(TableEvaluation(1000, 9, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83, mean_score=0.01))
+    '10 rare rows here, and there are 9'
+    """
+    return f"{found.mean_score * found.n_rows:,.0f} rare rows here, and there are {found.n_positives:,}"
+
+
 def chance(found: TableEvaluation) -> str:
     """The AUCPRC of random scores.
 
-    >>> chance(TableEvaluation(100_000, 3, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83))
+    >>> chance(TableEvaluation(100_000, 3, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83, mean_score=0.1))
     '3e-05'
     """
     return f"{found.n_positives / found.n_rows:.2g}"
