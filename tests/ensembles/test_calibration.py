@@ -15,6 +15,7 @@ from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, load_
 from selfpaced.calibration import FITTED_MAPS, METHODS, expected_calibration_error
 from selfpaced.callbacks import Callback, EarlyStopping, Stop
 from selfpaced.datasets import make_checkerboard, make_fraud
+from selfpaced.tables import StreamedTable
 
 TREE = DecisionTreeClassifier(max_depth=6)
 BASES = pytest.mark.parametrize("base", [TREE, LGBMClassifier(n_estimators=20, verbose=-1)], ids=["trees", "LightGBM"])
@@ -163,6 +164,20 @@ def test_a_file_gives_the_map_of_memory(method, tmp_path):
     np.testing.assert_array_equal(model.predict_proba(frame[list("abcd")]), expected.predict_proba(frame[list("abcd")]))
     scores = model.score_table(tmp_path / "rows.parquet")
     np.testing.assert_allclose(scores, expected.predict_proba(frame[list("abcd")])[:, 1], rtol=1e-6)
+
+
+def test_a_file_is_read_twice_more(tmp_path, monkeypatch):
+    """Once for the last member's scores and once for the sample; the copies read nothing."""
+    X, y = make_fraud(n_rows=3000, n_frauds=60, n_features=4, random_state=0)
+    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_parquet(tmp_path / "rows.parquet")
+    batches, passes = StreamedTable.batches, []
+    monkeypatch.setattr(StreamedTable, "batches", lambda table: passes.append(1) or batches(table))
+    counts = []
+    for calibration in (None, "prior", "isotonic"):
+        spe(calibration=calibration).fit_table(open_table(tmp_path / "rows.parquet", target="label"))
+        counts.append(len(passes))
+        passes.clear()
+    assert counts == [counts[0], counts[0], counts[0] + 2]
 
 
 def test_three_classes_in_a_file_give_the_map_of_memory(three_classes, tmp_path):
