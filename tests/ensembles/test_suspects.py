@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
@@ -106,6 +107,21 @@ def test_rows_with_ids_may_come_in_any_order(flipped, tmp_path):
     suspects = model.suspects(features, mixed["label"], n=60, ids=mixed["number"], trained_on=True)
     assert found(suspects, {int(np.flatnonzero(mixed.index == row)[0]) for row in wrong}) > 0.5
     assert not model.suspects(features, mixed["label"]).cross_fitted
+
+
+def test_words_and_dates_of_a_file_are_read_as_in_training(flipped, tmp_path):
+    X, y, _ = flipped
+    frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
+    frame["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(y.size), unit="h")
+    frame["word"] = np.where(X[:, 4] > 0, "web", "till")
+    frame.assign(label=y).to_parquet(tmp_path / "rows.parquet")
+    base = HistGradientBoostingClassifier(max_iter=10)
+    table = open_table(tmp_path / "rows.parquet", target="label")
+    model = SelfPacedEnsembleClassifier(base, 3, random_state=0, calibration="sigmoid").fit_table(table)
+    assert model.suspects(frame, y, trained_on=True).cross_fitted
+    assert model.hardness_of(frame, y).shape == y.shape
+    expected = model.predict_proba(frame)
+    assert not np.array_equal(model.calibrate(frame, y).predict_proba(frame), expected)
 
 
 def test_of_several_classes_the_likelier_one_is_named():

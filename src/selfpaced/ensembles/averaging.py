@@ -64,11 +64,10 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         Members that are trained on balanced rows give probabilities that rank well, and are far above the true share
         of the minority. Of an ensemble that is calibrated, they are the mean as its calibration maps it.
         """
-        return self._calibrated(self._means(X))
+        return self._calibrated(self._means(self._open(X)))
 
-    def _means(self, X: Any) -> NDArray[np.float64]:
+    def _means(self, table: InMemoryTable) -> NDArray[np.float64]:
         """The mean of the members' probabilities as they are."""
-        table = self._open(X)
         scorers = [scorer_of(member, table.n_rows) for member in self.estimators_]
         return mean_probabilities(scorers, table, len(self.classes_), self._n_threads(), self._member_weights())
 
@@ -104,14 +103,13 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         >>> bool(abs(model.calibrate(X, y).predict_proba(X)[:, 1].mean() - y.mean()) < 0.005)
         True
         """
-        check_is_fitted(self)
         if method not in FITTED_MAPS:
             raise ValueError(f"method must be one of {sorted(FITTED_MAPS)}; got {method!r}.")
-        X = self._features(X, reset=False)
+        table = self._open(X)
         labels = check_known_labels(y, X, self.classes_)
         for number in range(labels.classes.size):
             check_present(labels, number, "y", "calibrated by")
-        means = self._means(X)
+        means = self._means(table)
         if (means == means[0]).all():
             raise ValueError("All rows get the same score from the ensemble: there is nothing to calibrate.")
         weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, X)

@@ -41,7 +41,7 @@ def promise(choice: ThresholdChoice) -> str:
 def expected(found: TableEvaluation) -> str:
     """How many rare rows probabilities add up to, and how many there are.
 
-    >>> expected(TableEvaluation(1000, 9, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83, mean_score=0.01))
+    >>> expected(TableEvaluation(1000, 9, 0.8, 0.5, 0.8, 0.9, 0.8, best_threshold=0.5, best_f1=0.8, mean_score=0.01))
     '10 rare rows here, and there are 9'
     """
     return f"{found.mean_score * found.n_rows:,.0f} rare rows here, and there are {found.n_positives:,}"
@@ -50,7 +50,7 @@ def expected(found: TableEvaluation) -> str:
 def chance(found: TableEvaluation) -> str:
     """The AUCPRC of random scores.
 
-    >>> chance(TableEvaluation(100_000, 3, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83, mean_score=0.1))
+    >>> chance(TableEvaluation(100_000, 3, 0.8, 0.5, 0.8, 0.9, 0.8, best_threshold=0.5, best_f1=0.8, mean_score=0.1))
     '3e-05'
     """
     return f"{found.n_positives / found.n_rows:.2g}"

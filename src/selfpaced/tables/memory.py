@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,12 @@ class InMemoryTable:
         self._metadata = dict(metadata or {})
         self.n_rows = int(features.shape[0])
         self.bytes_per_row = max(self._kind.bytes_per_row(features), 1.0)
+
+    def with_metadata(self, metadata: Mapping[str, Any]) -> InMemoryTable:
+        """The same rows with other metadata."""
+        table = copy(self)
+        table._metadata = dict(metadata)
+        return table
 
     def span(self, start: int, stop: int) -> Any:
         return self._kind.span(self._features, start, stop)

@@ -1,0 +1,116 @@
+"""What an ensemble that has been fitted says of rows and their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.algorithms.hardness import hardness_named
+from selfpaced.calibration import PriorCorrection
+from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.calibrating import prior_correction
+from selfpaced.ensembles.checks import check_known_labels, check_seed, check_whole
+from selfpaced.ensembles.cross_fitting import cross_fit_all, honest_means
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.ensembles.metadata import fit_metadata, split_by_row
+from selfpaced.ensembles.suspects import Suspects, most_doubted, own_probabilities, places_of_training_rows
+from selfpaced.rounds import Round
+from selfpaced.tables import InMemoryTable, Labels
+
+
+class DoubtingEnsemble(AveragingEnsemble):
+    """An ensemble that remembers which rows its members were trained on."""
+
+    rounds_: list[Round]
+    # 0 if the algorithm begins with a warm-up, a model that is no member.
+    _first_round = 1
+
+    def hardness_of(self, X: Any, y: Any) -> NDArray[np.float32]:
+        """How badly the ensemble does on each row, by the hardness that it was trained with; 0 is no error.
+
+        The probabilities are those of the members, before any calibration, as in the rounds of the fit. Rows that
+        members were trained on look easier than they are; `suspects` takes account of that.
+        """
+        table = self._open(X)
+        labels = check_known_labels(y, X, self.classes_)
+        doubts = 1 - own_probabilities(self._means(table), labels)
+        return hardness_named(getattr(self, "hardness", "absolute"))(np.clip(doubts, 0, 1).astype(np.float32))
+
+    def suspects(
+        self,
+        X: Any,
+        y: Any,
+        n: int = 20,
+        *,
+        label: Any = None,
+        ids: Any = None,
+        trained_on: bool | None = None,
+        **fit_params: Any,
+    ) -> Suspects:
+        """The rows whose labels the ensemble doubts most: mislabelled, or in need of a second look.
+
+        A row that members were trained on is judged by models that have not seen it: for every member and each fifth
+        of its training rows, a copy that is trained on the other four. Doubts are probabilities at the true shares of
+        the classes, by the calibration or, without one, by the closed form for classes that are thinned out: in the
+        balanced world of the members a mislabelled rare row would hardly look suspicious.
+
+        Parameters
+        ----------
+        X, y : the rows that the ensemble was trained on, all of them and in the same order; or any rows that it was
+            not trained on. Which of the two is found out by the places of the rare rows. Do not mix them.
+        n : how many rows.
+        label : only rows with this label.
+        ids : the ids of the rows, if the ensemble was trained on a table with ids.
+        trained_on : whether these are the rows trained on; a ValueError if True and they are not. If False they are
+            taken for others.
+        **fit_params : what `fit` was given besides, such as sample_weight.
+
+        Returns
+        -------
+        Suspects, with `rows`, `labels`, `likelier` labels and `doubts`.
+
+        Examples
+        --------
+        >>> from selfpaced import SelfPacedEnsembleClassifier
+        >>> from selfpaced.datasets import make_fraud
+        >>> X, y = make_fraud(n_rows=4000, n_frauds=80, random_state=0)
+        >>> y[0] = 1  # an honest row by mistake
+        >>> found = SelfPacedEnsembleClassifier(random_state=0).fit(X, y).suspects(X, y, n=20)
+        >>> 0 in found.rows, found.cross_fitted
+        (True, True)
+        """
+        table = self._open(X)
+        labels = check_known_labels(y, X, self.classes_)
+        n = check_whole("n", n)
+        seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
+        if trained_on and seen is None:
+            raise ValueError(
+                f"These are not the rows that the ensemble was trained on, in their order: it was trained on "
+                f"{self.class_counts_.sum()} rows, {self.class_counts_.min()} of them {self.minority_class_!r}, and "
+                "the rare ones must stand at the same places (or have the same ids)."
+            )
+        means = self._means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
+        # A model from a file of an earlier version has no calibrator, not even none.
+        calibrator = getattr(self, "calibrator_", None) or self._prior_correction()
+        return most_doubted(calibrator(means), labels, n, label, seen is not None)
+
+    def _places_of_training_rows(self, labels: Labels, ids: Any) -> list[NDArray[np.intp]] | None:
+        rounds = self.rounds_[1 - self._first_round :][: len(self.estimators_)]
+        return places_of_training_rows(rounds, labels, self.class_counts_, ids)
+
+    def _honest_means(
+        self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
+    ) -> NDArray[np.float64]:
+        base, seed, n_threads = self._base(), check_seed(self.random_state), self._n_threads()
+        per_row, for_all = split_by_row(fit_metadata(self, base, labels.codes, fit_params), table.n_rows)
+        factory, table = MemberFactory(base, seed, for_all), table.with_metadata(per_row)
+        members = cross_fit_all(factory, self.estimators_, table, labels, seen, seed, n_threads)
+        return honest_means(members, table, np.arange(table.n_rows), len(self.classes_), n_threads)
+
+    def _prior_correction(self) -> PriorCorrection:
+        n_draw = max(int(notes.quota.sum()) for notes in self.rounds_[0].bins.values())
+        rare = self.classes_.tolist().index(self.minority_class_)
+        return prior_correction(self.class_counts_.tolist(), rare, n_draw)
