@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.scoring import mean_probabilities, scorer_of
 from selfpaced.tables import InMemoryTable, float_array, is_frame
 
 Floats = NDArray[np.float64]
@@ -194,9 +193,7 @@ def as_seen_in_32_bits(rows: Floats, thresholds: dict[int, Floats]) -> Floats:
 
 def _refuse_gap(model: AveragingEnsemble, table: InMemoryTable, added_up: Floats) -> None:
     """Values that do not add up explain another model, as where SHAP does not know how a member parts categories."""
-    scorers = [scorer_of(member, table.n_rows) for member in model.estimators_]
-    n_threads, weights = model._n_threads(), model._member_weights()
-    gap = np.abs(added_up - mean_probabilities(scorers, table, len(model.classes_), n_threads, weights)).max()
+    gap = np.abs(added_up - model._means(table)).max()
     if not gap <= LARGEST_GAP:
         name = type(model.estimators_[0]).__name__
         raise ValueError(
