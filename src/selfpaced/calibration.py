@@ -1,8 +1,8 @@
 """From scores that rank to probabilities that are true: maps from an ensemble's mean probabilities to calibrated ones.
 
 Members are trained on as many common rows as rare ones, so their probabilities belong to a world in which every second
-row is rare. A map brings them back to the world that the rows come from. It rises with the score, so that no row
-overtakes another: what a model is worth by its ranking stays as it is.
+row is rare. A map brings them back to the world that the rows come from. It rises with the score: of two classes no row
+overtakes another, and what a model is worth by its ranking stays as it is.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 # Added to scores before their logarithm is taken: trees are often sure, and nobody is surer than some hundred rows.
 SOFT = 0.01
 INVERSE_PENALTY = 1e6  # next to none
+# Some thousand rows bear out no more, and log odds of twice as much would be probabilities of exactly 1 for many rows.
+MOST_LOG_ODDS = 18.0
 SMALLEST_SLOPE = 1e-3
 # Isotonic regression gives many rows the same probability; this share of a smooth map keeps them in order.
 SMOOTH_SHARE = 0.1
@@ -70,7 +72,7 @@ def _evidence(scores: Floats) -> Floats:
 def fit_sigmoid(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> BetaMap:
     slopes, constant = _logistic(_evidence(scores).sum(axis=1, keepdims=True), is_case, weights)
     slope = max(float(slopes[0]), SMALLEST_SLOPE)
-    return BetaMap(slope, slope, constant)
+    return _within_reach(BetaMap(slope, slope, constant), scores)
 
 
 def fit_beta(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> BetaMap:
@@ -78,7 +80,15 @@ def fit_beta(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> Bet
     slopes, constant = _logistic(_evidence(scores), is_case, weights)
     if slopes.min() < SMALLEST_SLOPE:
         return fit_sigmoid(scores, is_case, weights)
-    return BetaMap(float(slopes[0]), float(slopes[1]), constant)
+    return _within_reach(BetaMap(float(slopes[0]), float(slopes[1]), constant), scores)
+
+
+def _within_reach(steep: BetaMap, scores: Floats) -> BetaMap:
+    """The same map, or a less steep one if it were surer than anybody can be: classes that are apart ask for that."""
+    ends = np.array([scores.min(), scores.max()])
+    farthest = float(np.abs(_evidence(ends) @ [steep.from_0, steep.from_1] + steep.constant).max())
+    share = min(1.0, MOST_LOG_ODDS / farthest)
+    return BetaMap(share * steep.from_0, share * steep.from_1, share * steep.constant)
 
 
 def fit_isotonic(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> IsotonicMap:
@@ -163,8 +173,8 @@ def fit_calibrator(
     >>> scores = np.linspace(0.05, 0.95, 19)
     >>> is_rare = (scores > 0.6).astype(int)
     >>> fitted = fit_calibrator("sigmoid", np.stack([1 - scores, scores], axis=1), is_rare, np.ones(19), rare=1)
-    >>> fitted(np.array([[0.9, 0.1], [0.1, 0.9]])).round(3).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    >>> fitted(np.array([[0.9, 0.1], [0.1, 0.9]])).round(2).tolist()
+    [[0.99, 0.01], [0.07, 0.93]]
     """
     fit = FITTED_MAPS[method]
     if probabilities.shape[1] == 2:

@@ -264,6 +264,23 @@ def test_rows_that_cannot_calibrate_are_refused(change, message, train, test):
     assert model.calibrator_ is None
 
 
+def test_a_handful_of_rare_rows_is_warned_of(train):
+    X, y = train
+    few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:5]])
+    with pytest.warns(UserWarning, match="The calibration rests on 5 rows of the class 1; with fewer than 20"):
+        spe(calibration="sigmoid").fit(X[few], y[few])
+    with pytest.warns(UserWarning, match="The calibration rests on 5 rows of the class 1"):
+        spe().fit(X, y).calibrate(X[few], y[few])
+
+
+def test_weights_that_leave_nothing_of_a_class_are_refused(train):
+    X, y = train
+    model = spe().fit(X, y)
+    for weights in (np.full(y.size, -1.0), np.where(y == 1, 0.0, 1.0)):
+        with pytest.raises(ValueError, match="sample_weight must be numbers >= 0, and some of every class above 0"):
+            model.calibrate(X, y, sample_weight=weights)
+
+
 def test_a_method_that_looks_at_no_rows_is_no_method_for_rows(train, test):
     with pytest.raises(ValueError, match=r"method must be one of .*; got 'prior'"):
         spe().fit(*train).calibrate(*test, "prior")

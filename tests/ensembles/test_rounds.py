@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score
 
 from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_checkerboard
 
 
@@ -74,3 +76,19 @@ def test_the_score_is_that_of_the_rarer_class_whatever_its_name(board):
         X, np.where(y, "a fraud", "ok"), eval_set=(X_test, np.where(y_test, "a fraud", "ok"))
     )
     assert [note.score for note in named.rounds_] == pytest.approx([note.score for note in plain.rounds_])
+
+
+def test_a_fit_that_was_interrupted_leaves_no_model(board):
+    """The features have been looked at by then, and are remembered."""
+
+    class Interrupted(Callback):
+        def on_round_end(self, round):
+            raise KeyboardInterrupt
+
+    X, y = board
+    model = SelfPacedEnsembleClassifier(callbacks=[Interrupted()])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    for use in (model.predict, model.predict_proba, lambda X: model.suspects(X, y)):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            use(X)

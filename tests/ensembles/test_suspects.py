@@ -89,7 +89,9 @@ def test_rows_in_another_order_are_not_taken_for_the_training_rows(flipped):
     X, y, _ = flipped
     model = SelfPacedEnsembleClassifier(TREE, 3, random_state=0).fit(X, y)
     order = np.random.default_rng(0).permutation(y.size)
-    assert not model.suspects(X[order], y[order]).cross_fitted
+    with pytest.warns(UserWarning, match="the rare ones stand at other places"):
+        assert not model.suspects(X[order], y[order]).cross_fitted
+    assert not model.suspects(X[order], y[order], trained_on=False).cross_fitted
     with pytest.raises(ValueError, match="These are not the rows that the ensemble was trained on"):
         model.suspects(X[order], y[order], trained_on=True)
 
@@ -106,7 +108,8 @@ def test_rows_with_ids_may_come_in_any_order(flipped, tmp_path):
     features = mixed.drop(columns=["label", "number"])
     suspects = model.suspects(features, mixed["label"], n=60, ids=mixed["number"], trained_on=True)
     assert found(suspects, {int(np.flatnonzero(mixed.index == row)[0]) for row in wrong}) > 0.5
-    assert not model.suspects(features, mixed["label"]).cross_fitted
+    with pytest.raises(ValueError, match="These are not the rows that the ensemble was trained on"):
+        model.suspects(features, mixed["label"], ids=mixed["number"] + 1)
 
 
 def test_words_and_dates_of_a_file_are_read_as_in_training(flipped, tmp_path):

@@ -17,7 +17,14 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.calibration import BEST_METHOD, FITTED_MAPS, Calibrator, fit_calibrator
-from selfpaced.ensembles.checks import check_features, check_jobs, check_known_labels, check_present, check_share
+from selfpaced.ensembles.checks import (
+    check_features,
+    check_jobs,
+    check_known_labels,
+    check_present,
+    check_share,
+    warn_of_few_rows,
+)
 from selfpaced.ensembles.metadata import check_weights
 from selfpaced.ensembles.streaming import TableEvaluation, evaluation, rare_rows, streamed_probabilities
 from selfpaced.exceptions import TableError
@@ -58,6 +65,10 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
     random_state: Any
     calibrator_: Calibrator | None
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """A fit that was interrupted has remembered the features, and has no members."""
+        return hasattr(self, "estimators_")
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The mean of the members' probabilities, one column for each of `classes_`.
 
@@ -80,7 +91,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         """Make the probabilities true by rows that the ensemble was not trained on, in place of any calibration it has.
 
         For an ensemble that is fitted already, of any kind, loaded ones too: with rows set aside, or with recent ones
-        when the share of the rare class has changed.
+        when the share of the rare class has changed. The ensemble itself is changed, not a copy.
 
         Parameters
         ----------
@@ -113,6 +124,9 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         if (means == means[0]).all():
             raise ValueError("All rows get the same score from the ensemble: there is nothing to calibrate.")
         weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, X)
+        if weights.min() < 0 or np.bincount(labels.codes, weights).min() == 0:
+            raise ValueError("sample_weight must be numbers >= 0, and some of every class above 0.")
+        warn_of_few_rows(labels, stacklevel=3)
         self.calibrator_ = fit_calibrator(
             method, means, labels.codes, weights.astype(np.float64), self.classes_.tolist().index(self.minority_class_)
         )
@@ -140,7 +154,8 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         Returns
         -------
         Spread(low, high) : arrays as `predict_proba` gives. They are the quantiles (1 - share) / 2 and (1 + share) / 2
-            of the members' probabilities, in which members of boosting ensembles count by their weights.
+            of the members' probabilities, in which members of boosting ensembles count by their weights. Of a
+            calibrated ensemble, each member's probabilities as the calibration maps them.
 
         Examples
         --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ Counted = TypeVar("Counted", bound=ClassCounts)
 
 FEWEST_MINORITY_ROWS = 2
 FEW_CLASSES = 20
+FEW_TO_CALIBRATE_BY = 20
 
 
 def check_whole(name: str, value: Any, at_most: int | None = None) -> int:
@@ -191,6 +193,17 @@ def check_known_labels(y: Any, X: Any, classes: NDArray[Any], where: str = "y") 
             f"the training rows are {classes.tolist()}."
         )
     return encode_labels(y, classes)
+
+
+def warn_of_few_rows(labels: ClassCounts, stacklevel: int) -> None:
+    """A calibration that rests on a handful of rows is luck."""
+    smallest = int(labels.counts.argmin())
+    if labels.counts[smallest] < FEW_TO_CALIBRATE_BY:
+        warnings.warn(
+            f"The calibration rests on {labels.counts[smallest]} rows of the class {labels.names[smallest]!r}; with "
+            f"fewer than {FEW_TO_CALIBRATE_BY}, probabilities are not to be relied on.",
+            stacklevel=stacklevel,
+        )
 
 
 def check_present(labels: Labels, class_number: int, where: str, what_for: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,7 +63,8 @@ class DoubtingEnsemble(AveragingEnsemble):
         X, y : the rows that the ensemble was trained on, all of them and in the same order; or any rows that it was
             not trained on. Which of the two is found out by the places of the rare rows. Do not mix them.
         n : how many rows.
-        label : only rows with this label.
+        label : only rows with this label. Without it, most suspects are rare ones: a rare row that looks common is
+            doubted more than a common row that looks rare, because at the true shares few rows are rare.
         ids : the ids of the rows, if the ensemble was trained on a table with ids.
         trained_on : whether these are the rows trained on; a ValueError if True and they are not. If False they are
             taken for others.
@@ -86,11 +88,19 @@ class DoubtingEnsemble(AveragingEnsemble):
         labels = check_known_labels(y, X, self.classes_)
         n = check_whole("n", n)
         seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
-        if trained_on and seen is None:
+        if seen is None and (trained_on or (trained_on is None and ids is not None)):
             raise ValueError(
                 f"These are not the rows that the ensemble was trained on, in their order: it was trained on "
-                f"{self.class_counts_.sum()} rows, {self.class_counts_.min()} of them {self.minority_class_!r}, and "
-                "the rare ones must stand at the same places (or have the same ids)."
+                f"{self.class_counts_.sum()} rows, {self.class_counts_.min()} of them of the class "
+                f"{labels.names[labels.rarest]!r}, and the rare ones must stand at the same places (or have the same "
+                "ids). For other rows say trained_on=False."
+            )
+        if seen is None and trained_on is None and np.array_equal(labels.counts, self.class_counts_):
+            warnings.warn(
+                "There are as many rows of each class as the ensemble was trained on, but the rare ones stand at other "
+                "places. If these are the training rows, bring them into the order of the fit: as it is they are taken "
+                "for others, and doubted too little. If they are not, say trained_on=False.",
+                stacklevel=2,
             )
         means = self._means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
         # A model from a file of an earlier version has no calibrator, not even none.

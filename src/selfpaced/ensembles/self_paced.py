@@ -60,7 +60,8 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         classes that are thinned out; it costs nothing, and is right only where rows are drawn without a look at their
         hardness. The others fit a rising map to honest scores of the training rows: five copies of each member are
         trained, each without a fifth of the member's rows, so that a fit takes several times as long. "isotonic" is
-        the best of them on the whole. All keep the rows in order.
+        the best of them on the whole. Of two classes, all keep the rows in order; of more, each class is mapped by
+        itself, and making them add up to 1 may change an order a little.
 
     Attributes
     ----------

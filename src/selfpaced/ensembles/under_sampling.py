@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from selfpaced.calibration import check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan
+from selfpaced.ensembles.calibrating import needs_copies
 from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed, told
 from selfpaced.ensembles.checks import (
     check_classes,
@@ -24,6 +25,7 @@ from selfpaced.ensembles.checks import (
     check_seed,
     check_table,
     check_whole,
+    warn_of_few_rows,
 )
 from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.ensembles.evaluation import EvalSet
@@ -253,6 +255,8 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         outcome = training.run(plan.algorithm, plan.n_members, n_draw)
         self.estimators_, self.rounds_, self.calibrator_ = outcome.members, outcome.rounds, outcome.calibrator
         self._remember_classes(labels)
+        if needs_copies(plan.calibration):
+            warn_of_few_rows(labels, stacklevel=5)
         return self
 
     def _open_eval_set(self, eval_set: Any, classes: NDArray[Any], minority_class: int) -> EvalSet | None:
