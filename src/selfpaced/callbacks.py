@@ -19,6 +19,7 @@ class FitPlan:
     Attributes
     ----------
     first_round : 0 if a warm-up comes before the members, otherwise 1.
+    calibrates : whether a calibration follows that looks at rows.
     """
 
     n_members: int
@@ -26,6 +27,7 @@ class FitPlan:
     n_minority: int
     has_eval_set: bool
     first_round: int = 0
+    calibrates: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class ProgressBar(Callback):
         begins = "training" if plan.first_round else "warming up"
         self._task = self._progress.add_task(begins, total=plan.n_members + 1 - plan.first_round)
         self._n_members = plan.n_members
+        self._after_the_last = ", calibrating" if plan.calibrates else ""
         self._reading: Any = None
 
     def on_rows_read(self, n_read: int, n_rows: int) -> None:
@@ -97,13 +100,15 @@ class ProgressBar(Callback):
         self._n_read = n_read
         per_second = (n_read - self._first_read) / max(time.perf_counter() - self._began, 1e-3)
         said = f"reading {n_read:,} of {n_rows:,} rows, {per_second:,.0f} a second"
-        self._progress.update(self._reading, completed=n_read, total=n_rows, description=said)
+        is_going_on = n_read < n_rows  # between two passes nothing is read
+        self._progress.update(self._reading, completed=n_read, total=n_rows, description=said, visible=is_going_on)
 
     def on_round_end(self, round: Round) -> Stop | None:
         if self._progress is not None:
             done = f"member {round.number}/{self._n_members}" if round.number else "warmed up"
             score = "" if round.score is None else f", AUCPRC {round.score:.3f}"
-            self._progress.update(self._task, advance=1, description=done + score)
+            follows = self._after_the_last if round.number == self._n_members else ""
+            self._progress.update(self._task, advance=1, description=done + score + follows)
         return None
 
     def on_fit_end(self) -> None:

@@ -56,8 +56,8 @@ class Talk:
         from rich.progress import Progress
 
         with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(what, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+            task = bar.add_task(what, total=None, visible=False)
+            yield lambda done, total: bar.update(task, completed=done, total=total, visible=done != total)
 
 
 def _has_rich() -> bool:

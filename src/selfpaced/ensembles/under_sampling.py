@@ -202,7 +202,8 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
     def _told(self, plan: _Plan, labels: ClassCounts, eval_set: Any) -> FitPlan:
         """What callbacks are told at the beginning."""
         n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
-        return FitPlan(plan.n_members, n_rows, n_minority, eval_set is not None, self._first_round)
+        calibrates = needs_copies(plan.calibration)
+        return FitPlan(plan.n_members, n_rows, n_minority, eval_set is not None, self._first_round, calibrates)
 
     def _facts(self, plan: _Plan, table: Table) -> dict[str, Any]:
         """What a model depends on, for the checkpoint of a fit: the parameters, the seed and the data."""
