@@ -154,13 +154,28 @@ def test_amounts_without_a_rule_are_refused(refused, trained, csv):
     assert "Amounts are for a rule by costs" in refused("evaluate", trained, csv, "--amount", "amount")
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_an_alert_is_a_written_score_that_reaches_the_threshold(run, mixed, folder, ending):
+    """Whoever compares the scores with the card's threshold, in SQL or in Python, finds the very same alerts."""
+    mixed[::2].to_parquet("train.parquet", index=False)
+    mixed[1::2].to_parquet("test.parquet", index=False)
+    facts = json.loads(run(*train("train.parquet", "--valid", "test.parquet", "--base", "gbdt", "--json"))[1])
+    output = f"scores.{ending}"
+    assert run("predict", "model.skops", "test.parquet", "-o", output, "--threshold", "best", "-q") == (0, "", "")
+    written = pd.read_parquet(output) if ending == "parquet" else pd.read_csv(output, engine="pyarrow")
+    is_alert = written["score"] >= facts["threshold"]
+    assert written["alert"].tolist() == is_alert.tolist()
+    assert is_alert.sum() == round(facts["recall"] * facts["n_positives"] / facts["precision"])
+
+
 def test_a_row_whose_own_score_is_the_threshold_is_an_alert(trained, csv):
-    """Scores are remembered in fewer digits than they are written with."""
     model = load_model(trained)
     scores = model.score_table(csv)
     for threshold in np.unique(scores)[-12:].tolist():
         model.predict_table(csv, "scores.parquet", threshold=threshold)
-        assert pd.read_parquet("scores.parquet")["alert"].tolist() == (scores >= threshold).tolist()
+        written = pd.read_parquet("scores.parquet")
+        assert written["score"].tolist() == scores.tolist()
+        assert written["alert"].tolist() == (scores >= threshold).tolist()
 
 
 def test_a_report_on_other_rows_is_by_the_rule(run, trained, csv, folder):

@@ -75,7 +75,7 @@ def _check_evaluable(labels: Labels, classes: NDArray[Any], rare: int, target: s
 
 
 def evaluation(
-    is_positive: NDArray[np.bool_], scores: NDArray[np.float32], threshold: float | None = None
+    is_positive: NDArray[np.bool_], scores: NDArray[np.float64], threshold: float | None = None
 ) -> TableEvaluation:
     best = best_threshold(is_positive, scores)
     threshold = best if threshold is None else threshold
