@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 from numbers import Integral
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 
 Number = Any  # a number, or an array with one of them for each threshold
+FEWEST_DIGITS, MOST_DIGITS = 3, 17  # of a threshold; more than 17 tell no two numbers apart
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,45 @@ def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *,
     return float(thresholds[np.argmax(MEASURES[measure](alerts))])
 
 
+def short_threshold(lowest: float, below: float | None = None) -> float:
+    """A number that a person can copy: `lowest` and all higher scores reach it, and the next lower one, `below`, not.
+
+    It has the fewest digits that do, three at least, and lies below `lowest` far enough for scores that are rounded to
+    float32 on their way, as in ONNX, to reach it too; only where `below` is too close for that it does not.
+
+    >>> short_threshold(0.84379, 0.8), short_threshold(0.84379, 0.8436), short_threshold(0.5, 0.2)
+    (0.843, 0.8437, 0.499)
+    """
+    for bound in (_below_float32(lowest), lowest):
+        for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
+            rounded = _in_digits(bound, digits, ROUND_FLOOR)
+            if below is None or rounded > below:
+                return rounded
+    return float(lowest)
+
+
+def silent_threshold(highest: float) -> float:
+    """A short number that no score reaches, the highest being this one; nor does it after rounding to float32.
+
+    >>> silent_threshold(0.84379), silent_threshold(1)
+    (0.844, 1.01)
+    """
+    return -short_threshold(-highest)
+
+
+def _below_float32(value: float) -> float:
+    """Below all numbers that float32 has as the same; where that ends, the number itself."""
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+        below = (float(single) + float(np.nextafter(single, np.float32(-np.inf)))) / 2
+    return below if np.isfinite(below) else float(value)
+
+
+def _in_digits(value: float, digits: int, rounding: str) -> float:
+    exact = Decimal(value)
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding))
+
+
 @dataclass(frozen=True)
 class Scored:
     """Labels with scores: what a threshold is chosen or judged on."""
@@ -270,4 +311,6 @@ __all__ = [
     "measure_by_rule",
     "precision_recall_gmean_score",
     "sensitivity_specificity_gmean_score",
+    "short_threshold",
+    "silent_threshold",
 ]

@@ -31,6 +31,7 @@ from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.facts import Case
 from selfpaced.report.ranking import MOST_POINTS, share_interval
 from selfpaced.report.tally import quick_aucprc, spread, tally
+from selfpaced.report.words import threshold_text
 from selfpaced.thresholds import RecallAtLeast, choose_threshold
 
 
@@ -85,7 +86,8 @@ class TestRanking:
 class TestThresholds:
     def test_the_suggested_one_is_the_best_by_f1(self, scored):
         thresholds = report_of_scores(*scored, rare=True).facts.thresholds
-        assert thresholds.values[thresholds.suggested] == best_threshold(*scored)
+        best = alerts_at_threshold(*scored, best_threshold(*scored))
+        assert thresholds.alerts(thresholds.suggested) == best
         assert not thresholds.is_given
 
     def test_a_given_one_is_suggested(self, scored):
@@ -98,6 +100,11 @@ class TestThresholds:
         assert len(thresholds.values) <= MOST_POINTS
         for place in range(0, len(thresholds.values), 7):
             assert thresholds.alerts(place) == alerts_at_threshold(*scored, thresholds.values[place])
+
+    def test_each_is_said_in_full_so_that_a_copy_has_the_same_alerts(self, scored):
+        thresholds = report_of_scores(*scored, rare=True).facts.thresholds
+        assert [float(threshold_text(value)) for value in thresholds.values] == list(thresholds.values)
+        assert len(threshold_text(thresholds.values[thresholds.suggested])) <= 7
 
     @pytest.mark.parametrize("threshold", [np.nan, np.inf])
     def test_one_that_is_no_number_is_refused(self, scored, threshold):
@@ -418,7 +425,7 @@ class TestTheWhole:
 class TestEdges:
     def test_equal_scores_have_one_threshold(self):
         facts = report_of_scores([0, 0, 0, 1], [0.5] * 4).facts
-        assert facts.thresholds.values == (0.5,)
+        assert facts.thresholds.values == (0.499,)
         assert facts.ranking.aucprc == 0.25
 
     def test_five_cases_are_enough(self):

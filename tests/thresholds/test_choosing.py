@@ -70,7 +70,43 @@ def test_the_threshold_is_the_one_that_trying_all_finds(rule, rows):
 @settings(deadline=None, max_examples=30)
 def test_the_best_by_a_measure_is_that_of_the_metrics(measure, rows):
     y, scores, _ = unzipped(rows)
-    assert choose_threshold(y, scores, measure, n_bootstrap=5).threshold == best_threshold(y, scores, measure)
+    best = alerts_at_threshold(y, scores, best_threshold(y, scores, measure))
+    assert choose_threshold(y, scores, measure, n_bootstrap=5).alerts == best
+
+
+SHORT = (
+    st.floats(-1e6, 1e6, allow_nan=False) | st.floats(0, 1) | st.integers(0, 3).map(lambda steps: 0.9 + steps * 2e-8)
+)
+
+
+@given(scores=st.lists(SHORT, min_size=2, max_size=20, unique=True), single=st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_a_copy_of_the_printed_threshold_has_the_alerts_of_the_choice(scores, single):
+    values = np.array(scores, dtype=np.float32 if single else np.float64)
+    if np.unique(values).size == 1:
+        return
+    y = values >= np.median(values)
+    if y.all():
+        return
+    choice = choose_threshold(y, values, "f1", n_bootstrap=100)
+    copied = float(str(choice).split()[1])
+    assert copied == choice.threshold
+    assert int(np.sum(values.astype(np.float64) >= copied)) == choice.alerts.n_alerts
+    if single:  # what was rounded to these scores reaches it too
+        below = np.nextafter(values, np.float32(-np.inf)).astype(np.float64)
+        before = values - 0.499 * (values - below)
+        assert int(np.sum(before >= copied)) == choice.alerts.n_alerts
+
+
+def test_a_threshold_is_as_short_as_can_be(scored):
+    for rule in ("f1", "recall>=0.7", "alerts<=30"):
+        assert len(str(choose_threshold(*scored, rule).threshold)) <= 7
+
+
+def test_scores_that_are_rounded_on_their_way_are_alerts_too(scored):
+    y, scores = scored
+    choice = choose_threshold(y, scores, "f1")
+    assert int(np.sum(scores.astype(np.float32) >= choice.threshold)) == choice.alerts.n_alerts
 
 
 @pytest.fixture
@@ -120,6 +156,7 @@ def test_no_alert_at_all_is_a_choice_by_cost(dtype):
     choice = choose_threshold(y, scores, "cost=5:1")
     assert (choice.alerts.n_alerts, choice.cost) == (0, 1)
     assert not (scores >= choice.threshold).any()
+    assert not (scores.astype(np.float32) >= choice.threshold).any()
     assert np.isfinite(choice.threshold)
     assert "no alert at all is best here" in str(choice)
 

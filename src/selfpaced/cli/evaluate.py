@@ -29,13 +29,13 @@ def run(options: Namespace) -> None:
     talk.headline(headline(found, target, label, choice))
     talk.say(
         f"{found.n_rows:,} rows, {found.n_positives:,} of them {label!r}. AUCPRC {found.aucprc:.3f} (chance "
-        f"{chance(found)}); the alerts are those from {found.threshold:.3g} on{chosen}."
+        f"{chance(found)}); the alerts are those from {found.threshold} on{chosen}."
     )
     if choice is not None:
         talk.say(promise(choice))
     if threshold is not None:
         talk.say(
-            f"F1 {found.f1:.3f}. The best threshold by F1 on these rows would be {found.best_threshold:.3g}, with F1 "
+            f"F1 {found.f1:.3f}. The best threshold by F1 on these rows would be {found.best_threshold}, with F1 "
             f"{found.best_f1:.3f}."
         )
     if getattr(model, "calibrator_", None) is not None:

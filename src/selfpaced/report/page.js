@@ -10,7 +10,6 @@
   const withCommas = (text) => text.replace(/^\d+/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ","));
   const whole = (number) => withCommas(String(number));
   const amount = (value) => withCommas(value.toFixed(value >= 100 || Number.isInteger(value) ? 0 : 1));
-  const thresholdText = (value) => value.toFixed(value >= 0.001 && value <= 0.999 ? 4 : 6);
   const isOrAre = (number) => (number === "1" || number === "fewer than 1" ? "is" : "are");
   const ratio = (part, all) => (all === 0 ? 0 : part / all);
 
@@ -61,7 +60,7 @@
       sentence: at.alerts
         ? `Of 100 alerts, ${right} ${isOrAre(right)} right; ${hit} of 100 cases ${isOrAre(hit)} found.`
         : "No row scores as high: there are no alerts.",
-      threshold: thresholdText(data.values[place]),
+      threshold: data.said[place],
       found: whole(at.found),
       "false-alarms": whole(at.falseAlarms),
       missed: whole(at.missed),

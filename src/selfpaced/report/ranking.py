@@ -65,7 +65,7 @@ def threshold_facts(
         raise ValueError(f"threshold must be a finite number; got {threshold!r}.")
     alerts = counts.found + counts.false_alarms
     places = spread(MOST_POINTS - 1, counts.recall, counts.precision, np.log(alerts) / np.log(alerts[-1] + 1))
-    values = np.unique([*counts.scores[places].tolist(), wanted]).tolist()
+    values = np.unique([*(counts.short(int(place)) for place in places), wanted]).tolist()
     hits = [counts.at(value) for value in values]
     false_alarm, missed = check_costs(costs)
     return Thresholds(

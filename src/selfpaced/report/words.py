@@ -92,11 +92,20 @@ def promise_text(promise: Promise, n_rows: int) -> str:
 
 
 def threshold_text(threshold: float) -> str:
+    """All its digits: the thresholds of a page are short.
+
+    >>> threshold_text(0.5), threshold_text(0.99996), threshold_text(0.0000123), threshold_text(1)
+    ('0.5', '0.99996', '0.0000123', '1')
     """
-    >>> threshold_text(0.5), threshold_text(0.99996)
+    return f"{Decimal(repr(float(threshold))):f}".removesuffix(".0")
+
+
+def score_text(score: float) -> str:
+    """
+    >>> score_text(0.5), score_text(0.99996)
     ('0.5000', '0.999960')
     """
-    return _fixed(threshold, 4 if 0.001 <= threshold <= 0.999 else 6)
+    return _fixed(score, 4 if 0.001 <= score <= 0.999 else 6)
 
 
 def explorer_texts(alerts: Alerts, threshold: float, cost_false_alarm: float, cost_missed: float) -> dict[str, str]:

@@ -26,7 +26,8 @@ class ThresholdChoice:
 
     Attributes
     ----------
-    threshold : rows that score at least as much are alerts. For no alert at all it lies just above the highest score.
+    threshold : rows that score at least as much are alerts. It is short, to be copied as it is printed: in as few
+        digits as tell the last alert from the row after it. For no alert at all it lies above the highest score.
     rule : what it was chosen by.
     alerts : counts on the rows it was chosen by.
     cost : of all these rows, if the rule is about costs.
@@ -96,7 +97,7 @@ class ThresholdChoice:
         names = list(dict.fromkeys([*promised, *USUAL]))
         measures = self.said(*names) if self.alerts.n_alerts else ""
         lines = [
-            f"threshold {self.threshold:.4g} by {self.rule}: {self.said('alert_share')}",
+            f"threshold {self.threshold} by {self.rule}: {self.said('alert_share')}",
             *([measures] if measures else ["no alert at all is best here"]),
             *([] if self.cost is None else [self.said("cost")]),
             f"(in brackets: {self.confidence:.0%} intervals of what other rows of this kind bring)",
@@ -197,7 +198,7 @@ def choice_from(
     place = int(rule.best(sweep.alerts, sweep.lost))
     alerts, lost, costs = sweep.at(place), sweep.lost, costs_in(rule)
     return ThresholdChoice(
-        threshold=float(sweep.thresholds[place]),
+        threshold=sweep.short(place),
         rule=rule,
         alerts=alerts,
         cost=None if costs is None else float(costs.total(alerts, None if lost is None else lost[place])),

@@ -8,7 +8,7 @@ from selfpaced.report.facts import Facts, Thresholds
 from selfpaced.report.figures import precision_recall_curve
 from selfpaced.report.html import Html, element, json_script
 from selfpaced.report.sections.parts import cases_of, columns, figure, paragraph, section
-from selfpaced.report.words import explorer_texts
+from selfpaced.report.words import explorer_texts, threshold_text
 
 
 def explorer(facts: Facts) -> Html:
@@ -141,6 +141,7 @@ def _cost_input(id: str, words: str, value: float) -> Html:
 def _data(thresholds: Thresholds) -> dict[str, Any]:
     return {
         "values": thresholds.values,
+        "said": [threshold_text(value) for value in thresholds.values],
         "found": thresholds.found,
         "falseAlarms": thresholds.false_alarms,
         "cases": thresholds.n_cases,
