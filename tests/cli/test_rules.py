@@ -139,6 +139,7 @@ def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
         (["--rule", "precision>=1.5"], "A precision lies between 0 and 1"),
         (["--rule", "cost"], "needs costs, of a false alarm and of a missed case, as cost=5:100"),
         (["--rule", "cost=5"], "needs amounts, what each missed case costs (--amount COL on the command line)"),
+        (["--rule", "cost=5:9", "--amount", "amount"], "A missed case costs 9 and its amount"),
         (["--amount", "amount"], "The rule 'f1' has no use for costs or amounts"),
         (["--rule", "cost=5", "--amount", "price"], "There is no column 'price'"),
         (["--rule", "cost=5", "--amount", "note"], "The column of amounts, 'note', is string; amounts are numbers"),

@@ -146,7 +146,8 @@ def test_amounts_take_the_place_of_the_cost_of_a_missed_case(scored):
     by_amount = choose_threshold(*scored, "cost", costs=5, amounts=amounts)
     fixed = choose_threshold(*scored, "cost=5:100")
     assert (by_amount.threshold, by_amount.cost) == (fixed.threshold, pytest.approx(fixed.cost))
-    assert by_amount.threshold == choose_threshold(*scored, "cost=5:7", amounts=amounts).threshold
+    by_matrix = choose_threshold(*scored, "cost", costs=[[0, 5], [0, 0]], amounts=amounts)
+    assert by_matrix.threshold == by_amount.threshold
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -233,6 +234,7 @@ class TestWhatIsRefused:
             ("cost", {"costs": 5}, "costs must be two numbers"),
             ("cost=5", {}, "needs amounts, what each missed case costs"),
             ("cost=5:100", {"costs": (5, 100)}, "has its costs already"),
+            ("cost=5:100", {"amounts": [1, 1, 1, 1]}, "A missed case costs 100 and its amount"),
             ("cost=5", {"amounts": [1, 2]}, "amounts must have a number for each row"),
         ],
     )

@@ -134,7 +134,8 @@ def choose_threshold(
 
         Rows that tie are alerts together or not at all. Of equally good thresholds the highest is taken.
     costs : of a false alarm and of a missed case, (5, 100), or a matrix in the order of scikit-learn's confusion
-        matrix, [[left alone, false alarm], [missed, found]]. With amounts, what a false alarm costs is enough.
+        matrix, [[left alone, false alarm], [missed, found]]. With amounts, what a false alarm costs, and 0 for missed
+        in a matrix.
     amounts : what missing each row costs, such as the amount of a transaction. Only those of rare rows count.
     pos_label : the label of the rare class.
     n_bootstrap : draws for the intervals.
@@ -223,7 +224,7 @@ def with_costs(rule: Rule, costs: Any, by_amount: bool) -> Rule:
             raise ValueError(f"The rule 'cost' needs {what}, as {'cost=5' if by_amount else 'cost=5:100'}.")
         return replace(rule, costs=costs_of(costs, by_amount))
     if by_amount:
-        return replace(rule, costs=replace(rule.costs, missed=None))
+        return replace(rule, costs=rule.costs.by_amount())
     if rule.costs.missed is None:
         raise ValueError(
             f"The rule {str(rule)!r} needs amounts, what each missed case costs (--amount COL on the command line). "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,16 @@ class Costs:
             + self.left_alone * alerts.true_negatives
         )
 
+    def by_amount(self) -> Costs:
+        """The same where a missed case costs its amount. It cannot cost something fixed as well, other than 0."""
+        if self.missed:
+            raise ValueError(
+                f"A missed case costs {self.missed:g} and its amount: it can be only one of them. For amounts leave "
+                f"the {self.missed:g} out, cost={self.false_alarm:g}, or write 0 for it in a matrix; or leave out the "
+                "amounts."
+            )
+        return replace(self, missed=None)
+
     def __str__(self) -> str:
         if self.hit or self.left_alone:
             missed = "amount" if self.missed is None else f"{self.missed:g}"
@@ -65,8 +75,8 @@ def costs_of(given: Any, by_amount: bool = False) -> Costs:
     left_alone, false_alarm, missed, hit = (
         (0.0, *numbers.tolist(), 0.0) if numbers.ndim == 1 else tuple(numbers.ravel().tolist())
     )
-    # Where missing a row costs its amount, the fixed cost of a miss is not looked at.
-    return _sensible(Costs(false_alarm, None if by_amount else missed, hit, left_alone), given)
+    costs = _sensible(Costs(false_alarm, None if by_amount else missed, hit, left_alone), given)
+    return replace(costs, missed=missed).by_amount() if by_amount else costs
 
 
 def amounts_of(amounts: ArrayLike, is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
