@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import choose_threshold, load_model
+from selfpaced import SelfPacedEnsembleClassifier, choose_threshold, load_model, save_model
 from selfpaced.persistence import read_card
 
 
@@ -149,6 +150,61 @@ def test_a_wrong_rule_is_refused_before_training(refused, csv, folder, monkeypat
     monkeypatch.setattr("selfpaced.jobs.train.SelfPacedEnsembleClassifier", None)  # nothing is trained
     assert complaint in refused(*train(csv, *options))
     assert not (folder / "model.skops").exists()
+
+
+@pytest.fixture
+def priced(run, mixed, folder):
+    """A model whose threshold was chosen by amounts, and other rows."""
+    rows = mixed.assign(price=np.abs(mixed["amount"]) * 100)
+    rows[::2].to_parquet("train.parquet", index=False)
+    rows[1::2].to_parquet("test.parquet", index=False)
+    command = train("train.parquet", "--rule", "cost=5", "--amount", "price", "--exclude", "price", "-q")
+    assert run(*command) == (0, "", "")
+    return rows[1::2]
+
+
+def cost_of(rows, scores, threshold, amounts):
+    is_alert, is_fraud = scores >= threshold, rows["is_fraud"].to_numpy() == 1
+    return 5 * np.sum(is_alert & ~is_fraud) + amounts.to_numpy()[~is_alert & is_fraud].sum()
+
+
+class TestTheRuleOfTheTrainingIsRemembered:
+    def test_evaluate_says_what_other_rows_cost_by_it(self, run, priced):
+        code, said, complained = run("evaluate", "model.skops", "test.parquet")
+        assert (code, complained) == (0, "")
+        kept = read_card("model.skops").metrics
+        assert (kept["rule"], kept["amount"]) == ("cost=5", "price")
+        scores = load_model("model.skops").score_table("test.parquet")
+        cost = cost_of(priced, scores, kept["threshold"], priced["price"])
+        assert f"on, chosen by cost=5 in training. By cost=5 these rows cost {cost:,.0f}." in " ".join(said.split())
+        again = json.loads(run("evaluate", "model.skops", "test.parquet", "--json")[1])
+        assert (again["rule"], again["cost"]) == ("cost=5", pytest.approx(cost))
+
+    def test_another_column_of_amounts_may_be_named(self, run, priced):
+        facts = json.loads(run("evaluate", "model.skops", "test.parquet", "--amount", "tx_id", "--json")[1])
+        scores = load_model("model.skops").score_table("test.parquet")
+        assert facts["cost"] == pytest.approx(cost_of(priced, scores, facts["threshold"], priced["tx_id"]))
+
+    def test_amounts_that_are_not_there_are_told_of(self, run, priced):
+        priced.drop(columns="price").to_parquet("bare.parquet", index=False)
+        code, said, _ = run("evaluate", "model.skops", "bare.parquet")
+        assert code == 0
+        assert "What these rows cost by cost=5 cannot be said: there is no column 'price'" in said
+        assert json.loads(run("evaluate", "model.skops", "bare.parquet", "--json")[1])["cost"] is None
+
+
+def test_a_model_that_was_saved_in_python_is_evaluated_by_a_rule(run, refused, mixed, folder):
+    features = ["amount", "balance"]
+    X, y = mixed[features].fillna(0), mixed["is_fraud"]
+    X.assign(is_fraud=y).to_parquet("rows.parquet", index=False)
+    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=4), 3, random_state=0)
+    save_model(model.fit(X, y), "model.skops")
+    command = ("evaluate", "model.skops", "rows.parquet", "--target", "is_fraud", "--rule", "alerts<=300/3000")
+    facts = json.loads(run(*command, "--json")[1])
+    choice = choose_threshold(y, model.predict_proba(X)[:, 1], "alerts<=300/3000")
+    assert (facts["rule"], facts["threshold"]) == ("alerts<=300/3000", choice.threshold)
+    save_model(model.fit(X.to_numpy(), y), "model.skops")
+    assert "trained on 2 features without names" in refused(*command)
 
 
 def test_amounts_without_a_rule_are_refused(refused, trained, csv):

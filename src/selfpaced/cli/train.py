@@ -43,6 +43,7 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
     return {
         **vars(trained.evaluation),
         **({} if trained.choice is None else trained.choice.as_facts()),
+        "amount": None if trained.unmet else trained.request.amount,
         "unmet": trained.unmet,
         "calibration": trained.model.calibration,
         "chance": trained.evaluation.n_positives / trained.evaluation.n_rows,

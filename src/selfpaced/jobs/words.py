@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from selfpaced.ensembles.streaming import TableEvaluation
-from selfpaced.thresholds import ThresholdChoice
+from selfpaced.jobs.evaluate import Evaluated, Known
+from selfpaced.thresholds import ThresholdChoice, cost_text
 
 
 def headline(found: TableEvaluation, target: str | None, label: Any, choice: ThresholdChoice | None = None) -> str:
@@ -18,6 +19,13 @@ def headline(found: TableEvaluation, target: str | None, label: Any, choice: Thr
         return "No alert is worth its cost: the cheapest is to raise none."
     which = f"rows where {target} is {label!r}" if target else f"rows of the class {label!r}"
     return f"Of 100 alerts, {100 * found.precision:.0f} are right; it finds {found.recall:.0%} of all {which}."
+
+
+def cost_in_words(judged: Evaluated, known: Known) -> str:
+    """What rows cost by a rule that was known before, or why that cannot be said."""
+    if judged.unpriced is not None:
+        return f"What these rows cost by {known.rule} cannot be said: {judged.unpriced}."
+    return "" if judged.cost is None else f"By {known.rule} these rows cost {cost_text(judged.cost)}."
 
 
 def origin(choice: ThresholdChoice | None) -> str:

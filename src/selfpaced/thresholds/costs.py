@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,16 @@ class Costs:
             missed = "amount" if self.missed is None else f"{self.missed:g}"
             return f"[[{self.left_alone:g}, {self.false_alarm:g}], [{missed}, {self.hit:g}]]"
         return f"{self.false_alarm:.15g}" + ("" if self.missed is None else f":{self.missed:.15g}")
+
+
+def cost_text(cost: float) -> str:
+    """A cost as a person writes it: whole if it is large or whole, with two decimals otherwise.
+
+    >>> cost_text(2674.9), cost_text(12.345), cost_text(50.0), cost_text(-1234.5)
+    ('2,675', '12.35', '50', '-1,235')
+    """
+    digits = 0 if abs(cost) >= 100 or cost == int(cost) else 2
+    return f"{Decimal(repr(float(cost))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,}"
 
 
 def costs_of(given: Any, by_amount: bool = False) -> Costs:
