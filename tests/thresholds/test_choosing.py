@@ -1,6 +1,7 @@
 """Thresholds are those that trying every one finds; what cannot be is said."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -182,6 +183,13 @@ def test_it_says_itself_in_words(scored):
         assert word in said
     assert "cost" not in said
     assert "a cost of" in str(choose_threshold(*scored, "cost=5:100"))
+
+
+def test_costs_have_one_form_and_one_alert_is_one(scored):
+    said = choose_threshold(*scored, "cost=5.5:1234.5").said("cost")
+    assert re.fullmatch(r"a cost of [\d,]+ \([\d,]+ to [\d,]+\)", said)
+    assert re.fullmatch(r"a cost of \d\.\d\d \(.*\)", choose_threshold(*scored, "cost=0.005:0.0301").said("cost"))
+    assert choose_threshold(*scored, "alerts<=1").said("alert_share").startswith("1 alert in 4,000 rows")
 
 
 def test_its_facts_are_json(scored):

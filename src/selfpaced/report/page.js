@@ -9,7 +9,7 @@
 
   const withCommas = (text) => text.replace(/^\d+/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ","));
   const whole = (number) => withCommas(String(number));
-  const amount = (value) => withCommas(value.toFixed(value >= 100 || Number.isInteger(value) ? 0 : 1));
+  const amount = (value) => withCommas(value.toFixed(value >= 100 || Number.isInteger(value) ? 0 : 2));
   const isOrAre = (number) => (number === "1" || number === "fewer than 1" ? "is" : "are");
   const ratio = (part, all) => (all === 0 ? 0 : part / all);
 

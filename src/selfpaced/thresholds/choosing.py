@@ -11,7 +11,7 @@ from sklearn.utils import column_or_1d
 
 from selfpaced.exceptions import UnreachableRuleError
 from selfpaced.metrics import Alerts, Scored
-from selfpaced.thresholds.costs import amounts_of, costs_of
+from selfpaced.thresholds.costs import amounts_of, cost_text, costs_of
 from selfpaced.thresholds.intervals import FIGURES, Interval, costs_in, intervals_of
 from selfpaced.thresholds.rules import LowestCost, Rule, parse_rule
 from selfpaced.thresholds.sweep import Sweep, sweep_of
@@ -77,9 +77,10 @@ class ThresholdChoice:
         low, high = self.intervals[name].low, self.intervals[name].high
         if name == "alert_share":
             n_rows = self.alerts.n_rows
-            return f"{self.alerts.n_alerts:,} alerts in {n_rows:,} rows ({low * n_rows:,.0f} to {high * n_rows:,.0f})"
+            alerts = "1 alert" if self.alerts.n_alerts == 1 else f"{self.alerts.n_alerts:,} alerts"
+            return f"{alerts} in {n_rows:,} rows ({low * n_rows:,.0f} to {high * n_rows:,.0f})"
         if name == "cost":
-            return f"a cost of {self.value(name):,.6g} ({low:,.6g} to {high:,.6g})"
+            return f"a cost of {cost_text(self.value(name))} ({cost_text(low)} to {cost_text(high)})"
         return f"{SAID.get(name, name)} {self.value(name):.2f} ({low:.2f} to {high:.2f})"
 
     def as_facts(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def cost_text(cost: float) -> str:
     ('2,675', '12.35', '50', '-1,235')
     """
     digits = 0 if abs(cost) >= 100 or cost == int(cost) else 2
-    return f"{Decimal(repr(float(cost))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,}"
+    return f"{Decimal(float(cost)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,}"
 
 
 def costs_of(given: Any, by_amount: bool = False) -> Costs:
