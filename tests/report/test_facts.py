@@ -73,13 +73,13 @@ class TestRanking:
         is_case, scores = scored
         rng = np.random.default_rng(1)
         draws = [rng.integers(0, is_case.size, is_case.size) for _ in range(300)]
-        low, high = np.quantile([aucprc(is_case[rows], scores[rows]) for rows in draws], [0.025, 0.975])
+        low, high = np.quantile([aucprc(is_case[rows], scores[rows]) for rows in draws], [0.05, 0.95])
         interval = report_of_scores(is_case, scores, rare=True).facts.ranking.aucprc_interval
         assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.03)
 
     @pytest.mark.parametrize(("part", "whole"), [(8, 10), (0, 5), (5, 5), (121, 131)])
     def test_the_interval_of_a_share_is_wilsons(self, part, whole):
-        interval, expected = share_interval(part, whole), binomtest(part, whole).proportion_ci(method="wilson")
+        interval, expected = share_interval(part, whole), binomtest(part, whole).proportion_ci(0.9, method="wilson")
         assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
@@ -118,7 +118,7 @@ class TestThresholds:
     @pytest.mark.parametrize("rule", ["f1", "precision>=0.6", "recall>=0.7", "alerts<=10/1000", "cost=1:30"])
     def test_one_by_a_rule_is_that_of_the_rule_with_its_interval(self, scored, rule):
         thresholds = report_of_scores(*scored, rare=True, threshold=rule).facts.thresholds
-        choice = choose_threshold(*scored, rule, confidence=0.95)
+        choice = choose_threshold(*scored, rule)
         assert thresholds.values[thresholds.suggested] == choice.threshold
         assert thresholds.alerts(thresholds.suggested) == choice.alerts
         assert thresholds.chosen.rule == rule

@@ -5,7 +5,7 @@
   const slider = document.getElementById("threshold");
   const costs = ["cost-false-alarm", "cost-missed"].map((id) => document.getElementById(id));
   const places = document.querySelectorAll("[data-show]");
-  const Z = 1.959964;
+  const Z = 1.644854;
 
   const withCommas = (text) => text.replace(/^\d+/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ","));
   const whole = (number) => withCommas(String(number));
@@ -54,6 +54,7 @@
     const at = countsAt(place);
     const precision = ratio(at.found, at.alerts);
     const recall = at.found / data.cases;
+    const promised = (place === data.suggested && data.promised) || {};
     const right = ofHundred(precision);
     const hit = ofHundred(recall);
     return {
@@ -67,9 +68,9 @@
       "left-alone": whole(data.others - at.falseAlarms),
       alerts: whole(at.alerts),
       precision: percent(precision),
-      "precision-interval": interval(at.found, at.alerts),
+      "precision-interval": promised.precision ?? interval(at.found, at.alerts),
       recall: percent(recall),
-      "recall-interval": interval(at.found, data.cases),
+      "recall-interval": promised.recall ?? interval(at.found, data.cases),
       f1: f1At(place).toFixed(3),
       "per-thousand": ((1000 * at.alerts) / (data.cases + data.others)).toFixed(2),
       cost: amount(costAt(place)),
