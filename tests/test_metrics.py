@@ -140,7 +140,7 @@ def test_the_three_rules_choose_where_they_say():
         (["ok", "fraud"], [0.1, 0.2], "labels found are .*fraud"),
         ([0, 1], [0.1, np.nan], "NaN"),
         ([1.0, np.nan], [0.1, 0.2], "y_true contains NaN"),
-        ([0, 1], [0.1, 0.2, 0.3], "inconsistent numbers of samples"),
+        ([0, 1], [0.1, 0.2, 0.3], "same rows; got 2 labels, 3 scores"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_a_reason(y, scores, message):

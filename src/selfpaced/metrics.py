@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_curve
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d
 
 Number = Any  # a number, or an array with one of them for each threshold
 FEWEST_DIGITS, MOST_DIGITS = 3, 17  # of a threshold; more than 17 tell no two numbers apart
@@ -211,7 +211,7 @@ class Scored:
 
     def as_bools(self, pos_label: Any) -> Scored:
         """The same with labels that say whether a row is rare."""
-        return Scored(_checked(self.y_true, self.scores, pos_label)[0], self.scores)
+        return Scored(*_checked(self.y_true, self.scores, pos_label))
 
 
 THRESHOLD_RULES: dict[str, Callable[[str, Scored, Scored], float]] = {
@@ -277,10 +277,22 @@ def _share(part: Number, whole: Number) -> Number:
     return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.asarray(whole) != 0)[()]
 
 
+def _column(values: ArrayLike, name: str) -> NDArray[Any]:
+    shape = np.shape(values)
+    if len(shape) == 2 and shape[1] > 1:
+        what = "the rare class's alone, as predict_proba(X)[:, 1]" if name == "scores" else "one label for each row"
+        raise ValueError(f"{name} has {shape[1]} columns; pass {what}.")
+    return np.asarray(column_or_1d(values))
+
+
 def _checked(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    labels = column_or_1d(y_true)
-    values = column_or_1d(scores)
-    check_consistent_length(labels, values)
+    labels, values = _column(y_true, "y_true"), _column(scores, "scores")
+    if labels.size != values.size:
+        raise ValueError(
+            f"y_true and scores must be of the same rows; got {labels.size:,} labels, {values.size:,} scores."
+        )
+    if values.size == 0:
+        raise ValueError("There are no rows: y_true and scores are empty.")
     if values.dtype.kind != "b":
         assert_all_finite(values, input_name="scores")
     if labels.dtype.kind in "fO":

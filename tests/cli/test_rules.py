@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, choose_threshold, load_model, save_model
 from selfpaced.persistence import read_card
+from selfpaced.thresholds.rules import WRITTEN
 
 
 def train(csv, *options):
@@ -135,8 +136,6 @@ def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--rule", "best"], "'best' is no rule for a threshold. The rules are: f1"),
-        (["--rule", "precision"], "In a shell, a rule with > or < stands in quotes"),
         (["--rule", "precision>=1.5"], "A precision lies between 0 and 1"),
         (["--rule", "cost"], "needs costs, of a false alarm and of a missed case, as cost=5:100"),
         (["--rule", "cost=5"], "needs amounts, what each missed case costs (--amount COL on the command line)"),
@@ -207,6 +206,21 @@ def test_a_model_that_was_saved_in_python_is_evaluated_by_a_rule(run, refused, m
     assert "trained on 2 features without names" in refused(*command)
 
 
+@pytest.mark.parametrize(
+    ("rule", "complaint"),
+    [
+        ("best", "'best' is no rule for a threshold. The rules are:\n  f1 "),
+        ("precision", "In a shell, a rule with > or < stands in quotes"),
+        ("recall>0.5", "Did you mean 'recall>=0.5'?"),
+    ],
+)
+def test_after_what_is_no_rule_come_the_rules_one_a_line(run, csv, rule, complaint):
+    code, said, complained = run(*train(csv, "--rule", rule))
+    assert (code, said) == (2, "")
+    assert complaint in complained
+    assert [line.split()[0] for line in complained.splitlines()[1:]] == list(WRITTEN)
+
+
 def test_amounts_without_a_rule_are_refused(refused, trained, csv):
     assert "Amounts are for a rule by costs" in refused("evaluate", trained, csv, "--amount", "amount")
 
@@ -248,6 +262,8 @@ def test_the_report_of_a_training_is_by_its_rule(run, csv, folder, where):
     assert "was chosen by recall&gt;=0.8 on these very rows" in (folder / "report.html").read_text()
 
 
-def test_a_report_refuses_a_wrong_rule_before_scoring(refused, trained, csv, monkeypatch):
+def test_a_report_refuses_a_wrong_rule_before_scoring(run, trained, csv, monkeypatch):
     monkeypatch.setattr("selfpaced.jobs.report.report_of_table", None)
-    assert "is no rule for a threshold" in refused("report", trained, csv, "--rule", "best")
+    code, _, complained = run("report", trained, csv, "--rule", "best")
+    assert code == 2
+    assert "is no rule for a threshold" in complained

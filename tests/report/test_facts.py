@@ -441,7 +441,7 @@ class TestEdges:
             (["a", "b"], [0.1, 0.2], r"the labels found are \['a', 'b'\]"),
             ([1, 1], [0.1, 0.2], "needs rows of the class 1 and rows of others"),
             ([0, 1], [0.1, np.nan], "scores contains NaN"),
-            ([0, 1], [0.1], "inconsistent numbers of samples"),
+            ([0, 1], [0.1], "got 2 labels, 1 scores"),
         ],
     )
     def test_rows_that_tell_nothing_are_refused(self, y, scores, complaint):

@@ -58,9 +58,9 @@ def test_the_threshold_is_the_one_that_trying_all_finds(rule, rows):
     options = {"amounts": amounts} if rule == "cost=2" else {}
     if not met:
         with pytest.raises(UnreachableRuleError):
-            choose_threshold(y, scores, rule, n_bootstrap=5, **options)
+            choose_threshold(y, scores, rule, n_bootstrap=100, **options)
         return
-    choice = choose_threshold(y, scores, rule, n_bootstrap=5, **options)
+    choice = choose_threshold(y, scores, rule, n_bootstrap=100, **options)
     assert WISHES[rule]({**tried(y, scores, amounts, choice.threshold), "rows": y.size}) == pytest.approx(min(met))
     if options:
         assert choice.cost == pytest.approx(min(met)[0])
@@ -72,7 +72,7 @@ def test_the_threshold_is_the_one_that_trying_all_finds(rule, rows):
 def test_the_best_by_a_measure_is_that_of_the_metrics(measure, rows):
     y, scores, _ = unzipped(rows)
     best = alerts_at_threshold(y, scores, best_threshold(y, scores, measure))
-    assert choose_threshold(y, scores, measure, n_bootstrap=5).alerts == best
+    assert choose_threshold(y, scores, measure, n_bootstrap=100).alerts == best
 
 
 SHORT = (
@@ -208,7 +208,10 @@ class TestWhatIsRefused:
         [
             ([0, 1, 1], [0.1, np.nan, 0.3], "scores contains NaN"),
             ([0, 1, 1], [0.1, np.inf, 0.3], "scores contains infinity"),
-            ([0, 1], [0.1, 0.2, 0.3], "inconsistent numbers of samples"),
+            ([0, 1], [0.1, 0.2, 0.3], "same rows; got 2 labels, 3 scores"),
+            ([], [], "There are no rows"),
+            ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"scores has 2 columns; pass the rare .* predict_proba\(X\)\[:, 1\]"),
+            ([[0, 1], [1, 0]], [0.1, 0.2], "y_true has 2 columns; pass one label for each row"),
             ([0, 0, 0], [0.1, 0.2, 0.3], "No row of y_true is of the class 1"),
             ([1, 1, 1], [0.1, 0.2, 0.3], "All rows of y_true are of the class 1"),
             ([0, 1, 1], [0.5, 0.5, 0.5], "All 3 scores are 0.5: no threshold tells rows apart"),
@@ -250,7 +253,7 @@ class TestWhatIsRefused:
         with pytest.raises(ValueError, match=complaint):
             choose_threshold([0, 1, 1, 0], [0.9, 0.8, 0.9, 0.1], rule, **options)
 
-    @pytest.mark.parametrize("options", [{"confidence": 1}, {"confidence": 90}, {"n_bootstrap": 0}])
+    @pytest.mark.parametrize("options", [{"confidence": 1}, {"confidence": 90}, {"n_bootstrap": 99}])
     def test_an_interval_of_nothing(self, scored, options):
         with pytest.raises(ValueError, match="n_bootstrap is a number of draws"):
             choose_threshold(*scored, **options)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import column_or_1d
 
 from selfpaced.exceptions import UnreachableRuleError
 from selfpaced.metrics import Alerts, Scored
@@ -17,6 +16,7 @@ from selfpaced.thresholds.rules import LowestCost, Rule, parse_rule
 from selfpaced.thresholds.sweep import Sweep, sweep_of
 
 SAID = {"f1": "F1", "mcc": "MCC"}
+FEWEST_DRAWS = 100  # with fewer, an interval may miss its own figure
 USUAL = ("precision", "recall", "f1", "mcc")
 
 
@@ -139,7 +139,7 @@ def choose_threshold(
         in a matrix.
     amounts : what missing each row costs, such as the amount of a transaction. Only those of rare rows count.
     pos_label : the label of the rare class.
-    n_bootstrap : draws for the intervals.
+    n_bootstrap : draws for the intervals, at least 100.
     confidence : of the intervals.
 
     Returns
@@ -166,7 +166,7 @@ def choose_threshold(
     (in brackets: 90% intervals of what other rows of this kind bring)
     """
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
-    checked = Scored(column_or_1d(y_true), column_or_1d(scores)).as_bools(pos_label)
+    checked = Scored(y_true, scores).as_bools(pos_label)
     is_positive, values = np.asarray(checked.y_true), np.asarray(checked.scores)
     if is_positive.all():
         raise ValueError(f"All rows of y_true are of the class {pos_label!r}: there is nothing to tell them from.")
@@ -188,10 +188,10 @@ def choice_from(
     random_state: int | np.random.Generator | None = 0,
 ) -> ThresholdChoice:
     """The same for rows that have been counted. The rule knows its costs."""
-    if n_bootstrap < 1 or not 0 < confidence < 1:
+    if n_bootstrap < FEWEST_DRAWS or not 0 < confidence < 1:
         raise ValueError(
-            f"n_bootstrap is a number of draws, at least 1, and confidence lies between 0 and 1; got {n_bootstrap} and "
-            f"{confidence}."
+            f"n_bootstrap is a number of draws, at least {FEWEST_DRAWS}, and confidence lies between 0 and 1; got "
+            f"{n_bootstrap} and {confidence}."
         )
     sweep = sweep.with_silence() if rule.may_be_silent else sweep
     unmet = rule.unmet(sweep.thresholds, sweep.alerts)
