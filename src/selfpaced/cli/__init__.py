@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception, debug: bool) -> int:
-    """One line that says what is wrong, and the rules after one that is none. Errors that nobody foresaw ask for --debug."""
+    """One line that says what is wrong; after a rule that is none, the rules. Errors nobody foresaw ask for --debug."""
     from selfpaced.exceptions import ModelFileError, TableError, UnknownRuleError
 
     if isinstance(error, UnknownRuleError):

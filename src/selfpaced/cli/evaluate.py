@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import Any
 
 from selfpaced.cli.predict import threshold_of
 from selfpaced.cli.talk import Talk
@@ -55,6 +56,13 @@ def run(options: Namespace) -> None:
             "intervals": None,
             **({} if choice is None else choice.as_facts()),
             "chance": found.n_positives / found.n_rows,
-            "calibration": getattr(model, "calibration", None),
+            "calibration": _calibration(model),
         }
     )
+
+
+def _calibration(model: Any) -> str | None:
+    """By which method of the fit, or that it was by other rows afterwards."""
+    if getattr(model, "calibrator_", None) is None:
+        return None
+    return getattr(model, "calibration", None) or "by rows set aside"

@@ -6,6 +6,7 @@ from typing import Any
 
 from selfpaced.ensembles.streaming import TableEvaluation
 from selfpaced.jobs.evaluate import Evaluated, Known
+from selfpaced.jobs.predict import Predicted
 from selfpaced.thresholds import ThresholdChoice, cost_text
 
 
@@ -44,6 +45,20 @@ def promise(choice: ThresholdChoice) -> str:
     names = dict.fromkeys(["alert_share", *choice.rule.promises(), "precision", "recall"])
     said = choice.said(*names) if choice.alerts.n_alerts else choice.said(*choice.rule.promises())
     return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}."
+
+
+def counted(found: Predicted) -> str:
+    """
+    >>> counted(Predicted(n_rows=3000, n_alerts=1, n_expected=2.7)), counted(Predicted(3000, None, None))
+    ('3,000 rows, 1 alert among them and about 3 rare rows to expect,', '3,000 rows')
+    """
+    parts = []
+    if found.n_alerts is not None:
+        parts.append(f"{found.n_alerts:,} alert{'' if found.n_alerts == 1 else 's'} among them")
+    if found.n_expected is not None:
+        n_expected = round(found.n_expected)
+        parts.append(f"about {n_expected:,} rare row{'' if n_expected == 1 else 's'} to expect")
+    return f"{found.n_rows:,} rows" + (f", {' and '.join(parts)}," if parts else "")
 
 
 def expected(found: TableEvaluation) -> str:
