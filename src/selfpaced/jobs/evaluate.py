@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ class Evaluated:
     unpriced: str | None = None
 
 
-def known_from(metrics: dict[str, Any]) -> Known:
+def known_from(metrics: Mapping[str, Any]) -> Known:
     """From a model's card. What is no rule, in a card that was written otherwise, is none.
 
     >>> known_from({"rule": "cost=5", "amount": "price"})
@@ -120,8 +120,9 @@ def _scored(
 
 def _schema(model: AveragingEnsemble, source: Any) -> Schema:
     """As in training; for a model that was trained in memory, the columns of its names."""
-    if hasattr(model, "schema_"):
-        return model.schema_
+    known: Schema | None = getattr(model, "schema_", None)
+    if known is not None:
+        return known
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise TableError(
