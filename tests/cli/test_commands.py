@@ -378,6 +378,14 @@ def test_a_terminal_shows_progress_and_colours(csv):
     assert "\x1b[1mOf 100 alerts" in shown
 
 
+def test_on_a_terminal_lines_are_as_wide_as_it_is(csv, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    shown = on_a_terminal("train", csv, "--target", "is_fraud", "--base", "tree", "--calibration", "none")
+    said = shown[shown.index("\x1b[1mOf 100 alerts") :].replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
+    assert len(said) > 6
+    assert max(map(len, said)) <= 70
+
+
 def test_a_quiet_command_shows_nothing_on_a_terminal(csv):
     assert on_a_terminal("train", csv, "--target", "is_fraud", "--base", "tree", "-q") == ""
 
