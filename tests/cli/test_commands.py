@@ -248,6 +248,7 @@ def test_inspect_tells_what_the_model_is(run, trained):
     for part in ("SelfPacedEnsembleClassifier", "2,328 of 0, 72 of 1", "sklearn", "aucprc", "round"):
         assert part in said
     assert json.loads(run("inspect", trained, "--json")[1])["target"] == "is_fraud"
+    assert f"threshold    {read_card(trained).metrics['threshold']}\n" in said
 
 
 def test_export_writes_a_graph(run, mixed, folder):
