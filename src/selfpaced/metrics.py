@@ -167,7 +167,7 @@ def short_threshold(lowest: float, below: float | None = None) -> float:
     """A number that a person can copy: `lowest` and all higher scores reach it, and the next lower one, `below`, not.
 
     It has the fewest digits that do, three at least, and lies below `lowest` far enough for scores that are rounded to
-    float32 on their way, as in ONNX, to reach it too; only where `below` is too close for that it does not.
+    float32 on their way, as in a database, to reach it too; only where `below` is too close for that it does not.
 
     >>> short_threshold(0.84379, 0.8), short_threshold(0.84379, 0.8436), short_threshold(0.5, 0.2)
     (0.843, 0.8437, 0.499)
@@ -186,15 +186,16 @@ def silent_threshold(highest: float) -> float:
     >>> silent_threshold(0.84379), silent_threshold(1)
     (0.844, 1.01)
     """
-    return -short_threshold(-highest)
+    above = -short_threshold(-highest)
+    return above if above > highest else float(np.nextafter(highest, np.inf))
 
 
 def _below_float32(value: float) -> float:
-    """Below all numbers that float32 has as the same; where that ends, the number itself."""
+    """Below all numbers that float32 has as the same; the number itself beyond its range, and where it has only 0."""
     with np.errstate(over="ignore"):
         single = np.float32(value)
         below = (float(single) + float(np.nextafter(single, np.float32(-np.inf)))) / 2
-    return below if np.isfinite(below) else float(value)
+    return below if np.isfinite(below) and single != 0 else float(value)
 
 
 def _in_digits(value: float, digits: int, rounding: str) -> float:
