@@ -235,6 +235,20 @@ class TestProgressBar:
         show_cursor = "\x1b[?25h"
         assert terminal.getvalue().count(show_cursor) == 1
 
+    def test_it_takes_the_bar_away_after_ctrl_c(self, board):
+        class Interrupts(Callback):
+            def on_round_end(self, round):
+                raise KeyboardInterrupt
+
+        terminal = Terminal()
+        with pytest.raises(KeyboardInterrupt):
+            fit(board, [ProgressBar(file=terminal), Interrupts()])
+        erase_line = "\x1b[2K"
+        assert terminal.getvalue().endswith(erase_line)
+        finished = Terminal()
+        fit(board, ProgressBar(file=finished))
+        assert not finished.getvalue().endswith(erase_line)
+
     def test_without_rich_it_says_what_to_install(self, board, monkeypatch):
         monkeypatch.setitem(sys.modules, "rich.console", None)
         with pytest.raises(ImportError, match=r"pip install 'selfpaced\[cli\]'"):

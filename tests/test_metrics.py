@@ -20,6 +20,8 @@ from selfpaced.metrics import (
     measure_by_rule,
     precision_recall_gmean_score,
     sensitivity_specificity_gmean_score,
+    short_threshold,
+    silent_threshold,
 )
 
 rows = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=40).filter(
@@ -140,7 +142,7 @@ def test_the_three_rules_choose_where_they_say():
         (["ok", "fraud"], [0.1, 0.2], "labels found are .*fraud"),
         ([0, 1], [0.1, np.nan], "NaN"),
         ([1.0, np.nan], [0.1, 0.2], "y_true contains NaN"),
-        ([0, 1], [0.1, 0.2, 0.3], "inconsistent numbers of samples"),
+        ([0, 1], [0.1, 0.2, 0.3], "same rows; got 2 labels, 3 scores"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_a_reason(y, scores, message):
@@ -170,3 +172,11 @@ def test_rules_work_with_labels_of_any_kind():
     for rule in metrics.THRESHOLD_RULES:
         expected = measure_by_rule("f1", rule, numbers, numbers)
         assert measure_by_rule("f1", rule, words, words, pos_label="fraud") == expected
+
+
+@pytest.mark.parametrize("score", [0.0, 1e-50, 1e-7, 0.25, 1.0, 98, -3.5, 1e300, -1e300])
+def test_short_thresholds_are_reached_and_silent_ones_are_not(score):
+    assert short_threshold(score) <= score < silent_threshold(score)
+    assert short_threshold(score, np.nextafter(score, -np.inf)) == score
+    assert len(str(short_threshold(score))) <= 10
+    assert short_threshold(0.0) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -113,6 +114,8 @@ class ProgressBar(Callback):
 
     def on_fit_end(self) -> None:
         if self._progress is not None:
+            # Of a fit that was broken off, no half-full bar stays behind.
+            self._progress.live.transient = isinstance(sys.exc_info()[1], KeyboardInterrupt)
             self._progress.stop()
             self._progress = None
 

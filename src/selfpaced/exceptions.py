@@ -15,6 +15,14 @@ class UnreachableRuleError(ValueError):
     """A rule for a threshold that no threshold meets on these rows. It says what can be reached."""
 
 
+class UnknownRuleError(ValueError):
+    """What is no rule for a threshold. `complaint` is what is wrong with it, without a list of the rules."""
+
+    def __init__(self, complaint: str, listed: str = "") -> None:
+        super().__init__(f"{complaint} {listed}".strip())
+        self.complaint = complaint
+
+
 class ModelVersionWarning(UserWarning):
     """A model that was saved with other versions of the packages it is made of."""
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_curve
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d
 
 Number = Any  # a number, or an array with one of them for each threshold
+FEWEST_DIGITS, MOST_DIGITS = 3, 17  # of a threshold; more than 17 tell no two numbers apart
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,46 @@ def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *,
     return float(thresholds[np.argmax(MEASURES[measure](alerts))])
 
 
+def short_threshold(lowest: float, below: float | None = None) -> float:
+    """A number that a person can copy: `lowest` and all higher scores reach it, and the next lower one, `below`, not.
+
+    It has the fewest digits that do, three at least, and lies below `lowest` far enough for scores that are rounded to
+    float32 on their way, as in a database, to reach it too; only where `below` is too close for that it does not.
+
+    >>> short_threshold(0.84379, 0.8), short_threshold(0.84379, 0.8436), short_threshold(0.5, 0.2)
+    (0.843, 0.8437, 0.499)
+    """
+    for bound in (_below_float32(lowest), lowest):
+        for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
+            rounded = _in_digits(bound, digits, ROUND_FLOOR)
+            if below is None or rounded > below:
+                return rounded
+    return float(lowest)
+
+
+def silent_threshold(highest: float) -> float:
+    """A short number that no score reaches, the highest being this one; nor does it after rounding to float32.
+
+    >>> silent_threshold(0.84379), silent_threshold(1)
+    (0.844, 1.01)
+    """
+    above = -short_threshold(-highest)
+    return above if above > highest else float(np.nextafter(highest, np.inf))
+
+
+def _below_float32(value: float) -> float:
+    """Below all numbers that float32 has as the same; the number itself beyond its range, and where it has only 0."""
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+        below = (float(single) + float(np.nextafter(single, np.float32(-np.inf)))) / 2
+    return below if np.isfinite(below) and single != 0 else float(value)
+
+
+def _in_digits(value: float, digits: int, rounding: str) -> float:
+    exact = Decimal(value)
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding))
+
+
 @dataclass(frozen=True)
 class Scored:
     """Labels with scores: what a threshold is chosen or judged on."""
@@ -170,7 +212,7 @@ class Scored:
 
     def as_bools(self, pos_label: Any) -> Scored:
         """The same with labels that say whether a row is rare."""
-        return Scored(_checked(self.y_true, self.scores, pos_label)[0], self.scores)
+        return Scored(*_checked(self.y_true, self.scores, pos_label))
 
 
 THRESHOLD_RULES: dict[str, Callable[[str, Scored, Scored], float]] = {
@@ -236,10 +278,22 @@ def _share(part: Number, whole: Number) -> Number:
     return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.asarray(whole) != 0)[()]
 
 
+def _column(values: ArrayLike, name: str) -> NDArray[Any]:
+    shape = np.shape(values)
+    if len(shape) == 2 and shape[1] > 1:
+        what = "the rare class's alone, as predict_proba(X)[:, 1]" if name == "scores" else "one label for each row"
+        raise ValueError(f"{name} has {shape[1]} columns; pass {what}.")
+    return np.asarray(column_or_1d(values))
+
+
 def _checked(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    labels = column_or_1d(y_true)
-    values = column_or_1d(scores)
-    check_consistent_length(labels, values)
+    labels, values = _column(y_true, "y_true"), _column(scores, "scores")
+    if labels.size != values.size:
+        raise ValueError(
+            f"y_true and scores must be of the same rows; got {labels.size:,} labels, {values.size:,} scores."
+        )
+    if values.size == 0:
+        raise ValueError("There are no rows: y_true and scores are empty.")
     if values.dtype.kind != "b":
         assert_all_finite(values, input_name="scores")
     if labels.dtype.kind in "fO":
@@ -270,4 +324,6 @@ __all__ = [
     "measure_by_rule",
     "precision_recall_gmean_score",
     "sensitivity_specificity_gmean_score",
+    "short_threshold",
+    "silent_threshold",
 ]

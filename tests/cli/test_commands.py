@@ -192,12 +192,36 @@ def test_few_cases_are_warned_of(run, mixed, folder):
 
 def test_predict_writes_scores_beside_the_columns_that_are_kept(run, trained, csv, mixed):
     code, said, _ = run("predict", trained, csv, "-o", "scores.csv", "--keep", "tx_id,is_fraud", "--threshold", "best")
-    assert (code, said) == (0, "The scores are in scores.csv.\n")
     scores = pd.read_csv("scores.csv")
+    n_alerts, n_expected = scores["alert"].sum(), scores["score"].sum()
+    told = f"The scores of 3,000 rows, {n_alerts} alerts among them and about {n_expected:.0f} rare rows to expect,"
+    assert (code, said) == (0, f"{told} are in scores.csv.\n")
     assert scores.columns.tolist() == ["tx_id", "is_fraud", "score", "alert"]
     assert scores["tx_id"].tolist() == mixed["tx_id"].tolist()
     assert aucprc(scores["is_fraud"], scores["score"]) > 0.5
     assert scores["alert"].sum() > 0
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predict_counts_for_scripts(run, trained, csv, ending):
+    output = f"scores.{ending}"
+    facts = json.loads(run("predict", trained, csv, "-o", output, "--threshold", "best", "--json")[1])
+    scores = load_model(trained).score_table(csv)
+    assert (facts["n_rows"], facts["n_alerts"]) == (3000, int(np.sum(scores >= facts["threshold"])))
+    assert facts["n_expected"] == pytest.approx(scores.sum())
+    assert json.loads(run("predict", trained, csv, "-o", output, "--json")[1])["n_alerts"] is None
+
+
+def test_what_evaluate_and_report_tell_scripts_has_always_the_same_keys(run, trained, csv):
+    tries = [[], ["--threshold", "0.5"], ["--rule", "recall>=0.5"], ["--rule", "cost=1:9"]]
+    found = [json.loads(run("evaluate", trained, csv, *options, "--json")[1]) for options in tries]
+    assert len({frozenset(facts) for facts in found}) == 1
+    assert [facts["rule"] for facts in found] == ["f1", None, "recall>=0.5", "cost=1:9"]
+    assert [facts["cost"] is None for facts in found] == [True, True, True, False]
+    assert [facts["intervals"] is None for facts in found] == [True, True, False, False]
+    assert {(facts["chance"], facts["calibration"]) for facts in found} == {(90 / 3000, "isotonic")}
+    page = json.loads(run("report", trained, csv, "--rule", "recall>=0.5", "--json")[1])
+    assert (page["rule"], page["threshold"]) == ("recall>=0.5", found[2]["threshold"])
 
 
 def test_predict_scores_rows_without_labels(run, trained, mixed):
@@ -224,6 +248,7 @@ def test_inspect_tells_what_the_model_is(run, trained):
     for part in ("SelfPacedEnsembleClassifier", "2,328 of 0, 72 of 1", "sklearn", "aucprc", "round"):
         assert part in said
     assert json.loads(run("inspect", trained, "--json")[1])["target"] == "is_fraud"
+    assert f"threshold    {read_card(trained).metrics['threshold']}\n" in said
 
 
 def test_export_writes_a_graph(run, mixed, folder):
@@ -233,6 +258,18 @@ def test_export_writes_a_graph(run, mixed, folder):
     assert code == 0
     assert "model.onnx" in said
     assert (folder / "model.onnx").stat().st_size > 1000
+
+
+def test_export_of_a_pipeline_says_what_to_do_and_that_works(run, trained, csv):
+    code, _, complained = run("export", trained)
+    assert code == 2
+    assert "of the kind Pipeline, which cannot be exported" in complained
+    assert "(--base lightgbm), or on columns of numbers only (--exclude the others)" in complained
+    command = ("train", csv, "--target", "is_fraud", "--members", 3, "--calibration", "none", "-q")
+    assert run(*command, "--base", "lightgbm") == (0, "", "")
+    assert run("export", "model.skops", "-q") == (0, "", "")
+    assert run(*command, "--base", "tree", "--exclude", "channel") == (0, "", "")
+    assert run("export", "model.skops", "-q") == (0, "", "")
 
 
 @pytest.mark.parametrize("where", [[], ["--out-of-core"]], ids=["in memory", "out of core"])
@@ -340,6 +377,14 @@ def test_a_terminal_shows_progress_and_colours(csv):
     shown = on_a_terminal("train", csv, "--target", "is_fraud", "--base", "tree")
     assert "member 10/10" in shown
     assert "\x1b[1mOf 100 alerts" in shown
+
+
+def test_on_a_terminal_lines_are_as_wide_as_it_is(csv, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    shown = on_a_terminal("train", csv, "--target", "is_fraud", "--base", "tree", "--calibration", "none")
+    said = shown[shown.index("\x1b[1mOf 100 alerts") :].replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
+    assert len(said) > 6
+    assert max(map(len, said)) <= 70
 
 
 def test_a_quiet_command_shows_nothing_on_a_terminal(csv):

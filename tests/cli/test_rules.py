@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import choose_threshold, load_model
+from selfpaced import SelfPacedEnsembleClassifier, choose_threshold, load_model, save_model
 from selfpaced.persistence import read_card
+from selfpaced.thresholds.rules import WRITTEN
 
 
 def train(csv, *options):
@@ -134,11 +136,10 @@ def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--rule", "best"], "'best' is no rule for a threshold. The rules are: f1"),
-        (["--rule", "precision"], "In a shell, a rule with > or < stands in quotes"),
         (["--rule", "precision>=1.5"], "A precision lies between 0 and 1"),
         (["--rule", "cost"], "needs costs, of a false alarm and of a missed case, as cost=5:100"),
         (["--rule", "cost=5"], "needs amounts, what each missed case costs (--amount COL on the command line)"),
+        (["--rule", "cost=5:9", "--amount", "amount"], "A missed case costs 9 and its amount"),
         (["--amount", "amount"], "The rule 'f1' has no use for costs or amounts"),
         (["--rule", "cost=5", "--amount", "price"], "There is no column 'price'"),
         (["--rule", "cost=5", "--amount", "note"], "The column of amounts, 'note', is string; amounts are numbers"),
@@ -150,17 +151,102 @@ def test_a_wrong_rule_is_refused_before_training(refused, csv, folder, monkeypat
     assert not (folder / "model.skops").exists()
 
 
+@pytest.fixture
+def priced(run, mixed, folder):
+    """A model whose threshold was chosen by amounts, and other rows."""
+    rows = mixed.assign(price=np.abs(mixed["amount"]) * 100)
+    rows[::2].to_parquet("train.parquet", index=False)
+    rows[1::2].to_parquet("test.parquet", index=False)
+    command = train("train.parquet", "--rule", "cost=5", "--amount", "price", "--exclude", "price", "-q")
+    assert run(*command) == (0, "", "")
+    return rows[1::2]
+
+
+def cost_of(rows, scores, threshold, amounts):
+    is_alert, is_fraud = scores >= threshold, rows["is_fraud"].to_numpy() == 1
+    return 5 * np.sum(is_alert & ~is_fraud) + amounts.to_numpy()[~is_alert & is_fraud].sum()
+
+
+class TestTheRuleOfTheTrainingIsRemembered:
+    def test_evaluate_says_what_other_rows_cost_by_it(self, run, priced):
+        code, said, complained = run("evaluate", "model.skops", "test.parquet")
+        assert (code, complained) == (0, "")
+        kept = read_card("model.skops").metrics
+        assert (kept["rule"], kept["amount"]) == ("cost=5", "price")
+        scores = load_model("model.skops").score_table("test.parquet")
+        cost = cost_of(priced, scores, kept["threshold"], priced["price"])
+        assert f"on, chosen by cost=5 in training. By cost=5 these rows cost {cost:,.0f}." in " ".join(said.split())
+        again = json.loads(run("evaluate", "model.skops", "test.parquet", "--json")[1])
+        assert (again["rule"], again["cost"]) == ("cost=5", pytest.approx(cost))
+
+    def test_another_column_of_amounts_may_be_named(self, run, priced):
+        facts = json.loads(run("evaluate", "model.skops", "test.parquet", "--amount", "tx_id", "--json")[1])
+        scores = load_model("model.skops").score_table("test.parquet")
+        assert facts["cost"] == pytest.approx(cost_of(priced, scores, facts["threshold"], priced["tx_id"]))
+
+    def test_amounts_that_are_not_there_are_told_of(self, run, priced):
+        priced.drop(columns="price").to_parquet("bare.parquet", index=False)
+        code, said, _ = run("evaluate", "model.skops", "bare.parquet")
+        assert code == 0
+        assert "What these rows cost by cost=5 cannot be said: there is no column 'price'" in said
+        assert json.loads(run("evaluate", "model.skops", "bare.parquet", "--json")[1])["cost"] is None
+
+
+def test_a_model_that_was_saved_in_python_is_evaluated_by_a_rule(run, refused, mixed, folder):
+    features = ["amount", "balance"]
+    X, y = mixed[features].fillna(0), mixed["is_fraud"]
+    X.assign(is_fraud=y).to_parquet("rows.parquet", index=False)
+    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=4), 3, random_state=0)
+    save_model(model.fit(X, y), "model.skops")
+    command = ("evaluate", "model.skops", "rows.parquet", "--target", "is_fraud", "--rule", "alerts<=300/3000")
+    facts = json.loads(run(*command, "--json")[1])
+    choice = choose_threshold(y, model.predict_proba(X)[:, 1], "alerts<=300/3000")
+    assert (facts["rule"], facts["threshold"]) == ("alerts<=300/3000", choice.threshold)
+    save_model(model.fit(X.to_numpy(), y), "model.skops")
+    assert "trained on 2 features without names" in refused(*command)
+
+
+@pytest.mark.parametrize(
+    ("rule", "complaint"),
+    [
+        ("best", "'best' is no rule for a threshold. The rules are:\n  f1 "),
+        ("precision", "In a shell, a rule with > or < stands in quotes"),
+        ("recall>0.5", "Did you mean 'recall>=0.5'?"),
+    ],
+)
+def test_after_what_is_no_rule_come_the_rules_one_a_line(run, csv, rule, complaint):
+    code, said, complained = run(*train(csv, "--rule", rule))
+    assert (code, said) == (2, "")
+    assert complaint in complained
+    assert [line.split()[0] for line in complained.splitlines()[1:]] == list(WRITTEN)
+
+
 def test_amounts_without_a_rule_are_refused(refused, trained, csv):
     assert "Amounts are for a rule by costs" in refused("evaluate", trained, csv, "--amount", "amount")
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_an_alert_is_a_written_score_that_reaches_the_threshold(run, mixed, folder, ending):
+    """Whoever compares the scores with the card's threshold, in SQL or in Python, finds the very same alerts."""
+    mixed[::2].to_parquet("train.parquet", index=False)
+    mixed[1::2].to_parquet("test.parquet", index=False)
+    facts = json.loads(run(*train("train.parquet", "--valid", "test.parquet", "--base", "gbdt", "--json"))[1])
+    output = f"scores.{ending}"
+    assert run("predict", "model.skops", "test.parquet", "-o", output, "--threshold", "best", "-q") == (0, "", "")
+    written = pd.read_parquet(output) if ending == "parquet" else pd.read_csv(output, engine="pyarrow")
+    is_alert = written["score"] >= facts["threshold"]
+    assert written["alert"].tolist() == is_alert.tolist()
+    assert is_alert.sum() == round(facts["recall"] * facts["n_positives"] / facts["precision"])
+
+
 def test_a_row_whose_own_score_is_the_threshold_is_an_alert(trained, csv):
-    """Scores are remembered in fewer digits than they are written with."""
     model = load_model(trained)
     scores = model.score_table(csv)
     for threshold in np.unique(scores)[-12:].tolist():
         model.predict_table(csv, "scores.parquet", threshold=threshold)
-        assert pd.read_parquet("scores.parquet")["alert"].tolist() == (scores >= threshold).tolist()
+        written = pd.read_parquet("scores.parquet")
+        assert written["score"].tolist() == scores.tolist()
+        assert written["alert"].tolist() == (scores >= threshold).tolist()
 
 
 def test_a_report_on_other_rows_is_by_the_rule(run, trained, csv, folder):
@@ -176,6 +262,8 @@ def test_the_report_of_a_training_is_by_its_rule(run, csv, folder, where):
     assert "was chosen by recall&gt;=0.8 on these very rows" in (folder / "report.html").read_text()
 
 
-def test_a_report_refuses_a_wrong_rule_before_scoring(refused, trained, csv, monkeypatch):
+def test_a_report_refuses_a_wrong_rule_before_scoring(run, trained, csv, monkeypatch):
     monkeypatch.setattr("selfpaced.jobs.report.report_of_table", None)
-    assert "is no rule for a threshold" in refused("report", trained, csv, "--rule", "best")
+    code, _, complained = run("report", trained, csv, "--rule", "best")
+    assert code == 2
+    assert "is no rule for a threshold" in complained

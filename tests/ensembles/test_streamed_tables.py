@@ -266,7 +266,7 @@ def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, t
     model = spe().fit_table(open_table(folder, target="label"))
     found = model.evaluate_table(folder, batch_rows=400)
     scores = expected.predict_proba(rows.drop(columns="label"))[:, 1]
-    assert found.aucprc == pytest.approx(aucprc(rows["label"], scores.astype(np.float32)))
+    assert found.aucprc == pytest.approx(aucprc(rows["label"], scores))
     assert (found.n_rows, found.n_positives) == (N_ROWS, 60)
     with pytest.raises(ValueError, match="Which column holds the labels"):
         expected.evaluate_table(folder)

@@ -31,6 +31,7 @@ from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.facts import Case
 from selfpaced.report.ranking import MOST_POINTS, share_interval
 from selfpaced.report.tally import quick_aucprc, spread, tally
+from selfpaced.report.words import threshold_text
 from selfpaced.thresholds import RecallAtLeast, choose_threshold
 
 
@@ -72,20 +73,21 @@ class TestRanking:
         is_case, scores = scored
         rng = np.random.default_rng(1)
         draws = [rng.integers(0, is_case.size, is_case.size) for _ in range(300)]
-        low, high = np.quantile([aucprc(is_case[rows], scores[rows]) for rows in draws], [0.025, 0.975])
+        low, high = np.quantile([aucprc(is_case[rows], scores[rows]) for rows in draws], [0.05, 0.95])
         interval = report_of_scores(is_case, scores, rare=True).facts.ranking.aucprc_interval
         assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.03)
 
     @pytest.mark.parametrize(("part", "whole"), [(8, 10), (0, 5), (5, 5), (121, 131)])
     def test_the_interval_of_a_share_is_wilsons(self, part, whole):
-        interval, expected = share_interval(part, whole), binomtest(part, whole).proportion_ci(method="wilson")
+        interval, expected = share_interval(part, whole), binomtest(part, whole).proportion_ci(0.9, method="wilson")
         assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
 class TestThresholds:
     def test_the_suggested_one_is_the_best_by_f1(self, scored):
         thresholds = report_of_scores(*scored, rare=True).facts.thresholds
-        assert thresholds.values[thresholds.suggested] == best_threshold(*scored)
+        best = alerts_at_threshold(*scored, best_threshold(*scored))
+        assert thresholds.alerts(thresholds.suggested) == best
         assert not thresholds.is_given
 
     def test_a_given_one_is_suggested(self, scored):
@@ -99,6 +101,11 @@ class TestThresholds:
         for place in range(0, len(thresholds.values), 7):
             assert thresholds.alerts(place) == alerts_at_threshold(*scored, thresholds.values[place])
 
+    def test_each_is_said_in_full_so_that_a_copy_has_the_same_alerts(self, scored):
+        thresholds = report_of_scores(*scored, rare=True).facts.thresholds
+        assert [float(threshold_text(value)) for value in thresholds.values] == list(thresholds.values)
+        assert len(threshold_text(thresholds.values[thresholds.suggested])) <= 7
+
     @pytest.mark.parametrize("threshold", [np.nan, np.inf])
     def test_one_that_is_no_number_is_refused(self, scored, threshold):
         with pytest.raises(ValueError, match="threshold must be a finite number"):
@@ -111,7 +118,7 @@ class TestThresholds:
     @pytest.mark.parametrize("rule", ["f1", "precision>=0.6", "recall>=0.7", "alerts<=10/1000", "cost=1:30"])
     def test_one_by_a_rule_is_that_of_the_rule_with_its_interval(self, scored, rule):
         thresholds = report_of_scores(*scored, rare=True, threshold=rule).facts.thresholds
-        choice = choose_threshold(*scored, rule, confidence=0.95)
+        choice = choose_threshold(*scored, rule)
         assert thresholds.values[thresholds.suggested] == choice.threshold
         assert thresholds.alerts(thresholds.suggested) == choice.alerts
         assert thresholds.chosen.rule == rule
@@ -418,7 +425,7 @@ class TestTheWhole:
 class TestEdges:
     def test_equal_scores_have_one_threshold(self):
         facts = report_of_scores([0, 0, 0, 1], [0.5] * 4).facts
-        assert facts.thresholds.values == (0.5,)
+        assert facts.thresholds.values == (0.499,)
         assert facts.ranking.aucprc == 0.25
 
     def test_five_cases_are_enough(self):
@@ -434,7 +441,7 @@ class TestEdges:
             (["a", "b"], [0.1, 0.2], r"the labels found are \['a', 'b'\]"),
             ([1, 1], [0.1, 0.2], "needs rows of the class 1 and rows of others"),
             ([0, 1], [0.1, np.nan], "scores contains NaN"),
-            ([0, 1], [0.1], "inconsistent numbers of samples"),
+            ([0, 1], [0.1], "got 2 labels, 1 scores"),
         ],
     )
     def test_rows_that_tell_nothing_are_refused(self, y, scores, complaint):

@@ -21,7 +21,8 @@ from selfpaced import (
 )
 from selfpaced.report import report_of_scores
 from selfpaced.report.html import element, json_script
-from selfpaced.report.words import explorer_texts
+from selfpaced.report.words import between, explorer_texts
+from selfpaced.thresholds import choose_threshold, cost_text
 
 HOSTILE = "</script><script>alert('<!--')</script><img src=x onerror=alert(1)>\u2028\"'&"
 
@@ -95,9 +96,9 @@ class TestTheWords:
                 "precision>=0.6",
                 ["was chosen by precision>=0.6 on these very rows", "expect a precision of ", "a recall"],
             ),
-            ("alerts<=10/1000", ["alerts in 5,000 rows, a precision of", "(95% intervals)"]),
+            ("alerts<=10/1000", ["alerts in 5,000 rows, a precision of", "(90% intervals)"]),
             ("gmean", ["expect a G-mean of sensitivity and specificity of 0."]),
-            ("cost=1:30", ["was chosen by cost=1:30", "expect a cost of", "in 5,000 rows there (95% interval)"]),
+            ("cost=1:30", ["was chosen by cost=1:30", "expect a cost of", "in 5,000 rows there (90% interval)"]),
         ],
     )
     def test_the_rule_of_the_threshold_is_said_with_what_it_promises(self, scored, rule, says):
@@ -105,6 +106,25 @@ class TestTheWords:
         assert "flatter" in text
         for words in says:
             assert words in text
+
+    def test_a_figure_has_one_interval_and_it_is_that_of_the_choice(self, scored):
+        choice = choose_threshold(*scored, "precision>=0.6")
+        text = Outline(report_of_scores(*scored, rare=True, threshold="precision>=0.6").to_html()).text
+        for name in ("precision", "recall"):
+            said = between(choice.intervals[name])
+            assert text.count(said) >= 3  # in the sentence, in short, and where the threshold is moved
+        assert "95%" not in text
+
+    def test_costs_by_amount_are_those_of_the_rows(self, scored):
+        amounts = np.random.default_rng(0).lognormal(3, 2, scored[0].size)
+        cost = choose_threshold(*scored, "cost=5", amounts=amounts)
+        text = Outline(report_of_scores(*scored, rare=True, threshold="cost=5", amounts=amounts).to_html()).text
+        low, high = cost.intervals["cost"].low, cost.intervals["cost"].high
+        assert f"{cost_text(cost.cost)}" in text
+        assert f"costs its own amount; 90% interval {cost_text(low)} to {cost_text(high)}" in text
+        assert f"the threshold that was chosen costs {cost_text(cost.cost)}" in text
+        plain = Outline(report_of_scores(*scored, rare=True, threshold="cost=5:100").to_html()).text
+        assert "mean amount" not in plain
 
     def test_no_alert_at_all_is_said_so(self, scored):
         is_case, scores = scored

@@ -97,7 +97,7 @@ def test_a_frame_in_memory_is_scored_as_the_file_with_its_rows(worded, kind):
         "converted": lambda: as_trained(model.schema_, rows),
         "words": lambda: rows.assign(when=rows["when"].astype(str), extra=1),  # as pandas.read_csv gives dates
     }
-    np.testing.assert_array_equal(model.predict_proba(frames[kind]())[:, 1].astype(np.float32), expected)
+    np.testing.assert_array_equal(model.predict_proba(frames[kind]())[:, 1], expected)
 
 
 def test_a_frame_without_a_column_is_refused_by_name(worded):

@@ -1,6 +1,7 @@
 """Thresholds are those that trying every one finds; what cannot be is said."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -57,9 +58,9 @@ def test_the_threshold_is_the_one_that_trying_all_finds(rule, rows):
     options = {"amounts": amounts} if rule == "cost=2" else {}
     if not met:
         with pytest.raises(UnreachableRuleError):
-            choose_threshold(y, scores, rule, n_bootstrap=5, **options)
+            choose_threshold(y, scores, rule, n_bootstrap=100, **options)
         return
-    choice = choose_threshold(y, scores, rule, n_bootstrap=5, **options)
+    choice = choose_threshold(y, scores, rule, n_bootstrap=100, **options)
     assert WISHES[rule]({**tried(y, scores, amounts, choice.threshold), "rows": y.size}) == pytest.approx(min(met))
     if options:
         assert choice.cost == pytest.approx(min(met)[0])
@@ -70,7 +71,43 @@ def test_the_threshold_is_the_one_that_trying_all_finds(rule, rows):
 @settings(deadline=None, max_examples=30)
 def test_the_best_by_a_measure_is_that_of_the_metrics(measure, rows):
     y, scores, _ = unzipped(rows)
-    assert choose_threshold(y, scores, measure, n_bootstrap=5).threshold == best_threshold(y, scores, measure)
+    best = alerts_at_threshold(y, scores, best_threshold(y, scores, measure))
+    assert choose_threshold(y, scores, measure, n_bootstrap=100).alerts == best
+
+
+SHORT = (
+    st.floats(-1e6, 1e6, allow_nan=False) | st.floats(0, 1) | st.integers(0, 3).map(lambda steps: 0.9 + steps * 2e-8)
+)
+
+
+@given(scores=st.lists(SHORT, min_size=2, max_size=20, unique=True), single=st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_a_copy_of_the_printed_threshold_has_the_alerts_of_the_choice(scores, single):
+    values = np.array(scores, dtype=np.float32 if single else np.float64)
+    if np.unique(values).size == 1:
+        return
+    y = values >= np.median(values)
+    if y.all():
+        return
+    choice = choose_threshold(y, values, "f1", n_bootstrap=100)
+    copied = float(str(choice).split()[1])
+    assert copied == choice.threshold
+    assert int(np.sum(values.astype(np.float64) >= copied)) == choice.alerts.n_alerts
+    if single:  # what was rounded to these scores reaches it too
+        below = np.nextafter(values, np.float32(-np.inf)).astype(np.float64)
+        before = np.where(values == 0, 0, values - 0.499 * (values - below))  # nothing is rounded to 0 but dust
+        assert int(np.sum(before >= copied)) == choice.alerts.n_alerts
+
+
+def test_a_threshold_is_as_short_as_can_be(scored):
+    for rule in ("f1", "recall>=0.7", "alerts<=30"):
+        assert len(str(choose_threshold(*scored, rule).threshold)) <= 7
+
+
+def test_scores_that_are_rounded_on_their_way_are_alerts_too(scored):
+    y, scores = scored
+    choice = choose_threshold(y, scores, "f1")
+    assert int(np.sum(scores.astype(np.float32) >= choice.threshold)) == choice.alerts.n_alerts
 
 
 @pytest.fixture
@@ -110,7 +147,8 @@ def test_amounts_take_the_place_of_the_cost_of_a_missed_case(scored):
     by_amount = choose_threshold(*scored, "cost", costs=5, amounts=amounts)
     fixed = choose_threshold(*scored, "cost=5:100")
     assert (by_amount.threshold, by_amount.cost) == (fixed.threshold, pytest.approx(fixed.cost))
-    assert by_amount.threshold == choose_threshold(*scored, "cost=5:7", amounts=amounts).threshold
+    by_matrix = choose_threshold(*scored, "cost", costs=[[0, 5], [0, 0]], amounts=amounts)
+    assert by_matrix.threshold == by_amount.threshold
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -120,6 +158,7 @@ def test_no_alert_at_all_is_a_choice_by_cost(dtype):
     choice = choose_threshold(y, scores, "cost=5:1")
     assert (choice.alerts.n_alerts, choice.cost) == (0, 1)
     assert not (scores >= choice.threshold).any()
+    assert not (scores.astype(np.float32) >= choice.threshold).any()
     assert np.isfinite(choice.threshold)
     assert "no alert at all is best here" in str(choice)
 
@@ -146,6 +185,13 @@ def test_it_says_itself_in_words(scored):
     assert "a cost of" in str(choose_threshold(*scored, "cost=5:100"))
 
 
+def test_costs_have_one_form_and_one_alert_is_one(scored):
+    said = choose_threshold(*scored, "cost=5.5:1234.5").said("cost")
+    assert re.fullmatch(r"a cost of [\d,]+ \([\d,]+ to [\d,]+\)", said)
+    assert re.fullmatch(r"a cost of \d\.\d\d \(.*\)", choose_threshold(*scored, "cost=0.005:0.0301").said("cost"))
+    assert choose_threshold(*scored, "alerts<=1").said("alert_share").startswith("1 alert in 4,000 rows")
+
+
 def test_its_facts_are_json(scored):
     facts = json.loads(json.dumps(choose_threshold(*scored, "cost=5:100").as_facts()))
     assert facts["rule"] == "cost=5:100"
@@ -162,7 +208,10 @@ class TestWhatIsRefused:
         [
             ([0, 1, 1], [0.1, np.nan, 0.3], "scores contains NaN"),
             ([0, 1, 1], [0.1, np.inf, 0.3], "scores contains infinity"),
-            ([0, 1], [0.1, 0.2, 0.3], "inconsistent numbers of samples"),
+            ([0, 1], [0.1, 0.2, 0.3], "same rows; got 2 labels, 3 scores"),
+            ([], [], "There are no rows"),
+            ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"scores has 2 columns; pass the rare .* predict_proba\(X\)\[:, 1\]"),
+            ([[0, 1], [1, 0]], [0.1, 0.2], "y_true has 2 columns; pass one label for each row"),
             ([0, 0, 0], [0.1, 0.2, 0.3], "No row of y_true is of the class 1"),
             ([1, 1, 1], [0.1, 0.2, 0.3], "All rows of y_true are of the class 1"),
             ([0, 1, 1], [0.5, 0.5, 0.5], "All 3 scores are 0.5: no threshold tells rows apart"),
@@ -196,6 +245,7 @@ class TestWhatIsRefused:
             ("cost", {"costs": 5}, "costs must be two numbers"),
             ("cost=5", {}, "needs amounts, what each missed case costs"),
             ("cost=5:100", {"costs": (5, 100)}, "has its costs already"),
+            ("cost=5:100", {"amounts": [1, 1, 1, 1]}, "A missed case costs 100 and its amount"),
             ("cost=5", {"amounts": [1, 2]}, "amounts must have a number for each row"),
         ],
     )
@@ -203,7 +253,7 @@ class TestWhatIsRefused:
         with pytest.raises(ValueError, match=complaint):
             choose_threshold([0, 1, 1, 0], [0.9, 0.8, 0.9, 0.1], rule, **options)
 
-    @pytest.mark.parametrize("options", [{"confidence": 1}, {"confidence": 90}, {"n_bootstrap": 0}])
+    @pytest.mark.parametrize("options", [{"confidence": 1}, {"confidence": 90}, {"n_bootstrap": 99}])
     def test_an_interval_of_nothing(self, scored, options):
         with pytest.raises(ValueError, match="n_bootstrap is a number of draws"):
             choose_threshold(*scored, **options)

@@ -26,7 +26,15 @@ def test_a_pair_is_a_matrix_in_which_what_is_right_costs_nothing():
 
 
 def test_with_amounts_the_cost_of_a_false_alarm_is_enough():
-    assert costs_of(5, by_amount=True) == costs_of((5, 100), by_amount=True) == Costs(5, None)
+    assert costs_of(5, by_amount=True) == costs_of((5, 0), by_amount=True) == Costs(5, None)
+
+
+@pytest.mark.parametrize("costs", [(5, 100), [[0, 5], [100, 0]], [[0, 5], [100, 5]]])
+def test_a_missed_case_does_not_cost_its_amount_and_something_fixed(costs):
+    with pytest.raises(
+        ValueError, match=r"A missed case costs 100 and its amount.* leave the 100 out, cost=5, or write 0"
+    ):
+        costs_of(costs, by_amount=True)
 
 
 def test_what_is_found_may_bring_a_gain():

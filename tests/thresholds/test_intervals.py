@@ -78,7 +78,7 @@ def test_many_cases_with_ties_and_amounts_are_no_trouble():
     y = rng.random(60_000) < 0.2
     scores = (rng.normal(size=y.size) + y).round(2)
     for rule, options in {"f1": {}, "alerts<=100/10000": {}, "cost=5": {"amounts": rng.random(y.size) * 50}}.items():
-        choice = choose_threshold(y, scores, rule, n_bootstrap=50, **options)
+        choice = choose_threshold(y, scores, rule, n_bootstrap=100, **options)
         assert choice.intervals["recall"].high - choice.intervals["recall"].low < 0.02
 
 

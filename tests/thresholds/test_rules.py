@@ -2,6 +2,7 @@
 
 import pytest
 
+from selfpaced.exceptions import UnknownRuleError
 from selfpaced.metrics import MEASURES, Alerts
 from selfpaced.thresholds import (
     AlertsAtMost,
@@ -56,6 +57,31 @@ def test_every_measure_is_a_rule():
 def test_what_is_no_rule_is_refused_with_a_list_of_the_rules(text):
     with pytest.raises(ValueError, match=r"is no rule for a threshold.*f1.*precision>=0.9.*recall.*alerts.*cost=5:100"):
         parse_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("precision>0.95", "precision>=0.95"),
+        ("recal >= 0.7", "recall>=0.7"),
+        ("alert<50/1000", "alerts<=50/1000"),
+        ("cost:5:100", "cost=5:100"),
+        ("f-1", "f1"),
+        ("g_mean", "gmean"),
+    ],
+)
+def test_the_rule_that_was_meant_is_named_in_one_line(text, meant):
+    with pytest.raises(UnknownRuleError) as raised:
+        parse_rule(text)
+    assert f"Did you mean {meant!r}? The rules are f1, " in str(raised.value)
+    assert len(str(raised.value)) < 200
+    assert parse_rule(meant)
+
+
+def test_what_is_like_no_rule_is_not_guessed_at():
+    with pytest.raises(UnknownRuleError) as raised:
+        parse_rule("cheapest")
+    assert "Did you mean" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

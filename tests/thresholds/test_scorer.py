@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.tree import DecisionTreeClassifier
 
@@ -42,6 +43,26 @@ def test_tuning_finds_the_threshold_that_the_rule_finds(rows):
     by_tuning = alerts_of_labels(y[1::2], tuned.predict(X[1::2]), pos_label=rare)
     assert by_tuning.recall >= 0.7
     assert by_tuning.precision == pytest.approx(by_rule.precision)
+
+
+@pytest.mark.parametrize("rule", ["f1", "precision>=0.4", "recall>=0.5", "alerts<=3/10", "cost=1:1"])
+def test_of_equally_good_thresholds_tuning_takes_the_rules_one(rule):
+    y = np.array([1, 1, 0, 0, 1, 0, 0, 0, 0, 0] + [0] * 10)
+    X = -np.arange(y.size, dtype=float)[:, None] / 10
+    fitted = LogisticRegression().fit(X, y)
+    own = fitted.predict_proba(X)[:, 1]
+    choice = choose_threshold(y, own, rule)
+    tuned = TunedThresholdClassifierCV(
+        FrozenEstimator(fitted), scoring=threshold_scorer(rule), thresholds=np.unique(own), cv="prefit", refit=False
+    ).fit(X, y)
+    assert int(np.sum(own >= tuned.best_threshold_)) == choice.alerts.n_alerts
+
+
+def test_a_trace_never_outweighs_the_rule():
+    y = np.repeat([0, 1], [99_000, 1000])
+    few, many = np.arange(y.size) >= y.size - 500, np.arange(y.size) >= y.size - 501
+    for rule in map(parse_rule, ("f1", "precision>=0.9", "cost=1:2")):
+        assert rule_score(y, many.astype(int), rule=rule) > rule_score(y, few.astype(int), rule=rule)
 
 
 def test_tuning_in_folds_works(rows):

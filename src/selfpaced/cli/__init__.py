@@ -33,8 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception, debug: bool) -> int:
-    """One line that says what is wrong. Errors that nobody foresaw ask for --debug."""
-    from selfpaced.exceptions import ModelFileError, TableError
+    """One line that says what is wrong; after a rule that is none, the rules. Errors nobody foresaw ask for --debug."""
+    from selfpaced.exceptions import ModelFileError, TableError, UnknownRuleError
+
+    if isinstance(error, UnknownRuleError):
+        print(f"selfpaced: error: {error.complaint} The rules are:\n{_rules()}", file=sys.stderr)
+        return BAD_INPUT
 
     foreseen = isinstance(error, TableError | ModelFileError | ValueError | ImportError | OSError)
     said = " ".join(str(error).split()) or type(error).__name__
@@ -42,3 +46,9 @@ def _complain(error: Exception, debug: bool) -> int:
     hint = "" if foreseen or debug else f" ({type(error).__name__}; --debug shows where)"
     print(f"selfpaced: error: {said}{' ' + notes if notes else ''}{hint}", file=sys.stderr)
     return BAD_INPUT if foreseen else BUG
+
+
+def _rules() -> str:
+    from selfpaced.thresholds.rules import WRITTEN
+
+    return "\n".join(f"  {text:<18}{meaning}" for text, meaning in WRITTEN.items())

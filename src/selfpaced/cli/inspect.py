@@ -8,6 +8,8 @@ from dataclasses import asdict
 from selfpaced.cli.talk import Talk, table
 from selfpaced.persistence import read_card
 
+IN_FULL = ("threshold", "best_threshold")  # a rounded threshold has other alerts
+
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
@@ -21,7 +23,7 @@ def run(options: Namespace) -> None:
         "to find": repr(card.positive if card.positive is not None else card.minority_class),
         "target": card.target or "",
         "features": ", ".join(features),
-        **{name: _short(value) for name, value in card.metrics.items()},
+        **{name: str(value) if name in IN_FULL else _short(value) for name, value in card.metrics.items()},
         "made with": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
         "notes": card.notes or "",
     }

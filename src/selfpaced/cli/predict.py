@@ -6,6 +6,8 @@ from argparse import Namespace
 
 from selfpaced.cli.talk import Talk, check_output
 from selfpaced.exceptions import TableError
+from selfpaced.jobs.predict import predict
+from selfpaced.jobs.words import counted
 from selfpaced.persistence import load_model, read_card
 
 
@@ -16,9 +18,9 @@ def run(options: Namespace) -> None:
     model = load_model(options.model)
     keep = [name.strip() for name in options.keep.split(",") if name.strip()]
     with talk.progress("scoring") as progress:
-        model.predict_table(options.data, output, keep=keep, threshold=threshold, progress=progress)
-    talk.say(f"The scores are in {output}.")
-    talk.result({"output": str(output), "threshold": threshold})
+        found = predict(model, options.data, output, keep=keep, threshold=threshold, progress=progress)
+    talk.say(f"The scores of {counted(found)} are in {output}.")
+    talk.result({"output": str(output), "threshold": threshold, **vars(found)})
 
 
 def threshold_of(given: str | None, model: str) -> float | None:

@@ -20,4 +20,12 @@ def run(options: Namespace) -> None:
     if facts is not None:
         facts.write_text(report.to_json(), encoding="utf-8")
     talk.say(f"The report is in {output}.")
-    talk.result({"output": str(output), "facts": None if facts is None else str(facts)})
+    thresholds = report.facts.thresholds
+    talk.result(
+        {
+            "output": str(output),
+            "facts": None if facts is None else str(facts),
+            "threshold": thresholds.values[thresholds.suggested],
+            "rule": None if thresholds.chosen is None else thresholds.chosen.rule,
+        }
+    )

@@ -9,6 +9,8 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any
 
 from selfpaced.callbacks import Callback, ProgressBar
@@ -28,10 +30,11 @@ class Talk:
 
     def say(self, text: str = "") -> None:
         if not self._quiet:
-            print(text)
+            print(_fitted(text))
 
     def headline(self, text: str) -> None:
-        self.say(f"{BOLD}{text}{RESET}" if self._colours else text)
+        if not self._quiet:
+            print(f"{BOLD}{_fitted(text)}{RESET}" if self._colours else _fitted(text))
 
     def warn(self, text: str) -> None:
         if not self._quiet:
@@ -58,6 +61,22 @@ class Talk:
         with Progress(console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task(what, total=None, visible=False)
             yield lambda done, total: bar.update(task, completed=done, total=total, visible=done != total)
+
+
+def _fitted(text: str) -> str:
+    """Lines as wide as the terminal, broken between words; in a pipe they stay as they are."""
+    return wrapped(text, get_terminal_size().columns) if sys.stdout.isatty() else text
+
+
+def wrapped(text: str, width: int) -> str:
+    """
+    >>> print(wrapped("A line that is rather long.\\nA short one.", 16))
+    A line that is
+    rather long.
+    A short one.
+    """
+    lines = (wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""] for line in text.split("\n"))
+    return "\n".join(part for line in lines for part in line)
 
 
 def _has_rich() -> bool:

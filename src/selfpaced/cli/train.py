@@ -43,6 +43,7 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
     return {
         **vars(trained.evaluation),
         **({} if trained.choice is None else trained.choice.as_facts()),
+        "amount": None if trained.unmet else trained.request.amount,
         "unmet": trained.unmet,
         "calibration": trained.model.calibration,
         "chance": trained.evaluation.n_positives / trained.evaluation.n_rows,
@@ -85,7 +86,7 @@ def _tell(talk: Talk, trained: Trained) -> None:
     talk.say(
         f"Judged on {found.n_rows:,} rows that it was not trained on ({_judged_on(trained)}), {found.n_positives:,} of "
         f"them rare. AUCPRC {found.aucprc:.3f} (chance {chance(found)}); the alerts are those from "
-        f"{found.threshold:.3g} on, {origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
+        f"{found.threshold} on, {origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
     )
     if trained.choice is not None:
         talk.say(promise(trained.choice))

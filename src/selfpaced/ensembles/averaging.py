@@ -262,17 +262,18 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         batch_rows: int = 2**16,
         cache: Any = None,
         progress: Callable[[int, int | None], None] | None = None,
-    ) -> NDArray[np.float32]:
+    ) -> NDArray[np.float64]:
         """The probability of the rare class for every row of some files, in order. Other options as `predict_table`."""
         table = self._open_like(source, columns, filter=filter, batch_rows=batch_rows, cache=cache)
         return self._scores_of(table, progress)
 
     def _scores_of(
         self, table: StreamedTable, progress: Callable[[int, int | None], None] | None
-    ) -> NDArray[np.float32]:
+    ) -> NDArray[np.float64]:
         rare = self._rare_class()
-        parts = [scores[:, rare].astype(np.float32) for _, scores in self._streamed_probabilities(table, progress)]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)
+        # In all their digits: a threshold that is chosen by rounded scores is missed by rows that round up to it.
+        parts = [scores[:, rare].copy() for _, scores in self._streamed_probabilities(table, progress)]
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def report(self, X: Any, y: Any, **options: Any) -> Report:
         """A page on how well the ensemble does on rows it was not trained on; in a notebook it shows itself.
@@ -331,8 +332,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
 
     def _score_columns(self, probabilities: NDArray[np.float64], threshold: float | None) -> dict[str, Any]:
         rare = probabilities[:, self._rare_class()]
-        # In the digits of `score_table`, by which thresholds are chosen: with more, a row may miss its own score.
-        alerts = {} if threshold is None else {"alert": rare.astype(np.float32) >= threshold}
+        alerts = {} if threshold is None else {"alert": rare >= threshold}
         if len(self.classes_) == 2:
             return {"score": rare} | alerts
         scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(self.classes_)}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
+from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
 from selfpaced.scoring import Scorer, mean_probabilities
 from selfpaced.scoring.threads import over_stream
 from selfpaced.tables import InMemoryTable, Labels, StreamedTable
@@ -26,7 +26,7 @@ class TableEvaluation:
     aucprc : of the rare class; chance is n_positives / n_rows.
     threshold : the one given, or else the best one by F1 on these rows, to be judged on others.
     f1, precision, recall : at that threshold.
-    best_threshold, best_f1 : the best by F1 on these rows.
+    best_threshold, best_f1 : the best by F1 on these rows, in few digits.
     mean_score : of all rows; for a calibrated ensemble, the share of rare rows that it expects.
     """
 
@@ -75,9 +75,10 @@ def _check_evaluable(labels: Labels, classes: NDArray[Any], rare: int, target: s
 
 
 def evaluation(
-    is_positive: NDArray[np.bool_], scores: NDArray[np.float32], threshold: float | None = None
+    is_positive: NDArray[np.bool_], scores: NDArray[np.float64], threshold: float | None = None
 ) -> TableEvaluation:
-    best = best_threshold(is_positive, scores)
+    last = best_threshold(is_positive, scores)
+    best = short_threshold(last, scores[scores < last].max(initial=-np.inf))
     threshold = best if threshold is None else threshold
     alerts = alerts_at_threshold(is_positive, scores, threshold)
     return TableEvaluation(

@@ -64,7 +64,7 @@ def report_of_table(
     id: str | None,
     *,
     in_memory: bool,
-    scores: NDArray[np.float32] | None = None,
+    scores: NDArray[np.float64] | None = None,
     X_train: Any = None,
     dropped: dict[str, str] | None = None,
     progress: Callable[..., None] | None = None,
@@ -110,7 +110,7 @@ def _ids(table: StreamedTable, id: str) -> NDArray[Any]:
     return np.asarray(kept.column(id))
 
 
-def _rows_worth_having(is_rare: NDArray[np.bool_], scores: NDArray[np.float32]) -> NDArray[np.intp]:
+def _rows_worth_having(is_rare: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.intp]:
     """The rows that are shown one by one, and others at random."""
     shown = np.concatenate(suspect_rows(is_rare, scores))
     some = np.random.default_rng(0).permutation(is_rare.size)[:ROWS_SAMPLED]

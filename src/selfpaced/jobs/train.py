@@ -86,7 +86,7 @@ class Trained:
     train: StreamedTable
     test: StreamedTable
     is_rare: NDArray[np.bool_]
-    scores: NDArray[np.float32]
+    scores: NDArray[np.float64]
     evaluation: TableEvaluation
     leaks: list[Leak]
     choice: ThresholdChoice | None
@@ -154,7 +154,7 @@ def _calibration(request: TrainRequest, train_part: StreamedTable) -> str | None
 
 
 def chosen(
-    is_rare: NDArray[np.bool_], scores: NDArray[np.float32], rule: Rule, amounts: NDArray[np.float64] | None
+    is_rare: NDArray[np.bool_], scores: NDArray[np.float64], rule: Rule, amounts: NDArray[np.float64] | None
 ) -> tuple[ThresholdChoice | None, str | None]:
     """A model is not to be lost for a rule: the threshold by it, or the best by F1 with what is wrong with the rule."""
     try:

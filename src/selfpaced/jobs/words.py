@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from selfpaced.ensembles.streaming import TableEvaluation
-from selfpaced.thresholds import ThresholdChoice
+from selfpaced.jobs.evaluate import Evaluated, Known
+from selfpaced.jobs.predict import Predicted
+from selfpaced.thresholds import ThresholdChoice, cost_text
 
 
 def headline(found: TableEvaluation, target: str | None, label: Any, choice: ThresholdChoice | None = None) -> str:
@@ -18,6 +20,13 @@ def headline(found: TableEvaluation, target: str | None, label: Any, choice: Thr
         return "No alert is worth its cost: the cheapest is to raise none."
     which = f"rows where {target} is {label!r}" if target else f"rows of the class {label!r}"
     return f"Of 100 alerts, {100 * found.precision:.0f} are right; it finds {found.recall:.0%} of all {which}."
+
+
+def cost_in_words(judged: Evaluated, known: Known) -> str:
+    """What rows cost by a rule that was known before, or why that cannot be said."""
+    if judged.unpriced is not None:
+        return f"What these rows cost by {known.rule} cannot be said: {judged.unpriced}."
+    return "" if judged.cost is None else f"By {known.rule} these rows cost {cost_text(judged.cost)}."
 
 
 def origin(choice: ThresholdChoice | None) -> str:
@@ -36,6 +45,20 @@ def promise(choice: ThresholdChoice) -> str:
     names = dict.fromkeys(["alert_share", *choice.rule.promises(), "precision", "recall"])
     said = choice.said(*names) if choice.alerts.n_alerts else choice.said(*choice.rule.promises())
     return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}."
+
+
+def counted(found: Predicted) -> str:
+    """
+    >>> counted(Predicted(n_rows=3000, n_alerts=1, n_expected=2.7)), counted(Predicted(3000, None, None))
+    ('3,000 rows, 1 alert among them and about 3 rare rows to expect,', '3,000 rows')
+    """
+    parts = []
+    if found.n_alerts is not None:
+        parts.append(f"{found.n_alerts:,} alert{'' if found.n_alerts == 1 else 's'} among them")
+    if found.n_expected is not None:
+        n_expected = round(found.n_expected)
+        parts.append(f"about {n_expected:,} rare row{'' if n_expected == 1 else 's'} to expect")
+    return f"{found.n_rows:,} rows" + (f", {' and '.join(parts)}," if parts else "")
 
 
 def expected(found: TableEvaluation) -> str:

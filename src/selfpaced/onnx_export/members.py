@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export.tree import NO_CHILD, Link, Member, Tree
 
+PIPELINES = (
+    " A pipeline makes words into numbers for members that read numbers only. Train with LightGBM, which reads words "
+    "by itself (--base lightgbm), or on columns of numbers only (--exclude the others)."
+)
+
 
 def read_member(model: Any) -> Member:
     """A member as sums of trees, or an error that names its kind."""
@@ -22,6 +27,7 @@ def read_member(model: Any) -> Member:
     kinds = ", ".join(sorted(name for _, name in READERS))
     raise ModelFileError(
         f"The members are of the kind {type(model).__name__}, which cannot be exported to ONNX. These can: {kinds}."
+        f"{PIPELINES if type(model).__name__ == 'Pipeline' else ''}"
     )
 
 

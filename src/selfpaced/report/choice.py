@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.report.facts import Chosen, Promise
+from selfpaced.report.ranking import CONFIDENCE
 from selfpaced.report.tally import Tally
 from selfpaced.thresholds import LowestCost, Rule, amounts_of, choice_from, parse_rule, sweep_from, with_costs
-
-CONFIDENCE = 0.95  # as of all intervals on the page
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,8 @@ def suggested(
     sweep = sweep_from(counts.scores, counts.alerts, is_case, scores, own)
     choice = choice_from(sweep, rule, confidence=CONFIDENCE)
     promises = [Promise(name, choice.value(name), choice.intervals[name]) for name in rule.promises()]
-    chosen = Chosen(str(rule), choice.confidence, tuple(promises))
+    precision, recall = choice.intervals["precision"], choice.intervals["recall"]
+    chosen = Chosen(str(rule), choice.confidence, tuple(promises), precision, recall, by_amount=own is not None)
     return Suggestion(choice.threshold, _explorers(rule, own) or costs, chosen)
 
 

@@ -77,11 +77,25 @@ class Promise:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The rule that chose a threshold by the rows of the report, and what the rule is about."""
+    """The rule that chose a threshold by the rows of the report, and what to expect of it.
+
+    Attributes
+    ----------
+    promises : the figures that the rule is about.
+    precision, recall : their intervals, which allow for the choice.
+    by_amount : whether a missed case costs its own amount.
+    """
 
     rule: str
     confidence: float
     promises: tuple[Promise, ...]
+    precision: Interval
+    recall: Interval
+    by_amount: bool = False
+
+    @property
+    def cost(self) -> Promise | None:
+        return next((promise for promise in self.promises if promise.name == "cost"), None)
 
 
 @dataclass(frozen=True)

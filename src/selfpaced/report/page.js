@@ -5,12 +5,11 @@
   const slider = document.getElementById("threshold");
   const costs = ["cost-false-alarm", "cost-missed"].map((id) => document.getElementById(id));
   const places = document.querySelectorAll("[data-show]");
-  const Z = 1.959964;
+  const Z = 1.644854;
 
   const withCommas = (text) => text.replace(/^\d+/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ","));
   const whole = (number) => withCommas(String(number));
-  const amount = (value) => withCommas(value.toFixed(value >= 100 || Number.isInteger(value) ? 0 : 1));
-  const thresholdText = (value) => value.toFixed(value >= 0.001 && value <= 0.999 ? 4 : 6);
+  const amount = (value) => withCommas(value.toFixed(value >= 100 || Number.isInteger(value) ? 0 : 2));
   const isOrAre = (number) => (number === "1" || number === "fewer than 1" ? "is" : "are");
   const ratio = (part, all) => (all === 0 ? 0 : part / all);
 
@@ -55,22 +54,23 @@
     const at = countsAt(place);
     const precision = ratio(at.found, at.alerts);
     const recall = at.found / data.cases;
+    const promised = (place === data.suggested && data.promised) || {};
     const right = ofHundred(precision);
     const hit = ofHundred(recall);
     return {
       sentence: at.alerts
         ? `Of 100 alerts, ${right} ${isOrAre(right)} right; ${hit} of 100 cases ${isOrAre(hit)} found.`
         : "No row scores as high: there are no alerts.",
-      threshold: thresholdText(data.values[place]),
+      threshold: data.said[place],
       found: whole(at.found),
       "false-alarms": whole(at.falseAlarms),
       missed: whole(at.missed),
       "left-alone": whole(data.others - at.falseAlarms),
       alerts: whole(at.alerts),
       precision: percent(precision),
-      "precision-interval": interval(at.found, at.alerts),
+      "precision-interval": promised.precision ?? interval(at.found, at.alerts),
       recall: percent(recall),
-      "recall-interval": interval(at.found, data.cases),
+      "recall-interval": promised.recall ?? interval(at.found, data.cases),
       f1: f1At(place).toFixed(3),
       "per-thousand": ((1000 * at.alerts) / (data.cases + data.others)).toFixed(2),
       cost: amount(costAt(place)),

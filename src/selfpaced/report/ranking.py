@@ -15,7 +15,8 @@ RESAMPLES = 200
 FEWEST_CASES = 20  # a handful that is found by luck would make an interval of no width
 MOST_STEPS = 5000  # of the curve that is resampled
 DEFAULT_COSTS = (1.0, 10.0)
-Z = 1.959964  # 95% of a normal distribution lie within so many standard deviations
+CONFIDENCE = 0.9  # of all intervals on the page, as of those that `choose_threshold` gives
+Z = 1.644854  # so many standard deviations hold as much of a normal distribution
 
 
 def ranking_facts(counts: Tally) -> Ranking:
@@ -34,7 +35,7 @@ def ranking_facts(counts: Tally) -> Ranking:
 
 
 def aucprc_interval(counts: Tally) -> Interval | None:
-    """The middle 95% of the AUCPRC of rows drawn again with replacement; None if there are too few cases for it.
+    """The middle 90% of the AUCPRC of rows drawn again with replacement; None if there are too few cases for it.
 
     Between two cases only the number of other rows matters. Both are drawn as Poisson numbers, so that a draw takes as
     many steps as there are cases, however many other rows there are.
@@ -46,7 +47,7 @@ def aucprc_interval(counts: Tally) -> Interval | None:
     cases, others = (np.diff(total[steps], prepend=0) for total in (counts.found, counts.false_alarms))
     rng = np.random.default_rng(0)
     drawn = [_aucprc_of_steps(rng.poisson(cases), rng.poisson(others)) for _ in range(RESAMPLES)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(float(low), float(high))
 
 
@@ -65,7 +66,7 @@ def threshold_facts(
         raise ValueError(f"threshold must be a finite number; got {threshold!r}.")
     alerts = counts.found + counts.false_alarms
     places = spread(MOST_POINTS - 1, counts.recall, counts.precision, np.log(alerts) / np.log(alerts[-1] + 1))
-    values = np.unique([*counts.scores[places].tolist(), wanted]).tolist()
+    values = np.unique([*(counts.short(int(place)) for place in places), wanted]).tolist()
     hits = [counts.at(value) for value in values]
     false_alarm, missed = check_costs(costs)
     return Thresholds(
@@ -98,11 +99,11 @@ _COSTS_WANTED = "costs must be two numbers >= 0, of a false alarm and of a misse
 
 
 def share_interval(part: float, whole: float) -> Interval:
-    """Wilson's 95% interval of a share; everything if there is nothing to take a share of.
+    """Wilson's 90% interval of a share; everything if there is nothing to take a share of.
 
     >>> interval = share_interval(8, 10)
     >>> round(interval.low, 3), round(interval.high, 3)
-    (0.49, 0.943)
+    (0.541, 0.931)
     """
     if whole == 0:
         return Interval(0.0, 1.0)

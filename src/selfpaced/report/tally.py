@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.metrics import Alerts, alerts_at_all_thresholds
+from selfpaced.metrics import Alerts, alerts_at_all_thresholds, short_threshold
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +44,10 @@ class Tally:
     @property
     def alerts(self) -> Alerts:
         return Alerts(self.found, self.false_alarms, self.n_cases - self.found, self.n_others - self.false_alarms)
+
+    def short(self, place: int) -> float:
+        """A threshold in few digits that the score at a place reaches, and no lower one."""
+        return short_threshold(float(self.scores[place]), *self.scores[place + 1 : place + 2].tolist())
 
     def at(self, threshold: float) -> tuple[int, int]:
         """Cases and other rows with scores of at least the threshold."""

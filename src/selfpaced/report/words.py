@@ -9,6 +9,7 @@ from typing import Any
 from selfpaced.metrics import Alerts
 from selfpaced.report.facts import Interval, Promise
 from selfpaced.report.ranking import share_interval
+from selfpaced.thresholds import cost_text
 
 MOST_DECIMALS = 7
 
@@ -50,15 +51,6 @@ def decimals(value: float, digits: int = 3) -> str:
     return _fixed(value, digits)
 
 
-def amount(value: float) -> str:
-    """A cost: whole if it is large or whole.
-
-    >>> amount(1234.5), amount(12.34), amount(50.0)
-    ('1,235', '12.3', '50')
-    """
-    return f"{Decimal(_fixed(value, 0 if value >= 100 or value == floor(value) else 1)):,}"
-
-
 def between(interval: Interval) -> str:
     return f"{percent(interval.low)} to {percent(interval.high)}"
 
@@ -85,18 +77,27 @@ def promise_text(promise: Promise, n_rows: int) -> str:
     if promise.name == "alert_share":
         return f"{whole(round(low * n_rows))} to {plural(round(high * n_rows), 'alert')} in {whole(n_rows)} rows"
     if promise.name == "cost":
-        return f"a cost of {amount(low)} to {amount(high)} in {whole(n_rows)} rows"
+        return f"a cost of {cost_text(low)} to {cost_text(high)} in {whole(n_rows)} rows"
     if promise.name in ("precision", "recall"):
         return f"{FIGURES[promise.name]} of {between(promise.interval)}"
     return f"{FIGURES[promise.name]} of {decimals(low)} to {decimals(high)}"
 
 
 def threshold_text(threshold: float) -> str:
+    """All its digits: the thresholds of a page are short.
+
+    >>> threshold_text(0.5), threshold_text(0.99996), threshold_text(0.0000123), threshold_text(1)
+    ('0.5', '0.99996', '0.0000123', '1')
     """
-    >>> threshold_text(0.5), threshold_text(0.99996)
+    return f"{Decimal(repr(float(threshold))):f}".removesuffix(".0")
+
+
+def score_text(score: float) -> str:
+    """
+    >>> score_text(0.5), score_text(0.99996)
     ('0.5000', '0.999960')
     """
-    return _fixed(threshold, 4 if 0.001 <= threshold <= 0.999 else 6)
+    return _fixed(score, 4 if 0.001 <= score <= 0.999 else 6)
 
 
 def explorer_texts(alerts: Alerts, threshold: float, cost_false_alarm: float, cost_missed: float) -> dict[str, str]:
@@ -119,8 +120,8 @@ def explorer_texts(alerts: Alerts, threshold: float, cost_false_alarm: float, co
         "recall-interval": between(share_interval(found, found + missed)),
         "f1": decimals(float(alerts.f1)),
         "per-thousand": decimals(1000 * alerts.n_alerts / n_rows, 2),
-        "cost": amount(cost),
-        "cost-without": amount((found + missed) * cost_missed),
+        "cost": cost_text(cost),
+        "cost-without": cost_text((found + missed) * cost_missed),
     }
 
 

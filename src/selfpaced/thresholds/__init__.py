@@ -1,7 +1,7 @@
 """Thresholds that one can act on: chosen by a rule, with what they promise."""
 
 from selfpaced.thresholds.choosing import ThresholdChoice, choice_from, choose_threshold, with_costs
-from selfpaced.thresholds.costs import Costs, amounts_of, costs_of
+from selfpaced.thresholds.costs import Costs, amounts_of, cost_text, costs_of
 from selfpaced.thresholds.intervals import Interval
 from selfpaced.thresholds.rules import (
     AlertsAtMost,
@@ -29,6 +29,7 @@ __all__ = [
     "amounts_of",
     "choice_from",
     "choose_threshold",
+    "cost_text",
     "costs_of",
     "parse_rule",
     "rule_score",

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import column_or_1d
 
 from selfpaced.exceptions import UnreachableRuleError
 from selfpaced.metrics import Alerts, Scored
-from selfpaced.thresholds.costs import amounts_of, costs_of
+from selfpaced.thresholds.costs import amounts_of, cost_text, costs_of
 from selfpaced.thresholds.intervals import FIGURES, Interval, costs_in, intervals_of
 from selfpaced.thresholds.rules import LowestCost, Rule, parse_rule
 from selfpaced.thresholds.sweep import Sweep, sweep_of
 
 SAID = {"f1": "F1", "mcc": "MCC"}
+FEWEST_DRAWS = 100  # with fewer, an interval may miss its own figure
 USUAL = ("precision", "recall", "f1", "mcc")
 
 
@@ -26,7 +26,8 @@ class ThresholdChoice:
 
     Attributes
     ----------
-    threshold : rows that score at least as much are alerts. For no alert at all it lies just above the highest score.
+    threshold : rows that score at least as much are alerts. It is short, to be copied as it is printed: in as few
+        digits as tell the last alert from the row after it. For no alert at all it lies above the highest score.
     rule : what it was chosen by.
     alerts : counts on the rows it was chosen by.
     cost : of all these rows, if the rule is about costs.
@@ -76,9 +77,10 @@ class ThresholdChoice:
         low, high = self.intervals[name].low, self.intervals[name].high
         if name == "alert_share":
             n_rows = self.alerts.n_rows
-            return f"{self.alerts.n_alerts:,} alerts in {n_rows:,} rows ({low * n_rows:,.0f} to {high * n_rows:,.0f})"
+            alerts = "1 alert" if self.alerts.n_alerts == 1 else f"{self.alerts.n_alerts:,} alerts"
+            return f"{alerts} in {n_rows:,} rows ({low * n_rows:,.0f} to {high * n_rows:,.0f})"
         if name == "cost":
-            return f"a cost of {self.value(name):,.6g} ({low:,.6g} to {high:,.6g})"
+            return f"a cost of {cost_text(self.value(name))} ({cost_text(low)} to {cost_text(high)})"
         return f"{SAID.get(name, name)} {self.value(name):.2f} ({low:.2f} to {high:.2f})"
 
     def as_facts(self) -> dict[str, Any]:
@@ -96,7 +98,7 @@ class ThresholdChoice:
         names = list(dict.fromkeys([*promised, *USUAL]))
         measures = self.said(*names) if self.alerts.n_alerts else ""
         lines = [
-            f"threshold {self.threshold:.4g} by {self.rule}: {self.said('alert_share')}",
+            f"threshold {self.threshold} by {self.rule}: {self.said('alert_share')}",
             *([measures] if measures else ["no alert at all is best here"]),
             *([] if self.cost is None else [self.said("cost")]),
             f"(in brackets: {self.confidence:.0%} intervals of what other rows of this kind bring)",
@@ -133,10 +135,11 @@ def choose_threshold(
 
         Rows that tie are alerts together or not at all. Of equally good thresholds the highest is taken.
     costs : of a false alarm and of a missed case, (5, 100), or a matrix in the order of scikit-learn's confusion
-        matrix, [[left alone, false alarm], [missed, found]]. With amounts, what a false alarm costs is enough.
+        matrix, [[left alone, false alarm], [missed, found]]. With amounts, what a false alarm costs, and 0 for missed
+        in a matrix.
     amounts : what missing each row costs, such as the amount of a transaction. Only those of rare rows count.
     pos_label : the label of the rare class.
-    n_bootstrap : draws for the intervals.
+    n_bootstrap : draws for the intervals, at least 100.
     confidence : of the intervals.
 
     Returns
@@ -163,7 +166,7 @@ def choose_threshold(
     (in brackets: 90% intervals of what other rows of this kind bring)
     """
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
-    checked = Scored(column_or_1d(y_true), column_or_1d(scores)).as_bools(pos_label)
+    checked = Scored(y_true, scores).as_bools(pos_label)
     is_positive, values = np.asarray(checked.y_true), np.asarray(checked.scores)
     if is_positive.all():
         raise ValueError(f"All rows of y_true are of the class {pos_label!r}: there is nothing to tell them from.")
@@ -185,10 +188,10 @@ def choice_from(
     random_state: int | np.random.Generator | None = 0,
 ) -> ThresholdChoice:
     """The same for rows that have been counted. The rule knows its costs."""
-    if n_bootstrap < 1 or not 0 < confidence < 1:
+    if n_bootstrap < FEWEST_DRAWS or not 0 < confidence < 1:
         raise ValueError(
-            f"n_bootstrap is a number of draws, at least 1, and confidence lies between 0 and 1; got {n_bootstrap} and "
-            f"{confidence}."
+            f"n_bootstrap is a number of draws, at least {FEWEST_DRAWS}, and confidence lies between 0 and 1; got "
+            f"{n_bootstrap} and {confidence}."
         )
     sweep = sweep.with_silence() if rule.may_be_silent else sweep
     unmet = rule.unmet(sweep.thresholds, sweep.alerts)
@@ -197,7 +200,7 @@ def choice_from(
     place = int(rule.best(sweep.alerts, sweep.lost))
     alerts, lost, costs = sweep.at(place), sweep.lost, costs_in(rule)
     return ThresholdChoice(
-        threshold=float(sweep.thresholds[place]),
+        threshold=sweep.short(place),
         rule=rule,
         alerts=alerts,
         cost=None if costs is None else float(costs.total(alerts, None if lost is None else lost[place])),
@@ -222,7 +225,7 @@ def with_costs(rule: Rule, costs: Any, by_amount: bool) -> Rule:
             raise ValueError(f"The rule 'cost' needs {what}, as {'cost=5' if by_amount else 'cost=5:100'}.")
         return replace(rule, costs=costs_of(costs, by_amount))
     if by_amount:
-        return replace(rule, costs=replace(rule.costs, missed=None))
+        return replace(rule, costs=rule.costs.by_amount())
     if rule.costs.missed is None:
         raise ValueError(
             f"The rule {str(rule)!r} needs amounts, what each missed case costs (--amount COL on the command line). "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,31 @@ class Costs:
             + self.left_alone * alerts.true_negatives
         )
 
+    def by_amount(self) -> Costs:
+        """The same where a missed case costs its amount. It cannot cost something fixed as well, other than 0."""
+        if self.missed:
+            raise ValueError(
+                f"A missed case costs {self.missed:g} and its amount: it can be only one of them. For amounts leave "
+                f"the {self.missed:g} out, cost={self.false_alarm:g}, or write 0 for it in a matrix; or leave out the "
+                "amounts."
+            )
+        return replace(self, missed=None)
+
     def __str__(self) -> str:
         if self.hit or self.left_alone:
             missed = "amount" if self.missed is None else f"{self.missed:g}"
             return f"[[{self.left_alone:g}, {self.false_alarm:g}], [{missed}, {self.hit:g}]]"
         return f"{self.false_alarm:.15g}" + ("" if self.missed is None else f":{self.missed:.15g}")
+
+
+def cost_text(cost: float) -> str:
+    """A cost as a person writes it: whole if it is large or whole, with two decimals otherwise.
+
+    >>> cost_text(2674.9), cost_text(12.345), cost_text(50.0), cost_text(-1234.5)
+    ('2,675', '12.35', '50', '-1,235')
+    """
+    digits = 0 if abs(cost) >= 100 or cost == int(cost) else 2
+    return f"{Decimal(float(cost)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,}"
 
 
 def costs_of(given: Any, by_amount: bool = False) -> Costs:
@@ -65,8 +86,8 @@ def costs_of(given: Any, by_amount: bool = False) -> Costs:
     left_alone, false_alarm, missed, hit = (
         (0.0, *numbers.tolist(), 0.0) if numbers.ndim == 1 else tuple(numbers.ravel().tolist())
     )
-    # Where missing a row costs its amount, the fixed cost of a miss is not looked at.
-    return _sensible(Costs(false_alarm, None if by_amount else missed, hit, left_alone), given)
+    costs = _sensible(Costs(false_alarm, None if by_amount else missed, hit, left_alone), given)
+    return replace(costs, missed=missed).by_amount() if by_amount else costs
 
 
 def amounts_of(amounts: ArrayLike, is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -10,12 +10,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import floor, log10
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.exceptions import UnknownRuleError
 from selfpaced.metrics import MEASURES, Alerts, Number
 from selfpaced.thresholds.costs import Costs, costs_of
 
@@ -30,6 +32,10 @@ WRITTEN = {
     "cost=5:100": "the lowest cost, if a false alarm costs 5 and a missed case 100; cost=5 if a missed case costs its "
     "own amount; cost if costs are given elsewhere",
 }
+
+
+SIGNS = {"precision": ">=", "recall": ">=", "alerts": "<=", "cost": "="}
+BEST = ("f1", "mcc", "gmean")
 
 
 class Rule(ABC):
@@ -199,9 +205,25 @@ def parse_rule(rule: str | Rule) -> Rule:
         for pattern, make in _PATTERNS.items():
             if found := re.fullmatch(pattern, text):
                 return make(*found.groups())
-    listed = "; ".join(f"{text} ({meaning})" for text, meaning in WRITTEN.items())
+    meant = _meant(text) if isinstance(rule, str) else None
+    hint = "" if meant is None else f" Did you mean {meant!r}?"
     quotes = " In a shell, a rule with > or < stands in quotes." if rule in ("precision", "recall", "alerts") else ""
-    raise ValueError(f"{rule!r} is no rule for a threshold.{quotes} The rules are: {listed}.")
+    listed = f"The rules are {', '.join([*BEST, *list(WRITTEN)[1:]])}."
+    raise UnknownRuleError(f"{rule!r} is no rule for a threshold.{hint}{quotes}", listed)
+
+
+def _meant(text: str) -> str | None:
+    """The rule that is most like a text, with the numbers of the text.
+
+    >>> _meant("precision>0.95"), _meant("recal>=0.7"), _meant("g_mean"), _meant("best")
+    ('precision>=0.95', 'recall>=0.7', 'gmean', None)
+    """
+    name, number = re.fullmatch(r"([^\d<>=:.]*)[<>=:]*(.*)", text).groups()  # type: ignore[union-attr]
+    for known in get_close_matches(name, SIGNS):
+        rule = f"{known}{SIGNS[known]}{number}"
+        if any(re.fullmatch(pattern, rule) for pattern in _PATTERNS):
+            return rule
+    return next(iter(get_close_matches(text, [*BEST, *WRITTEN])), None)
 
 
 def _best(name: str) -> Rule:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.metrics import Alerts, alerts_at_all_thresholds
+from selfpaced.metrics import Alerts, alerts_at_all_thresholds, short_threshold, silent_threshold
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +48,13 @@ class Sweep:
     def at(self, place: int) -> Alerts:
         return Alerts(*(int(counts[place]) for counts in vars(self.alerts).values()))
 
+    def short(self, place: int) -> float:
+        """A number in few digits with the same alerts as the threshold at a place."""
+        if self.alerts.n_alerts[place] == 0:
+            return self.silent
+        lower = self.thresholds[place + 1 : place + 2].tolist()
+        return short_threshold(float(self.thresholds[place]), *lower)
+
     def with_silence(self) -> Sweep:
         """One threshold more, at which no row is an alert."""
         n_others = self.n_rows - self.n_positives
@@ -55,20 +62,6 @@ class Sweep:
         counts = zip(vars(none).values(), vars(self.alerts).values(), strict=True)
         alerts = Alerts(*(np.concatenate([[first], others]) for first, others in counts))
         return replace(self, thresholds=np.concatenate([[self.silent], self.thresholds]), alerts=alerts)
-
-
-def just_above(scores: NDArray[Any]) -> float:
-    """A threshold above all scores: the next number of their own kind.
-
-    In more digits it would round to the highest score itself where it is compared with such numbers. A row that scores
-    higher than all of these would still be an alert.
-
-    >>> scores = np.array([0.1, 0.7], dtype=np.float32)
-    >>> bool((scores >= just_above(scores)).any())
-    False
-    """
-    kind = scores.dtype if scores.dtype.kind == "f" else np.dtype(np.float64)
-    return float(np.nextafter(scores.max().astype(kind), kind.type(np.inf)))
 
 
 def sweep_of(is_positive: NDArray[np.bool_], scores: NDArray[Any], amounts: Floats | None = None) -> Sweep:
@@ -90,4 +83,4 @@ def sweep_from(
     """The same where the alerts have been counted already."""
     if amounts is not None:
         amounts = amounts[np.argsort(-scores[is_positive].astype(np.float64), kind="stable")]
-    return Sweep(thresholds, alerts, just_above(scores), amounts)
+    return Sweep(thresholds, alerts, silent_threshold(float(scores.max())), amounts)

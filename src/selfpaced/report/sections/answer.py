@@ -7,7 +7,7 @@ from typing import Any
 from selfpaced.report.facts import Chosen, Facts, Interval, ModelFacts
 from selfpaced.report.figures import hundred_dots
 from selfpaced.report.html import Html, element
-from selfpaced.report.ranking import share_interval
+from selfpaced.report.ranking import CONFIDENCE, share_interval
 from selfpaced.report.sections.parts import label, paragraph, section
 from selfpaced.report.words import (
     between,
@@ -20,6 +20,9 @@ from selfpaced.report.words import (
     threshold_text,
     whole,
 )
+from selfpaced.thresholds import cost_text
+
+INTERVAL = f"{CONFIDENCE:.0%} interval"
 
 
 def answer(facts: Facts) -> Html:
@@ -104,6 +107,9 @@ def _numbers(facts: Facts) -> Html:
     ranking, thresholds = facts.ranking, facts.thresholds
     alerts = thresholds.alerts(thresholds.suggested)
     found, missed = alerts.true_positives, alerts.false_negatives
+    precision, recall = share_interval(found, alerts.n_alerts), share_interval(found, found + missed)
+    if thresholds.chosen is not None:
+        precision, recall = thresholds.chosen.precision, thresholds.chosen.recall
     return element(
         "dl",
         _number(
@@ -119,22 +125,31 @@ def _numbers(facts: Facts) -> Html:
         _number(
             "Precision",
             percent(float(alerts.precision)),
-            f"95% interval {between(share_interval(found, alerts.n_alerts))}",
+            f"{INTERVAL} {between(precision)}",
         ),
         _number(
             "Recall",
             percent(float(alerts.recall)),
-            f"{whole(missed)} of {plural(found + missed, 'case')} missed; "
-            f"95% interval {between(share_interval(found, found + missed))}",
+            f"{whole(missed)} of {plural(found + missed, 'case')} missed; {INTERVAL} {between(recall)}",
         ),
+        _cost(thresholds.chosen),
         class_="numbers",
     )
+
+
+def _cost(chosen: Chosen | None) -> Html | None:
+    """What these rows cost in all, where the threshold was chosen by that."""
+    if chosen is None or chosen.cost is None:
+        return None
+    low, high = chosen.cost.interval.low, chosen.cost.interval.high
+    by = "a missed case costs its own amount; " if chosen.by_amount else ""
+    return _number("Cost", cost_text(chosen.cost.value), f"{by}{INTERVAL} {cost_text(low)} to {cost_text(high)}")
 
 
 def _luck(interval: Interval | None) -> str:
     if interval is None:
         return "too few cases for an interval"
-    return f"95% interval {decimals(interval.low)} to {decimals(interval.high)}"
+    return f"{INTERVAL} {decimals(interval.low)} to {decimals(interval.high)}"
 
 
 def _number(name: str, value: str, note: str) -> Html:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from selfpaced.report.facts import Facts, Thresholds
+from selfpaced.report.facts import Chosen, Facts, Thresholds
 from selfpaced.report.figures import precision_recall_curve
 from selfpaced.report.html import Html, element, json_script
 from selfpaced.report.sections.parts import cases_of, columns, figure, paragraph, section
-from selfpaced.report.words import explorer_texts
+from selfpaced.report.words import between, explorer_texts, threshold_text
+from selfpaced.thresholds import cost_text
 
 
 def explorer(facts: Facts) -> Html:
@@ -19,6 +20,7 @@ def explorer(facts: Facts) -> Html:
         thresholds.cost_false_alarm,
         thresholds.cost_missed,
     )
+    texts |= {f"{name}-interval": words for name, words in (_promised(thresholds) or {}).items()}
     curve = figure(
         "Precision and recall",
         precision_recall_curve(facts.ranking, thresholds),
@@ -126,7 +128,25 @@ def _costs(thresholds: Thresholds, texts: dict[str, str]) -> Html:
             _shown(texts, "cost-without", "b"),
             ".",
         ),
+        _by_amount(thresholds.chosen),
     )
+
+
+def _by_amount(chosen: Chosen | None) -> Html | None:
+    """The boxes know one cost for all missed cases."""
+    if chosen is None or not chosen.by_amount or chosen.cost is None:
+        return None
+    return paragraph(
+        "Here every missed case costs the mean amount. By the amounts of the rows themselves, the threshold that was "
+        f"chosen costs {cost_text(chosen.cost.value)}.",
+        class_="note",
+    )
+
+
+def _promised(thresholds: Thresholds) -> dict[str, str] | None:
+    """What to expect at the threshold that was chosen, in place of the luck of its rows alone."""
+    chosen = thresholds.chosen
+    return None if chosen is None else {"precision": between(chosen.precision), "recall": between(chosen.recall)}
 
 
 def _cost_input(id: str, words: str, value: float) -> Html:
@@ -141,9 +161,11 @@ def _cost_input(id: str, words: str, value: float) -> Html:
 def _data(thresholds: Thresholds) -> dict[str, Any]:
     return {
         "values": thresholds.values,
+        "said": [threshold_text(value) for value in thresholds.values],
         "found": thresholds.found,
         "falseAlarms": thresholds.false_alarms,
         "cases": thresholds.n_cases,
         "others": thresholds.n_others,
         "suggested": thresholds.suggested,
+        "promised": _promised(thresholds),
     }

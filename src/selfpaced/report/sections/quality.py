@@ -45,7 +45,7 @@ def _luck(interval: Interval | None) -> Html:
     if interval is None:
         return paragraph("There are too few cases to say how much of this is luck: judge it on more rows.")
     return paragraph(
-        f"Its 95% interval of {decimals(interval.low)} to {decimals(interval.high)} comes from drawing the rows again, "
+        f"Its 90% interval of {decimals(interval.low)} to {decimals(interval.high)} comes from drawing the rows again, "
         "with replacement. It covers the luck of these rows, not changes to come."
     )
 
@@ -61,7 +61,7 @@ def calibration(facts: Facts) -> Html | None:
             figure(
                 "Calibration",
                 calibration_curve(found),
-                "Groups of rows by score, with 95% intervals. A hollow dot is a group without any case.",
+                "Groups of rows by score, with 90% intervals. A hollow dot is a group without any case.",
             ),
             element("div", _verdict(found, facts), _brier(found), class_="prose"),
         ),

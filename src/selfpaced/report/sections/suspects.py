@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from selfpaced.report.facts import Facts, Suspect
 from selfpaced.report.html import Html, element, table
 from selfpaced.report.sections.parts import cases_of, named, paragraph, section
-from selfpaced.report.words import threshold_text
+from selfpaced.report.words import score_text
 
 SHOWN = 8
 LONGEST_NAME = 18
@@ -44,7 +44,7 @@ def suspects(facts: Facts) -> Html:
 
 def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[Suspect]) -> Html:
     header = ["Row", "Score", *(named(name, LONGEST_NAME) for name in columns)]
-    cells = [[row.id, threshold_text(row.score), *row.values] for row in rows]
+    cells = [[row.id, score_text(row.score), *row.values] for row in rows]
     numbers = range(1, len(header))
     more = None
     if len(cells) > SHOWN:
