@@ -17,7 +17,6 @@ The ways to calibrate:
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -41,6 +40,7 @@ from record import save, significant, versions_of
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.calibration import expected_calibration_error
 from selfpaced.datasets import make_checkerboard, make_fraud
+from sets import asked_for
 from text_table import text_table
 
 sys.path.append(str(Path(__file__).parent.parent))  # the paper's loaders stand beside the package
@@ -167,26 +167,18 @@ def as_table(summaries: dict[str, dict[str, Any]], n_splits: int) -> str:
     return text_table(header, rows)
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--only", default="", metavar="TEXT", help="sets whose name contains this; saves nothing")
-    return parser.parse_args()
-
-
 def main() -> None:
-    options = arguments()
-    chosen = {name: load for name, load in SETS.items() if options.only.lower() in name.lower()}
+    chosen, n_splits = asked_for(__doc__, SETS, "splits", 10)
     result: dict[str, Any] = {}
     for name, load in chosen.items():
         data = load()
         for base_name, base in BASES.items():
-            summaries = {way: summary(trials) for way, trials in try_all(base, data, options.splits).items()}
+            summaries = {way: summary(trials) for way, trials in try_all(base, data, n_splits).items()}
             result[f"{name}; {base_name}"] = summaries
             print(f"\n{name}, {data[1].size:,} rows, {data[1].sum():,} rare; SPE of 10 {base_name}")
-            print(as_table(summaries, options.splits), flush=True)
+            print(as_table(summaries, n_splits), flush=True)
     if chosen == SETS:
-        print(save("calibration", {"parameters": {"splits": options.splits}, "sets": result}, versions_of(PACKAGES)))
+        print(save("calibration", {"parameters": {"splits": n_splits}, "sets": result}, versions_of(PACKAGES)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ real data are read from the folder that the environment variable SELFPACED_DATA 
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -33,6 +32,7 @@ from accuracy import read_credit_fraud
 from record import save, significant, versions_of
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from sets import asked_for
 from text_table import text_table
 
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -148,28 +148,20 @@ def as_table(summaries: dict[str, dict[str, float]]) -> str:
     return text_table(["way", "flipped among suspects", "average precision", "seconds"], rows)
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--only", default="", metavar="TEXT", help="sets whose name contains this; saves nothing")
-    return parser.parse_args()
-
-
 def main() -> None:
-    options = arguments()
-    chosen = {name: load for name, load in SETS.items() if options.only.lower() in name.lower()}
+    chosen, n_repeats = asked_for(__doc__, SETS, "repeats", 2)
     result: dict[str, Any] = {}
     for name, load in chosen.items():
         X, y = load()
         for said, mistakes in MISTAKES.items():
-            trials = try_all((X, y.astype(np.int64)), mistakes, options.repeats)
+            trials = try_all((X, y.astype(np.int64)), mistakes, n_repeats)
             result[f"{name}; {said}"] = {way: summary(each) for way, each in trials.items()}
             n_flipped = mistakes(y.astype(np.int64), np.random.default_rng(0)).size
             print(f"\n{name}, {y.size:,} rows, {int(y.sum()):,} frauds; {said}: {n_flipped:,} flipped")
             print(as_table(result[f"{name}; {said}"]), flush=True)
     if chosen == SETS:
         packages = (*PACKAGES, *(["cleanlab"] if find_spec("cleanlab") else []))
-        print(save("suspects", {"parameters": {"repeats": options.repeats}, "sets": result}, versions_of(packages)))
+        print(save("suspects", {"parameters": {"repeats": n_repeats}, "sets": result}, versions_of(packages)))
 
 
 if __name__ == "__main__":

@@ -64,6 +64,13 @@ def test_scores_that_are_all_the_same_get_the_share_of_cases(fit):
     assert fitted(np.array([0.3]))[0] == pytest.approx(0.05, rel=0.02)
 
 
+@FITS
+def test_scores_of_a_half_for_as_many_cases_as_others_stay_a_half(fit):
+    """Log odds of 0 are as far from steep as can be."""
+    fitted = fit(np.full(40, 0.5), np.arange(40) % 2 == 0, np.ones(40))
+    assert fitted(np.array([0.5]))[0] == pytest.approx(0.5)
+
+
 def test_the_sigmoid_finds_the_log_odds_that_made_the_labels():
     rng = np.random.default_rng(0)
     scores = rng.random(200_000)

@@ -87,7 +87,7 @@ def _within_reach(steep: BetaMap, scores: Floats) -> BetaMap:
     """The same map, or a less steep one if it were surer than anybody can be: classes that are apart ask for that."""
     ends = np.array([scores.min(), scores.max()])
     farthest = float(np.abs(_evidence(ends) @ [steep.from_0, steep.from_1] + steep.constant).max())
-    share = min(1.0, MOST_LOG_ODDS / farthest)
+    share = MOST_LOG_ODDS / max(farthest, MOST_LOG_ODDS)
     return BetaMap(share * steep.from_0, share * steep.from_1, share * steep.constant)
 
 

@@ -45,12 +45,16 @@ def three_classes():
     return X, np.array(["calm", "odd", "rare"])[y]
 
 
+def raw_and_calibrated(base, method, train, X):
+    """The scores of new rows by the same ensemble without and with a calibration."""
+    return (spe(base, calibration=how).fit(*train).predict_proba(X)[:, 1] for how in (None, method))
+
+
 @BASES
 @BY_ROWS
 def test_the_mean_probability_of_new_rows_is_near_the_base_rate(base, method, train, test):
     X, y = test
-    raw = spe(base).fit(*train).predict_proba(X)[:, 1]
-    calibrated = spe(base, calibration=method).fit(*train).predict_proba(X)[:, 1]
+    raw, calibrated = raw_and_calibrated(base, method, train, X)
     assert raw.mean() > 5 * y.mean()
     assert calibrated.mean() == pytest.approx(y.mean(), rel=0.1)
 
@@ -59,8 +63,7 @@ def test_the_mean_probability_of_new_rows_is_near_the_base_rate(base, method, tr
 @BY_ROWS
 def test_probabilities_of_new_rows_are_closer_to_the_truth(base, method, train, test):
     X, y = test
-    raw = spe(base).fit(*train).predict_proba(X)[:, 1]
-    calibrated = spe(base, calibration=method).fit(*train).predict_proba(X)[:, 1]
+    raw, calibrated = raw_and_calibrated(base, method, train, X)
     assert brier_score_loss(y, calibrated) < 0.5 * brier_score_loss(y, raw)
     assert expected_calibration_error(y, calibrated) < 0.1 * expected_calibration_error(y, raw)
 
@@ -68,7 +71,7 @@ def test_probabilities_of_new_rows_are_closer_to_the_truth(base, method, train, 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_rank_is_lost(method, train, test):
     X, y = test
-    raw, calibrated = (spe(calibration=how).fit(*train).predict_proba(X)[:, 1] for how in (None, method))
+    raw, calibrated = raw_and_calibrated(TREE, method, train, X)
     assert average_precision_score(y, calibrated) == pytest.approx(average_precision_score(y, raw), abs=1e-9)
 
 
@@ -79,7 +82,7 @@ def test_the_members_are_those_of_an_ensemble_without_calibration(train, test):
 
 
 def test_the_prior_is_corrected_in_closed_form(train, test):
-    raw, corrected = (spe(calibration=how).fit(*train).predict_proba(test[0])[:, 1] for how in (None, "prior"))
+    raw, corrected = raw_and_calibrated(TREE, "prior", train, test[0])
     np.testing.assert_allclose(corrected, raw / (raw + 30 * (1 - raw)))  # 9,000 common rows, 300 drawn
 
 

@@ -128,7 +128,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
             raise ValueError("sample_weight must be numbers >= 0, and some of every class above 0.")
         warn_of_few_rows(labels, stacklevel=3)
         self.calibrator_ = fit_calibrator(
-            method, means, labels.codes, weights.astype(np.float64), self.classes_.tolist().index(self.minority_class_)
+            method, means, labels.codes, weights.astype(np.float64), self._minority_number()
         )
         return self
 
@@ -196,6 +196,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         batch_rows: int = 2**16,
         cache: Any = None,
         progress: Callable[[int, int | None], None] | None = None,
+        on_scores: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Path:
         """Score files batch by batch and write the scores to a file, in the order of the rows.
 
@@ -209,6 +210,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         filter, cache : as for `open_table`.
         batch_rows : rows that are decoded and scored at once.
         progress : called after each batch with the rows scored and the rows to score, None if a filter decides.
+        on_scores : called with the scores of the rare class in each batch, to count them as they pass.
 
         Returns
         -------
@@ -218,11 +220,14 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         table = self._open_like(source, columns, keep=keep, filter=filter, batch_rows=batch_rows, cache=cache)
         refuse_own_source(output, [path for file in table.files for path in (file.path, file.data)])
         refuse_taken(table.roles.keep, self._score_columns(np.empty((0, len(self.classes_))), threshold))
-        batches = (
-            batch_of(batch.kept() | self._score_columns(probabilities, threshold))
-            for batch, probabilities in self._streamed_probabilities(table, progress)
-        )
-        return write_batches(batches, output)
+
+        def scored() -> Iterator[Any]:
+            for batch, probabilities in self._streamed_probabilities(table, progress):
+                if on_scores is not None:
+                    on_scores(probabilities[:, self._rare_class()])
+                yield batch_of(batch.kept() | self._score_columns(probabilities, threshold))
+
+        return write_batches(scored(), output)
 
     def evaluate_table(
         self,
@@ -313,11 +318,16 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
             )
         return table
 
+    def _minority_number(self) -> int:
+        """The number of the rarest class."""
+        number: int = self.classes_.tolist().index(self.minority_class_)
+        return number
+
     def _rare_class(self) -> int:
         """The number of the class whose probability is the score."""
         classes: list[Any] = self.classes_.tolist()
         if not hasattr(self, "positive_"):
-            return classes.index(self.minority_class_)
+            return self._minority_number()
         return classes.index(self.positive_) if self.positive_ in classes else classes.index(True)
 
     def _streamed_probabilities(

@@ -90,8 +90,8 @@ def folds(ids: NDArray[np.integer], y: NDArray[np.integer], seed: int, number: i
     n_folds = min(N_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
     if n_folds < 2:
         raise ValueError(
-            "Calibration leaves rows out to see what the others say of them, and a member has been given only one row "
-            "of a class. Raise ratio, or calibrate on rows of their own: model.calibrate(X, y)."
+            "Rows are left out to see what the others say of them, and a member has been given only one row of a "
+            "class. Raise ratio, or calibrate on rows of their own: model.calibrate(X, y)."
         )
     by_class_and_key = np.lexsort((row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y))
     part_of = np.empty(ids.size, dtype=np.intp)

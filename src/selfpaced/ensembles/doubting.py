@@ -92,8 +92,8 @@ class DoubtingEnsemble(AveragingEnsemble):
             raise ValueError(
                 f"These are not the rows that the ensemble was trained on, in their order: it was trained on "
                 f"{self.class_counts_.sum()} rows, {self.class_counts_.min()} of them of the class "
-                f"{labels.names[labels.rarest]!r}, and the rare ones must stand at the same places (or have the same "
-                "ids). For other rows say trained_on=False."
+                f"{labels.names[self._minority_number()]!r}, and the rare ones must stand at the same places (or have "
+                "the same ids). For other rows say trained_on=False."
             )
         if seen is None and trained_on is None and np.array_equal(labels.counts, self.class_counts_):
             warnings.warn(
@@ -122,5 +122,4 @@ class DoubtingEnsemble(AveragingEnsemble):
 
     def _prior_correction(self) -> PriorCorrection:
         n_draw = max(int(notes.quota.sum()) for notes in self.rounds_[0].bins.values())
-        rare = self.classes_.tolist().index(self.minority_class_)
-        return prior_correction(self.class_counts_.tolist(), rare, n_draw)
+        return prior_correction(self.class_counts_.tolist(), self._minority_number(), n_draw)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.jobs.train import rare_label
 
 
 @dataclass(frozen=True)
@@ -35,23 +37,15 @@ def predict(
     threshold: float | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Predicted:
-    """Write the scores, then count them in what was written."""
-    model.predict_table(source, output, keep=keep, threshold=threshold, progress=progress)
-    score = "score" if len(model.classes_) == 2 else f"score_{rare_label(model)}"
+    """Write the scores, and count them as they pass."""
     n_rows, n_alerts, total = 0, 0, 0.0
-    for batch in _read_back(output, {score: "float64"} if threshold is None else {score: "float64", "alert": "bool"}):
-        n_rows += batch.num_rows
-        total += float(batch.column(0).to_numpy().sum())
-        n_alerts += 0 if threshold is None else int(batch.column(1).to_numpy(zero_copy_only=False).sum())
+
+    def count(scores: NDArray[np.float64]) -> None:
+        nonlocal n_rows, n_alerts, total
+        n_rows += scores.size
+        n_alerts += 0 if threshold is None else int((scores >= threshold).sum())
+        total += float(scores.sum())
+
+    model.predict_table(source, output, keep=keep, threshold=threshold, progress=progress, on_scores=count)
     is_calibrated = getattr(model, "calibrator_", None) is not None
     return Predicted(n_rows, None if threshold is None else n_alerts, total if is_calibrated else None)
-
-
-def _read_back(path: Path, types: dict[str, str]) -> Iterator[Any]:
-    import pyarrow.csv
-    import pyarrow.dataset
-
-    as_csv = pyarrow.dataset.CsvFileFormat(convert_options=pyarrow.csv.ConvertOptions(column_types=types))
-    kind = as_csv if path.suffix.lower() == ".csv" else "parquet"
-    batches: Iterator[Any] = pyarrow.dataset.dataset(path, format=kind).to_batches(columns=list(types))
-    return batches
