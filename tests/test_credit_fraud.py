@@ -36,3 +36,21 @@ def test_the_frame_gives_the_members_of_its_array(split):
     ]
     for one, other in zip(*(model.estimators_ for model in models), strict=True):
         np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
+
+
+def test_probabilities_add_up_to_the_frauds_there_are_and_rank_as_the_scores_do(credit_fraud_path):
+    """On average over splits: the number of frauds that one split expects is luck to some 6%."""
+    frame = pd.read_parquet(credit_fraud_path)
+    X, y = frame.drop(columns="Class").to_numpy(dtype=np.float64), frame["Class"].to_numpy()
+    ratios = []
+    for seed in range(4):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=0.7, stratify=y, random_state=seed)
+        plain, calibrated = (
+            SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=10), random_state=seed, calibration=how)
+            .fit(X_train, y_train)
+            .predict_proba(X_test)[:, 1]
+            for how in (None, "isotonic")
+        )
+        ratios.append(calibrated.mean() / y_test.mean())
+        assert average_precision_score(y_test, calibrated) == pytest.approx(average_precision_score(y_test, plain))
+    assert np.mean(ratios) == pytest.approx(1, abs=0.1)
