@@ -111,7 +111,7 @@ def test_ctrl_c_leaves_the_old_file_and_nothing_else(saved, model, monkeypatch):
 
 
 def test_a_folder_that_is_missing_or_stands_in_the_way(model, tmp_path):
-    with pytest.raises(ModelFileError, match=r"folder .*none is not there; make it first"):
+    with pytest.raises(ModelFileError, match=r"folder .*none does not exist. Create it first"):
         save_model(model, tmp_path / "none" / "model.skops")
     (tmp_path / "model.skops").mkdir()
     with pytest.raises(ModelFileError, match="is a folder"):

@@ -251,7 +251,7 @@ class TestSaving:
         assert sorted(os.listdir(tmp_path)) == ["report.html", "report.json"]
 
     def test_a_folder_that_is_not_there_is_named(self, report, tmp_path):
-        with pytest.raises(FileNotFoundError, match="nowhere of the report is not there"):
+        with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
             report.save(tmp_path / "nowhere" / "report.html")
 
     def test_nothing_half_written_is_left(self, report, tmp_path, monkeypatch):

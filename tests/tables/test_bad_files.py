@@ -256,7 +256,7 @@ class TestScoring:
         np.testing.assert_allclose(pd.read_csv(path)["score"], model.predict_proba(frame[list("abc")])[:, 1])
 
     def test_an_output_without_a_folder_or_a_known_ending_is_refused(self, model, folder, tmp_path):
-        with pytest.raises(TableError, match=r"The folder .*nowhere of the output is not there"):
+        with pytest.raises(TableError, match=r"The folder .*nowhere does not exist"):
             model.predict_table(folder, tmp_path / "nowhere" / "scores.csv")
         with pytest.raises(TableError, match=r"scores\.xls ends in none of"):
             model.predict_table(folder, tmp_path / "scores.xls")

@@ -9,6 +9,7 @@ from selfpaced.cli.talk import Talk, check_output, table
 from selfpaced.cli.train import request_of
 from selfpaced.jobs.compare import Compared, compare
 from selfpaced.jobs.picture import drawn
+from selfpaced.whole_files import write_whole
 
 
 def run(options: Namespace) -> None:
@@ -26,7 +27,7 @@ def run(options: Namespace) -> None:
     ]
     talk.say(table(rows, header=["", "AUCPRC", "seconds", "rows trained on"]))
     if picture is not None:
-        picture.write_text(drawn(comparison), encoding="utf-8")
+        write_whole(picture, drawn(comparison))
         talk.say(f"\nThe picture is in {picture}.")
     talk.result(asdict(comparison))
 

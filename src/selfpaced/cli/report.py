@@ -18,7 +18,7 @@ def run(options: Namespace) -> None:
         report = report_of_file(model, options.data, options.target, options.id, progress, options.rule, options.amount)
     report.save(output)
     if facts is not None:
-        facts.write_text(report.to_json(), encoding="utf-8")
+        report.save(facts)
     talk.say(f"The report is in {output}.")
     thresholds = report.facts.thresholds
     talk.result(

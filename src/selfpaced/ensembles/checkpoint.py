@@ -18,6 +18,7 @@ from selfpaced.ensembles.cross_fitting import HonestScores
 from selfpaced.pools.rows import Rows
 from selfpaced.rounds import BinNotes, Round
 from selfpaced.tables import ClassSplit
+from selfpaced.whole_files import whole_file, write_whole
 
 PLAN = "plan.json"
 
@@ -53,12 +54,8 @@ class Checkpoint:
         if self._folder is None or round.number in self._saved:
             return
         path = self._folder / f"round-{round.number:04}.joblib"
-        temporary = path.with_suffix(".part")
-        with temporary.open("wb") as file:
-            joblib.dump((model, round, honest), file)
-            file.flush()
-            os.fsync(file.fileno())  # a name must not outlive a power cut that its content does not
-        os.replace(temporary, path)
+        with whole_file(path) as temporary:
+            joblib.dump((model, round, honest), temporary)
 
     def replaying(self, split: ClassSplit) -> list[MajorityPool[Rows]]:
         """The pools of the larger classes; asked about finished rounds, they answer from the notes."""
@@ -72,9 +69,7 @@ class Checkpoint:
         if written.exists():
             _refuse_other_plan(folder, _read_plan(folder), plan)
         else:
-            temporary = written.with_suffix(".part")
-            temporary.write_text(json.dumps(plan, indent=1))
-            os.replace(temporary, written)
+            write_whole(written, json.dumps(plan, indent=1))
         for path in sorted(folder.glob("round-*.joblib")):
             try:
                 model, round, honest = joblib.load(path)

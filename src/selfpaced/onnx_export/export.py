@@ -12,8 +12,8 @@ from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export.graph import graph_of
 from selfpaced.onnx_export.members import read_member
-from selfpaced.persistence.archive import write_whole
 from selfpaced.persistence.card import card_as_json, card_of
+from selfpaced.whole_files import write_whole
 
 
 def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
@@ -60,8 +60,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
     graph = graph_of(members, model._member_weights(), calibrator, model.classes_, model.n_features_in_)
     onnx.helper.set_model_props(graph, {"card": card_as_json(card_of(model, "onnx", None, None))})
     onnx.checker.check_model(graph)
-    write_whole(path, graph.SerializeToString())
-    return path
+    return write_whole(path, graph.SerializeToString(), ModelFileError)
 
 
 def _import_onnx() -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -76,22 +75,3 @@ def card_in(archive: zipfile.ZipFile, path: Path) -> ModelCard:
         return card_from_json(text)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ModelFileError(f"The card in {path} is damaged: {error!r}.") from error
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all: after an error nothing is left, and an old file stays."""
-    if not path.parent.is_dir():
-        raise ModelFileError(f"The folder {path.parent} is not there; make it first.")
-    if path.is_dir():
-        raise ModelFileError(f"{path} is a folder; name a file in it.")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # a name must not outlive a power cut that its content does not
-        os.replace(temporary, path)
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be written: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence.archive import CARD, PICKLE, import_skops, write_whole
+from selfpaced.persistence.archive import CARD, PICKLE, import_skops
 from selfpaced.persistence.card import card_as_json, card_of
 from selfpaced.persistence.trusted import refuse_unknown
+from selfpaced.whole_files import write_whole
 
 ENDINGS = {".skops": "skops", ".joblib": "joblib", ".pkl": "joblib"}
 
@@ -70,8 +71,7 @@ def save_model(
     content = _packed(saved, allow) if format == "skops" else _pickled(saved)
     with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(CARD, card_as_json(card_of(saved, format, metrics, notes)))
-    write_whole(path, content.getvalue())
-    return path
+    return write_whole(path, content.getvalue(), ModelFileError)
 
 
 def _check_ending(path: Path, format: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from selfpaced.report.facts import Facts
 from selfpaced.report.page import page_of
+from selfpaced.whole_files import write_whole
 
 
 class Report:
@@ -33,15 +34,7 @@ class Report:
         """Write the page to a file, or the facts if its name ends in `.json`. It appears whole or not at all."""
         target = Path(path)
         text = self.to_json() if target.suffix.lower() == ".json" else self.to_html()
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"The folder {target.parent} of the report is not there; make it first.")
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            temporary.write_text(text, encoding="utf-8")
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        return target
+        return write_whole(target, text)
 
     def _repr_html_(self) -> str:
         """In a frame of its own, so that neither the notebook's styles nor the page's reach the other."""

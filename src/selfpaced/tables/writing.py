@@ -1,4 +1,4 @@
-"""Writing rows to a file that appears whole or not at all."""
+"""Writing rows to a file."""
 
 from __future__ import annotations
 
@@ -9,28 +9,17 @@ from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.files import import_arrow
+from selfpaced.whole_files import whole_file
 
 
 def write_batches(batches: Iterable[Any], output: str | os.PathLike[str]) -> Path:
-    """Write record batches to a Parquet or CSV file, by its ending.
-
-    They go to a temporary name beside it, which is renamed at the end: whoever finds the file finds all of it, and
-    after an error or Ctrl-C nothing is left.
-    """
+    """Write record batches to a Parquet or CSV file, by its ending. The file appears whole or not at all."""
     path = Path(output)
     open_writer = WRITERS.get(path.suffix.lower())
     if open_writer is None:
         raise TableError(f"{path} ends in none of {', '.join(sorted(WRITERS))}: say by the ending what to write.")
-    if not path.parent.is_dir():
-        raise TableError(f"The folder {path.parent} of the output is not there; make it first.")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with whole_file(path, TableError) as temporary:
         _write(batches, temporary, open_writer)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise TableError(f"{path} cannot be written: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
     return path
 
 

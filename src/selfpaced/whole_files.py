@@ -1,0 +1,64 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str], error_type: type[Exception] | None = None) -> Iterator[Path]:
+    """Yield a temporary path beside `path`, and rename it to `path` when the block ends.
+
+    After an error or Ctrl-C the temporary file is removed, and an earlier file at `path` stays as it was. A block that
+    removes the temporary file itself gives up: nothing is renamed. A symbolic link is followed, not replaced.
+
+    Parameters
+    ----------
+    path : path of the file to write.
+    error_type : exception class, optional
+        The type of the error that is raised when the file cannot be written; by default the operating system's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_file(Path(folder) / "a.txt") as temporary:
+    ...         _ = temporary.write_text("all of it")
+    ...     [(found.name, found.read_text()) for found in Path(folder).iterdir()]
+    [('a.txt', 'all of it')]
+    """
+    target = Path(path).resolve()
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"the folder {target.parent} does not exist. Create it first.")
+        if target.is_dir():
+            raise IsADirectoryError(f"{path} is a folder. Name a file in it.")
+        yield temporary
+        if temporary.exists():
+            _flush_to_disk(temporary)
+            os.replace(temporary, target)
+    except OSError as error:
+        if error_type is None:
+            raise
+        raise error_type(f"{path} cannot be written: {error}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes | str, error_type: type[Exception] | None = None) -> Path:
+    """Write bytes, or text as UTF-8, to a file that appears whole or not at all. Return its path."""
+    with whole_file(path, error_type) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+def _flush_to_disk(path: Path) -> None:
+    """After a power cut the new name must not exist without its content."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
