@@ -12,7 +12,7 @@ from pathlib import Path
 
 # From the ground up. Rooms on one line stand side by side and do not use each other.
 FLOORS = [
-    ["algorithms", "calibration", "datasets", "exceptions", "metrics", "whole_files"],
+    ["algorithms", "calibration", "datasets", "exceptions", "metrics", "versions", "whole_files"],
     ["thresholds"],
     ["scoring"],
     ["pools"],

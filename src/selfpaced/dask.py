@@ -32,8 +32,7 @@ from selfpaced.tables.dask import (
 )
 from selfpaced.tables.opening import open_table
 from selfpaced.tables.partitions import PartitionedTable
-from selfpaced.tables.schema import Schema
-from selfpaced.tables.streamed import ID, WEIGHT
+from selfpaced.tables.roles import ID, WEIGHT
 
 
 class OnDask(UnderSamplingEnsemble):
@@ -107,13 +106,13 @@ class OnDask(UnderSamplingEnsemble):
         frame, id = with_column(frame, ID, ids)
         table = open_table(frame, target=target, weight=weight, id=id, client=client)
         assert isinstance(table, PartitionedTable)
-        return replace(table, target=None) if target == LABEL else table
+        return replace(table, roles=replace(table.roles, target=None)) if target == LABEL else table
 
     def _lazily(self, method: str, X: Any, width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         if not (is_dask_frame(X) or is_dask_array(X)):
             return getattr(self.to_local(), method)(X)
         work = Predicting(method, self.to_local(), np.empty((0, *width), dtype=dtype))
-        schema: Schema | None = getattr(self, "schema_", None)
+        schema = self.trained_on_.schema
         if is_dask_frame(X):
             return over_frame(work, X, list(X.columns) if schema is None else schema.sources, width, dtype)
         if schema is not None:
@@ -142,7 +141,7 @@ class Predicting:
         self._model.estimators_ = [in_one_thread(member) for member in self._model.estimators_]
 
     def __call__(self, part: Any) -> NDArray[Any]:
-        if not hasattr(self._model, "schema_"):
+        if self._model.trained_on_.schema is None:
             part = np.asarray(part)
         if not len(part):
             return self._nothing  # members refuse to be asked about no rows

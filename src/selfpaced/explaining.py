@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from selfpaced.ensembles.averaged import AveragedMembers, averaged_members, rows_in_memory
 from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.table_scoring import feature_names_of
 from selfpaced.tables import InMemoryTable, float_array, is_frame
 
 Floats = NDArray[np.float64]
@@ -80,16 +82,17 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
         raise TypeError(f"shap_values takes an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
     _refuse_unexplainable(model, background)
-    table = model._open(X)
+    table = rows_in_memory(model, X)
     rows = _numbers(table)
-    others = None if background is None else _numbers(model._open(background))
+    others = None if background is None else _numbers(rows_in_memory(model, background))
     parts = [_of_member(shap, member, rows, others) for member in model.estimators_]
-    values, base = (_mean(part, model._member_weights()) for part in zip(*parts, strict=True))
-    _refuse_gap(model, table, base + values.sum(axis=1))
-    named = {"data": rows, "feature_names": _names(model)}
+    ensemble = averaged_members(model)
+    values, base = (_mean(part, ensemble.weights) for part in zip(*parts, strict=True))
+    _refuse_gap(ensemble, table, base + values.sum(axis=1))
+    named = {"data": rows, "feature_names": feature_names_of(model)}
     if len(model.classes_) == 2:
-        rare = model._rare_class()
-        return shap.Explanation(values[:, :, rare], base[:, rare], **named)
+        column = model.trained_on_.score_column
+        return shap.Explanation(values[:, :, column], base[:, column], **named)
     return shap.Explanation(values, base, **named, output_names=[str(label) for label in model.classes_])
 
 
@@ -131,10 +134,6 @@ def _numbers(table: InMemoryTable) -> Floats:
     if is_frame(features):
         return float_array(features)
     return np.asarray(features.toarray() if sparse.issparse(features) else features, dtype=np.float64)
-
-
-def _names(model: AveragingEnsemble) -> list[str] | None:
-    return [str(name) for name in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None
 
 
 def _mean(parts: Sequence[Floats], weights: Floats | None) -> Floats:
@@ -191,11 +190,11 @@ def as_seen_in_32_bits(rows: Floats, thresholds: dict[int, Floats]) -> Floats:
     return moved
 
 
-def _refuse_gap(model: AveragingEnsemble, table: InMemoryTable, added_up: Floats) -> None:
+def _refuse_gap(ensemble: AveragedMembers, table: InMemoryTable, added_up: Floats) -> None:
     """Values that do not add up explain another model, as where SHAP does not know how a member parts categories."""
-    gap = np.abs(added_up - model._means(table)).max()
+    gap = np.abs(added_up - ensemble.means(table)).max()
     if not gap <= LARGEST_GAP:
-        name = type(model.estimators_[0]).__name__
+        name = type(ensemble.members[0]).__name__
         raise ValueError(
             f"SHAP reads the members, {name}, otherwise than they predict: its values miss their probabilities by up "
             f"to {gap:.2g}. This happens where trees part categories or missing values in ways that SHAP does not "

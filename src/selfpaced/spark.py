@@ -34,6 +34,7 @@ from selfpaced.rounds import Round
 from selfpaced.scoring.threads import in_one_thread
 from selfpaced.tables.opening import open_table
 from selfpaced.tables.partitions import PartitionedTable
+from selfpaced.tables.roles import Roles
 from selfpaced.tables.spark import VECTOR, as_array, feature, open_spark_vectors
 
 SCORES = "__selfpaced_scores__"
@@ -149,7 +150,7 @@ def _spark_label(label: Any) -> float | str:
 
 def _scores(model: UnderSamplingEnsemble) -> Any:
     """A function of columns. Each task keeps to one thread: others work beside it."""
-    sent, has_names = packed(model), hasattr(model, "schema_")
+    sent, has_names = packed(model), model.trained_on_.schema is not None
 
     def as_trained(features: pd.DataFrame) -> Any:
         return features if has_names else np.stack(features[VECTOR].to_numpy())
@@ -198,7 +199,7 @@ class SparkUnderSamplingEstimator(Estimator, Columns, HasWeightCol, HasSeed, Sav
             self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol")
         )
         if isinstance(features, str):
-            return open_spark_vectors(dataset, target, weight, id, features)
+            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id))
         table = open_table(dataset, target=target, columns=features, weight=weight, id=id)
         assert isinstance(table, PartitionedTable)
         return table

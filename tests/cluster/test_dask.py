@@ -271,7 +271,7 @@ def test_labels_may_be_a_series_of_another_frame(rows, spe):
     frame = in_partitions(rows)
     model = spe(TREE).fit(frame[NAMES], frame["is_fraud"].astype(bool))
     assert model.classes_.tolist() == [False, True]
-    assert not hasattr(model, "target_")
+    assert model.trained_on_.target is None
 
 
 def test_the_local_model_knows_nothing_of_dask(rows, spe):
@@ -296,7 +296,7 @@ def test_open_table_opens_a_frame_for_any_ensemble_and_any_number_of_fits(rows, 
     for _ in range(2):
         model = SelfPacedEnsembleClassifier(TREE, 4, random_state=3).fit_table(table)
         assert_same(model, in_memory(rows))
-        assert model.target_ == "is_fraud"
+        assert model.trained_on_.target == "is_fraud"
 
 
 def test_rounds_are_told_and_scored_as_in_memory(rows, spe):

@@ -307,7 +307,7 @@ def test_open_table_opens_a_frame_for_any_ensemble_and_any_number_of_fits(frame_
     for _ in range(2):
         model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
         assert_same(model, expected())
-        assert model.target_ == "is_fraud"
+        assert model.trained_on_.target == "is_fraud"
 
 
 class TestModels:
@@ -353,8 +353,8 @@ class TestModels:
 
     def test_files_are_scored_by_the_local_model(self, rows, model, tmp_path):
         rows.to_parquet(tmp_path / "rows.parquet")
-        assert model.to_local().schema_.names == NAMES
-        assert open_table(tmp_path, columns=NAMES).schema == model.to_local().schema_
+        assert model.to_local().trained_on_.schema.names == NAMES
+        assert open_table(tmp_path, columns=NAMES).schema == model.to_local().trained_on_.schema
 
     def test_a_vector_column_serves_in_a_pipeline_which_is_saved_and_loaded(self, frame_of, rows, tmp_path):
         worded = rows.assign(channel=np.where(np.arange(len(rows)) % 3, "web", "post"))

@@ -146,7 +146,7 @@ def test_a_model_of_files_scores_files_after_it_is_loaded(frauds, tmp_path):
     table = open_table(tmp_path / "rows.parquet", target="label", positive="fraud")
     model = spe(LGBMClassifier(n_estimators=5, verbose=-1)).fit_table(table)
     loaded = load_model(save_model(model, tmp_path / "model.skops"))
-    assert (loaded.schema_, loaded.target_, loaded.positive_) == (model.schema_, "label", "fraud")
+    assert loaded.trained_on_ == model.trained_on_
     for each, name in ((model, "one.parquet"), (loaded, "other.parquet")):
         each.predict_table(tmp_path / "rows.parquet", tmp_path / name)
     pd.testing.assert_frame_equal(
@@ -154,7 +154,7 @@ def test_a_model_of_files_scores_files_after_it_is_loaded(frauds, tmp_path):
     )
     assert loaded.evaluate_table(tmp_path / "rows.parquet") == model.evaluate_table(tmp_path / "rows.parquet")
     card = read_card(tmp_path / "model.skops")
-    assert (card.schema, card.target, card.positive) == (model.schema_, "label", "fraud")
+    assert (card.schema, card.target, card.positive) == (model.trained_on_.schema, "label", "fraud")
 
 
 def test_an_ensemble_on_a_cluster_is_saved_as_the_one_in_memory(frauds, tmp_path):

@@ -184,7 +184,7 @@ def test_a_file_that_changes_during_the_fit_is_named(folder, frame):
         ("nowhere", "nowhere is not there"),
         ("*.nothing", "No file matches"),
         ("notes.txt", r"notes\.txt is of no kind that is read here; these are .*\.parquet"),
-        ("empty", "No file of a known kind"),
+        ("empty", "No file with a known ending"),
     ],
 )
 def test_a_source_without_files_is_refused(folder, source, message):
@@ -213,14 +213,14 @@ def test_columns_that_are_not_there_are_named(folder, options, message):
 def test_an_id_that_comes_twice_is_refused(folder, frame):
     for number in range(3):
         frame.iloc[:300].assign(id=range(300)).to_parquet(folder / f"{number}.parquet")
-    with pytest.raises(TableError, match="in column 'id' comes more than once"):
+    with pytest.raises(TableError, match="in column 'id' occurs more than once"):
         fit(folder, id="id")
 
 
 def test_ids_that_are_words_are_refused(folder, frame):
     for number in range(3):
         frame.assign(id="a").to_parquet(folder / f"{number}.parquet")
-    with pytest.raises(TableError, match=r"id column 'id' of .*must hold whole numbers"):
+    with pytest.raises(TableError, match=r"id column 'id' of .*must hold a whole number for every row"):
         fit(folder, id="id")
 
 
@@ -256,7 +256,7 @@ class TestScoring:
         np.testing.assert_allclose(pd.read_csv(path)["score"], model.predict_proba(frame[list("abc")])[:, 1])
 
     def test_an_output_without_a_folder_or_a_known_ending_is_refused(self, model, folder, tmp_path):
-        with pytest.raises(TableError, match=r"The folder .*nowhere does not exist"):
+        with pytest.raises(TableError, match=r"the folder .*nowhere does not exist"):
             model.predict_table(folder, tmp_path / "nowhere" / "scores.csv")
         with pytest.raises(TableError, match=r"scores\.xls ends in none of"):
             model.predict_table(folder, tmp_path / "scores.xls")
@@ -348,7 +348,7 @@ def test_what_programs_put_aside_is_not_read(folder, frame):
         (folder / name).mkdir()
         frame.to_parquet(folder / name / "copy.parquet")
     frame.to_parquet(folder / "._1.parquet")
-    assert sum(file.n_rows for file in open_table(folder, target="label").files) == 900
+    assert open_table(folder, target="label").n_rows == 900
 
 
 def test_a_file_named_twice_is_refused(folder):
@@ -377,7 +377,7 @@ def test_a_base_model_that_cannot_read_words_comes_with_a_hint(folder, frame):
         frame.assign(shop="a").to_parquet(folder / f"{number}.parquet")
     with pytest.raises(ValueError, match="could not convert") as caught:
         fit(folder)
-    assert any("The columns ['shop'] hold words" in note for note in caught.value.__notes__)
+    assert any("The columns ['shop'] hold strings" in note for note in caught.value.__notes__)
 
 
 @pytest.mark.parametrize("filter", ["a > 0", [[("a", ">", 0)]], [("a", ">")]])
@@ -387,7 +387,7 @@ def test_a_filter_of_another_kind_is_refused(folder, filter):
 
 
 def test_a_filter_that_does_not_suit_the_column_is_refused_with_the_file(folder):
-    with pytest.raises(TableError, match=r"The filter does not suit the columns of .*0\.parquet"):
+    with pytest.raises(TableError, match=r"The filter does not fit the columns of .*0\.parquet"):
         fit(folder, filter=[("a", ">", "word")])
 
 

@@ -94,7 +94,7 @@ def test_a_frame_in_memory_is_scored_as_the_file_with_its_rows(worded, kind):
         "pandas": lambda: rows,
         "polars": lambda: pl.from_pandas(rows),
         "pyarrow": lambda: pa.Table.from_pandas(rows),
-        "converted": lambda: as_trained(model.schema_, rows),
+        "converted": lambda: as_trained(model.trained_on_.schema, rows),
         "words": lambda: rows.assign(when=rows["when"].astype(str), extra=1),  # as pandas.read_csv gives dates
     }
     np.testing.assert_array_equal(model.predict_proba(frames[kind]())[:, 1], expected)

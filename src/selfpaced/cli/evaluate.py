@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
 
 from selfpaced.cli.predict import threshold_of
 from selfpaced.cli.talk import Talk
 from selfpaced.exceptions import TableError
-from selfpaced.jobs.evaluate import evaluate, known_from
-from selfpaced.jobs.train import rare_label
+from selfpaced.jobs.evaluate import Judging, evaluate, known_from
 from selfpaced.jobs.words import chance, cost_in_words, expected, headline, origin, promise
 from selfpaced.persistence import load_model, read_card
 
@@ -21,14 +19,14 @@ def run(options: Namespace) -> None:
     as_trained = options.threshold in (None, "best") and options.rule is None and card.get("threshold") is not None
     threshold = float(card["threshold"]) if as_trained else threshold_of(options.threshold, options.model)
     model = load_model(options.model)
-    target = options.target or getattr(model, "target_", None)
+    target = options.target or model.trained_on_.target
     if target is None:
         raise TableError("Which column holds the labels? Name it: --target COL.")
     with talk.progress("scoring") as progress:
-        choosing = {"rule": options.rule, "amount": options.amount, "known": known}
-        judged = evaluate(model, options.data, target, threshold=threshold, progress=progress, **choosing)
+        judging = Judging(threshold, options.rule, options.amount, known)
+        judged = evaluate(model, options.data, target, judging, progress)
     found, choice = judged.evaluation, judged.choice
-    label, chosen = rare_label(model), "" if choice is None else f", {origin(choice)}"
+    label, chosen = model.score_label_, "" if choice is None else f", {origin(choice)}"
     if as_trained and known.rule is not None:
         chosen = f", chosen by {known.rule} in training"
     talk.headline(headline(found, target, label, choice))
@@ -45,7 +43,7 @@ def run(options: Namespace) -> None:
             f"F1 {found.f1:.3f}. The best threshold by F1 on these rows would be {found.best_threshold}, with F1 "
             f"{found.best_f1:.3f}."
         )
-    if getattr(model, "calibrator_", None) is not None:
+    if model.calibration_ is not None:
         talk.say(f"Its probabilities expect {expected(found)}.")
     talk.result(
         {
@@ -56,13 +54,6 @@ def run(options: Namespace) -> None:
             "intervals": None,
             **({} if choice is None else choice.as_facts()),
             "chance": found.n_positives / found.n_rows,
-            "calibration": _calibration(model),
+            "calibration": model.calibration_,
         }
     )
-
-
-def _calibration(model: Any) -> str | None:
-    """By which method of the fit, or that it was by other rows afterwards."""
-    if getattr(model, "calibrator_", None) is None:
-        return None
-    return getattr(model, "calibration", None) or "by rows set aside"

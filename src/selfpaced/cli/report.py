@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from selfpaced.cli.talk import Talk, check_output
-from selfpaced.jobs.report import report_of_file
+from selfpaced.jobs.report import ReportRequest, report_of_file
 from selfpaced.persistence import load_model
 
 
@@ -15,7 +15,8 @@ def run(options: Namespace) -> None:
     facts = None if options.facts is None else check_output(options.facts, [".json"])
     model = load_model(options.model)
     with talk.progress("scoring") as progress:
-        report = report_of_file(model, options.data, options.target, options.id, progress, options.rule, options.amount)
+        request = ReportRequest(options.target, options.id, options.rule, options.amount)
+        report = report_of_file(model, options.data, request, progress)
     report.save(output)
     if facts is not None:
         report.save(facts)

@@ -105,6 +105,6 @@ def _meaning(trained: Trained) -> str:
 def _counts(trained: Trained) -> str:
     """How many rows each label has; of a label told from all others, how many have it."""
     counts = trained.counts
-    if trained.source.table.positive is not None and True in counts:
+    if trained.source.table.roles.positive is not None and True in counts:
         return f"{counts[True]:,} of {trained.rare_label!r}, {counts[False]:,} others"
     return ", ".join(f"{count:,} of {name!r}" for name, count in counts.items())

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.algorithms.boosting import Floats, boost
+from selfpaced.ensembles.averaged import readable_rows
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.checks import (
     check_classifier,
@@ -76,7 +77,7 @@ class BoostingEnsemble(AveragingEnsemble):
         per_row, for_all = split_by_row(fit_metadata(self, base, X, fit_params), len(labels.codes))
         weights = _first_weights(per_row.pop("sample_weight", None), labels)
         self._check_row_metadata(per_row)
-        table = self._table(X, per_row)
+        table = readable_rows(self, X, per_row)
         rows_of_round = self._rows_of_round(table, labels, seed)
 
         work = _Work(table, labels, rows_of_round, MemberFactory(base, seed, for_all), self._n_threads())
@@ -86,7 +87,8 @@ class BoostingEnsemble(AveragingEnsemble):
         self.estimator_weights_ = np.array([member.weight for member in members])
         # Not every model that was trained is a member.
         self.n_training_rows_ = [work.n_rows[member.number] for member in members]
-        self._remember_classes(labels)
+        self.calibrator_ = self.calibration_ = None
+        self._remember(labels)
         return self
 
     def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:

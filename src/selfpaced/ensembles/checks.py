@@ -1,4 +1,4 @@
-"""Checks of what comes in at the door, each with one clear error."""
+"""Checks of parameters and data, each with one clear error."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from selfpaced.tables import (
-    ArrayTable,
     ClassCounts,
     Labels,
-    PartitionedTable,
-    StreamedTable,
+    Table,
     encode_labels,
     float_array,
     float_columns,
     is_frame,
+    read_labels,
+    refuse_missing_labels,
 )
 
 Counted = TypeVar("Counted", bound=ClassCounts)
 
 FEWEST_MINORITY_ROWS = 2
-FEW_CLASSES = 20
 FEW_TO_CALIBRATE_BY = 20
 
 
@@ -132,19 +130,7 @@ def _refuse_lazy_frame(X: Any) -> None:
 
 def check_labels(y: Any, X: Any) -> Labels:
     """y as class numbers: at least two classes, and enough rows of the smallest."""
-    if y is None:
-        raise ValueError("This classifier requires y to be passed, but the target y is None.")
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
-    _refuse_missing_labels(y)
-    try:
-        labels = encode_labels(y)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in y.tolist()})
-        raise ValueError(f"The labels in y are of kinds that cannot be sorted together: {kinds}.") from error
-    # Looking at a few classes is looking at all rows; scikit-learn would sort them once more.
-    check_classification_targets(labels.classes if labels.classes.size <= FEW_CLASSES else y)
-    return check_classes(labels, "y")
+    return check_classes(read_labels(y, X), "y")
 
 
 def check_classes(labels: Counted, where: str) -> Counted:
@@ -161,31 +147,20 @@ def check_classes(labels: Counted, where: str) -> Counted:
     return labels
 
 
-def _refuse_missing_labels(y: NDArray[Any]) -> None:
-    if y.dtype.kind in "fO":
-        assert_all_finite(y, input_name="y")
-    if y.dtype == object and any(label is None for label in y):
-        raise ValueError("Input y contains None: every row needs a label. Drop the rows without one, or label them.")
-
-
 def check_table(table: Any) -> None:
-    """What `open_table` gave, with a target."""
-    if isinstance(table, ArrayTable | PartitionedTable):
-        return
-    if not isinstance(table, StreamedTable):
+    """Refuse what `open_table` does not give."""
+    if not isinstance(table, Table):
         raise TypeError(
             f"fit_table takes what selfpaced.open_table gives; got {type(table).__name__}. "
             "Arrays and frames in memory go to fit(X, y)."
         )
-    if table.roles.target is None:
-        raise ValueError("The table has been opened without a target: open_table(..., target='the column of labels').")
 
 
 def check_known_labels(y: Any, X: Any, classes: NDArray[Any], where: str = "y") -> Labels:
     """Labels numbered like those of the training rows. `where` says where they stand."""
     y = column_or_1d(y)
     check_consistent_length(X, y)
-    _refuse_missing_labels(y)
+    refuse_missing_labels(y)
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
         raise ValueError(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms.hardness import hardness_named
 from selfpaced.calibration import PriorCorrection
+from selfpaced.ensembles.averaged import averaged_members, rows_in_memory
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.calibrating import prior_correction
 from selfpaced.ensembles.checks import check_known_labels, check_seed, check_whole
@@ -35,10 +36,12 @@ class DoubtingEnsemble(AveragingEnsemble):
         The probabilities are those of the members, before any calibration, as in the rounds of the fit. Rows that
         members were trained on look easier than they are; `suspects` takes account of that.
         """
-        table = self._open(X)
+        table = rows_in_memory(self, X)
         labels = check_known_labels(y, X, self.classes_)
-        doubts = 1 - own_probabilities(self._means(table), labels)
-        return hardness_named(getattr(self, "hardness", "absolute"))(np.clip(doubts, 0, 1).astype(np.float32))
+        doubts = 1 - own_probabilities(averaged_members(self).means(table), labels)
+        return hardness_named(self.get_params(deep=False).get("hardness", "absolute"))(
+            np.clip(doubts, 0, 1).astype(np.float32)
+        )
 
     def suspects(
         self,
@@ -84,7 +87,7 @@ class DoubtingEnsemble(AveragingEnsemble):
         >>> 0 in found.rows, found.cross_fitted
         (True, True)
         """
-        table = self._open(X)
+        table = rows_in_memory(self, X)
         labels = check_known_labels(y, X, self.classes_)
         n = check_whole("n", n)
         seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
@@ -92,8 +95,8 @@ class DoubtingEnsemble(AveragingEnsemble):
             raise ValueError(
                 f"These are not the rows that the ensemble was trained on, in their order: it was trained on "
                 f"{self.class_counts_.sum()} rows, {self.class_counts_.min()} of them of the class "
-                f"{labels.names[self._minority_number()]!r}, and the rare ones must stand at the same places (or have "
-                "the same ids). For other rows say trained_on=False."
+                f"{labels.names[self.trained_on_.minority_number]!r}, and the rare ones must stand at the same places "
+                "(or have the same ids). For other rows say trained_on=False."
             )
         if seen is None and trained_on is None and np.array_equal(labels.counts, self.class_counts_):
             warnings.warn(
@@ -102,9 +105,10 @@ class DoubtingEnsemble(AveragingEnsemble):
                 "for others, and doubted too little. If they are not, say trained_on=False.",
                 stacklevel=2,
             )
-        means = self._means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
-        # A model from a file of an earlier version has no calibrator, not even none.
-        calibrator = getattr(self, "calibrator_", None) or self._prior_correction()
+        means = (
+            averaged_members(self).means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
+        )
+        calibrator = self.calibrator_ or self._prior_correction()
         return most_doubted(calibrator(means), labels, n, label, seen is not None)
 
     def _places_of_training_rows(self, labels: Labels, ids: Any) -> list[NDArray[np.intp]] | None:
@@ -122,4 +126,4 @@ class DoubtingEnsemble(AveragingEnsemble):
 
     def _prior_correction(self) -> PriorCorrection:
         n_draw = max(int(notes.quota.sum()) for notes in self.rounds_[0].bins.values())
-        return prior_correction(self.class_counts_.tolist(), self._minority_number(), n_draw)
+        return prior_correction(self.class_counts_.tolist(), self.trained_on_.minority_number, n_draw)

@@ -34,3 +34,13 @@ class EvalSet:
         present = np.flatnonzero(self._labels.counts)
         one_hot = self._labels.codes[:, np.newaxis] == present
         return float(average_precision_score(one_hot, means[:, present]))
+
+
+def eval_set_of(given: Any) -> tuple[Any, Any]:
+    """The pair of features and labels that a user gave."""
+    if not isinstance(given, tuple | list) or len(given) != 2 or isinstance(given[0], tuple):
+        raise ValueError(
+            "eval_set must be one pair (X, y) of features and labels, not a list of pairs; "
+            f"got a {type(given).__name__} of length {len(given)}."
+        )
+    return given[0], given[1]

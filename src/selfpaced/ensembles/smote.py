@@ -12,6 +12,7 @@ from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.checks import check_numbers
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE
 from selfpaced.pools.keys import mix
+from selfpaced.tables.schema import Schema
 
 Numbers = NDArray[np.floating]
 
@@ -52,7 +53,7 @@ def _imported_smote() -> Any:
 class SyntheticRowsEnsemble(AveragingEnsemble):
     """An ensemble with synthetic rows: it takes numbers without gaps, and of metadata only the rows' weights."""
 
-    def _features(self, X: Any, *, reset: bool) -> Numbers:
+    def _features(self, X: Any, schema: Schema | None = None, *, reset: bool) -> Numbers:
         return check_numbers(self, X, reset=reset)
 
     def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:

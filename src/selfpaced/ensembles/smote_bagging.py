@@ -168,7 +168,8 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
         members = list(naming_the_round(steps, 1, n_members))
         self.estimators_ = [model for model, _ in members]
         self.n_training_rows_ = [n_rows for _, n_rows in members]
-        self._remember_classes(labels)
+        self.calibrator_ = self.calibration_ = None
+        self._remember(labels)
         return self
 
 

@@ -61,20 +61,31 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Settings:
+    """The parameters of a fit, checked."""
+
+    n_members: int
+    algorithm: Algorithm
+    ratio: float
+    callbacks: CallbackList
+    seed: int
+    base: Any
+    calibration: str | None
+
+
+@dataclass(frozen=True)
 class Training:
-    """What one fit works with: the classes, the maker of members, rows to score on, and who is told."""
+    """What one fit works with: the classes, the maker of members, rows to score on, and the settings."""
 
     split: ClassSplit
     factory: MemberFactory
     held_out: EvalSet | None
-    callbacks: CallbackList
+    settings: Settings
     first_round: int
     checkpoint: Checkpoint
-    calibration: str | None
-    seed: int
     n_threads: int
 
-    def run(self, algorithm: Algorithm, n_members: int, n_draw: int) -> Outcome:
+    def run(self, n_draw: int) -> Outcome:
         """The members and the notes of all rounds, up to the last or until a callback stops.
 
         Rounds that the checkpoint has are taken from there: their models wait to be scored until a pool is asked
@@ -83,15 +94,15 @@ class Training:
         stopwatch = Stopwatch()
         pools = [TimedPool(pool, stopwatch) for pool in self.checkpoint.replaying(self.split)]
         honest: dict[int, HonestScores] = {}
-        steps = algorithm(pools, n_draw, self._fit(stopwatch, honest))
+        steps = self.settings.algorithm(pools, n_draw, self._fit(stopwatch, honest))
         models: list[Any] = []
         rounds: list[Round] = []
         stop = None
-        for step in naming_the_round(steps, self.first_round, n_members):
+        for step in naming_the_round(steps, self.first_round, self.settings.n_members):
             models.append(step.model)
             rounds.append(self._note(step, stopwatch))
             self.checkpoint.save(step.model, rounds[-1], honest.get(step.number))
-            stop = self.callbacks.on_round_end(rounds[-1])
+            stop = self.settings.callbacks.on_round_end(rounds[-1])
             if stop is not None:
                 break
         members = models[1 - self.first_round :]
@@ -106,9 +117,9 @@ class Training:
         n_kept: int,
         n_draw: int,
     ) -> Calibrator | None:
-        if self.calibration is None:
+        if self.settings.calibration is None:
             return None
-        if not needs_copies(self.calibration):
+        if not needs_copies(self.settings.calibration):
             return prior_correction(self.split.counts, self.split.minority_class, n_draw)
         by_number = dict(enumerate(models, start=self.first_round))
         members = [CrossFitted(by_number.pop(number), honest[number]) for number in range(1, n_kept + 1)]
@@ -116,7 +127,7 @@ class Training:
             pool.score(models[-1])
         by_class = dict(zip(self.split.pools, pools, strict=True))
         others = list(by_number.values())
-        return fitted_calibrator(self.calibration, self.split, by_class, members, others, self.n_threads)
+        return fitted_calibrator(self.settings.calibration, self.split, by_class, members, others, self.n_threads)
 
     def _fit(self, stopwatch: Stopwatch, honest: dict[int, HonestScores]) -> Fit:
         """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class.
@@ -136,8 +147,8 @@ class Training:
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
                 model = self.factory.fit(number, rows.features, y, rows.metadata)
-                if needs_copies(self.calibration) and self.first_round + number > 0:
-                    scores = cross_fit(self.factory, number, rows, y, self.seed, self.n_threads)
+                if needs_copies(self.settings.calibration) and self.first_round + number > 0:
+                    scores = cross_fit(self.factory, number, rows, y, self.settings.seed, self.n_threads)
                     honest[self.first_round + number] = scores
                 return model
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from selfpaced.tables.profile import ColumnProfile
+from selfpaced.tables.look import ColumnProfile
 from selfpaced.tables.schema import MOST_CATEGORIES
 
 NAME_OF_AN_ID = re.compile(

@@ -77,7 +77,8 @@ def _task(request: TrainRequest, source: Source) -> _Task:
     labels = source.labels
     check_enough(labels, request.target)
     train, test = split_for(request, source)
-    rare = labels.names[labels.rarest] if source.table.positive is None else source.table.positive
+    positive = source.table.roles.positive
+    rare = labels.names[labels.rarest] if positive is None else positive
     is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
     return _Task(train.features(), is_rare[0], test.features(), is_rare[1])
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.ensembles.averaged import RowsDone
 from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.ensembles.streaming import TableEvaluation, evaluation
+from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.rules import amounts_in, rule_of
 from selfpaced.metrics import alerts_at_threshold
-from selfpaced.tables import StreamedTable, open_like, schema_of
-from selfpaced.tables.opening import open_bare
-from selfpaced.tables.schema import Schema
+from selfpaced.tables import Roles, StreamedTable
 from selfpaced.thresholds import LowestCost, Rule, ThresholdChoice, amounts_of, choose_threshold, parse_rule
 
 
@@ -57,79 +56,58 @@ def known_from(metrics: Mapping[str, Any]) -> Known:
         return Known()
 
 
-def evaluate(
-    model: AveragingEnsemble,
-    source: Any,
-    target: str,
-    *,
-    threshold: float | None = None,
-    rule: str | None = None,
-    amount: str | None = None,
-    known: Known | None = None,
-    progress: Callable[[int, int | None], None] | None = None,
-) -> Evaluated:
-    """At a threshold, or at the one that a rule chooses; `amount` is the column of what missing a row costs.
+@dataclass(frozen=True)
+class Judging:
+    """How alerts are judged: at a threshold, or at the one that a rule chooses.
 
-    Without a rule, what the rows cost is told by the one that is `known`.
+    Attributes
+    ----------
+    amount : the column of what missing a row costs.
+    known : without a rule, the one of training says what the rows cost.
     """
-    if rule is not None:
-        wanted = rule_of(rule, amount)
-        table, is_rare, scores = _scored(model, source, target, amount, progress)
-        amounts = None if amount is None else amounts_in(table, amount)
-        choice = choose_threshold(is_rare, scores, wanted, amounts=amounts)
-        return Evaluated(evaluation(is_rare, scores, choice.threshold), choice, choice.cost)
-    known = Known() if known is None else known
-    if amount is not None and not isinstance(known.rule, LowestCost):
+
+    threshold: float | None = None
+    rule: str | None = None
+    amount: str | None = None
+    known: Known = Known()
+
+
+def evaluate(
+    model: AveragingEnsemble, source: Any, target: str, judging: Judging, progress: RowsDone | None = None
+) -> Evaluated:
+    """Score the rows of a file and compare them with their labels."""
+    chosen = None if judging.rule is None else rule_of(judging.rule, judging.amount)
+    rule = judging.known.rule if chosen is None else chosen
+    if judging.amount is not None and not isinstance(rule, LowestCost):
         raise TableError("Amounts are for a rule by costs: --rule cost=5 --amount COL.")
-    column, unpriced = _amounts_for(known, amount, source)
-    table, is_rare, scores = _scored(model, source, target, column, progress)
-    found = evaluation(is_rare, scores, threshold)
-    if unpriced is not None or not isinstance(known.rule, LowestCost):
-        return Evaluated(found, None, unpriced=unpriced)
+    table = open_to_score(model, source, Roles(target, model.trained_on_.positive), {})
+    column, unpriced = (judging.amount, None) if chosen is not None else _amounts_for(judging, table)
     amounts = None if column is None else amounts_in(table, column)
-    return Evaluated(found, None, _cost(known.rule, is_rare, scores, found.threshold, amounts))
+    is_rare = rare_rows(model.trained_on_, table)
+    scores = scores_of(model, table, progress)
+    if chosen is not None:
+        choice = choose_threshold(is_rare, scores, chosen, amounts=amounts)
+        return Evaluated(evaluation(is_rare, scores, choice.threshold), choice, choice.cost)
+    found = evaluation(is_rare, scores, judging.threshold)
+    if unpriced is not None or not isinstance(rule, LowestCost):
+        return Evaluated(found, None, unpriced=unpriced)
+    return Evaluated(found, None, _cost(rule, is_rare, scores, found.threshold, amounts))
 
 
-def _amounts_for(known: Known, given: str | None, source: Any) -> tuple[str | None, str | None]:
-    """The column of amounts that a rule needs, if it does; or why it cannot be had."""
+def _amounts_for(judging: Judging, table: StreamedTable) -> tuple[str | None, str | None]:
+    """The column of amounts that the rule of training needs, if it does; or why there is none."""
+    known, given = judging.known, judging.amount
     if not isinstance(known.rule, LowestCost) or known.rule.costs is None or known.rule.costs.missed is not None:
         if given is not None:
             raise TableError(f"By {known.rule} a missed case has its cost already: leave out --amount {given}.")
         return None, None
     if given is not None:
-        return given, None  # that it is not there is an error like all others
+        return given, None  # that it is missing is an error like all others
     if known.amount is None:
         return None, "the column of amounts is not known: --amount COL"
-    if known.amount not in open_bare(source).files[0].schema.names:
+    if known.amount not in table.reader.column_names:
         return None, f"there is no column {known.amount!r}, the amounts in training: --amount COL names another"
     return known.amount, None
-
-
-def _scored(
-    model: AveragingEnsemble, source: Any, target: str, amount: str | None, progress: Any
-) -> tuple[StreamedTable, NDArray[np.bool_], NDArray[np.float64]]:
-    table = open_like(
-        source,
-        _schema(model, source),
-        target=target,
-        positive=getattr(model, "positive_", None),
-        keep=[] if amount is None else [amount],
-    )
-    return table, model.rare_rows(table), model.score_table(table, progress=progress)
-
-
-def _schema(model: AveragingEnsemble, source: Any) -> Schema:
-    """As in training; for a model that was trained in memory, the columns of its names."""
-    known: Schema | None = getattr(model, "schema_", None)
-    if known is not None:
-        return known
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        raise TableError(
-            f"The model was trained on {model.n_features_in_} features without names, so that its columns cannot be "
-            "found in a file; use choose_threshold(y, scores, rule) in Python, or train with a data frame."
-        )
-    return schema_of(source, names)
 
 
 def _cost(

@@ -1,21 +1,43 @@
-"""A file as a table that can be trained on, with what was left out of it."""
+"""A file as a table that can be trained on, with the columns that were dropped. The file is read once."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.columns import Dropped, dropped_columns
-from selfpaced.tables import Labels, StreamedTable, open_table
-from selfpaced.tables.opening import open_bare
-from selfpaced.tables.profile import profile
+from selfpaced.tables import Labels, Roles, StreamedTable
+from selfpaced.tables.conversion import Progress
+from selfpaced.tables.label_look import LabelLook
+from selfpaced.tables.look import ColumnLook, ColumnProfile, look_through
+from selfpaced.tables.opening_files import frozen_schema, open_reader
+from selfpaced.tables.reader import Reader
+from selfpaced.tables.schema import unified_fields
 
-# Of the memory that is there, the share that the rows of a table may take.
+# The share of this machine's memory that the rows of a table may take.
 SHARE_OF_MEMORY = 0.25
 BYTES_PER_VALUE = 8
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is wanted of a file.
+
+    Attributes
+    ----------
+    path : the file, or what else `open_table` takes.
+    roles : the columns that are not features. `positive` is the label to find, as a person writes it.
+    exclude : further columns that are not features.
+    out_of_core : whether to read the files once a round; by default that depends on the memory there is.
+    """
+
+    path: Any
+    roles: Roles
+    exclude: Sequence[str] = ()
+    out_of_core: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -24,72 +46,73 @@ class Source:
 
     Attributes
     ----------
-    labels : of all its rows.
     in_memory : whether its rows have been loaded; otherwise they are read from the files once a round.
     """
 
     table: StreamedTable
-    labels: Labels
     dropped: list[Dropped]
     in_memory: bool
+
+    @property
+    def labels(self) -> Labels:
+        return self.table.labels()
 
     @property
     def n_rows(self) -> int:
         return int(self.labels.codes.size)
 
 
-def open_source(
-    path: Any,
-    target: str,
-    positive: str | None = None,
-    exclude: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    beside: Sequence[str] = (),
-    out_of_core: bool | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Source:
-    """Open a file, drop what is no feature, and load it if it is small.
-
-    Parameters
-    ----------
-    positive : the label to be found, as a person writes it.
-    keep : columns that are no features but go along with the rows, such as ids.
-    beside : columns that go along with the rows whether or not they are features, such as amounts.
-    out_of_core : whether to read the files once a round; by default that depends on the memory there is.
-    """
-    bare = open_bare(path, progress=progress)
-    names = list(bare.files[0].schema.names)
-    exclude = [part for name in exclude for part in ([name] if name in names else name.split(","))]
-    for name in (target, *exclude, *keep, *beside):
+def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
+    """Open a file, drop the columns that cannot be features, and load it if it is small."""
+    reader = open_reader(wanted.path, progress=progress)
+    names, roles = reader.column_names, wanted.roles
+    exclude = [part for name in wanted.exclude for part in ([name] if name in names else name.split(","))]
+    assert roles.target is not None
+    for name in (roles.target, *exclude, *roles.read_along):
         if name not in names:
-            raise TableError(f"There is no column {name!r} in {path}. Its columns are {', '.join(map(repr, names))}.")
-    candidates = [name for name in names if name not in {target, *exclude, *keep}]
-    dropped = dropped_columns(profile(bare, candidates))
-    left_out = [*exclude, *keep, *(column.name for column in dropped)]
-    if len(dropped) == len(candidates):
+            raise TableError(
+                f"There is no column {name!r} in {wanted.path}. Its columns are {', '.join(map(repr, names))}."
+            )
+    fields = {name: kind for name, kind in unified_fields(reader.files, exclude).items() if name not in exclude}
+    assert reader.n_rows is not None
+    fits = fits_in_memory(reader.n_rows, len(names))
+    in_memory = fits if wanted.out_of_core is None else not wanted.out_of_core
+    if in_memory:
+        reader = reader.loaded(list(fields))
+    labels, profiles = _seen(reader, roles, [name for name in fields if name not in roles.not_features])
+    dropped = dropped_columns(list(profiles.values()))
+    features = [name for name in profiles if name not in {one.name for one in dropped}]
+    if not features:
         raise TableError(
-            f"No column of {path} is left to learn from: "
+            f"No column of {wanted.path} is left to learn from: "
             + "; ".join(f"{one.name!r} is {one.reason}" for one in dropped)
         )
-    opened = open_table(path, target=target, exclude=left_out)
-    assert isinstance(opened, StreamedTable)
-    table = replace(opened, roles=replace(opened.roles, keep=tuple(dict.fromkeys([*keep, *beside]))))
-    labels = table.labels()
-    if positive is not None:
-        table.positive = _meant(positive, labels.names, target)
-        labels = table.labels()
-    fits = fits_in_memory(labels.codes.size, len(names))
-    loads = fits if out_of_core is None else not out_of_core
-    return Source(table.loaded() if loads else table, labels, dropped, loads)
+    schema = frozen_schema(reader, fields, features, profiles)
+    roles, labels = _one_label(roles, labels)
+    table = StreamedTable(reader, schema, roles, known_labels=labels)
+    # In memory, without the columns that nobody will ask for.
+    return Source(table.loaded() if in_memory else table, dropped, in_memory)
 
 
-def _meant(positive: str, names: Sequence[Any], target: str) -> Any:
-    """The label that is written so."""
-    for name in names:
-        if str(name) == positive:
-            return name
+def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:
+    """The labels, and what some columns are like, in one pass."""
+    assert roles.target is not None
+    labels = LabelLook(Roles(roles.target))
+    columns = {name: ColumnLook(name) for name in names}
+    look_through(reader, {roles.target: labels, **columns})
+    return labels.labels(), {name: look.result() for name, look in columns.items()}
+
+
+def _one_label(roles: Roles, labels: Labels) -> tuple[Roles, Labels]:
+    """The roles with the label that a person meant, and the labels seen from it."""
+    if roles.positive is None:
+        return roles, labels
+    for name in labels.names:
+        if str(name) == roles.positive:
+            return replace(roles, positive=name), labels.separated(name, roles.target)
     raise TableError(
-        f"No row of column {target!r} is {positive!r}; its labels are {', '.join(map(repr, map(str, names)))}."
+        f"No row of column {roles.target!r} is {roles.positive!r}; its labels are "
+        f"{', '.join(map(repr, map(str, labels.names)))}."
     )
 
 

@@ -47,5 +47,5 @@ def predict(
         total += float(scores.sum())
 
     model.predict_table(source, output, keep=keep, threshold=threshold, progress=progress, on_scores=count)
-    is_calibrated = getattr(model, "calibrator_", None) is not None
+    is_calibrated = model.calibrator_ is not None
     return Predicted(n_rows, None if threshold is None else n_alerts, total if is_calibrated else None)

@@ -2,112 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.ensembles.averaged import RowsDone
 from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.table_scoring import open_to_score, rare_rows, scores_of
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.opening import fits_in_memory
 from selfpaced.jobs.rules import amounts_in, rule_of
-from selfpaced.jobs.train import Trained, rare_label
+from selfpaced.jobs.train import Trained
 from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
-from selfpaced.tables import StreamedTable, open_like
+from selfpaced.tables import Roles, StreamedTable
 
 ROWS_SAMPLED = 20_000
 
 
+@dataclass(frozen=True)
+class ReportRequest:
+    """What a report is to show.
+
+    Attributes
+    ----------
+    target : the column of labels; by default the one in training.
+    id : a column that names the rows.
+    rule, amount : what the threshold is chosen by, and the column of what missing a row costs.
+    """
+
+    target: str | None = None
+    id: str | None = None
+    rule: str | None = None
+    amount: str | None = None
+
+
 def report_of_training(trained: Trained) -> Report:
     """On a model that has just been trained, and the rows held out."""
-    return report_of_table(
-        trained.model,
-        trained.test,
-        trained.request.target,
-        trained.request.id,
-        in_memory=trained.source.in_memory and _fits(trained.test),
-        scores=trained.scores,
-        X_train=trained.train.sample(ROWS_SAMPLED, trained.request.seed),
-        dropped={column.name: column.reason for column in trained.source.dropped},
-        rule=None if trained.unmet else trained.request.rule,
-        amount=None if trained.unmet else trained.request.amount,
-    )
+    asked = trained.request
+    rule, amount = (None, None) if trained.unmet else (asked.rule, asked.amount)
+    more = {
+        "X_train": trained.train.sample(ROWS_SAMPLED, asked.seed),
+        "dropped": {column.name: column.reason for column in trained.source.dropped},
+    }
+    request = ReportRequest(asked.target, asked.id, rule, amount)
+    in_memory = trained.source.in_memory and _fits(trained.test)
+    return _report(trained.model, trained.test, request, None if in_memory else trained.scores, more)
 
 
 def report_of_file(
-    model: AveragingEnsemble,
-    source: Any,
-    target: str | None,
-    id: str | None,
-    progress: Callable[..., None] | None,
-    rule: str | None = None,
-    amount: str | None = None,
+    model: AveragingEnsemble, source: Any, request: ReportRequest, progress: RowsDone | None = None
 ) -> Report:
     """On a model that was loaded, and the rows of a file."""
-    target = getattr(model, "target_", None) if target is None else target
-    if target is None or not hasattr(model, "schema_"):
+    trained_on = model.trained_on_
+    target = request.target or trained_on.target
+    if target is None or trained_on.schema is None:
         raise TableError("The model was not trained from a file; use model.report(X, y) with rows in memory.")
-    rule_of(rule or "f1", amount)  # a wrong one is refused before the rows are scored
-    keep = [name for name in (id, amount) if name is not None]
-    table = open_like(source, model.schema_, target=target, positive=getattr(model, "positive_", None), keep=keep)
-    return report_of_table(
-        model, table, target, id, in_memory=_fits(table), progress=progress, rule=rule, amount=amount
-    )
+    rule_of(request.rule or "f1", request.amount)  # a wrong one is refused before the rows are scored
+    table = open_to_score(model, source, Roles(target, trained_on.positive, amount=request.amount), {})
+    rare_rows(trained_on, table)  # and so are unknown labels
+    return _report(model, table, request, None if _fits(table) else scores_of(model, table, progress), {})
 
 
-def report_of_table(
+def _report(
     model: AveragingEnsemble,
     table: StreamedTable,
-    target: str,
-    id: str | None,
-    *,
-    in_memory: bool,
-    scores: NDArray[np.float64] | None = None,
-    X_train: Any = None,
-    dropped: dict[str, str] | None = None,
-    progress: Callable[..., None] | None = None,
-    rule: str | None = None,
-    amount: str | None = None,
+    request: ReportRequest,
+    scores: NDArray[np.float64] | None,
+    more: dict[str, Any],
 ) -> Report:
-    """Where the rows do not fit into memory, columns are described by a sample of them."""
-    is_rare = model.rare_rows(table)
+    """Without scores the rows are loaded and scored. With scores, columns are described by a sample of the rows."""
+    is_rare = rare_rows(model.trained_on_, table)
     # The label to be found stands for itself, and all others for what it is not.
-    labels = np.where(is_rare, rare_label(model), None)
+    labels = np.where(is_rare, model.score_label_, None)
     said: dict[str, Any] = {
-        "ids": None if id is None else _ids(table, id),
-        "target": target,
-        "dropped": dropped,
-        "threshold": rule,
-        "amounts": None if amount is None else amounts_in(table, amount),
+        "ids": None if request.id is None else np.asarray(table.column(request.id)),
+        "target": table.roles.target,
+        "threshold": request.rule,
+        "amounts": None if request.amount is None else amounts_in(table, request.amount),
+        **more,
     }
-    if in_memory:
-        return make_report(model, table.features(), labels, X_train=X_train, **said)
-    scores = model.score_table(table, progress=progress) if scores is None else scores
+    if scores is None:
+        return make_report(model, table.features(), labels, **said)
+    said["train_sample"] = said.pop("X_train", None)
     rows = _rows_worth_having(is_rare, scores)
     chosen = np.zeros(is_rare.size, dtype=bool)
     chosen[rows] = True
-    return report_of_scores(
-        labels,
-        scores,
-        rare=rare_label(model),
-        model=model,
-        sample=table.part(chosen).features(),
-        sample_rows=rows,
-        train_sample=X_train,
-        **said,
-    )
+    sample = table.part(chosen).features()
+    options = {"rare": model.score_label_, "model": model, "sample": sample, "sample_rows": rows, **said}
+    return report_of_scores(labels, scores, **options)
 
 
 def _fits(table: StreamedTable) -> bool:
     assert table.n_rows is not None
     return fits_in_memory(table.n_rows, len(table.schema.columns))
-
-
-def _ids(table: StreamedTable, id: str) -> NDArray[Any]:
-    kept = replace(table, roles=replace(table.roles, keep=(*table.roles.keep, id)))
-    return np.asarray(kept.column(id))
 
 
 def _rows_worth_having(is_rare: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,15 @@ from selfpaced.calibration import BEST_METHOD
 from selfpaced.callbacks import Callback
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.checks import check_classes
-from selfpaced.ensembles.streaming import TableEvaluation, evaluation
+from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.exceptions import TableError
 from selfpaced.jobs.bases import base_model
 from selfpaced.jobs.leakage import Leak, find_leaks
-from selfpaced.jobs.opening import Source, open_source
+from selfpaced.jobs.opening import Source, Wanted, open_source
 from selfpaced.jobs.rules import amounts_in, rule_of
 from selfpaced.jobs.splits import held_out_at_random, held_out_by_time
-from selfpaced.tables import Labels, StreamedTable, open_like
+from selfpaced.tables import Labels, Roles, StreamedTable, open_like
+from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
 
 FEW_CASES = 20
@@ -96,7 +97,7 @@ class Trained:
     @property
     def rare_label(self) -> Any:
         """The label whose probability is the score, as it stands in the data."""
-        return rare_label(self.model)
+        return self.model.score_label_
 
     @property
     def counts(self) -> dict[Any, int]:
@@ -115,7 +116,7 @@ class Trained:
         return min(self.counts.values()) < FEW_CASES
 
 
-def train(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Trained:
+def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     """Open, split, fit, score."""
     begin = time.perf_counter()
     rule = rule_of(request.rule, request.amount)
@@ -136,8 +137,8 @@ def train(request: TrainRequest, progress: Callable[[int, int], object] | None =
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged with the others
         model.fit_table(train_part)
-    is_rare = model.rare_rows(test_part)
-    scores = model.score_table(test_part)
+    is_rare = rare_rows(model.trained_on_, test_part)
+    scores = scores_of(model, test_part)
     leaks = _leaks(model, train_part, request.seed)
     choice, unmet = chosen(is_rare, scores, rule, amounts)
     judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
@@ -176,34 +177,18 @@ def check_enough(labels: Labels, target: str) -> None:
     check_classes(labels, f"Column {target!r}")
 
 
-def rare_label(model: Any) -> Any:
-    """The label that a model's score is about, as a plain value."""
-    label = model.positive_ if hasattr(model, "positive_") else model.minority_class_
-    return label.item() if hasattr(label, "item") else label
-
-
-def open_for(request: TrainRequest, progress: Callable[[int, int], object] | None = None) -> Source:
-    no_features = [name for name in (request.id, request.time_column) if name is not None]
-    beside = [] if request.amount is None else [request.amount]
-    return open_source(
-        request.source,
-        request.target,
-        request.positive,
-        request.exclude,
-        no_features,
-        beside,
-        request.out_of_core,
-        progress,
-    )
+def open_for(request: TrainRequest, progress: Progress | None = None) -> Source:
+    keep = () if request.id is None else (request.id,)
+    roles = Roles(request.target, request.positive, amount=request.amount, time=request.time_column, keep=keep)
+    return open_source(Wanted(request.source, roles, request.exclude, request.out_of_core), progress)
 
 
 def split_for(request: TrainRequest, source: Source) -> tuple[StreamedTable, StreamedTable]:
     if request.valid is not None:
         if _same_file(request.valid, request.source):
             raise TableError(f"{request.valid} is the file to train on; rows to judge by must be others.")
-        keep = [] if request.amount is None else [request.amount]
-        options: dict[str, Any] = {"target": request.target, "positive": source.table.positive, "keep": keep}
-        return source.table, open_like(request.valid, source.table.schema, **options)
+        roles = replace(source.table.roles, time=None, keep=())
+        return source.table, open_like(request.valid, source.table.schema, roles)
     if not 0 < request.holdout < 1:
         raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
     if request.time_column is None:
@@ -221,7 +206,7 @@ def _same_file(one: Any, other: Any) -> bool:
 
 def _leaks(model: SelfPacedEnsembleClassifier, table: StreamedTable, seed: int) -> list[Leak]:
     """All rare rows would do; a sample of all rows with the rare ones among them is as telling, and cheap."""
-    is_rare = model.rare_rows(table)
+    is_rare = rare_rows(model.trained_on_, table)
     n_common = ROWS_SAMPLED / max(is_rare.size - is_rare.sum(), 1)
     chosen = is_rare | (np.random.default_rng(seed).random(is_rare.size) < n_common)
     return find_leaks(table.part(chosen).features(), is_rare[chosen], seed)

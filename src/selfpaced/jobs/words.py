@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from selfpaced.ensembles.streaming import TableEvaluation
+from selfpaced.ensembles.table_scoring import TableEvaluation
 from selfpaced.jobs.evaluate import Evaluated, Known
 from selfpaced.jobs.predict import Predicted
 from selfpaced.thresholds import ThresholdChoice, cost_text

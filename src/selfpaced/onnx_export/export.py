@@ -8,6 +8,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from selfpaced.ensembles.averaged import averaged_members
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export.graph import graph_of
@@ -56,8 +57,8 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
         raise ModelFileError(f"export_onnx takes an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
     members = [read_member(each) for each in model.estimators_]
-    calibrator = getattr(model, "calibrator_", None)
-    graph = graph_of(members, model._member_weights(), calibrator, model.classes_, model.n_features_in_)
+    weights = averaged_members(model).weights
+    graph = graph_of(members, weights, model.calibrator_, model.classes_, model.n_features_in_)
     onnx.helper.set_model_props(graph, {"card": card_as_json(card_of(model, "onnx", None, None))})
     onnx.checker.check_model(graph)
     return write_whole(path, graph.SerializeToString(), ModelFileError)

@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
+from selfpaced.ensembles.averaged import base_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.persistence.versions import versions_for
+from selfpaced.ensembles.table_scoring import feature_names_of
 from selfpaced.tables.schema import Column, Schema
+from selfpaced.versions import versions_for
 
 # Files of a higher number are refused. A new field with a default does not need one.
 FORMAT_VERSION = 1
@@ -67,25 +69,25 @@ class ModelCard:
 
 def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] | None, notes: str | None) -> ModelCard:
     """The card of a fitted ensemble, written now."""
-    names = getattr(model, "feature_names_in_", None)
-    classes = model.classes_.tolist()
+    trained_on = model.trained_on_
+    names = feature_names_of(model)
     return ModelCard(
         kind=type(model).__name__,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        base_model=repr(model._base()),
+        base_model=repr(base_of(model)),
         parameters={name: repr(value) for name, value in model.get_params(deep=False).items() if name != "estimator"},
         n_features=int(model.n_features_in_),
-        feature_names=None if names is None else tuple(names.tolist()),
-        schema=getattr(model, "schema_", None),
-        target=getattr(model, "target_", None),
-        positive=getattr(model, "positive_", None),
-        classes=tuple(classes),
-        class_counts=tuple(model.class_counts_.tolist()),
-        minority_class=classes[classes.index(model.minority_class_)],
+        feature_names=None if names is None else tuple(names),
+        schema=trained_on.schema,
+        target=trained_on.target,
+        positive=trained_on.positive,
+        classes=trained_on.classes,
+        class_counts=trained_on.class_counts,
+        minority_class=trained_on.classes[trained_on.minority_number],
         rounds=tuple(_rounds(model)),
         metrics=dict(metrics or {}),
         notes=notes,
-        versions=versions_for(model),
+        versions=versions_for(model.estimators_[0]),
         storage=storage,
     )
 

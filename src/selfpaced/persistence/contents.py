@@ -90,10 +90,20 @@ def _check_members(model: Any) -> None:
             )
 
 
+def _check_ensemble(model: Any) -> None:
+    """What is known of the training rows agrees with the classes that the members predict."""
+    _check_members(model)
+    record, labels = model.trained_on_, model.classes_.tolist()
+    if list(record.classes) != labels or len(record.class_counts) != len(labels) or len(labels) < 2:
+        raise ModelFileError(f"its classes are {labels}, and its record of the training rows is about others.")
+    if record.positive is not None and record.positive not in labels and True not in labels:
+        raise ModelFileError(f"its scores are about the label {record.positive!r}, which it does not know.")
+
+
 CHECKS: dict[str, Callable[[Any], None]] = {
     "BaseDecisionTree": _check_tree,
     "HistGradientBoostingClassifier": _check_boosted_trees,
-    "AveragingEnsemble": _check_members,
+    "AveragingEnsemble": _check_ensemble,
     "BaseForest": _check_members,
     "BaseWeightBoosting": _check_members,
     "BaseGradientBoosting": _check_members,

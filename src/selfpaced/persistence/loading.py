@@ -18,8 +18,9 @@ from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledMod
 from selfpaced.persistence.archive import PICKLE, card_in, import_skops, opened
 from selfpaced.persistence.card import ModelCard
 from selfpaced.persistence.contents import check_contents
+from selfpaced.persistence.earlier import bring_up_to_date
 from selfpaced.persistence.trusted import refuse_unknown, trusted_with
-from selfpaced.persistence.versions import differences
+from selfpaced.versions import differences
 
 
 def load_model(
@@ -125,7 +126,9 @@ def _checked(model: Any, path: Path) -> AveragingEnsemble:
     if not isinstance(model, AveragingEnsemble):
         raise ModelFileError(f"{path} holds a {type(model).__name__}, which is no ensemble of selfpaced.")
     try:
+        if "trained_on_" not in vars(model):
+            bring_up_to_date(model)
         check_contents(model)
-    except ModelFileError as error:
+    except (ModelFileError, AttributeError, IndexError) as error:
         raise ModelFileError(f"{path} is damaged: {error}") from error
     return model

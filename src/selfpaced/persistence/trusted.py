@@ -21,6 +21,7 @@ OURS = [
     "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier",
     "selfpaced.ensembles.smote_bagging.SMOTEBaggingClassifier",
     "selfpaced.ensembles.smote_boost.SMOTEBoostClassifier",
+    "selfpaced.ensembles.trained_on.TrainedOn",
     "selfpaced.ensembles.under_bagging.UnderBaggingClassifier",
     "selfpaced.jobs.bases.numbered_columns",
     "selfpaced.rounds.BinNotes",

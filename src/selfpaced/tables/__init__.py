@@ -1,32 +1,40 @@
 """What the user points at, made into minority rows and pools."""
 
+from selfpaced.tables.arrays import LabelledTable, split_classes
 from selfpaced.tables.as_trained import as_trained
-from selfpaced.tables.classes import ClassSplit, split_classes, split_stream
-from selfpaced.tables.labels import ClassCounts, Labels, encode_labels
+from selfpaced.tables.labels import ClassCounts, Labels, encode_labels, read_labels, refuse_missing_labels
 from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
-from selfpaced.tables.opening import open_like, open_table, schema_of
-from selfpaced.tables.partitions import PartitionedTable, split_partitions
-from selfpaced.tables.streamed import ArrayTable, StreamedTable
+from selfpaced.tables.opening import open_table
+from selfpaced.tables.opening_files import open_files, open_like
+from selfpaced.tables.options import ReadingOptions
+from selfpaced.tables.partitions import PartitionedTable
+from selfpaced.tables.roles import Roles
+from selfpaced.tables.streamed import StreamedTable
+from selfpaced.tables.table import ClassSplit, SplitPlan, Table
 
 __all__ = [
-    "ArrayTable",
     "ClassCounts",
     "ClassSplit",
     "InMemoryTable",
+    "LabelledTable",
     "Labels",
     "PartitionedTable",
+    "ReadingOptions",
+    "Roles",
+    "SplitPlan",
     "StreamedTable",
+    "Table",
     "as_trained",
     "encode_labels",
     "float_array",
     "float_columns",
     "is_frame",
+    "open_files",
     "open_like",
     "open_table",
     "polars_as_arrow",
-    "schema_of",
+    "read_labels",
+    "refuse_missing_labels",
     "split_classes",
-    "split_partitions",
-    "split_stream",
     "stack",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from selfpaced.pools.blocks import Tags
 from selfpaced.pools.dask import DaskEngine, naming_the_cluster
 from selfpaced.tables.files import import_arrow
 from selfpaced.tables.memory import InMemoryTable
+from selfpaced.tables.options import DaskOptions
 from selfpaced.tables.partitions import (
     PartitionedTable,
     PartitionFacts,
@@ -21,12 +22,13 @@ from selfpaced.tables.partitions import (
     array_rows,
     first_tags,
     frame_facts,
+    frame_roles,
     frame_rows,
     in_order_of_ids,
     refuse_repeated_ids,
 )
+from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
-from selfpaced.tables.streamed import ID, WEIGHT
 
 LABEL = "__selfpaced_label__"
 
@@ -70,18 +72,14 @@ def _is_dask(thing: Any) -> bool:
     return type(thing).__module__.partition(".")[0] == "dask"
 
 
-def open_dask_frame(
-    frame: Any, target: str, weight: str | None, id: str | None, features: Sequence[str], client: Any
-) -> PartitionedTable:
+def open_dask_frame(frame: Any, **options: Unpack[DaskOptions]) -> PartitionedTable:
     """A Dask DataFrame. Its columns are read through one list of partitions: each projection could make its own."""
-    renamed = {target: LABEL}
-    if weight is not None:
-        renamed[weight] = WEIGHT
-    if id is not None:
-        renamed[id] = ID
-    chosen = frame[[*features, *renamed]]
-    parts = _FrameParts([*features], renamed)
-    return _open(client, chosen.to_delayed(), parts, target, has_ids=id is not None)
+    roles, features = frame_roles(frame, options)
+    client = active_client(options.get("client"))
+    given = {LABEL: roles.target, WEIGHT: roles.weight, ID: roles.id}
+    columns = {role: name for role, name in given.items() if name is not None}
+    chosen = frame[[*features, *columns.values()]]
+    return _open(client, chosen.to_delayed(), _FrameParts(features, columns), roles, has_ids=roles.id is not None)
 
 
 def open_dask_arrays(X: Any, y: Any, weights: Any, ids: Any, client: Any) -> PartitionedTable:
@@ -93,7 +91,7 @@ def open_dask_arrays(X: Any, y: Any, weights: Any, ids: Any, client: Any) -> Par
     dask = import_dask()
     blocks = [[None] * X.numblocks[0] if one is None else one.to_delayed().ravel().tolist() for one in arrays]
     together = [dask.delayed(tuple)(list(block)) for block in zip(*blocks, strict=True)]
-    return _open(client, together, _ArrayParts(), None, has_ids=ids is not None)
+    return _open(client, together, _ArrayParts(), Roles(), has_ids=ids is not None)
 
 
 def _in_chunks_of(X: Any, name: str, one: Any) -> Any:
@@ -115,9 +113,9 @@ def _in_chunks_of(X: Any, name: str, one: Any) -> Any:
 class _FrameParts:
     """How the partitions of a frame are read."""
 
-    def __init__(self, features: list[str], renamed: dict[str, str]) -> None:
+    def __init__(self, features: list[str], columns: dict[str, str]) -> None:
         self._features = features
-        self._columns = {role: name for name, role in renamed.items()}
+        self._columns = columns
 
     def facts(self, part: Any, path: str) -> PartitionFacts:
         return frame_facts(as_batch(part[self._features], path), self.labels(part), path)
@@ -165,13 +163,13 @@ class _ArrayParts:
         return None if part[3] is None else np.asarray(part[3])
 
 
-def _open(client: Any, delayed: Sequence[Any], parts: Any, target: str | None, *, has_ids: bool) -> PartitionedTable:
+def _open(client: Any, delayed: Sequence[Any], parts: Any, roles: Roles, *, has_ids: bool) -> PartitionedTable:
     loaded = client.compute(list(delayed))
     paths = [f"partition {number}" for number in range(len(loaded))]
     with naming_the_cluster():
         told = client.gather(client.map(parts.facts, loaded, paths, pure=False))
     facts = PartitionFacts.merge(told)
-    schema, labels = facts.frozen_schema(), facts.class_counts(target)
+    schema, labels = facts.frozen_schema(), facts.class_counts(roles)
     starts = np.cumsum([0, *(one.n_rows for one in told)]).tolist()[:-1]
     classes = [labels.classes] * len(loaded)
     rows = client.map(parts.rows, loaded, [schema] * len(loaded), paths, pure=False)
@@ -179,7 +177,7 @@ def _open(client: Any, delayed: Sequence[Any], parts: Any, target: str | None, *
     begin = partial(DaskEngine, client, rows, tags, in_order_of_ids)
     if has_ids:
         refuse_repeated_ids(begin().ask, facts.n_rows)
-    return PartitionedTable(begin, labels, schema, target)
+    return PartitionedTable(begin, labels, schema, roles)
 
 
 def _tags(parts: Any, part: Any, start: int, classes: NDArray[Any], path: str) -> Tags:

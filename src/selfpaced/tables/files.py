@@ -103,6 +103,14 @@ class LoadedFile:
     def schema(self) -> Any:
         return self.rows.schema
 
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.num_rows)
+
+    @property
+    def without_gaps(self) -> frozenset[str]:
+        return frozenset(name for name in self.rows.column_names if not self.rows.column(name).null_count)
+
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         yield from self.rows.select(list(columns)).to_batches(max_chunksize=batch_rows)
 

@@ -17,52 +17,56 @@ from selfpaced.pools.blocks import AllRows, Block, Tags
 from selfpaced.pools.keys import LARGEST_KEY, Ids, row_keys
 from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
 from selfpaced.pools.rows import Rows
-from selfpaced.tables.classes import ClassSplit
 from selfpaced.tables.files import import_arrow
 from selfpaced.tables.labels import MOST_LABELS, ClassCounts
 from selfpaced.tables.memory import InMemoryTable, stack
+from selfpaced.tables.options import FrameOptions
+from selfpaced.tables.roles import Roles, feature_names
 from selfpaced.tables.schema import MOST_CATEGORIES, Schema, are_words, frozen, unified_fields
+from selfpaced.tables.table import ClassSplit, SplitPlan
 
 IDS_LOOKED_AT = 2**17
 
 
 @dataclass(frozen=True)
 class PartitionedTable:
-    """A table on a cluster, ready for `fit_table`.
+    """A table on a cluster.
 
     Attributes
     ----------
     begin : gives an engine that asks the partitions, whose tags are those of rows that no model has seen.
-    labels : the classes and how many rows each has.
     schema : the features; None if they have no names.
-    target : the column of labels; None if it has no name.
     """
 
     begin: Callable[[], Engine]
-    labels: ClassCounts
+    class_counts: ClassCounts
     schema: Schema | None
-    target: str | None
+    roles: Roles
 
-    @property
-    def where(self) -> str:
-        """What errors call the labels."""
-        return where_labels_are(self.target)
+    def labels(self) -> ClassCounts:
+        return self.class_counts
 
-    def facts(self) -> dict[str, Any]:
-        raise ValueError("A fit on a cluster keeps no checkpoint: nothing tells whether the rows are still the same.")
+    def split(self, plan: SplitPlan) -> ClassSplit:
+        labels = self.class_counts
+        larger = {number: n for number, n in enumerate(labels.counts.tolist()) if number != labels.rarest}
+        partitions = Partitions(self.begin(), larger, plan.seed)
+        minority = partitions.collect(AllRows(labels.rarest))
+        pools = {number: PartitionedPool(partitions, number, n) for number, n in larger.items()}
+        return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)
+
+    def identity(self) -> dict[str, Any]:
+        raise ValueError("A fit on a cluster keeps no checkpoint: nothing shows whether the rows are still the same.")
 
 
-def where_labels_are(target: str | None) -> str:
-    return "y" if target is None else f"Column {target!r}"
-
-
-def split_partitions(table: PartitionedTable, labels: ClassCounts, seed: int) -> ClassSplit:
-    """The rarest class whole, and a pool for every larger one."""
-    larger = {number: n for number, n in enumerate(labels.counts.tolist()) if number != labels.rarest}
-    partitions = Partitions(table.begin(), larger, seed)
-    minority = partitions.collect(AllRows(labels.rarest))
-    pools = {number: PartitionedPool(partitions, number, n) for number, n in larger.items()}
-    return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)
+def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
+    """The roles of a cluster frame's columns, and its features."""
+    roles = Roles(options.get("target"), weight=options.get("weight"), id=options.get("id"))
+    if roles.target is None:
+        raise ValueError("Which column holds the labels? open_table(frame, target='...')")
+    for name in (roles.target, roles.weight, roles.id):
+        if name is not None and name not in frame.columns:
+            raise TableError(f"There is no column {name!r}; the columns are {list(frame.columns)}.")
+    return roles, feature_names(frame.columns, options.get("columns"), options.get("exclude", ()), roles)
 
 
 @dataclass(frozen=True)
@@ -112,10 +116,10 @@ class PartitionFacts:
         fields = {field.name: field.type for field in self.schema}
         return frozen(fields, list(fields), set(fields) - self.with_gaps, self.words)
 
-    def class_counts(self, target: str | None) -> ClassCounts:
+    def class_counts(self, roles: Roles) -> ClassCounts:
         if self.classes.size > MOST_LABELS:
             raise TableError(
-                f"{where_labels_are(target)} has more than {MOST_LABELS} different values; these look like numbers to "
+                f"{roles.labels_are_in} has more than {MOST_LABELS} different values; these look like numbers to "
                 "predict, not like classes."
             )
         return ClassCounts(self.classes, self.counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, Unpack
 from urllib.parse import unquote
 
 from numpy.typing import NDArray
@@ -14,18 +14,20 @@ from selfpaced.exceptions import TableError
 from selfpaced.pools.spark import CLASS, DOUBT, FAILURE, ID, Kept, SparkEngine, gathered
 from selfpaced.tables.labels import ClassCounts
 from selfpaced.tables.memory import InMemoryTable
+from selfpaced.tables.options import FrameOptions
 from selfpaced.tables.partitions import (
     PartitionedTable,
     PartitionFacts,
     array_facts,
     array_rows,
     frame_facts,
+    frame_roles,
     frame_rows,
     in_order_of_ids,
     refuse_repeated_ids,
 )
+from selfpaced.tables.roles import WEIGHT, Roles
 from selfpaced.tables.schema import Schema
-from selfpaced.tables.streamed import WEIGHT
 
 LABEL, VECTOR, FILE, POSITION, START = (
     f"__selfpaced_{name}__" for name in ("label", "vector", "file", "position", "start")
@@ -37,18 +39,17 @@ def is_spark_frame(thing: Any) -> bool:
     return type(thing).__module__.startswith("pyspark.sql.") and hasattr(thing, "mapInArrow")
 
 
-def open_spark_frame(
-    frame: Any, target: str, weight: str | None, id: str | None, features: Sequence[str]
-) -> PartitionedTable:
+def open_spark_frame(frame: Any, **options: Unpack[FrameOptions]) -> PartitionedTable:
     """The columns of a DataFrame as features."""
-    parts = _ColumnParts(list(features))
+    roles, features = frame_roles(frame, options)
+    parts = _ColumnParts(features)
     columns = [feature(frame, name).alias(safe) for name, safe in zip(features, parts.safe_names, strict=True)]
-    return _open(frame, parts, columns, target, weight, id)
+    return _open(frame, parts, columns, roles)
 
 
-def open_spark_vectors(frame: Any, target: str, weight: str | None, id: str | None, vector: str) -> PartitionedTable:
+def open_spark_vectors(frame: Any, vector: str, roles: Roles) -> PartitionedTable:
     """A column of vectors, or of arrays of numbers, as features without names."""
-    return _open(frame, _VectorParts(), [as_array(frame, vector).alias(VECTOR)], target, weight, id)
+    return _open(frame, _VectorParts(), [as_array(frame, vector).alias(VECTOR)], roles)
 
 
 def column(name: str) -> Any:
@@ -146,20 +147,19 @@ def _matrix(batch: Any, path: str) -> NDArray[Any]:
     return numbers.reshape(batch.num_rows, lengths[0])
 
 
-def _open(
-    frame: Any, parts: Any, features: Sequence[Any], target: str, weight: str | None, id: str | None
-) -> PartitionedTable:
+def _open(frame: Any, parts: Any, features: Sequence[Any], roles: Roles) -> PartitionedTable:
     """Rows are kept from now on: what is told of them stays true, and the source is read once."""
-    roles = [column(target).alias(LABEL), *_weights(frame, weight), column(ID)]
-    source = Kept(_with_ids(frame, id).select(*features, *roles))
+    assert roles.target is not None
+    others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight), column(ID)]
+    source = Kept(_with_ids(frame, roles.id).select(*features, *others))
     told = gathered(source.frame, parts.told, PartitionFacts.merge)
     if not told:
         raise TableError("The DataFrame has no rows.")
     facts = PartitionFacts.merge(told)
-    schema, labels = facts.frozen_schema(), facts.class_counts(target)
+    schema, labels = facts.frozen_schema(), facts.class_counts(roles)
     begin = partial(SparkEngine, source, _tagged(source.frame, labels), partial(parts.rows, schema), in_order_of_ids)
     refuse_repeated_ids(begin().ask, facts.n_rows)
-    return PartitionedTable(begin, labels, schema, target)
+    return PartitionedTable(begin, labels, schema, roles)
 
 
 def _weights(frame: Any, weight: str | None) -> list[Any]:

@@ -11,9 +11,9 @@ from typing import Any
 ONLY_NOTED = {"numpy", "python", "skops"}
 
 
-def versions_for(model: Any) -> dict[str, str]:
-    """The versions now: of Python, of what every model needs, and of the packages of its members."""
-    packages = {"numpy", "selfpaced", "sklearn", *_packages_of(model.estimators_[0])}
+def versions_for(member: Any) -> dict[str, str]:
+    """The versions now: of Python, of what every model needs, and of the packages of a member of an ensemble."""
+    packages = {"numpy", "selfpaced", "sklearn", *_packages_of(member)}
     return {"python": platform.python_version(), **_installed(packages)}
 
 

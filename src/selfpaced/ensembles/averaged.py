@@ -1,0 +1,113 @@
+"""The members of a fitted ensemble together: from rows to the mean of their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.calibration import Calibrator
+from selfpaced.scoring import (
+    Scorer,
+    Spread,
+    mean_probabilities,
+    probability_spread,
+    scorer_of,
+    staged_probabilities,
+)
+from selfpaced.scoring.threads import over_stream
+from selfpaced.tables import InMemoryTable, StreamedTable, polars_as_arrow
+from selfpaced.tables.batch import StreamedBatch
+
+Floats = NDArray[np.float64]
+RowsDone = Callable[[int, int | None], None]
+# Packages whose models know the categories of pandas frames, and fail on those of polars.
+PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
+
+
+@dataclass(frozen=True)
+class AveragedMembers:
+    """Members, how much each counts, and the map from their mean to probabilities.
+
+    Attributes
+    ----------
+    weights : how much each member counts in the mean; None if all count the same.
+    calibrator : the calibration; None if there is none.
+    """
+
+    members: Sequence[Any]
+    weights: Floats | None
+    calibrator: Calibrator | None
+    n_classes: int
+    n_threads: int
+
+    def means(self, table: InMemoryTable) -> Floats:
+        """The mean of the members' probabilities, before any calibration."""
+        scorers = self._scorers(table.n_rows)
+        return mean_probabilities(scorers, table, self.n_classes, self.n_threads, self.weights)
+
+    def probabilities(self, table: InMemoryTable) -> Floats:
+        """The mean of the members' probabilities, calibrated."""
+        return self._calibrated(self.means(table))
+
+    def staged(self, table: InMemoryTable) -> Iterator[Floats]:
+        """The probabilities of the first member, of the first two, and so on."""
+        scorers = self._scorers(table.n_rows)
+        stages = staged_probabilities(scorers, table, self.n_classes, self.n_threads, self.weights)
+        return map(self._calibrated, stages)
+
+    def spread(self, table: InMemoryTable, share: float) -> Spread:
+        """The range in which the middle share of the members' probabilities lies, each calibrated."""
+        scorers = [scorer.then(self._calibrated) for scorer in self._scorers(table.n_rows)]
+        return probability_spread(scorers, table, self.n_classes, self.n_threads, share, self.weights)
+
+    def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
+        """Batches of a table with their probabilities, in order. `progress` gets the rows done and the rows to do."""
+        scorers = self._scorers(table.reader.batch_rows)
+        # Models with threads of their own get one batch at a time.
+        threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
+
+        def work(batch: StreamedBatch) -> tuple[StreamedBatch, Floats]:
+            batch.check()
+            rows = InMemoryTable(batch.features_for(scorers))
+            return batch, self._calibrated(mean_probabilities(scorers, rows, self.n_classes, 1, self.weights))
+
+        for batch, probabilities in over_stream(work, table.batches(), threads):
+            yield batch, probabilities
+            if progress is not None:
+                progress(batch.stop, table.n_rows)
+
+    def _scorers(self, n_rows: int) -> list[Scorer]:
+        return [scorer_of(member, n_rows) for member in self.members]
+
+    def _calibrated(self, means: Any) -> Floats:
+        calibrated: Floats = means if self.calibrator is None else self.calibrator(means)
+        return calibrated
+
+
+def averaged_members(model: Any) -> AveragedMembers:
+    """The members of a fitted ensemble."""
+    check_is_fitted(model)
+    weights, n_threads = model._member_weights(), model._n_threads()
+    return AveragedMembers(model.estimators_, weights, model.calibrator_, len(model.classes_), n_threads)
+
+
+def base_of(model: Any) -> Any:
+    """The base model of an ensemble: the one given, or its default."""
+    return model._base()
+
+
+def rows_in_memory(model: Any, X: Any) -> InMemoryTable:
+    """Rows that a fitted ensemble can score: checked, and converted as the rows that it was trained on."""
+    check_is_fitted(model)
+    return readable_rows(model, model._features(X, model.trained_on_.schema, reset=False))
+
+
+def readable_rows(model: Any, X: Any, metadata: Mapping[str, Any] | None = None) -> InMemoryTable:
+    """Rows as the base model of an ensemble reads them."""
+    packages = {kind.__module__.partition(".")[0] for kind in type(base_of(model)).__mro__}
+    return InMemoryTable(polars_as_arrow(X) if packages & PANDAS_READERS else X, metadata)

@@ -1,0 +1,118 @@
+"""The methods of ensembles that score tables in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.ensembles.table_scoring import (
+    ScoringOptions,
+    TableEvaluation,
+    evaluation,
+    open_to_score,
+    rare_rows,
+    scores_of,
+    write_scores,
+)
+from selfpaced.ensembles.trained_on import TrainedOn
+from selfpaced.tables import Roles, StreamedTable
+from selfpaced.tables.roles import names_of
+
+
+class ScoresTables:
+    """A fitted ensemble that scores tables in files, batch by batch."""
+
+    trained_on_: TrainedOn
+
+    def score_table(self, source: Any, **reading: Unpack[ScoringOptions]) -> NDArray[np.float64]:
+        """The score of every row of some files, in order: the probability of `score_label_`.
+
+        Parameters
+        ----------
+        source : path, glob pattern, folder or list of these, or a table that `open_table` opened
+        columns : list of str, default=None
+            The features, for a model that was trained without names of features.
+        filter, batch_rows, cache :
+            As for `open_table`. They are refused for a table that is open already.
+        progress : callable, default=None
+            Called after each batch with the rows scored and the rows to score, None if a filter decides.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return scores_of(self, open_to_score(self, source, Roles(), reading), reading.get("progress"))
+
+    def predict_table(
+        self,
+        source: Any,
+        output: Any,
+        *,
+        keep: Sequence[str] = (),
+        threshold: float | None = None,
+        on_scores: Callable[[NDArray[np.float64]], None] | None = None,
+        **reading: Unpack[ScoringOptions],
+    ) -> Path:
+        """Score files batch by batch and write the scores to a file, in the order of the rows.
+
+        Parameters
+        ----------
+        source : path, glob pattern, folder or list of these, or a table that `open_table` opened
+        output : path
+            A Parquet or CSV file, by its ending. It appears when all rows are scored, or not at all.
+        keep : list of str, default=()
+            Columns of the source that are written beside the scores, such as ids.
+        threshold : float, default=None
+            Adds a column `alert`: whether the score is at or above the threshold.
+        on_scores : callable, default=None
+            Called with the scores of each batch, to count them as they pass.
+        columns, filter, batch_rows, cache, progress :
+            As for `score_table`.
+
+        Returns
+        -------
+        Path
+            The output. For two classes its column `score` is the probability of `score_label_`; for more classes
+            there is a column `score_LABEL` for each label.
+        """
+        table = open_to_score(self, source, Roles(keep=tuple(names_of(keep))), reading)
+        progress = reading.get("progress")
+        return write_scores(self, table, output, threshold=threshold, progress=progress, on_scores=on_scores)
+
+    def evaluate_table(
+        self,
+        source: Any,
+        *,
+        target: str | None = None,
+        threshold: float | None = None,
+        **reading: Unpack[ScoringOptions],
+    ) -> TableEvaluation:
+        """Score files batch by batch and compare with their labels. Of a row its label and its score are kept.
+
+        Parameters
+        ----------
+        source : path, glob pattern, folder or list of these, or a table that `open_table` opened
+        target : str, default=None
+            The column of labels; by default the one that `fit_table` had.
+        threshold : float, default=None
+            The threshold to judge alerts by; by default the best by F1 on these rows, which flatters.
+        columns, filter, batch_rows, cache, progress :
+            As for `score_table`.
+
+        Returns
+        -------
+        TableEvaluation
+        """
+        check_is_fitted(self)
+        if target is None:
+            target = (source if isinstance(source, StreamedTable) else self.trained_on_).roles.target
+        if target is None:
+            raise ValueError("Which column holds the labels? evaluate_table(source, target='...')")
+        table = open_to_score(self, source, Roles(target, self.trained_on_.positive), reading)
+        is_rare = rare_rows(self.trained_on_, table)
+        return evaluation(is_rare, scores_of(self, table, reading.get("progress")), threshold)

@@ -1,0 +1,177 @@
+"""What a fitted ensemble does with tables in files: score them, write the scores, compare with the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.ensembles.averaged import RowsDone, averaged_members
+from selfpaced.ensembles.trained_on import TrainedOn
+from selfpaced.exceptions import TableError
+from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
+from selfpaced.tables import ReadingOptions, Roles, StreamedTable, open_files, open_like
+from selfpaced.tables.opening_files import check_columns
+from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
+
+Floats = NDArray[np.float64]
+
+
+class ScoringOptions(ReadingOptions, total=False):
+    """How the rows to score are read, and who is told of each batch."""
+
+    columns: Sequence[str] | None
+    progress: RowsDone | None
+
+
+@dataclass(frozen=True)
+class TableEvaluation:
+    """How well an ensemble does on a table.
+
+    Attributes
+    ----------
+    aucprc : of the rare class; chance is n_positives / n_rows.
+    threshold : the one given, or else the best one by F1 on these rows, to be judged on others.
+    f1, precision, recall : at that threshold.
+    best_threshold, best_f1 : the best by F1 on these rows, in few digits.
+    mean_score : of all rows; for a calibrated ensemble, the share of rare rows that it expects.
+    """
+
+    n_rows: int
+    n_positives: int
+    aucprc: float
+    threshold: float
+    f1: float
+    precision: float
+    recall: float
+    best_threshold: float
+    best_f1: float
+    mean_score: float
+
+
+def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions) -> StreamedTable:
+    """A table with the features that a model was trained with, by its path or open already."""
+    check_is_fitted(model)
+    given = {name: value for name, value in options.items() if name != "progress" and value is not None}
+    names = feature_names_of(model)
+    if isinstance(source, StreamedTable):
+        return _reopened(source, names, roles, given)
+    columns: Any = given.pop("columns", None)
+    if names is not None and columns is not None:
+        raise TableError(f"columns= is for a model without names of features. This one was trained with {names}.")
+    reading = cast(ReadingOptions, given)
+    if model.trained_on_.schema is not None:
+        return open_like(source, model.trained_on_.schema, roles, **reading)
+    if isinstance(source, np.ndarray):
+        raise TypeError("Arrays in memory, memory maps included, are scored by predict_proba(X).")
+    table = open_files(source, columns=columns if names is None else names, **reading)
+    if len(table.schema.names) != model.n_features_in_:
+        raise TableError(
+            f"The model was trained on {model.n_features_in_} features without names, and the files have "
+            f"{len(table.schema.names)} columns, {table.schema.names}: name the features with columns=, in their order."
+        )
+    check_columns(table.reader, roles)
+    return replace(table, roles=roles)
+
+
+def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, given: dict[str, Any]) -> StreamedTable:
+    """An open table, whose rows and target are decided. Further columns can be kept."""
+    if given:
+        name = next(iter(given))
+        raise TableError(f"{name}= applies to files that are opened here. Give it to open_table instead.")
+    if table.schema.names != names:
+        raise TableError(
+            f"The table has the features {table.schema.names}; the model was trained with {names}. Open it by its "
+            "path, for its columns to be found."
+        )
+    if roles.target not in (None, table.roles.target):
+        raise TableError(
+            f"The table was opened with the target {table.roles.target!r}, not {roles.target!r}. Open it with "
+            f"target={roles.target!r}."
+        )
+    asked = replace(table.roles, keep=roles.keep)
+    check_columns(table.reader, asked)
+    return replace(table, roles=asked)
+
+
+def feature_names_of(model: Any) -> list[str] | None:
+    """The names of the features, if the model was trained with names."""
+    return model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None
+
+
+def scores_of(model: Any, table: StreamedTable, progress: RowsDone | None = None) -> Floats:
+    """The score of every row of a table, in order."""
+    column = model.trained_on_.score_column
+    # In all their digits: a threshold that is chosen by rounded scores is missed by rows that round up to it.
+    parts = [found[:, column].copy() for _, found in averaged_members(model).streamed(table, progress)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def write_scores(
+    model: Any,
+    table: StreamedTable,
+    output: Any,
+    *,
+    threshold: float | None = None,
+    progress: RowsDone | None = None,
+    on_scores: Callable[[Floats], None] | None = None,
+) -> Path:
+    """Write the scores of a table to a file, in the order of the rows."""
+    trained_on: TrainedOn = model.trained_on_
+    refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
+    refuse_taken(table.roles.keep, _score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold))
+
+    def scored() -> Iterator[Any]:
+        for batch, probabilities in averaged_members(model).streamed(table, progress):
+            if on_scores is not None:
+                on_scores(probabilities[:, trained_on.score_column])
+            yield batch_of(batch.kept() | _score_columns(trained_on, probabilities, threshold))
+
+    return write_batches(scored(), output)
+
+
+def _score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: float | None) -> dict[str, Any]:
+    rare = probabilities[:, trained_on.score_column]
+    alerts = {} if threshold is None else {"alert": rare >= threshold}
+    if len(trained_on.classes) == 2:
+        return {"score": rare} | alerts
+    scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(trained_on.classes)}
+    return scores | alerts
+
+
+def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
+    """Which rows of a table are of the class that the score is about. All labels must be known to the model."""
+    labels = table.labels()
+    known, rare = list(trained_on.classes), trained_on.classes[trained_on.score_column]
+    if rare not in labels.names or any(name not in known for name in labels.names):
+        raise TableError(
+            f"The labels in column {table.roles.target!r} are {labels.names}; the model knows {known}, and rows of "
+            f"{rare!r} are needed to measure it."
+        )
+    is_rare: NDArray[np.bool_] = labels.codes == labels.names.index(rare)
+    return is_rare
+
+
+def evaluation(is_positive: NDArray[np.bool_], scores: Floats, threshold: float | None = None) -> TableEvaluation:
+    """How well scores separate the rows, at a threshold or at the best one by F1."""
+    last = best_threshold(is_positive, scores)
+    best = short_threshold(last, scores[scores < last].max(initial=-np.inf))
+    threshold = best if threshold is None else threshold
+    alerts = alerts_at_threshold(is_positive, scores, threshold)
+    return TableEvaluation(
+        n_rows=int(scores.size),
+        n_positives=int(is_positive.sum()),
+        aucprc=aucprc(is_positive, scores),
+        threshold=threshold,
+        f1=float(alerts.f1),
+        precision=float(alerts.precision),
+        recall=float(alerts.recall),
+        best_threshold=best,
+        best_f1=float(alerts_at_threshold(is_positive, scores, best).f1),
+        mean_score=float(scores.mean(dtype=np.float64)),
+    )

@@ -1,0 +1,74 @@
+"""The record of the data that an ensemble was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from selfpaced.tables import ClassCounts, Roles
+from selfpaced.tables.schema import Schema
+from selfpaced.versions import versions_for
+
+
+@dataclass(frozen=True)
+class TrainedOn:
+    """What an ensemble was trained on. Every fit leaves one, it is saved with the model and never changes.
+
+    Attributes
+    ----------
+    classes : tuple of the labels, sorted, as plain Python values.
+    class_counts : tuple of int
+        Training rows of each label.
+    target : str or None
+        The column of labels; None if the labels had no name.
+    positive : label or None
+        The label that was separated from all others, if `open_table` was given one.
+    schema : Schema or None
+        The features as they were read from a table; None for rows in memory, which models read as they are.
+    versions : mapping of str to str
+        The versions of Python and of the packages that trained the members.
+    """
+
+    classes: tuple[Any, ...]
+    class_counts: tuple[int, ...]
+    target: str | None
+    positive: Any
+    schema: Schema | None
+    versions: Mapping[str, str]
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """Training rows by label."""
+        return dict(zip(self.classes, self.class_counts, strict=True))
+
+    @property
+    def minority_number(self) -> int:
+        """The column of the rarest class in `predict_proba`."""
+        return ClassCounts(np.array(self.classes, dtype=object), np.array(self.class_counts)).rarest
+
+    @property
+    def score_label(self) -> Any:
+        """The label whose probability is the score, as it is written in the data."""
+        return self.classes[self.minority_number] if self.positive is None else self.positive
+
+    @property
+    def score_column(self) -> int:
+        """The column of the score in `predict_proba`."""
+        # One label against all others is known as True, which 0 and 1 must not be mistaken for.
+        separated = isinstance(self.classes[-1], bool) and not isinstance(self.score_label, bool)
+        return self.classes.index(True if separated else self.score_label)
+
+    @property
+    def roles(self) -> Roles:
+        """How the labels of another table are read to be compared with these."""
+        return Roles(self.target, self.positive)
+
+
+def record_of(labels: ClassCounts, roles: Roles, schema: Schema | None, member: Any) -> TrainedOn:
+    """The record of a fit that has ended, with one of its members."""
+    positive = roles.positive.item() if isinstance(roles.positive, np.generic) else roles.positive
+    counts = tuple(labels.counts.tolist())
+    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions_for(member))

@@ -1,0 +1,124 @@
+"""What the columns of a table are like: how many values are missing, how many differ, their range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from selfpaced.tables.files import import_arrow
+from selfpaced.tables.reader import Reader
+from selfpaced.tables.schema import MOST_CATEGORIES, Described, are_dates, are_words, merged_types
+
+# Whether values repeat is seen in the first so many rows.
+ROWS_LOOKED_AT = 2**17
+
+
+class Look(Protocol):
+    """Something that watches a column go by."""
+
+    def add(self, column: Any, file: Described) -> None: ...
+
+
+def look_through(reader: Reader, looks: Mapping[str, Look]) -> None:
+    """Read some columns once, and show each to whoever looks at it."""
+    for file, batch in reader.read(list(looks)) if looks else ():
+        for name, look in looks.items():
+            look.add(batch.column(name), file)
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """A column of a table.
+
+    Attributes
+    ----------
+    type : its Arrow type.
+    n_distinct : different values; of strings up to `MOST_CATEGORIES` and a few, of others those of the first rows.
+    smallest, largest : the range of numbers, and of dates in microseconds since 1970; None for strings, and where all
+        values are missing.
+    repeats : whether a value occurs twice in the first rows.
+    rises : whether each value of the first rows is larger than the one before.
+    categories : the strings, sorted; None for other types, and where there are more than `MOST_CATEGORIES`.
+    """
+
+    name: str
+    type: str
+    n_rows: int
+    n_missing: int
+    n_distinct: int
+    smallest: Any
+    largest: Any
+    repeats: bool
+    rises: bool
+    categories: tuple[str, ...] | None = None
+
+    @property
+    def share_missing(self) -> float:
+        return self.n_missing / max(self.n_rows, 1)
+
+
+class ColumnLook:
+    """A column, as far as it has been read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._type: Any = import_arrow().null()
+        self._n_rows = self._n_missing = 0
+        self._strings: set[str] = set()
+        self._first: list[Any] = []
+        self._n_first = 0
+        self._ends: list[Any] = []
+
+    def add(self, column: Any, file: Described) -> None:
+        import pyarrow.compute as pc
+
+        pa = import_arrow()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        self._type = merged_types(self._type, column.type)
+        self._n_rows += len(column)
+        self._n_missing += column.null_count
+        if self._n_first < ROWS_LOOKED_AT and not pa.types.is_nested(column.type):
+            self._first.append(column)
+            self._n_first += len(column)
+        if are_words(column.type):
+            if len(self._strings) <= MOST_CATEGORIES:
+                self._strings.update(column.unique().drop_null().to_pylist())
+        elif _has_order(column.type):
+            ends = pc.min_max(_comparable(column)).as_py().values()
+            self._ends += [end for end in ends if end is not None and end == end]
+
+    def result(self) -> ColumnProfile:
+        pa = import_arrow()
+        parts = [part.cast(self._type, safe=False) for part in self._first]
+        first = pa.chunked_array(parts, self._type).drop_null()
+        n_first = len(first.unique()) if self._first else len(first)
+        values = first.to_numpy() if _has_order(self._type) else np.empty(0)
+        strings = are_words(self._type) and len(self._strings) <= MOST_CATEGORIES
+        return ColumnProfile(
+            self._name,
+            str(self._type),
+            self._n_rows,
+            self._n_missing,
+            len(self._strings) if are_words(self._type) else n_first,
+            min(self._ends, default=None),
+            max(self._ends, default=None),
+            n_first < len(first),
+            bool(values.size > 1 and np.all(values[1:] > values[:-1])),
+            tuple(sorted(self._strings)) if strings else None,
+        )
+
+
+def _comparable(column: Any) -> Any:
+    """Dates as numbers: Python's own have no nanoseconds."""
+    pa = import_arrow()
+    return column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) if are_dates(column.type) else column
+
+
+def _has_order(kind: Any) -> bool:
+    pa = import_arrow()
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, are_dates)
+    return any(is_kind(kind) for is_kind in kinds)

@@ -1,0 +1,89 @@
+"""The options of `open_table`, and which kind of source honours which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, TypedDict
+
+from selfpaced.exceptions import TableError
+from selfpaced.tables.conversion import Progress
+from selfpaced.tables.table import Table
+
+
+class ArrayOptions(TypedDict, total=False):
+    """For an array in memory."""
+
+    target: Any
+
+
+class FrameOptions(TypedDict, total=False):
+    """For a table with named columns."""
+
+    target: str | None
+    columns: Sequence[str] | None
+    exclude: Sequence[str]
+    weight: str | None
+    id: str | None
+
+
+class DaskOptions(FrameOptions, total=False):
+    client: Any
+
+
+class ReadingOptions(TypedDict, total=False):
+    """How rows are read from files."""
+
+    filter: Any
+    batch_rows: int
+    cache: str | PathLike[str] | None
+
+
+class FileOptions(FrameOptions, ReadingOptions, total=False):
+    positive: Any
+    memory_for_tags: int
+    types: Mapping[str, str] | None
+    progress: Progress | None
+
+
+class TableOptions(FileOptions, DaskOptions, total=False):
+    """All options. What they mean is in the documentation of `open_table`."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind of source.
+
+    Attributes
+    ----------
+    name : what error messages call it.
+    recognises : whether something is a source of this kind.
+    opens : from the source and the options to a table.
+    honours : the names of the options that it honours. All others are refused.
+    """
+
+    name: str
+    recognises: Callable[[Any], bool]
+    opens: Callable[..., Table]
+    honours: frozenset[str]
+
+
+def check_options(source: Source, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given. Unknown ones, and those that the source cannot honour, are refused by name."""
+    unknown = sorted(set(options) - TableOptions.__optional_keys__)
+    if unknown:
+        known = ", ".join(sorted(TableOptions.__optional_keys__))
+        raise TypeError(f"open_table has no option {unknown[0]!r}. Its options are {known}.")
+    given = {name: value for name, value in options.items() if not _is_default(value)}
+    refused = sorted(set(given) - source.honours)
+    if refused:
+        raise TableError(
+            f"open_table cannot honour {refused[0]}= for {source.name}. It honours {', '.join(sorted(source.honours))}."
+        )
+    return given
+
+
+def _is_default(value: Any) -> bool:
+    """None and an empty list ask for nothing."""
+    return value is None or (isinstance(value, list | tuple) and not value)

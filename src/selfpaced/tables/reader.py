@@ -1,0 +1,122 @@
+"""Reading the rows of files that belong to a table, batch by batch."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.exceptions import TableError
+from selfpaced.tables.files import File, LoadedFile, import_arrow
+from selfpaced.tables.schema import Described, unified_fields
+
+DEFAULT_BATCH_ROWS = 2**16
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """A condition that rows must satisfy: an Arrow expression, and the columns it reads."""
+
+    expression: Any
+    columns: tuple[str, ...]
+
+    def filtered(self, file: Described, batch: Any, wanted: Sequence[str]) -> list[Any]:
+        pa = import_arrow()
+        try:
+            rows = pa.Table.from_batches([batch]).filter(self.expression)
+        except pa.ArrowException as error:
+            raise TableError(f"The filter does not fit the columns of {file.path}: {error}") from error
+        batches: list[Any] = rows.select(wanted).combine_chunks().to_batches()
+        return batches
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The rows of some files.
+
+    Attributes
+    ----------
+    batch_rows : rows that are decoded at once.
+    filter : the condition that rows must satisfy.
+    chosen : which of the rows that satisfy the condition belong to the table; None if all do.
+    """
+
+    files: Sequence[File | LoadedFile]
+    batch_rows: int = DEFAULT_BATCH_ROWS
+    filter: RowFilter | None = None
+    chosen: NDArray[np.bool_] | None = None
+
+    @property
+    def column_names(self) -> list[str]:
+        names: list[str] = self.files[0].schema.names
+        return names
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows; None if only reading them can tell."""
+        if self.chosen is not None:
+            return int(self.chosen.sum())
+        return None if self.filter is not None else sum(file.n_rows for file in self.files)
+
+    def read(self, columns: Sequence[str]) -> Iterator[tuple[Described, Any]]:
+        """Record batches of some columns, each with the file that it comes from."""
+        wanted = list(dict.fromkeys(columns))
+        extra = () if self.filter is None else self.filter.columns
+        start = 0
+        for file in self.files:
+            for batch in file.batches(list(dict.fromkeys([*wanted, *extra])), self.batch_rows):
+                for part in [batch] if self.filter is None else self.filter.filtered(file, batch, wanted):
+                    chosen = self._chosen_of(part, start)
+                    start += part.num_rows
+                    if chosen.num_rows:
+                        yield file, chosen
+
+    def column(self, name: str) -> Any:
+        """One column whole, as an Arrow array."""
+        return self._table([name]).column(name).combine_chunks()
+
+    def part(self, chosen: NDArray[np.bool_]) -> Reader:
+        """A reader of some of the rows: those where `chosen` is true."""
+        rows = chosen.copy() if self.chosen is None else self.chosen.copy()
+        if self.chosen is not None:
+            rows[self.chosen] = chosen
+        return replace(self, chosen=rows)
+
+    def loaded(self, columns: Sequence[str]) -> Reader:
+        """Some columns of the same rows in memory: what is read more than once is decoded only once."""
+        return Reader([LoadedFile(self.files[0].path, self._table(columns))], self.batch_rows)
+
+    def identity(self) -> dict[str, Any]:
+        """What differs between these rows and others."""
+        # As text, an expression leaves out what is long about it.
+        expression = None if self.filter is None else self.filter.expression
+        return {
+            "files": [file_identity(file.path) for file in self.files],
+            "filter": sha256(pickle.dumps(expression)).hexdigest(),
+            "chosen": None if self.chosen is None else sha256(self.chosen.tobytes()).hexdigest(),
+        }
+
+    def _table(self, columns: Sequence[str]) -> Any:
+        """Some columns of all rows, each of a type that fits all files."""
+        pa = import_arrow()
+        others = {name for file in self.files for name in file.schema.names} - set(columns)
+        fields = unified_fields(self.files, sorted(others))
+        schema = pa.schema([(name, fields[name]) for name in columns])
+        return pa.Table.from_batches([batch.cast(schema) for _, batch in self.read(columns)], schema)
+
+    def _chosen_of(self, batch: Any, start: int) -> Any:
+        if self.chosen is None:
+            return batch
+        return batch.filter(import_arrow().array(self.chosen[start : start + batch.num_rows]))
+
+
+def file_identity(path: Path) -> tuple[str, int, int]:
+    """A file by its name, size and time: those of a CSV file itself, not of its Parquet copy."""
+    status = path.stat()
+    return str(path), status.st_size, status.st_mtime_ns

@@ -1,0 +1,78 @@
+"""Which columns of a table are features, and what the others are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from selfpaced.exceptions import TableError
+
+# Names of what is kept beside the features of a row; no column of a table may be called so.
+ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a table are not features, and what they are for.
+
+    Attributes
+    ----------
+    target : the column of labels; None if the labels have no name or there are none.
+    positive : the label to separate from all others; None if the labels are taken as they are.
+    weight : the column of sample weights.
+    id : the column of whole numbers by which rows are drawn.
+    amount : the column of what a missed row costs. It may be a feature too.
+    time : the column by which rows are ordered.
+    keep : further columns that are read along with the rows, such as names of rows.
+    """
+
+    target: str | None = None
+    positive: Any = None
+    weight: str | None = None
+    id: str | None = None
+    amount: str | None = None
+    time: str | None = None
+    keep: tuple[str, ...] = ()
+
+    @property
+    def labels_are_in(self) -> str:
+        """What error messages call the labels."""
+        return "y" if self.target is None else f"Column {self.target!r}"
+
+    @property
+    def not_features(self) -> set[str]:
+        """The columns that no model may see."""
+        names = (self.target, self.weight, self.id, self.time, *self.keep)
+        return {name for name in names if name is not None}
+
+    @property
+    def read_along(self) -> list[str]:
+        """The columns that are read together with the features."""
+        names = (self.id, self.weight, self.amount, self.time, *self.keep)
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def names_of(columns: str | Sequence[str]) -> list[str]:
+    """Names of columns; a single one may come without a list around it."""
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def feature_names(
+    known: Iterable[str], columns: Sequence[str] | None, exclude: Sequence[str], roles: Roles
+) -> list[str]:
+    """The columns that are features, in their order: those that are named, or all known ones."""
+    fields = list(known)
+    columns, exclude = None if columns is None else names_of(columns), names_of(exclude)
+    if columns is not None and len(set(columns)) < len(columns):
+        raise TableError(f"columns names a feature twice: {list(columns)}.")
+    for name in [*(columns or ()), *exclude]:
+        if name not in fields:
+            raise TableError(f"There is no column {name!r}; the columns are {fields}.")
+    others = {*roles.not_features, *exclude}
+    names = [name for name in (fields if columns is None else columns) if name not in others]
+    if not names:
+        raise TableError(f"No column is left as a feature; the columns are {fields}.")
+    if {ID, WEIGHT} & set(names):
+        raise TableError(f"No column may be called {ID!r} or {WEIGHT!r}.")
+    return names

@@ -1,0 +1,70 @@
+"""What a fit asks of a table: the protocol that every kind of table implements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from selfpaced.algorithms.pool import MajorityPool
+from selfpaced.pools.rows import Rows
+from selfpaced.tables.labels import ClassCounts
+from selfpaced.tables.roles import Roles
+from selfpaced.tables.schema import Schema
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """What a split may use.
+
+    Attributes
+    ----------
+    n_draw, first_round : the rows that will be drawn from every larger class in the first round, and its number. A
+        table that is read from start to end draws them in the pass that collects the minority.
+    on_rows : called with the rows read and the rows to read in the present pass.
+    """
+
+    seed: int
+    n_threads: int
+    n_draw: int
+    first_round: int
+    on_rows: Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class ClassSplit:
+    """Algorithm 1's P and N: the minority's rows, and a pool for every larger class, by class number.
+
+    Attributes
+    ----------
+    names : the labels of all classes, in the order of their numbers.
+    counts : how many rows each class has.
+    """
+
+    names: Sequence[Any]
+    counts: Sequence[int]
+    minority_class: int
+    minority: Rows
+    pools: Mapping[int, MajorityPool[Rows]]
+
+
+@runtime_checkable
+class Table(Protocol):
+    """Rows with labels, wherever they are."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """The features; None if they have no names, or if models read them as they are."""
+
+    @property
+    def roles(self) -> Roles:
+        """The columns that are not features."""
+
+    def labels(self) -> ClassCounts:
+        """The classes and the number of rows of each. They are counted once."""
+
+    def split(self, plan: SplitPlan) -> ClassSplit:
+        """The rows of the smallest class, and a pool for every larger class."""
+
+    def identity(self) -> dict[str, Any]:
+        """Facts that differ between this table and any other, for whoever resumes a fit. Raise if there are none."""
