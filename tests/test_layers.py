@@ -13,7 +13,7 @@ def run(*arguments):
     return subprocess.run([*CHECK, *map(str, arguments)], capture_output=True, text=True)
 
 
-def test_the_house_is_in_order():
+def test_the_package_keeps_to_its_layers():
     result = run()
     assert result.returncode == 0, result.stdout
 
@@ -21,18 +21,28 @@ def test_the_house_is_in_order():
 @pytest.mark.parametrize(
     ("file", "line", "complaint"),
     [
-        ("algorithms/step.py", "import sklearn.base", "the paper's room is plain numpy, but uses sklearn.base"),
+        ("algorithms/step.py", "import sklearn.base", "algorithms use only numpy, but here sklearn.base"),
         ("algorithms/step.py", "from selfpaced.pools import keys", "algorithms must not use pools"),
         ("scoring/plain.py", "from selfpaced import SelfPacedEnsembleClassifier", "scoring must not use selfpaced"),
         ("pools/keys.py", "def f():\n    import selfpaced.tables.labels", "pools must not use tables"),
         ("ensembles/averaging.py", "import selfpaced.report", "ensembles must not use report"),
-        ("helpers/strings.py", "", "the room 'helpers' has no floor"),
+        ("report/page.py", "def f(model):\n    return model._means", "page.py:2: _means is a private name of another"),
+        ("cli/talk.py", "from selfpaced.jobs.train import _leaks", "talk.py:1: _leaks is a private name of another"),
+        ("helpers/strings.py", "", "the package 'helpers' has no layer"),
     ],
 )
-def test_a_wrong_import_is_named(tmp_path, file, line, complaint):
+def test_what_crosses_a_border_is_named(tmp_path, file, line, complaint):
     path = tmp_path / file
     path.parent.mkdir()
     path.write_text(line)
     result = run(tmp_path)
     assert result.returncode == 1
     assert complaint in result.stdout
+
+
+def test_private_names_of_the_own_package_and_of_self_are_free(tmp_path):
+    (tmp_path / "pools").mkdir()
+    (tmp_path / "pools" / "one.py").write_text("def _limit():\n    return 1\n")
+    (tmp_path / "pools" / "two.py").write_text("from selfpaced.pools import one\n\nprint(one._limit())\n")
+    (tmp_path / "pools" / "three.py").write_text("class A(B):\n    def f(self):\n        return self._inherited\n")
+    assert run(tmp_path).returncode == 0

@@ -1,6 +1,7 @@
-"""Check that every room of the house uses only the rooms below it. `make check` runs this.
+"""Check that every package uses only packages of lower layers, and no private names of others. `make check` runs this.
 
-The order is the one of ARCHITECTURE.md. A module may import from its own room and from rooms that stand before it.
+The order of the layers is the one of ARCHITECTURE.md. A module may import from its own package and from packages of
+lower layers. A name that begins with an underscore belongs to the package that defines it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# From the ground up. Rooms on one line stand side by side and do not use each other.
-FLOORS = [
+# From the lowest up. Packages of one layer do not use each other.
+LAYERS = [
     ["algorithms", "calibration", "datasets", "exceptions", "metrics", "versions", "whole_files"],
     ["thresholds"],
     ["scoring"],
@@ -29,15 +30,22 @@ FLOORS = [
     ["cli"],
     ["__main__"],
 ]
-FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-# Doors that open upwards, and only when they are knocked at: no import at the top of a file.
+LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
+# Imports of a higher layer, allowed only inside a function.
 LATE = {("ensembles", "report")}  # model.report(X, y)
-PAPER_USES = {"numpy"}  # what `algorithms` may import from outside, besides the standard library
+ALGORITHMS_USE = {"numpy"}  # what `algorithms` may import from outside, besides the standard library
+# Private names of other libraries that have no public equivalent.
+ALLOWED_PRIVATE = {
+    "_dummy",  # pyspark.ml.param.Params: how every estimator of Spark declares a parameter
+    "_resetUid",  # pyspark.ml.util.Identifiable: a model has the name of the estimator that fitted it
+    "_predictors",  # HistGradientBoostingClassifier: the trees have no public access
+    "_baseline_prediction",  # and neither has the value they start from
+}
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     """
-    >>> room_of("selfpaced.pools.keys"), room_of("selfpaced")
+    >>> package_of("selfpaced.pools.keys"), package_of("selfpaced")
     ('pools', 'selfpaced')
     """
     return (module.split(".") * 2)[1]
@@ -58,30 +66,75 @@ def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
         yield from imports(child, late)
 
 
+def is_private(name: str) -> bool:
+    """
+    >>> [is_private(name) for name in ("_means", "__init__", "means", "_")]
+    [True, False, False, False]
+    """
+    return name.startswith("_") and not name.startswith("__") and len(name) > 1
+
+
+def own_private_names(tree: ast.AST) -> Iterator[str]:
+    """Private names that a module defines: functions, classes, variables, attributes of `self`, fields, parameters."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def used_private_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Private names of other objects than `self` and `cls`, and private names that are imported, with their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            owner = node.value
+            is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
+            is_super = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
+            if not (is_own or is_super):
+                yield node.attr, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((alias.name, node.lineno) for alias in node.names if is_private(alias.name))
+
+
 def complaints(package: Path) -> Iterator[str]:
-    """One line for every import that goes upwards, sideways, or out of the paper's room."""
+    """One line for every import that goes up or sideways, and for every private name of another package."""
+    modules: dict[Path, tuple[str, ast.Module]] = {}
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts
-        room = "selfpaced" if parts == ("__init__",) else parts[0]
-        if room not in FLOOR_OF:
-            yield f"{path}: the room {room!r} has no floor; give it one in {Path(__file__).name}"
-            continue
-        for module, late in imports(ast.parse(path.read_text())):
-            outside = module.partition(".")[0]
-            if outside == "selfpaced":
-                other = room_of(module)
-                if late and (room, other) in LATE:
-                    continue
-                if other != room and FLOOR_OF.get(other, len(FLOORS)) >= FLOOR_OF[room]:
-                    yield f"{path}: {room} must not use {other} ({module})"
-            elif room == "algorithms" and outside not in PAPER_USES | set(sys.stdlib_module_names):
-                yield f"{path}: the paper's room is plain numpy, but uses {module}"
+        name = "selfpaced" if parts == ("__init__",) else parts[0]
+        if name in LAYER_OF:
+            modules[path] = name, ast.parse(path.read_text())
+        else:
+            yield f"{path}: the package {name!r} has no layer; give it one in {Path(__file__).name}"
+    private = {name: set(ALLOWED_PRIVATE) for name, _ in modules.values()}
+    for name, tree in modules.values():
+        private[name].update(own_private_names(tree))
+    for path, (name, tree) in modules.items():
+        yield from (f"{path}: {complaint}" for complaint in wrong_imports(name, tree))
+        for used, line in used_private_names(tree):
+            if used not in private[name]:
+                yield f"{path}:{line}: {used} is a private name of another package"
+
+
+def wrong_imports(package: str, tree: ast.Module) -> Iterator[str]:
+    for module, late in imports(tree):
+        outside = module.partition(".")[0]
+        if outside == "selfpaced":
+            other = package_of(module)
+            if late and (package, other) in LATE:
+                continue
+            if other != package and LAYER_OF.get(other, len(LAYERS)) >= LAYER_OF[package]:
+                yield f"{package} must not use {other} ({module})"
+        elif package == "algorithms" and outside not in ALGORITHMS_USE | set(sys.stdlib_module_names):
+            yield f"algorithms use only numpy, but here {module}"
 
 
 def main() -> int:
     package = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "src" / "selfpaced")
     found = list(complaints(package))
-    print("\n".join(found) or "Every room uses only the rooms below it.")
+    print("\n".join(found) or "Every package uses only lower layers, and no private names of others.")
     return 1 if found else 0
 
 

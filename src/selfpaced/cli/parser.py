@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 BASES = ("tree", "gbdt", "lightgbm", "forest", "logistic", "knn", "mlp")
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
@@ -138,7 +139,7 @@ def _how(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
 
 
-def _rule(command: argparse.ArgumentParser, group: argparse._ActionsContainer, default: str | None = None) -> None:
+def _rule(command: argparse.ArgumentParser, group: Any, default: str | None = None) -> None:
     group.add_argument(
         "--rule",
         default=default,
