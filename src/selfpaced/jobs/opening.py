@@ -68,7 +68,7 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     names, roles = reader.column_names, wanted.roles
     exclude = [part for name in wanted.exclude for part in ([name] if name in names else name.split(","))]
     assert roles.target is not None
-    for name in (roles.target, *exclude, *roles.read_along):
+    for name in (*roles.columns, *exclude):
         if name not in names:
             raise TableError(
                 f"There is no column {name!r} in {wanted.path}. Its columns are {', '.join(map(repr, names))}."
@@ -90,8 +90,10 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(roles, labels)
     table = StreamedTable(reader, schema, roles, known_labels=labels)
-    # In memory, without the columns that nobody will ask for.
-    return Source(table.loaded() if in_memory else table, dropped, in_memory)
+    if in_memory:
+        table = table.loaded()  # without the columns that nobody will ask for
+    # A fit does not read the columns to keep.
+    return Source(replace(table, roles=replace(roles, keep=())), dropped, in_memory)
 
 
 def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:

@@ -77,7 +77,7 @@ def restricted(reader: Reader, reading: Mapping[str, Any]) -> Reader:
 def check_columns(reader: Reader, roles: Roles) -> None:
     """Refuse roles and a filter whose columns are missing in a file."""
     filtered = () if reader.filter is None else reader.filter.columns
-    for name in [name for name in (roles.target, *roles.read_along, *filtered) if name is not None]:
+    for name in (*roles.columns, *filtered):
         for file in reader.files:
             if name not in file.schema.names:
                 raise TableError(f"{file.path} has no column {name!r}; its columns are {file.schema.names}.")

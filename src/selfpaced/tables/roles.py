@@ -49,7 +49,12 @@ class Roles:
     @property
     def read_along(self) -> list[str]:
         """The columns that are read together with the features."""
-        names = (self.id, self.weight, self.amount, self.time, *self.keep)
+        return [name for name in (self.id, self.weight, *self.keep) if name is not None]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that have a role."""
+        names = (self.target, self.amount, self.time, *self.read_along)
         return list(dict.fromkeys(name for name in names if name is not None))
 
 

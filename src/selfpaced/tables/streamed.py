@@ -82,8 +82,7 @@ class StreamedTable:
 
     def loaded(self) -> StreamedTable:
         """The same table in memory."""
-        targets = [] if self.roles.target is None else [self.roles.target]
-        columns = dict.fromkeys([*self.schema.sources, *self.roles.read_along, *targets])
+        columns = dict.fromkeys([*self.schema.sources, *self.roles.columns])
         return replace(self, reader=self.reader.loaded(list(columns)))
 
     def column(self, name: str) -> Any:
