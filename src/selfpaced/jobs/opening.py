@@ -73,13 +73,15 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
             raise TableError(
                 f"There is no column {name!r} in {wanted.path}. Its columns are {', '.join(map(repr, names))}."
             )
-    fields = {name: kind for name, kind in unified_fields(reader.files, exclude).items() if name not in exclude}
+    not_read = set(exclude) - set(roles.columns)
+    fields = {name: kind for name, kind in unified_fields(reader.files, exclude).items() if name not in not_read}
     assert reader.n_rows is not None
     fits = fits_in_memory(reader.n_rows, len(names))
     in_memory = fits if wanted.out_of_core is None else not wanted.out_of_core
     if in_memory:
         reader = reader.loaded(list(fields))
-    labels, profiles = _seen(reader, roles, [name for name in fields if name not in roles.not_features])
+    candidates = [name for name in fields if name not in {*exclude, *roles.not_features}]
+    labels, profiles = _seen(reader, roles, candidates)
     dropped = dropped_columns(list(profiles.values()))
     features = [name for name in profiles if name not in {one.name for one in dropped}]
     if not features:
