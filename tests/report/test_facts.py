@@ -249,6 +249,19 @@ class TestImportances:
         model = UnderBaggingClassifier(LogisticRegression(), n_estimators=2, random_state=0).fit(frame, y)
         assert {*model.report(frame, y).facts.importances.names} == {"column 0", "column 1", "column 2"}
 
+    def test_frames_are_shuffled_as_the_kind_that_they_are(self, frauds):
+        X, y = frauds
+        seen = set()
+
+        class Watching(LogisticRegression):
+            def predict_proba(self, X):
+                seen.add(type(X))
+                return super().predict_proba(X)
+
+        frame = pl.DataFrame(X[:, :2], schema=["a", "b"])
+        assert make_report(Watching().fit(frame, y), frame, y).facts.importances.n_features == 2
+        assert seen == {pl.DataFrame}
+
     def test_shuffled_categories_stay_categories(self):
         rng = np.random.default_rng(0)
         word = rng.choice(["a", "b", "c"], 2000)
@@ -353,6 +366,18 @@ class TestData:
         assert [one.n_distinct for one in facts.columns] == [360, 2, 1, 2]
         assert facts.columns[2].values == "1 … 1 … 1"
         assert facts.columns[1].values[:3] in ("a (", "b (")
+
+    def test_names_may_be_numbers_or_the_same_twice(self):
+        sample = pd.DataFrame(np.arange(800.0).reshape(400, 2), columns=[7, 7])
+        facts = report_of_scores([0, 1] * 200, np.linspace(0, 1, 400), sample=sample, train_sample=sample).facts.data
+        assert [(one.name, one.values) for one in facts.columns] == [("7", "0 … 399 … 798"), ("7", "1 … 400 … 799")]
+
+    def test_nullable_numbers_are_numbers_and_dates_are_text(self):
+        nullable = pd.array([1, None, 3, 4], dtype="Int64")
+        sample = pd.DataFrame({"n": nullable, "day": pd.to_datetime(["2026-01-01"] * 3 + [None])}, index=[3, 3, 1, 0])
+        number, day = report_of_scores([0, 1, 0, 1], [0.1, 0.9, 0.2, 0.8], sample=sample).facts.data.columns
+        assert (number.type, number.missing, number.values) == ("Int64", 0.25, "1 … 3 … 4")
+        assert (day.missing, day.n_distinct, day.values[:10]) == (0.25, 1, "2026-01-01")
 
     def test_columns_that_moved_stand_out_of_chance(self, scored):
         sample, train = pd.DataFrame(mixed(2000, 1.0)), pd.DataFrame(mixed(2000))

@@ -14,7 +14,7 @@ from selfpaced.report.columns import Values, column_names, columns_of, take_rows
 from selfpaced.report.data import drift_between
 from selfpaced.report.facts import Contrast, Importances
 from selfpaced.report.tally import quick_aucprc
-from selfpaced.tables.kinds import PANDAS, POLARS, SPARSE, kind_of
+from selfpaced.tables.kinds import kind_of
 
 N_SHOWN = 20
 N_CONTRASTS = 6
@@ -48,15 +48,7 @@ def _values(
     own = _own(model)
     if own is not None and own.size == sample.shape[1]:
         return "mean importance in the members", own
-    if kind_of(sample) is SPARSE or not is_case.any() or is_case.all():
-        return None
-    rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, MOST_ROWS)))
-    frame = take_rows(sample, rows)
-    places = _worth_shuffling(frame, is_case[rows])
-    values = np.zeros(sample.shape[1])
-    values[places] = _lost_by_shuffling(model, frame, is_case[rows], case_column, places)
-    among = "" if len(places) == values.size else f", for the {len(places)} columns in which cases differ most"
-    return f"AUCPRC lost when the column is shuffled{among}", values
+    return _lost_by_shuffling(model, sample, is_case, case_column) if is_case.any() and not is_case.all() else None
 
 
 def _own(model: Any) -> NDArray[np.float64] | None:
@@ -64,6 +56,28 @@ def _own(model: Any) -> NDArray[np.float64] | None:
         return np.asarray(model.feature_importances_, dtype=np.float64)
     except AttributeError:  # the members have none
         return None
+
+
+def _lost_by_shuffling(
+    model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
+) -> tuple[str, NDArray[np.float64]] | None:
+    """None for sparse rows, whose columns are not shuffled."""
+    rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, MOST_ROWS)))
+    frame, is_case = take_rows(sample, rows), is_case[rows]
+    permuted = kind_of(frame).permuted
+    if permuted is None:
+        return None
+
+    def aucprc_of(rows: Any) -> float:
+        return quick_aucprc(is_case, model.predict_proba(rows)[:, case_column])
+
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS)]
+    places, values, whole = _worth_shuffling(frame, is_case), np.zeros(sample.shape[1]), aucprc_of(frame)
+    for place in places:
+        values[place] = whole - np.mean([aucprc_of(permuted(frame, place, order)) for order in orders])
+    among = "" if len(places) == values.size else f", for the {len(places)} columns in which cases differ most"
+    return f"AUCPRC lost when the column is shuffled{among}", values
 
 
 def _worth_shuffling(frame: Any, is_case: NDArray[np.bool_]) -> list[int]:
@@ -79,31 +93,6 @@ def _difference(column: Values, is_case: NDArray[np.bool_]) -> float:
     cases, others = (replace(column, values=column.values[side]) for side in (is_case, ~is_case))
     drift = drift_between(cases, others)
     return 0.0 if drift is None else drift.distance
-
-
-def _lost_by_shuffling(
-    model: Any, frame: Any, is_case: NDArray[np.bool_], case_column: int, places: list[int]
-) -> list[float]:
-    if kind_of(frame) is POLARS:
-        frame = frame.to_pandas()
-    rng = np.random.default_rng(0)
-    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS)]
-
-    def aucprc_of(rows: Any) -> float:
-        return quick_aucprc(is_case, model.predict_proba(rows)[:, case_column])
-
-    whole = aucprc_of(frame)
-    return [whole - float(np.mean([aucprc_of(_shuffled(frame, place, order)) for order in orders])) for place in places]
-
-
-def _shuffled(frame: Any, place: int, order: NDArray[np.intp]) -> Any:
-    """The same rows but for one column, whose values have changed places."""
-    changed = frame.copy()
-    if kind_of(frame) is PANDAS:
-        changed.isetitem(place, frame.iloc[order, place].set_axis(frame.index))
-    else:
-        changed[:, place] = frame[order, place]
-    return changed
 
 
 def _some_of_both(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
