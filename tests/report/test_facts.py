@@ -446,6 +446,16 @@ class TestTheWhole:
         assert (facts.case.name, facts.n_cases) == ("fraud", 60)
         assert facts.ranking.aucprc > 0.3
 
+    def test_an_option_that_does_not_exist_is_refused_with_those_that_do(self, model, frauds):
+        with pytest.raises(
+            TypeError, match=r"make_report has no option 'tresh'. Its options are: amounts, .*, X_train, "
+        ):
+            model.report(*frauds, tresh=0.5)
+        with pytest.raises(
+            TypeError, match=r"report_of_scores has no option 'X_train'.* are: amounts, .*, train_sample"
+        ):
+            report_of_scores([0, 1], [0.1, 0.9], X_train=None)
+
 
 class TestEdges:
     def test_equal_scores_have_one_threshold(self):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.report.about import importances_of
 from selfpaced.report.columns import Values, column_names, columns_of, take_rows
 from selfpaced.report.data import drift_between
 from selfpaced.report.facts import Contrast, Importances
@@ -45,17 +46,10 @@ def _values(
     model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
 ) -> tuple[str, NDArray[np.float64]] | None:
     """The members' own importances where they have some, otherwise what shuffling a column costs in AUCPRC."""
-    own = _own(model)
+    own = importances_of(model)
     if own is not None and own.size == sample.shape[1]:
         return "mean importance in the members", own
     return _lost_by_shuffling(model, sample, is_case, case_column) if is_case.any() and not is_case.all() else None
-
-
-def _own(model: Any) -> NDArray[np.float64] | None:
-    try:
-        return np.asarray(model.feature_importances_, dtype=np.float64)
-    except AttributeError:  # the members have none
-        return None
 
 
 def _lost_by_shuffling(
