@@ -62,12 +62,16 @@ def outline(page):
 class TestTheWords:
     @pytest.mark.parametrize(
         ("label", "target", "says"),
-        [("fraud", "kind", "cases of fraud"), ("1", "is_fraud", "cases of is_fraud = 1"), ("1", None, "cases of 1")],
+        [
+            ("fraud", "kind", "where kind is fraud"),
+            ("1", "is_fraud", "where is_fraud is 1"),
+            ("1", None, "of the class 1"),
+        ],
     )
-    def test_cases_are_called_by_the_labels_own_name(self, label, target, says):
+    def test_the_headline_names_the_label_and_its_column(self, label, target, says):
         y = [label] * 10 + ["0"] * 90
         text = Outline(report_of_scores(y, np.linspace(1, 0, 100), rare=label, target=target).to_html()).text
-        assert f"Of 100 alerts, 100 are {says}. It finds 100% of all such cases." in text.replace("\xa0", " ")
+        assert f"Of 100 alerts, 100 are right; it finds 100% of all rows {says}." in text
 
     def test_the_word_fraud_is_only_used_where_the_label_says_so(self, outline):
         assert "fraud" not in outline.text.lower()
@@ -75,13 +79,11 @@ class TestTheWords:
     def test_few_hits_are_not_rounded_to_none(self):
         y = [0] * 999 + [1]
         text = Outline(report_of_scores(y, np.full(1000, 0.5)).to_html()).text
-        assert "Of 100 alerts, fewer than 1 is a case of 1" in text
+        assert "Of 100 alerts, fewer than 1 is right" in text
 
     def test_the_suggested_threshold_is_shown_without_any_script(self, report, outline):
         thresholds = report.facts.thresholds
-        texts = explorer_texts(
-            thresholds.alerts(thresholds.suggested), thresholds.values[thresholds.suggested], 1.0, 10.0
-        )
+        texts = explorer_texts(thresholds.alerts(thresholds.suggested), thresholds.values[thresholds.suggested])
         assert texts["sentence"] in outline.text
 
     def test_a_threshold_chosen_on_these_rows_is_said_to_flatter(self, outline, scored):
@@ -113,7 +115,7 @@ class TestTheWords:
         for name in ("precision", "recall"):
             said = between(choice.intervals[name])
             assert text.count(said) >= 3  # in the sentence, in short, and where the threshold is moved
-        assert "95%" not in text
+        assert "95% interval" not in text
 
     def test_costs_by_amount_are_those_of_the_rows(self, scored):
         amounts = np.random.default_rng(0).lognormal(3, 2, scored[0].size)

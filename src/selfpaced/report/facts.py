@@ -11,7 +11,8 @@ from math import isfinite
 from typing import Any
 
 from selfpaced.metrics import Alerts
-from selfpaced.thresholds import Interval as Interval  # its home for the other rooms of the report
+from selfpaced.thresholds import Interval as Interval  # other modules of the report import it from here
+from selfpaced.thresholds.words import rows_where
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Case:
         """
         speaks_for_itself = any(letter.isalpha() for letter in self.label) and self.label not in ("True", "true")
         return self.label if self.target is None or speaks_for_itself else f"{self.target} = {self.label}"
+
+    @property
+    def rows(self) -> str:
+        return rows_where(self.label, self.target)
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,10 @@ from selfpaced.report.facts import Chosen, Facts, Interval, ModelFacts
 from selfpaced.report.figures import hundred_dots
 from selfpaced.report.html import Html, element
 from selfpaced.report.ranking import CONFIDENCE, share_interval
-from selfpaced.report.sections.parts import label, paragraph, section
-from selfpaced.report.words import (
-    between,
-    decimals,
-    is_or_are,
-    of_hundred,
-    percent,
-    plural,
-    promise_text,
-    threshold_text,
-    whole,
-)
+from selfpaced.report.sections.parts import paragraph, section
+from selfpaced.report.words import NO_ALERTS, between, decimals, percent, plural, promise_text, threshold_text, whole
 from selfpaced.thresholds import cost_text
+from selfpaced.thresholds.words import headline_parts, of_hundred
 
 INTERVAL = f"{CONFIDENCE:.0%} interval"
 
@@ -29,26 +20,18 @@ def answer(facts: Facts) -> Html:
     return section(
         "answer",
         "In short",
-        element("div", element("div", headline(facts), _basis(facts)), _dots(facts), class_="hero"),
+        element("div", element("div", _headline(facts), _basis(facts)), _dots(facts), class_="hero"),
         _numbers(facts),
     )
 
 
-def headline(facts: Facts) -> Html:
+def _headline(facts: Facts) -> Html:
     alerts = facts.thresholds.alerts(facts.thresholds.suggested)
     if alerts.n_alerts == 0:
-        return paragraph("No row scores high enough for an alert.", class_="headline")
-    right, found = of_hundred(float(alerts.precision)), of_hundred(float(alerts.recall))
-    return paragraph(
-        "Of 100 alerts, ",
-        element("strong", right),
-        " is a case of " if is_or_are(right) == "is" else " are cases of ",
-        label(facts.case.name),
-        ". It finds ",
-        element("strong", f"{found}%"),
-        " of all such cases.",
-        class_="headline",
-    )
+        return paragraph(NO_ALERTS, class_="headline")
+    parts = headline_parts(float(alerts.precision), float(alerts.recall), facts.case.rows)
+    emphasised = [element("strong", part) if place % 2 else part for place, part in enumerate(parts)]
+    return paragraph(emphasised, class_="headline")
 
 
 def _basis(facts: Facts) -> Html:
