@@ -277,7 +277,7 @@ class TestImportances:
         model = UnderBaggingClassifier(LogisticRegression(), n_estimators=2, random_state=0).fit(wide, y)
         found = model.report(wide, y).facts.importances
         assert found.names[0] == "x60"
-        assert "30 columns in which cases differ most" in found.method
+        assert "30 columns in which rare rows differ most" in found.method
 
     def test_sparse_columns_are_not(self, frauds):
         X, y = frauds
@@ -431,8 +431,8 @@ class TestTheWhole:
     def test_the_name_of_the_labels_is_that_of_their_column(self, model, frauds):
         X, y = frauds
         assert model.report(X, pd.Series(y, name="is_fraud")).facts.case == Case("1", "is_fraud")
-        assert model.report(X, y, target="bad").facts.case.name == "bad = 1"
-        assert model.report(X, pl.Series(y)).facts.case.name == "1"
+        assert model.report(X, y, target="bad").facts.case.rows == "rows where bad is 1"
+        assert model.report(X, pl.Series(y)).facts.case.rows == "rows of the class 1"
 
     def test_a_label_told_from_all_others_is_found_in_the_file_and_out_of_it(self, tmp_path, frauds, tree):
         from selfpaced import open_table
@@ -443,7 +443,7 @@ class TestTheWhole:
         table = open_table(tmp_path / "rows.parquet", target="kind", positive="fraud")
         model = SelfPacedEnsembleClassifier(tree, n_estimators=2, random_state=0).fit_table(table)
         facts = model.report(frame.drop(columns="kind"), frame["kind"]).facts
-        assert (facts.case.name, facts.n_cases) == ("fraud", 60)
+        assert (facts.case, facts.n_cases) == (Case("fraud", "kind"), 60)
         assert facts.ranking.aucprc > 0.3
 
     def test_an_option_that_does_not_exist_is_refused_with_those_that_do(self, model, frauds):

@@ -60,13 +60,13 @@ def rounds_of(model: Any) -> list[Round]:
 
 
 def eval_scores_of(model: Any) -> list[float]:
-    """The AUCPRC on the eval_set after each member. With more than two classes that is a mean over the classes."""
+    """The AUCPRC on the eval_set after each member. Empty with more than two classes: there it is a mean of classes."""
     scores = [note.score for note in rounds_of(model) if note.number > 0]
     known = [score for score in scores if score is not None]
     return known if len(known) == len(scores) and len(getattr(ensemble_of(model), "classes_", ())) == 2 else []
 
 
-def training_counts_of(model: Any) -> dict[str, int]:
+def _training_rows(model: Any) -> dict[str, int]:
     """Rows of each class that the ensemble was trained on, by its first round."""
     rounds = [note for note in rounds_of(model) if note.bins]
     if not rounds:
@@ -112,14 +112,14 @@ def model_facts(model: Any, y_train: Any) -> ModelFacts:
             for name, value in parameters.items()
             if name not in ("callbacks", "n_jobs")
         },
-        training_rows=training_counts_of(model) if y_train is None else _counts(y_train),
+        training_rows=_training_rows(model) if y_train is None else _counts(y_train),
         training_seconds=seconds or None,
     )
 
 
 def _counts(labels: Any) -> dict[str, int]:
-    names, counts = np.unique(np.asarray(labels), return_counts=True)
-    return {str(name): int(count) for name, count in zip(names.tolist(), counts, strict=True)}
+    counted = np.unique(np.asarray(labels), return_counts=True)
+    return {str(label): int(count) for label, count in zip(*counted, strict=True)}
 
 
 def versions_of(model: Any) -> dict[str, str]:

@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.report.about import (
-    eval_scores_of,
-    model_facts,
-    score_column,
-    score_label,
-    stages_of,
-    target_of,
-    versions_of,
-)
+from selfpaced.report import about
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.choice import suggested
 from selfpaced.report.data import data_facts
@@ -88,22 +80,16 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
     >>> report.facts.n_rows, report.to_html()[:15]
     (2000, '<!doctype html>')
     """
-    told = ReportOptions.checked("make_report", options, "X_train")
+    given = ReportOptions.checked("make_report", options, "X_train")
     check_is_fitted(model)
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
-    rare = score_label(model, labels)
-    stage_scores, scores = _scored(model, X, labels == rare, score_column(model, rare))
-    told = replace(
-        told,
-        ids=_index_of(X) if told.ids is None else told.ids,
-        target=told.target or getattr(y, "name", None),
-    )
-    return _report(
-        labels,
-        scores,
-        ScoresOptions(**vars(told), rare=rare, model=model, sample=X, train_sample=X_train, stage_scores=stage_scores),
-    )
+    rare = about.score_label(model, labels)
+    stage_scores, scores = _scored(model, X, labels == rare, about.score_column(model, rare))
+    ids = _index_of(X) if given.ids is None else given.ids
+    shared = replace(given, ids=ids, target=given.target or getattr(y, "name", None))
+    known = {"rare": rare, "model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
+    return _report(labels, scores, ScoresOptions(**vars(shared), **known))
 
 
 def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
@@ -149,39 +135,39 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
     >>> report.facts.ranking.aucprc
     1.0
     """
-    told = ScoresOptions.checked("report_of_scores", options)
-    return _report(column_or_1d(y), np.asarray(column_or_1d(scores)), told)
+    given = ScoresOptions.checked("report_of_scores", options)
+    return _report(column_or_1d(y), np.asarray(column_or_1d(scores)), given)
 
 
-def _report(labels: NDArray[Any], scores: NDArray[Any], told: ScoresOptions) -> Report:
-    is_case: NDArray[np.bool_] = labels == told.rare
-    _check_both_kinds(is_case, labels, told.rare)
+def _report(labels: NDArray[Any], scores: NDArray[Any], options: ScoresOptions) -> Report:
+    is_case: NDArray[np.bool_] = labels == options.rare
+    _check_both_kinds(is_case, labels, options.rare)
     counts = tally(is_case, scores)
-    suggestion = suggested(counts, is_case, scores, told.threshold, told.costs, told.amounts)
-    model, sample = told.model, told.sample
-    rows = None if told.sample_rows is None else np.asarray(told.sample_rows)
+    suggestion = suggested(counts, is_case, scores, options.threshold, options.costs, options.amounts)
+    model, sample = options.model, options.sample
+    rows = None if options.sample_rows is None else np.asarray(options.sample_rows)
     _check_sample(sample, rows, labels.size)
-    names = _checked_ids(told.ids, labels.size)
+    names = _checked_ids(options.ids, labels.size)
     importances = None
     if model is not None and sample is not None:
         in_sample = is_case if rows is None else is_case[rows]
-        importances = importance_facts(model, sample, in_sample, score_column(model, told.rare))
+        importances = importance_facts(model, sample, in_sample, about.score_column(model, options.rare))
     important = importances.names if importances else ()
     facts = Facts(
-        title=told.title or "How well are the rare rows found?",
+        title=options.title or "How well are the rare rows found?",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions_of(model),
-        case=_case(told.rare, told.target or target_of(model)),
+        versions=about.versions_of(model),
+        case=_case(options.rare, options.target or about.target_of(model)),
         n_rows=int(labels.size),
         n_cases=counts.n_cases,
-        model=None if model is None else model_facts(model, told.y_train),
+        model=None if model is None else about.model_facts(model, options.y_train),
         ranking=ranking_facts(counts),
         thresholds=threshold_facts(counts, suggestion.threshold, suggestion.costs, suggestion.chosen),
         calibration=calibration_facts(counts),
-        learning=None if model is None else learning_facts(model, told.stage_scores),
+        learning=None if model is None else learning_facts(model, options.stage_scores),
         importances=importances,
         suspects=suspect_facts(is_case, scores, names, sample, rows, important),
-        data=None if sample is None else data_facts(sample, told.train_sample, told.dropped, important),
+        data=None if sample is None else data_facts(sample, options.train_sample, options.dropped, important),
     )
     return Report(facts)
 
@@ -214,7 +200,7 @@ def _scored(
     model: Any, X: Any, is_case: NDArray[np.bool_], column: int
 ) -> tuple[list[float] | None, NDArray[np.float64]]:
     """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set."""
-    stages = None if eval_scores_of(model) else stages_of(model, X)
+    stages = None if about.eval_scores_of(model) else about.stages_of(model, X)
     if stages is None:
         return None, model.predict_proba(X)[:, column]
     stage_scores = []

@@ -27,7 +27,7 @@ MOST_SHUFFLED = 30
 
 
 def importance_facts(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> Importances | None:
-    """The features that matter most, and how they differ between cases and other rows; None if it cannot be told."""
+    """The most important features, and how they differ between rare and common rows; None if that is unknown."""
     found = _values(model, sample, is_case, case_column)
     if found is None:
         return None
@@ -70,12 +70,12 @@ def _lost_by_shuffling(
     places, values, whole = _worth_shuffling(frame, is_case), np.zeros(sample.shape[1]), aucprc_of(frame)
     for place in places:
         values[place] = whole - np.mean([aucprc_of(permuted(frame, place, order)) for order in orders])
-    among = "" if len(places) == values.size else f", for the {len(places)} columns in which cases differ most"
+    among = "" if len(places) == values.size else f", for the {len(places)} columns in which rare rows differ most"
     return f"AUCPRC lost when the column is shuffled{among}", values
 
 
 def _worth_shuffling(frame: Any, is_case: NDArray[np.bool_]) -> list[int]:
-    """All columns, or of many those in which cases differ most from other rows: every shuffle is a prediction."""
+    """All columns. Of many, those in which rare rows differ most, because every shuffle costs a prediction."""
     if frame.shape[1] <= MOST_SHUFFLED:
         return list(range(frame.shape[1]))
     distances = [_difference(column, is_case) for column in columns_of(frame)]
@@ -90,14 +90,14 @@ def _difference(column: Values, is_case: NDArray[np.bool_]) -> float:
 
 
 def _some_of_both(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
-    """Evenly spaced rows, at most so many other rows and a fifth as many cases."""
+    """Evenly spaced rows: at most so many common rows, and a fifth as many rare rows."""
     wanted = {most // 5: np.flatnonzero(is_case), most: np.flatnonzero(~is_case)}
     chosen = [rows[np.linspace(0, rows.size - 1, min(n, rows.size)).astype(np.intp)] for n, rows in wanted.items()]
     return np.sort(np.concatenate(chosen))
 
 
 def _contrasts(sample: Any, is_case: NDArray[np.bool_], places: list[int]) -> Iterator[Contrast]:
-    """The first few features that are numbers, as they are among cases and among other rows."""
+    """The quantiles of the first few numeric features in rare and in common rows."""
     rows = _some_of_both(is_case, MOST_ROWS)
     numbers = (column for column in columns_of(take_rows(sample, rows), places) if column.are_numbers)
     for column in islice(numbers, N_CONTRASTS):

@@ -56,7 +56,7 @@ FIGURES = {
 
 
 def promise_text(promise: Promise, n_rows: int) -> str:
-    """What to expect of other rows.
+    """The interval of a figure on other rows.
 
     >>> promise_text(Promise("precision", 0.9, Interval(0.81, 0.97)), 1000)
     'a precision of 81.0% to 97.0%'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,11 +63,8 @@ def _numbered_names(table: Any) -> list[Any]:
 
 
 def _array_column(values: NDArray[Any]) -> ColumnReader:
-    kind = values.dtype.kind
-    is_number, is_float = kind in "biuf", kind == "f"
-    return ColumnReader(
-        str(values.dtype), is_number, is_float, lambda: values.astype(np.float64, copy=False), lambda: values
-    )
+    kind, floats = values.dtype.kind, partial(values.astype, np.float64, copy=False)
+    return ColumnReader(str(values.dtype), kind in "biuf", kind == "f", floats, lambda: values)
 
 
 def _permuted_array(table: Any, position: int, order: Positions) -> Any:
@@ -113,13 +111,8 @@ def _stack_pandas(blocks: Sequence[Any]) -> Any:
 def _pandas_column(table: Any, position: int) -> ColumnReader:
     column = table.iloc[:, position]
     kind = getattr(column.dtype, "kind", "O")  # some extension types have none
-    return ColumnReader(
-        str(column.dtype),
-        kind in "biuf",
-        kind == "f",
-        lambda: column.to_numpy(dtype=np.float64, na_value=np.nan),
-        column.tolist,
-    )
+    floats = partial(column.to_numpy, dtype=np.float64, na_value=np.nan)
+    return ColumnReader(str(column.dtype), kind in "biuf", kind == "f", floats, column.tolist)
 
 
 def _permuted_pandas(table: Any, position: int, order: Positions) -> Any:
@@ -150,12 +143,9 @@ def _polars_column(table: Any, position: int) -> ColumnReader:
     import polars as pl
 
     column = table.to_series(position)
+    dtype, is_number = column.dtype, column.dtype.is_numeric() or column.dtype == pl.Boolean
     return ColumnReader(
-        str(column.dtype),
-        column.dtype.is_numeric() or column.dtype == pl.Boolean,
-        column.dtype.is_float(),
-        lambda: column.cast(pl.Float64).to_numpy(),
-        column.to_list,
+        str(dtype), is_number, dtype.is_float(), lambda: column.cast(pl.Float64).to_numpy(), column.to_list
     )
 
 
@@ -192,14 +182,13 @@ def _open_arrow(table: Any) -> Any:
 def _arrow_column(table: Any, position: int) -> ColumnReader:
     import pyarrow as pa
 
-    column = table.column(position)
-    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    column, types = table.column(position), pa.types
+    is_float = types.is_floating(column.type)
+    is_number = is_float or any(
+        of_type(column.type) for of_type in (types.is_integer, types.is_boolean, types.is_decimal)
+    )
     return ColumnReader(
-        str(column.type),
-        any(is_kind(column.type) for is_kind in is_number),
-        pa.types.is_floating(column.type),
-        lambda: column.cast(pa.float64()).to_numpy(),
-        column.to_pylist,
+        str(column.type), is_number, is_float, lambda: column.cast(pa.float64()).to_numpy(), column.to_pylist
     )
 
 

@@ -1,4 +1,4 @@
-"""A table in memory: arrays, sparse matrices and data frames with the same operations."""
+"""A table in memory: arrays, sparse matrices and data frames behind the same few verbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Move a slider, see what a threshold brings. The page is complete without the script that moves it."""
+"""The alerts at any threshold, by a slider. Without the script the section shows the suggested threshold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from selfpaced.report.facts import Chosen, Facts, Thresholds
 from selfpaced.report.figures import precision_recall_curve
 from selfpaced.report.html import Html, element, json_script
-from selfpaced.report.sections.parts import cases_of, columns, figure, paragraph, section
+from selfpaced.report.sections.parts import columns, figure, label, paragraph, section
 from selfpaced.report.words import between, explorer_texts
 from selfpaced.thresholds import cost_text
 
@@ -28,8 +28,8 @@ def explorer(facts: Facts) -> Html:
         "Choose a threshold",
         paragraph(
             "A lower threshold finds more ",
-            cases_of(facts.case),
-            " and raises more false alarms. Move it to see the price.",
+            label(facts.case.rows),
+            " and raises more false alarms. Move the slider to compare.",
             class_="lead",
         ),
         columns(
@@ -41,7 +41,7 @@ def explorer(facts: Facts) -> Html:
 
 
 def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
-    """A place that the script fills anew."""
+    """An element whose text the script replaces."""
     return element(tag, texts[name], data_show=name)
 
 
@@ -103,12 +103,12 @@ def _matrix(texts: dict[str, str]) -> Html:
         ]
         return element("tr", element("th", name, scope="row"), shown)
 
-    head = element("tr", element("td"), element("th", "Case", scope="col"), element("th", "No case", scope="col"))
+    head = element("tr", element("td"), element("th", "Rare", scope="col"), element("th", "Common", scope="col"))
     rows = [
         row("Alert", ("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
-        row("No alert", ("missed", "missed", "miss"), ("left-alone", "left alone", "rest")),
+        row("No alert", ("missed", "missed", "miss"), ("left-alone", "no alert needed", "rest")),
     ]
-    caption = element("caption", "Alerts and cases, in rows")
+    caption = element("caption", "Number of rows")
     return element("table", caption, element("thead", head), element("tbody", rows), class_="matrix")
 
 
@@ -118,27 +118,27 @@ def _costs(thresholds: Thresholds) -> Html:
     texts = {"cost": cost_text(cost), "cost-without": cost_text(thresholds.n_cases * thresholds.cost_missed)}
     return element(
         "fieldset",
-        element("legend", "What it costs: put in your own figures"),
+        element("legend", "Costs: enter your own figures"),
         _cost_input("cost-false-alarm", "A false alarm costs", thresholds.cost_false_alarm),
-        _cost_input("cost-missed", "A missed case costs", thresholds.cost_missed),
+        _cost_input("cost-missed", "A missed rare row costs", thresholds.cost_missed),
         paragraph(
-            "In all ",
+            "Total: ",
             _shown(texts, "cost", "b"),
-            " at this threshold; without any alert ",
+            " at this threshold, ",
             _shown(texts, "cost-without", "b"),
-            ".",
+            " without any alert.",
         ),
         _by_amount(thresholds.chosen),
     )
 
 
 def _by_amount(chosen: Chosen | None) -> Html | None:
-    """The boxes know one cost for all missed cases."""
+    """The input has one cost for all missed rare rows."""
     if chosen is None or not chosen.by_amount or chosen.cost is None:
         return None
     return paragraph(
-        "Here every missed case costs the mean amount. By the amounts of the rows themselves, the threshold that was "
-        f"chosen costs {cost_text(chosen.cost.value)}.",
+        "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen threshold "
+        f"costs {cost_text(chosen.cost.value)}.",
         class_="note",
     )
 
