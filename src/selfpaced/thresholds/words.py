@@ -15,7 +15,7 @@ def headline_parts(precision: float, recall: float, rows: str = "rare rows") -> 
     """The headline in parts. Every second part is one to emphasise."""
     right = of_hundred(precision)
     verb = "is" if right in ("1", "fewer than 1") else "are"
-    return "Of 100 alerts, ", right, f" {verb} right; it finds ", f"{of_hundred(recall)}%", " of all ", rows, "."
+    return "Of 100 alerts, ", right, f" {verb} right; it finds ", f"{of_hundred(recall)}%", f" of all {rows}."
 
 
 def rows_where(label: str, target: str | None) -> str:

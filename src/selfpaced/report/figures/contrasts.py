@@ -27,7 +27,7 @@ def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
 
 def _pair(one: Contrast, top: float) -> Html:
     low, high = (pick(one.cases + one.others) for pick in (min, max))
-    axis = Axis(low, high, NAMES, WIDTH - 50)
+    axis = Axis(low, high, NAMES, WIDTH - 64)
     name = [shortened(one.name, LONGEST_NAME), element("title", one.name)]
     return joined(
         [
