@@ -10,6 +10,7 @@ from lightgbm import LGBMClassifier
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.report.words import between, explorer_texts
+from selfpaced.thresholds import cost_text
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
@@ -97,7 +98,9 @@ class TestTheExplorer:
         for place in [*range(0, len(thresholds.values), 11), thresholds.suggested, len(thresholds.values) - 1]:
             moved(page, "#threshold", place)
             alerts = alerts_at_threshold(is_case, scores, thresholds.values[place])
-            expected = explorer_texts(alerts, thresholds.values[place], 3, 40)
+            cost = 3 * alerts.false_positives + 40 * alerts.false_negatives
+            expected = explorer_texts(alerts, thresholds.values[place])
+            expected |= {"cost": cost_text(cost), "cost-without": cost_text(40 * thresholds.n_cases)}
             if place == thresholds.suggested:  # where there is a promise, it stands in for the luck of the rows
                 promised = {"precision": thresholds.chosen.precision, "recall": thresholds.chosen.recall}
                 expected |= {f"{name}-interval": between(interval) for name, interval in promised.items()}
@@ -146,6 +149,20 @@ class TestTheExplorer:
         alerts = thresholds.alerts(thresholds.suggested)
         total = 7 * alerts.false_positives + 100 * alerts.false_negatives
         assert shown(page)["cost"] == f"{total:,}"
+
+    @pytest.mark.parametrize("cost", ["0.75", "0.5", "12.345", "1234567", "0.1"])
+    def test_costs_are_written_as_python_writes_them(self, visit, report, cost):
+        page = visit(report).page
+        page.locator("#cost-missed").fill(cost)
+        assert shown(page)["cost-without"] == cost_text(float(cost) * report.facts.n_cases)
+
+    def test_the_threshold_with_the_best_f1_is_found(self, visit, model, rows):
+        frame, labels = rows
+        other = model.report(_plain(frame[2000:]), labels[2000:], threshold="recall>=0.9")
+        page, thresholds = visit(other).page, other.facts.thresholds
+        page.get_by_role("button", name="Best F1").click()
+        every = [thresholds.alerts(place).f1 for place in range(len(thresholds.values))]
+        assert every[int(page.locator("#threshold").input_value())] == max(every)
 
     def test_the_cheapest_threshold_is_found(self, visit, report):
         page, thresholds = visit(report).page, report.facts.thresholds

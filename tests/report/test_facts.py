@@ -249,6 +249,19 @@ class TestImportances:
         model = UnderBaggingClassifier(LogisticRegression(), n_estimators=2, random_state=0).fit(frame, y)
         assert {*model.report(frame, y).facts.importances.names} == {"column 0", "column 1", "column 2"}
 
+    def test_frames_are_shuffled_as_the_kind_that_they_are(self, frauds):
+        X, y = frauds
+        seen = set()
+
+        class Watching(LogisticRegression):
+            def predict_proba(self, X):
+                seen.add(type(X))
+                return super().predict_proba(X)
+
+        frame = pl.DataFrame(X[:, :2], schema=["a", "b"])
+        assert make_report(Watching().fit(frame, y), frame, y).facts.importances.n_features == 2
+        assert seen == {pl.DataFrame}
+
     def test_shuffled_categories_stay_categories(self):
         rng = np.random.default_rng(0)
         word = rng.choice(["a", "b", "c"], 2000)
@@ -264,7 +277,7 @@ class TestImportances:
         model = UnderBaggingClassifier(LogisticRegression(), n_estimators=2, random_state=0).fit(wide, y)
         found = model.report(wide, y).facts.importances
         assert found.names[0] == "x60"
-        assert "30 columns in which cases differ most" in found.method
+        assert "30 columns in which rare rows differ most" in found.method
 
     def test_sparse_columns_are_not(self, frauds):
         X, y = frauds
@@ -354,6 +367,18 @@ class TestData:
         assert facts.columns[2].values == "1 … 1 … 1"
         assert facts.columns[1].values[:3] in ("a (", "b (")
 
+    def test_names_may_be_numbers_or_the_same_twice(self):
+        sample = pd.DataFrame(np.arange(800.0).reshape(400, 2), columns=[7, 7])
+        facts = report_of_scores([0, 1] * 200, np.linspace(0, 1, 400), sample=sample, train_sample=sample).facts.data
+        assert [(one.name, one.values) for one in facts.columns] == [("7", "0 … 399 … 798"), ("7", "1 … 400 … 799")]
+
+    def test_nullable_numbers_are_numbers_and_dates_are_text(self):
+        nullable = pd.array([1, None, 3, 4], dtype="Int64")
+        sample = pd.DataFrame({"n": nullable, "day": pd.to_datetime(["2026-01-01"] * 3 + [None])}, index=[3, 3, 1, 0])
+        number, day = report_of_scores([0, 1, 0, 1], [0.1, 0.9, 0.2, 0.8], sample=sample).facts.data.columns
+        assert (number.type, number.missing, number.values) == ("Int64", 0.25, "1 … 3 … 4")
+        assert (day.missing, day.n_distinct, day.values[:10]) == (0.25, 1, "2026-01-01")
+
     def test_columns_that_moved_stand_out_of_chance(self, scored):
         sample, train = pd.DataFrame(mixed(2000, 1.0)), pd.DataFrame(mixed(2000))
         facts = report_of_scores([0, 1] * 1000, np.linspace(0, 1, 2000), sample=sample, train_sample=train).facts.data
@@ -406,8 +431,8 @@ class TestTheWhole:
     def test_the_name_of_the_labels_is_that_of_their_column(self, model, frauds):
         X, y = frauds
         assert model.report(X, pd.Series(y, name="is_fraud")).facts.case == Case("1", "is_fraud")
-        assert model.report(X, y, target="bad").facts.case.name == "bad = 1"
-        assert model.report(X, pl.Series(y)).facts.case.name == "1"
+        assert model.report(X, y, target="bad").facts.case.rows == "rows where bad is 1"
+        assert model.report(X, pl.Series(y)).facts.case.rows == "rows of the class 1"
 
     def test_a_label_told_from_all_others_is_found_in_the_file_and_out_of_it(self, tmp_path, frauds, tree):
         from selfpaced import open_table
@@ -418,8 +443,18 @@ class TestTheWhole:
         table = open_table(tmp_path / "rows.parquet", target="kind", positive="fraud")
         model = SelfPacedEnsembleClassifier(tree, n_estimators=2, random_state=0).fit_table(table)
         facts = model.report(frame.drop(columns="kind"), frame["kind"]).facts
-        assert (facts.case.name, facts.n_cases) == ("fraud", 60)
+        assert (facts.case, facts.n_cases) == (Case("fraud", "kind"), 60)
         assert facts.ranking.aucprc > 0.3
+
+    def test_an_option_that_does_not_exist_is_refused_with_those_that_do(self, model, frauds):
+        with pytest.raises(
+            TypeError, match=r"make_report has no option 'tresh'. Its options are: amounts, .*, X_train, "
+        ):
+            model.report(*frauds, tresh=0.5)
+        with pytest.raises(
+            TypeError, match=r"report_of_scores has no option 'X_train'.* are: amounts, .*, train_sample"
+        ):
+            report_of_scores([0, 1], [0.1, 0.9], X_train=None)
 
 
 class TestEdges:

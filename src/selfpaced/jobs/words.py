@@ -1,4 +1,4 @@
-"""Figures in words that need no statistics."""
+"""Results as sentences for the command line."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from selfpaced.ensembles.table_scoring import TableEvaluation
 from selfpaced.jobs.evaluate import Evaluated, Known
 from selfpaced.jobs.predict import Predicted
 from selfpaced.thresholds import ThresholdChoice, cost_text
+from selfpaced.thresholds.words import headline as headline_of
+from selfpaced.thresholds.words import rows_where
 
 
 def headline(found: TableEvaluation, target: str | None, label: Any, choice: ThresholdChoice | None = None) -> str:
-    """
-    >>> found = TableEvaluation(1000, 100, 0.8, 0.5, 0.83, 0.87, 0.79, best_threshold=0.5, best_f1=0.83, mean_score=0.1)
-    >>> headline(found, "is_fraud", 1)
-    'Of 100 alerts, 87 are right; it finds 79% of all rows where is_fraud is 1.'
-    """
+    """The first line of a result, also for a rule by which no alert at all is best."""
     if choice is not None and choice.alerts.n_alerts == 0:
         return "No alert is worth its cost: the cheapest is to raise none."
-    which = f"rows where {target} is {label!r}" if target else f"rows of the class {label!r}"
-    return f"Of 100 alerts, {100 * found.precision:.0f} are right; it finds {found.recall:.0%} of all {which}."
+    return headline_of(found.precision, found.recall, rows_where(repr(label), target))
 
 
 def cost_in_words(judged: Evaluated, known: Known) -> str:

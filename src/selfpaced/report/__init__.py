@@ -1,4 +1,4 @@
-"""A report that people want to look at: one HTML page on a model and the rows it is judged by."""
+"""One HTML page about a model and its results on held-out rows."""
 
 from selfpaced.report.building import make_report, report_of_scores
 from selfpaced.report.report import Report

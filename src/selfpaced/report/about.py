@@ -1,30 +1,107 @@
-"""What a model is: its kind, its parameters, the rows it was trained on, the versions at work."""
+"""What a fitted model says about itself. The report asks its questions here and nowhere else.
+
+Any classifier with `predict_proba` will do, also at the end of a pipeline. What a model does not say is None or empty.
+"""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from selfpaced.report.columns import shortened
 from selfpaced.report.facts import ModelFacts
+from selfpaced.rounds import Round
 
 LONGEST_PARAMETER = 120
 
 
 def ensemble_of(model: Any) -> Any:
     """The last step of a pipeline; any other model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
+    return _steps(model)[-1]
+
+
+def _steps(model: Any) -> list[Any]:
+    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+
+
+def score_label(model: Any, labels: NDArray[Any]) -> Any:
+    """The label whose probability is the score: the model's own, or else the rarest of its classes in `labels`."""
+    ensemble = ensemble_of(model)
+    for name in ("positive_", "minority_class_"):
+        label = getattr(ensemble, name, None)
+        if label is not None:
+            return label.item() if isinstance(label, np.generic) else label
+    classes: list[Any] = model.classes_.tolist()
+    return min(classes, key=lambda label: int((labels == label).sum()))
+
+
+def score_column(model: Any, label: Any) -> int:
+    """The column of that label in `predict_proba`. A model of one label against all others calls it True."""
+    classes: list[Any] = model.classes_.tolist()
+    return classes.index(label if label in classes else True)
+
+
+def target_of(model: Any) -> Any:
+    """The name of the column of labels."""
+    return getattr(ensemble_of(model), "target_", None)
+
+
+def rounds_of(model: Any) -> list[Round]:
+    """The rounds of the fit. Ensembles that boost or over-sample only know the number of rows of each."""
+    ensemble = ensemble_of(model)
+    rounds: list[Round] = getattr(ensemble, "rounds_", [])
+    n_rows = getattr(ensemble, "n_training_rows_", [])
+    return rounds or [Round(number, None, {}, n, 0.0, 0.0, 0.0, None) for number, n in enumerate(n_rows, 1)]
+
+
+def eval_scores_of(model: Any) -> list[float]:
+    """The AUCPRC on the eval_set after each member. Empty with more than two classes: there it is a mean of classes."""
+    scores = [note.score for note in rounds_of(model) if note.number > 0]
+    known = [score for score in scores if score is not None]
+    return known if len(known) == len(scores) and len(getattr(ensemble_of(model), "classes_", ())) == 2 else []
+
+
+def _training_rows(model: Any) -> dict[str, int]:
+    """Rows of each class that the ensemble was trained on, by its first round."""
+    rounds = [note for note in rounds_of(model) if note.bins]
+    if not rounds:
+        return {}
+    bins = rounds[0].bins
+    drawn = sum(int(one.quota.sum()) for one in bins.values())
+    rows = {str(label): int(one.counts.sum()) for label, one in bins.items()}
+    return {str(ensemble_of(model).minority_class_): rounds[0].n_rows - drawn, **rows}
+
+
+def importances_of(model: Any) -> NDArray[np.float64] | None:
+    """The importance of each feature, the mean over the members."""
+    try:
+        return np.asarray(model.feature_importances_, dtype=np.float64)
+    except AttributeError:  # the members have none
+        return None
+
+
+def stages_of(model: Any, X: Any) -> Iterator[NDArray[np.float64]] | None:
+    """The probabilities after each member."""
+    ensemble = ensemble_of(model)
+    if not hasattr(ensemble, "staged_predict_proba"):
+        return None
+    stages: Iterator[NDArray[np.float64]] = ensemble.staged_predict_proba(
+        X if ensemble is model else model[:-1].transform(X)
+    )
+    return stages
 
 
 def model_facts(model: Any, y_train: Any) -> ModelFacts:
+    """What was trained on which rows: counted in `y_train`, or else as far as the model knows."""
     ensemble = ensemble_of(model)
     parameters = ensemble.get_params(deep=False) if hasattr(ensemble, "get_params") else {}
     members = getattr(ensemble, "estimators_", None)
-    rounds = getattr(ensemble, "rounds_", [])
-    seconds = sum(note.seconds_scoring + note.seconds_drawing + note.seconds_fitting for note in rounds)
+    seconds = sum(note.seconds_scoring + note.seconds_drawing + note.seconds_fitting for note in rounds_of(model))
     return ModelFacts(
         kind=" → ".join(type(step).__name__ for step in _steps(model)),
         base=type(members[0]).__name__ if "estimator" in parameters and members else "",
@@ -35,22 +112,14 @@ def model_facts(model: Any, y_train: Any) -> ModelFacts:
             for name, value in parameters.items()
             if name not in ("callbacks", "n_jobs")
         },
-        training_rows=training_rows(ensemble, y_train),
+        training_rows=_training_rows(model) if y_train is None else _counts(y_train),
         training_seconds=seconds or None,
     )
 
 
-def training_rows(ensemble: Any, y_train: Any) -> dict[str, int]:
-    """Rows of each class that were trained on: counted, or from the notes of the first round."""
-    if y_train is not None:
-        labels, counts = np.unique(np.asarray(y_train), return_counts=True)
-        return {str(label): int(count) for label, count in zip(labels.tolist(), counts, strict=True)}
-    rounds = getattr(ensemble, "rounds_", [])
-    if not rounds:
-        return {}
-    rows = {str(label): int(bins.counts.sum()) for label, bins in rounds[0].bins.items()}
-    drawn = sum(int(bins.quota.sum()) for bins in rounds[0].bins.values())
-    return {str(ensemble.minority_class_): rounds[0].n_rows - drawn, **rows}
+def _counts(labels: Any) -> dict[str, int]:
+    counted = np.unique(np.asarray(labels), return_counts=True)
+    return {str(label): int(count) for label, count in zip(*counted, strict=True)}
 
 
 def versions_of(model: Any) -> dict[str, str]:
@@ -66,7 +135,3 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:  # known by another name, as sklearn is
         return None
-
-
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]

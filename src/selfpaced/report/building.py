@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,50 +11,64 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.report.about import ensemble_of, model_facts, versions_of
+from selfpaced.report import about
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.choice import suggested
 from selfpaced.report.data import data_facts
 from selfpaced.report.facts import Case, Facts
 from selfpaced.report.importance import importance_facts
 from selfpaced.report.learning import learning_facts
+from selfpaced.report.options import ReportOptions, ScoresOptions
 from selfpaced.report.ranking import ranking_facts, threshold_facts
 from selfpaced.report.report import Report
 from selfpaced.report.suspects import suspect_facts
 from selfpaced.report.tally import quick_aucprc, tally
-from selfpaced.thresholds import Rule
 
 
-def make_report(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    ids: Any = None,
-    threshold: float | str | Rule | None = None,
-    costs: tuple[float, float] | None = None,
-    amounts: Any = None,
-    X_train: Any = None,
-    y_train: Any = None,
-    dropped: Mapping[str, str] | None = None,
-    title: str | None = None,
-    target: str | None = None,
-) -> Report:
-    """A report on a fitted model, by rows that it was not trained on.
+def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: Any) -> Report:
+    """Report on a fitted model, by rows that it was not trained on.
 
     Parameters
     ----------
-    model : a fitted ensemble, or any classifier with `predict_proba`, such as a pipeline that ends in one.
-    X, y : rows and labels. With more than two classes the report is on the rare class against the rest.
-    ids : names of the rows; by default the index of a pandas frame, and positions otherwise.
-    threshold : the one to suggest: a number, or a rule to choose it by on these rows, such as "precision>=0.9" and all
-        others of `selfpaced.choose_threshold`; by default the best by F1.
-    costs : (of a false alarm, of a missed case), in any unit. The page can change them.
-    amounts : what missing each row costs, for a rule such as "cost=5".
-    X_train, y_train : the training rows, or some of them: to see how far the columns have moved since.
-    dropped : columns that were left out before training, with the reasons.
-    title : of the page.
-    target : the name of the column of labels; by default that of `y` or the one that `fit_table` had.
+    model : classifier
+        A fitted ensemble, or any fitted classifier with `predict_proba`, such as a pipeline that ends in one.
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+        Held-out rows.
+    y : array-like of shape (n_rows,)
+        Their labels. With more than two classes the report is about the minority class against all others.
+    X_train : {array-like, sparse matrix, data frame}, default=None
+        The training rows, or some of them, to measure the drift of the columns since training.
+    y_train : array-like, default=None
+        The labels of all training rows, to be counted.
+    ids : array-like of shape (n_rows,), default=None
+        Names of the rows. By default the index of a pandas frame, and positions otherwise.
+    threshold : float, str or Rule, default=None
+        The threshold to suggest, or a rule to choose it by on these rows, such as "precision>=0.9" and all others of
+        `selfpaced.choose_threshold`. By default the threshold with the best F1.
+    costs : tuple of (float, float), default=None
+        The costs of a false alarm and of a missed rare row, in any unit. The reader of the page can change them.
+    amounts : array-like of shape (n_rows,), default=None
+        The cost of missing each row, for a rule such as "cost=5".
+    dropped : dict of str to str, default=None
+        Columns that were dropped before training, with the reasons.
+    title : str, default=None
+        The title of the page.
+    target : str, default=None
+        The name of the column of labels. By default the name of `y`, or the one that `fit_table` read.
+
+    Returns
+    -------
+    Report
+        Its page with `to_html()` or `save(path)`, its figures as typed data in `facts`.
+
+    Raises
+    ------
+    TypeError
+        If there is no option of a name; the message lists the options.
+
+    See Also
+    --------
+    report_of_scores : The same from labels and scores.
 
     Examples
     --------
@@ -66,63 +80,54 @@ def make_report(
     >>> report.facts.n_rows, report.to_html()[:15]
     (2000, '<!doctype html>')
     """
+    given = ReportOptions.checked("make_report", options, "X_train")
     check_is_fitted(model)
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
-    rare = _rare_label(model, labels)
-    place = _place(model, rare)
-    stage_scores, scores = _scored(model, X, labels == rare, place)
-    return report_of_scores(
-        labels,
-        scores,
-        rare=rare,
-        model=model,
-        sample=X,
-        ids=_index_of(X) if ids is None else ids,
-        threshold=threshold,
-        costs=costs,
-        amounts=amounts,
-        train_sample=X_train,
-        y_train=y_train,
-        dropped=dropped,
-        title=title,
-        target=target or getattr(y, "name", None),
-        stage_scores=stage_scores,
-    )
+    rare = about.score_label(model, labels)
+    stage_scores, scores = _scored(model, X, labels == rare, about.score_column(model, rare))
+    ids = _index_of(X) if given.ids is None else given.ids
+    shared = replace(given, ids=ids, target=given.target or getattr(y, "name", None))
+    known = {"rare": rare, "model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
+    return _report(labels, scores, ScoresOptions(**vars(shared), **known))
 
 
-def report_of_scores(
-    y: Any,
-    scores: Any,
-    *,
-    rare: Any = 1,
-    model: Any = None,
-    sample: Any = None,
-    sample_rows: Any = None,
-    ids: Any = None,
-    threshold: float | str | Rule | None = None,
-    costs: tuple[float, float] | None = None,
-    amounts: Any = None,
-    train_sample: Any = None,
-    y_train: Any = None,
-    dropped: Mapping[str, str] | None = None,
-    title: str | None = None,
-    target: str | None = None,
-    stage_scores: Sequence[float] | None = None,
-) -> Report:
-    """A report from labels and scores, for rows that do not fit into memory. What is not given is left out.
+def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
+    """Report from labels and scores, for rows that do not fit into memory. What is not given is left out.
 
     Parameters
     ----------
-    y, scores : labels of all rows, and their probabilities of being of the class `rare`.
-    model : the fitted model, for the parts on learning and importance.
-    sample, sample_rows : the features of some rows, and their positions among the scores; without positions the sample
-        holds all rows. `selfpaced.report.suspect_rows(y == rare, scores)` are the rows worth having in it.
-    ids : names of all rows.
-    train_sample, y_train : the features of some training rows; labels of the training rows, to be counted.
-    stage_scores : AUCPRC after each member on these rows; by default those on the eval_set of the fit, if any.
+    y : array-like of shape (n_rows,)
+        The labels of all rows.
+    scores : array-like of shape (n_rows,)
+        Their scores for the class `rare`; the higher, the more likely.
+    rare : label, default=1
+        The class that the scores are for.
+    model : classifier, default=None
+        The fitted model, for the sections on learning and importance.
+    sample : {array-like, sparse matrix, data frame}, default=None
+        The features of some rows. The rows to have in it are `selfpaced.report.suspect_rows(y == rare, scores)`.
+    sample_rows : array-like of int, default=None
+        The positions of the sample's rows among the scores. Without them the sample must hold all rows.
+    train_sample : {array-like, sparse matrix, data frame}, default=None
+        The features of some training rows.
+    stage_scores : sequence of float, default=None
+        The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
+    ids, threshold, costs, amounts, y_train, dropped, title, target
+        As in `make_report`.
 
-    The others are those of `make_report`.
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeError
+        If there is no option of a name; the message lists the options.
+
+    See Also
+    --------
+    make_report : The same from a model and rows.
 
     Examples
     --------
@@ -130,34 +135,39 @@ def report_of_scores(
     >>> report.facts.ranking.aucprc
     1.0
     """
-    labels, values = column_or_1d(y), np.asarray(column_or_1d(scores))
-    is_case: NDArray[np.bool_] = labels == rare
-    _check_both_kinds(is_case, labels, rare)
-    counts = tally(is_case, values)
-    suggestion = suggested(counts, is_case, values, threshold, costs, amounts)
-    rows = None if sample_rows is None else np.asarray(sample_rows)
+    given = ScoresOptions.checked("report_of_scores", options)
+    return _report(column_or_1d(y), np.asarray(column_or_1d(scores)), given)
+
+
+def _report(labels: NDArray[Any], scores: NDArray[Any], options: ScoresOptions) -> Report:
+    is_case: NDArray[np.bool_] = labels == options.rare
+    _check_both_kinds(is_case, labels, options.rare)
+    counts = tally(is_case, scores)
+    suggestion = suggested(counts, is_case, scores, options.threshold, options.costs, options.amounts)
+    model, sample = options.model, options.sample
+    rows = None if options.sample_rows is None else np.asarray(options.sample_rows)
     _check_sample(sample, rows, labels.size)
-    names = _checked_ids(ids, labels.size)
+    names = _checked_ids(options.ids, labels.size)
     importances = None
     if model is not None and sample is not None:
         in_sample = is_case if rows is None else is_case[rows]
-        importances = importance_facts(model, sample, in_sample, _place(model, rare))
+        importances = importance_facts(model, sample, in_sample, about.score_column(model, options.rare))
     important = importances.names if importances else ()
     facts = Facts(
-        title=title or "How well are the rare rows found?",
+        title=options.title or "How well are the rare rows found?",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions_of(model),
-        case=_case(rare, target or getattr(ensemble_of(model), "target_", None)),
+        versions=about.versions_of(model),
+        case=_case(options.rare, options.target or about.target_of(model)),
         n_rows=int(labels.size),
         n_cases=counts.n_cases,
-        model=None if model is None else model_facts(model, y_train),
+        model=None if model is None else about.model_facts(model, options.y_train),
         ranking=ranking_facts(counts),
         thresholds=threshold_facts(counts, suggestion.threshold, suggestion.costs, suggestion.chosen),
         calibration=calibration_facts(counts),
-        learning=None if model is None else learning_facts(ensemble_of(model), stage_scores),
+        learning=None if model is None else learning_facts(model, options.stage_scores),
         importances=importances,
-        suspects=suspect_facts(is_case, values, names, sample, rows, important),
-        data=None if sample is None else data_facts(sample, train_sample, dropped, important),
+        suspects=suspect_facts(is_case, scores, names, sample, rows, important),
+        data=None if sample is None else data_facts(sample, options.train_sample, options.dropped, important),
     )
     return Report(facts)
 
@@ -186,43 +196,18 @@ def _check_sample(sample: Any, rows: NDArray[Any] | None, n_rows: int) -> None:
         )
 
 
-def _rare_label(model: Any, labels: NDArray[Any]) -> Any:
-    """The label that the model looks for; for a model that looks for none, the rarest of its classes here."""
-    ensemble = ensemble_of(model)
-    for name in ("positive_", "minority_class_"):
-        label = getattr(ensemble, name, None)
-        if label is not None:
-            return label.item() if isinstance(label, np.generic) else label
-    classes: list[Any] = model.classes_.tolist()
-    return min(classes, key=lambda label: int((labels == label).sum()))
-
-
-def _place(model: Any, rare: Any) -> int:
-    """The column of the rare class. A model told to tell one label from all others knows it as True."""
-    classes: list[Any] = model.classes_.tolist()
-    return classes.index(rare if rare in classes else True)
-
-
 def _scored(
-    model: Any, X: Any, is_case: NDArray[np.bool_], place: int
+    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
 ) -> tuple[list[float] | None, NDArray[np.float64]]:
-    """The scores, with the AUCPRC after each member where the fit has not measured it on an eval_set."""
-    ensemble = ensemble_of(model)
-    notes = getattr(ensemble, "rounds_", [])
-    measured = notes and notes[-1].score is not None and len(model.classes_) == 2
-    if measured or not hasattr(ensemble, "staged_predict_proba"):
-        return None, model.predict_proba(X)[:, place]
+    """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set."""
+    stages = None if about.eval_scores_of(model) else about.stages_of(model, X)
+    if stages is None:
+        return None, model.predict_proba(X)[:, column]
     stage_scores = []
-    for probabilities in _stages(model, ensemble, X):
-        scores = probabilities[:, place].copy()
+    for probabilities in stages:
+        scores = probabilities[:, column].copy()
         stage_scores.append(quick_aucprc(is_case, scores))
     return stage_scores, scores
-
-
-def _stages(model: Any, ensemble: Any, X: Any) -> Iterator[NDArray[np.float64]]:
-    features = X if ensemble is model else model[:-1].transform(X)
-    stages: Iterator[NDArray[np.float64]] = ensemble.staged_predict_proba(features)
-    return stages
 
 
 def _index_of(X: Any) -> Any:

@@ -12,10 +12,10 @@ MOST_BINS = 12
 
 
 def calibration_facts(counts: Tally) -> Calibration | None:
-    """Brier score and bins of similar scores; None if scores are no probabilities.
+    """Brier score and bins of similar scores; None if some scores lie outside 0 to 1.
 
-    Bins are of equal mass, where all cases together weigh as much as all other rows: with a case in a thousand rows,
-    bins of equally many rows would all but one hold next to no case. Rows with the same score share a bin.
+    Bins have equal weight, where both classes weigh the same in total. With one rare row in a thousand, nearly all bins
+    of equal size would have no rare row. Rows with the same score share a bin.
     """
     scores = counts.scores
     if scores[0] > 1 or scores[-1] < 0:

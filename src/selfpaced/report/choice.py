@@ -16,7 +16,7 @@ from selfpaced.thresholds import LowestCost, Rule, amounts_of, choice_from, pars
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A threshold, the costs that the explorer starts with, and what chose the threshold if a rule did."""
+    """A threshold, the first costs in the explorer, and the rule that chose the threshold, if any."""
 
     threshold: float
     costs: tuple[float, float] | None
@@ -31,7 +31,7 @@ def suggested(
     costs: Any,
     amounts: Any,
 ) -> Suggestion:
-    """Costs that the rule has no use for are the explorer's alone."""
+    """The threshold to suggest. Costs that the rule does not use only go to the explorer."""
     if threshold is not None and not isinstance(threshold, str | Rule):
         if amounts is not None:
             raise ValueError("amounts are for a threshold that is chosen by costs, as threshold='cost=5'.")
@@ -48,7 +48,7 @@ def suggested(
 
 
 def _explorers(rule: Rule, amounts: NDArray[np.float64] | None) -> tuple[float, float] | None:
-    """What being wrong costs more than being right, by the rule; a missed case its mean amount."""
+    """The extra cost of a wrong row over a right one, by the rule. A missed rare row costs the mean amount."""
     if not isinstance(rule, LowestCost) or rule.costs is None:
         return None
     missed = float(np.mean(amounts)) if rule.costs.missed is None and amounts is not None else rule.costs.missed

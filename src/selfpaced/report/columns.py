@@ -1,22 +1,22 @@
-"""The columns of any table in memory, one by one, as numbers or as words."""
+"""The columns of any table in memory, one by one, as numbers or as text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.tables.kinds import ARRAY, ARROW, PANDAS, POLARS, SPARSE, Kind, kind_of
+from selfpaced.tables.kinds import kind_of
 
-LONGEST_WORD = 60
+LONGEST_TEXT = 60
 
 
 @dataclass(frozen=True)
 class Values:
-    """A column. Numbers are floats with NaN for gaps; words are objects, text with None for gaps."""
+    """A column: floats with NaN for missing values, or strings, as objects, with None for missing values."""
 
     name: str
     type: str
@@ -54,24 +54,22 @@ def number_text(value: float) -> str:
     return f"{value:,.2f}" if 100 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
-def shortened(text: str, longest: int = LONGEST_WORD) -> str:
+def shortened(text: str, longest: int = LONGEST_TEXT) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def column_names(table: Any) -> list[str]:
     """The names of the columns; x0, x1, ... where they have none."""
-    kind = kind_of(table)
-    if kind in (ARRAY, SPARSE):
-        return [f"x{number}" for number in range(table.shape[1])]
-    return [str(name) for name in (table.column_names if kind is ARROW else table.columns)]
+    return [str(name) for name in kind_of(table).names(table)]
 
 
 def columns_of(table: Any, which: Sequence[int] | None = None) -> Iterator[Values]:
-    """The columns at some places, or all of them."""
-    names, read = column_names(table), READERS[kind_of(table)]
-    for place in range(len(names)) if which is None else which:
-        type_name, values = read(table, place)
-        yield Values(names[place], type_name, _as_numbers_or_words(values))
+    """The columns at some positions, or all of them."""
+    names, kind = column_names(table), kind_of(table)
+    for position in range(len(names)) if which is None else which:
+        column = kind.column(table, position)
+        values = column.floats() if column.is_number else _texts(column.objects())
+        yield Values(names[position], column.type, values)
 
 
 def take_rows(table: Any, rows: NDArray[np.integer]) -> Any:
@@ -79,57 +77,9 @@ def take_rows(table: Any, rows: NDArray[np.integer]) -> Any:
     return kind_of(table).take(table, rows)
 
 
-def _as_numbers_or_words(values: Any) -> NDArray[Any]:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        return values.astype(np.float64)
-    given = list(values)
-    words = np.empty(len(given), dtype=object)
-    words[:] = [None if _is_gap(value) else str(value) for value in given]
-    return words
+def _texts(values: Iterable[Any]) -> NDArray[np.object_]:
+    return np.array([None if _is_missing(value) else str(value) for value in values], dtype=object)
 
 
-def _is_gap(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-def _read_array(table: Any, place: int) -> tuple[str, Any]:
-    return str(table.dtype), np.asarray(table[:, place])
-
-
-def _read_sparse(table: Any, place: int) -> tuple[str, Any]:
-    return str(table.dtype), table[:, [place]].toarray().ravel()
-
-
-def _read_pandas(table: Any, place: int) -> tuple[str, Any]:
-    column = table.iloc[:, place]
-    if getattr(column.dtype, "kind", None) in tuple("biuf"):
-        return str(column.dtype), column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return str(column.dtype), column.tolist()
-
-
-def _read_polars(table: Any, place: int) -> tuple[str, Any]:
-    import polars as pl
-
-    column = table.to_series(place)
-    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-        return str(column.dtype), column.cast(pl.Float64).to_numpy()
-    return str(column.dtype), column.to_list()
-
-
-def _read_arrow(table: Any, place: int) -> tuple[str, Any]:
-    import pyarrow as pa
-
-    column = table.column(place)
-    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    if any(is_kind(column.type) for is_kind in is_number):
-        return str(column.type), column.cast(pa.float64()).to_numpy()
-    return str(column.type), column.to_pylist()
-
-
-READERS: dict[Kind, Callable[[Any, int], tuple[str, Any]]] = {
-    ARRAY: _read_array,
-    SPARSE: _read_sparse,
-    PANDAS: _read_pandas,
-    POLARS: _read_polars,
-    ARROW: _read_arrow,
-}

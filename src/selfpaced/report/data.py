@@ -1,4 +1,4 @@
-"""What the columns hold, and how far they have moved since training."""
+"""The values of the columns, and their drift since training."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def data_facts(sample: Any, train_sample: Any, dropped: Mapping[str, str] | None
 
 
 def some_rows(table: Any, n_columns: int) -> Any:
-    """As many rows, evenly spaced, as can be looked through in a moment."""
+    """Evenly spaced rows, few enough to be read in about a second."""
     n_rows = table.shape[0]
     most = min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, n_columns)))
     return table if n_rows <= most else take_rows(table, np.linspace(0, n_rows - 1, most).astype(np.int64))
 
 
 def _same_columns(train: Any, names: Sequence[str], places: Sequence[int]) -> list[Values | None]:
-    """The training columns of the same names; a column that was not there is None."""
+    """The training columns of the same names; None for a column that has no such name."""
     place_of = {name: place for place, name in enumerate(column_names(train))}
     found = [place_of.get(names[place]) for place in places]
     return [None if place is None else next(columns_of(train, [place])) for place in found]
@@ -52,14 +52,14 @@ def column_facts(now: Values, then: Values | None) -> ColumnFacts:
 
 
 def drift_between(then: Values, now: Values) -> Drift | None:
-    """None if there is nothing to compare, or numbers would be compared with words."""
+    """None without values to compare, or if only one of the two columns holds numbers."""
     if not (now.present.size and then.present.size) or now.are_numbers != then.are_numbers:
         return None
-    return number_drift(then, now) if now.are_numbers else word_drift(then, now)
+    return number_drift(then, now) if now.are_numbers else category_drift(then, now)
 
 
 def number_drift(then: Values, now: Values) -> Drift:
-    """The Kolmogorov-Smirnov distance of two columns, with what equal ones exceed 1 time in 20."""
+    """The Kolmogorov-Smirnov distance of two columns, and the distance that equal ones exceed 1 time in 20."""
     before, after = np.sort(then.present), np.sort(now.present)
     points = np.concatenate([before, after])
     below = [np.searchsorted(side, points, side="right") / side.size for side in (before, after)]
@@ -67,14 +67,17 @@ def number_drift(then: Values, now: Values) -> Drift:
     return Drift(distance, min(1.0, 1.36 * _spread_of_difference(before.size, after.size)))
 
 
-def word_drift(then: Values, now: Values) -> Drift:
-    """The total variation between two columns, gaps being a word, with what equal ones exceed at most 1 time in 20."""
-    words, numbers = np.unique(
-        np.array([str((word is None, word)) for side in (then, now) for word in side.values]), return_inverse=True
+def category_drift(then: Values, now: Values) -> Drift:
+    """The total variation distance of two columns, and the distance that equal ones exceed at most 1 time in 20.
+
+    A missing value counts as a category.
+    """
+    texts, numbers = np.unique(
+        np.array([str((text is None, text)) for side in (then, now) for text in side.values]), return_inverse=True
     )
     sides = np.split(numbers, [then.values.size])
-    shares = [np.bincount(side, minlength=words.size) / side.size for side in sides]
-    both = np.bincount(numbers, minlength=words.size) / numbers.size
+    shares = [np.bincount(side, minlength=texts.size) / side.size for side in sides]
+    both = np.bincount(numbers, minlength=texts.size) / numbers.size
     scale = _spread_of_difference(*(side.size for side in sides))
     expected = 0.5 * np.sum(np.sqrt(2 / np.pi * both * (1 - both))) * scale
     chance = float(expected + np.sqrt(np.log(20) / 2) * scale)  # McDiarmid's bound on the rest
@@ -86,12 +89,12 @@ def _spread_of_difference(n_before: int, n_after: int) -> float:
 
 
 def _summary(column: Values, distinct: NDArray[Any]) -> str:
-    """The range and the middle of numbers; the most frequent words."""
+    """The range and the median of numbers; the most frequent strings."""
     if not distinct.size:
         return "nothing"
     if column.are_numbers:
         low, middle, high = np.quantile(column.present, [0, 0.5, 1])
         return f"{number_text(low)} … {number_text(middle)} … {number_text(high)}"
-    words, counts = np.unique(column.present.astype(str), return_counts=True)
+    texts, counts = np.unique(column.present.astype(str), return_counts=True)
     most = np.argsort(-counts, kind="stable")[:3]
-    return ", ".join(f"{shortened(str(words[n]), 24)} ({counts[n] / column.values.size:.0%})" for n in most)
+    return ", ".join(f"{shortened(str(texts[n]), 24)} ({counts[n] / column.values.size:.0%})" for n in most)

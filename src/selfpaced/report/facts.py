@@ -1,6 +1,7 @@
-"""What is true of a model on some rows: typed data that figures are drawn from.
+"""The facts of a report, as typed data. Figures and sections are made from them.
 
-Labels, ids, names and values are text here, as a person reads them. Everything is JSON as soon as it is asked for.
+Labels, ids, names and values are strings. `Facts.to_json` writes everything as JSON. A case is a row of the class that
+the scores are for: a rare row.
 """
 
 from __future__ import annotations
@@ -11,30 +12,29 @@ from math import isfinite
 from typing import Any
 
 from selfpaced.metrics import Alerts
-from selfpaced.thresholds import Interval as Interval  # its home for the other rooms of the report
+from selfpaced.thresholds import Interval as Interval  # other modules of the report import it from here
+from selfpaced.thresholds.words import rows_where
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is looked for: rows with this label, in the column `target` if its name is known."""
+    """The class that the scores are for: its label, and the name of the column of labels if it is known.
+
+    >>> Case("1", "is_fraud").rows
+    'rows where is_fraud is 1'
+    """
 
     label: str
     target: str | None = None
 
     @property
-    def name(self) -> str:
-        """A word stands for itself; a number or a yes needs the name of its column.
-
-        >>> Case("fraud", "kind").name, Case("1", "is_fraud").name, Case("1").name
-        ('fraud', 'is_fraud = 1', '1')
-        """
-        speaks_for_itself = any(letter.isalpha() for letter in self.label) and self.label not in ("True", "true")
-        return self.label if self.target is None or speaks_for_itself else f"{self.target} = {self.label}"
+    def rows(self) -> str:
+        return rows_where(self.label, self.target)
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What was trained on what. `training_rows` are counts by class, as far as they are known."""
+    """The model and its training. `training_rows` are the counts of the classes, as far as they are known."""
 
     kind: str
     base: str
@@ -53,9 +53,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How well scores put cases before other rows. Chance is the share of cases, and 0.5 for AUROC.
+    """How well scores rank. Random scores have the AUCPRC `chance`, the share of cases, and an AUROC of 0.5.
 
-    There is no interval where cases are too few to be drawn again.
+    With too few cases for a bootstrap there is no interval.
     """
 
     aucprc: float
@@ -68,7 +68,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Promise:
-    """A figure on the rows of the report, and what to expect of it on others."""
+    """A figure on the rows of the report, and its interval on other rows."""
 
     name: str
     value: float
@@ -77,11 +77,11 @@ class Promise:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The rule that chose a threshold by the rows of the report, and what to expect of it.
+    """The rule that chose a threshold on the rows of the report, and the results to expect.
 
     Attributes
     ----------
-    promises : the figures that the rule is about.
+    promises : the figures that the rule names.
     precision, recall : their intervals, which allow for the choice.
     by_amount : whether a missed case costs its own amount.
     """
@@ -100,15 +100,15 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds in rising order, with what an alert for every score from there on hits and misses.
+    """Thresholds in rising order, with the alerts at each: all rows that score at least as high.
 
     Attributes
     ----------
     found, false_alarms : alerts at each threshold that are cases, and that are not.
-    suggested : the place of the threshold that the headline is about.
-    is_given : whether it was given, rather than chosen on these very rows.
-    chosen : by what it was chosen, if it was.
-    cost_false_alarm, cost_missed : what the explorer starts with.
+    suggested : the position of the threshold that the headline describes.
+    is_given : whether it was given, not chosen on these rows.
+    chosen : the rule that chose it, if any.
+    cost_false_alarm, cost_missed : the first costs in the explorer.
     """
 
     values: tuple[float, ...]
@@ -148,7 +148,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class HardnessBins:
-    """The hardness bins of the class most rows are drawn from; None as the mean of an empty bin."""
+    """The hardness bins of the class that most rows are drawn from. The mean of an empty bin is None."""
 
     counts: tuple[int, ...]
     drawn: tuple[int, ...]
@@ -166,7 +166,7 @@ class RoundFacts:
 
 @dataclass(frozen=True)
 class Learning:
-    """The rounds. `drawn_class` is the label that the bins are of; `scored_on` says which rows gave the AUCPRC."""
+    """The rounds. `drawn_class` is the label of the rows in the bins; `scored_on` names the rows of the AUCPRC."""
 
     rounds: tuple[RoundFacts, ...]
     drawn_class: str | None
@@ -186,7 +186,7 @@ class Importances:
 
 @dataclass(frozen=True)
 class Contrast:
-    """The 5%, 25%, 50%, 75% and 95% quantiles of a feature among cases and among other rows."""
+    """The 5%, 25%, 50%, 75% and 95% quantiles of a feature in rare rows and in common rows."""
 
     name: str
     cases: tuple[float, ...]
@@ -211,7 +211,7 @@ class Suspects:
 
 @dataclass(frozen=True)
 class Drift:
-    """How far a column has moved since training, from 0 to 1; columns that have not exceed `chance` 1 time in 20."""
+    """The drift of a column since training, from 0 to 1. Without any drift, 1 column in 20 exceeds `chance`."""
 
     distance: float
     chance: float

@@ -1,4 +1,4 @@
-"""HTML and SVG elements whose contents cannot be mistaken for HTML."""
+"""HTML and SVG elements. All text in them is escaped."""
 
 from __future__ import annotations
 

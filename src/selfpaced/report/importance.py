@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.report.about import importances_of
 from selfpaced.report.columns import Values, column_names, columns_of, take_rows
 from selfpaced.report.data import drift_between
 from selfpaced.report.facts import Contrast, Importances
 from selfpaced.report.tally import quick_aucprc
-from selfpaced.tables.kinds import PANDAS, POLARS, SPARSE, kind_of
+from selfpaced.tables.kinds import kind_of
 
 N_SHOWN = 20
 N_CONTRASTS = 6
@@ -26,7 +27,7 @@ MOST_SHUFFLED = 30
 
 
 def importance_facts(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> Importances | None:
-    """The features that matter most, and how they differ between cases and other rows; None if it cannot be told."""
+    """The most important features, and how they differ between rare and common rows; None if that is unknown."""
     found = _values(model, sample, is_case, case_column)
     if found is None:
         return None
@@ -45,29 +46,36 @@ def _values(
     model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
 ) -> tuple[str, NDArray[np.float64]] | None:
     """The members' own importances where they have some, otherwise what shuffling a column costs in AUCPRC."""
-    own = _own(model)
+    own = importances_of(model)
     if own is not None and own.size == sample.shape[1]:
         return "mean importance in the members", own
-    if kind_of(sample) is SPARSE or not is_case.any() or is_case.all():
-        return None
+    return _lost_by_shuffling(model, sample, is_case, case_column) if is_case.any() and not is_case.all() else None
+
+
+def _lost_by_shuffling(
+    model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
+) -> tuple[str, NDArray[np.float64]] | None:
+    """None for sparse rows, whose columns are not shuffled."""
     rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, MOST_ROWS)))
-    frame = take_rows(sample, rows)
-    places = _worth_shuffling(frame, is_case[rows])
-    values = np.zeros(sample.shape[1])
-    values[places] = _lost_by_shuffling(model, frame, is_case[rows], case_column, places)
-    among = "" if len(places) == values.size else f", for the {len(places)} columns in which cases differ most"
+    frame, is_case = take_rows(sample, rows), is_case[rows]
+    permuted = kind_of(frame).permuted
+    if permuted is None:
+        return None
+
+    def aucprc_of(rows: Any) -> float:
+        return quick_aucprc(is_case, model.predict_proba(rows)[:, case_column])
+
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS)]
+    places, values, whole = _worth_shuffling(frame, is_case), np.zeros(sample.shape[1]), aucprc_of(frame)
+    for place in places:
+        values[place] = whole - np.mean([aucprc_of(permuted(frame, place, order)) for order in orders])
+    among = "" if len(places) == values.size else f", for the {len(places)} columns in which rare rows differ most"
     return f"AUCPRC lost when the column is shuffled{among}", values
 
 
-def _own(model: Any) -> NDArray[np.float64] | None:
-    try:
-        return np.asarray(model.feature_importances_, dtype=np.float64)
-    except AttributeError:  # the members have none
-        return None
-
-
 def _worth_shuffling(frame: Any, is_case: NDArray[np.bool_]) -> list[int]:
-    """All columns, or of many those in which cases differ most from other rows: every shuffle is a prediction."""
+    """All columns. Of many, those in which rare rows differ most, because every shuffle costs a prediction."""
     if frame.shape[1] <= MOST_SHUFFLED:
         return list(range(frame.shape[1]))
     distances = [_difference(column, is_case) for column in columns_of(frame)]
@@ -81,40 +89,15 @@ def _difference(column: Values, is_case: NDArray[np.bool_]) -> float:
     return 0.0 if drift is None else drift.distance
 
 
-def _lost_by_shuffling(
-    model: Any, frame: Any, is_case: NDArray[np.bool_], case_column: int, places: list[int]
-) -> list[float]:
-    if kind_of(frame) is POLARS:
-        frame = frame.to_pandas()
-    rng = np.random.default_rng(0)
-    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS)]
-
-    def aucprc_of(rows: Any) -> float:
-        return quick_aucprc(is_case, model.predict_proba(rows)[:, case_column])
-
-    whole = aucprc_of(frame)
-    return [whole - float(np.mean([aucprc_of(_shuffled(frame, place, order)) for order in orders])) for place in places]
-
-
-def _shuffled(frame: Any, place: int, order: NDArray[np.intp]) -> Any:
-    """The same rows but for one column, whose values have changed places."""
-    changed = frame.copy()
-    if kind_of(frame) is PANDAS:
-        changed.isetitem(place, frame.iloc[order, place].set_axis(frame.index))
-    else:
-        changed[:, place] = frame[order, place]
-    return changed
-
-
 def _some_of_both(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
-    """Evenly spaced rows, at most so many other rows and a fifth as many cases."""
+    """Evenly spaced rows: at most so many common rows, and a fifth as many rare rows."""
     wanted = {most // 5: np.flatnonzero(is_case), most: np.flatnonzero(~is_case)}
     chosen = [rows[np.linspace(0, rows.size - 1, min(n, rows.size)).astype(np.intp)] for n, rows in wanted.items()]
     return np.sort(np.concatenate(chosen))
 
 
 def _contrasts(sample: Any, is_case: NDArray[np.bool_], places: list[int]) -> Iterator[Contrast]:
-    """The first few features that are numbers, as they are among cases and among other rows."""
+    """The quantiles of the first few numeric features in rare and in common rows."""
     rows = _some_of_both(is_case, MOST_ROWS)
     numbers = (column for column in columns_of(take_rows(sample, rows), places) if column.are_numbers)
     for column in islice(numbers, N_CONTRASTS):

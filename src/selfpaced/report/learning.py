@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.report.about import eval_scores_of, rounds_of
 from selfpaced.report.facts import HardnessBins, Learning, RoundFacts
 from selfpaced.rounds import BinNotes, Round
 
@@ -15,18 +16,17 @@ MOST_BINS_SHOWN = 40
 
 
 def learning_facts(model: Any, stage_scores: Sequence[float] | None) -> Learning | None:
-    """The rounds of an ensemble, by its own notes and the AUCPRC after each member; None if nothing is known.
+    """The rounds of an ensemble with the AUCPRC after each member; None if nothing is known.
 
-    `stage_scores` are measured on the rows of the report. Without them the scores on the eval_set serve, where there
-    was one and two classes.
+    `stage_scores` are measured on the rows of the report. Without them the report shows the scores on the eval_set.
     """
-    notes: Sequence[Round] = getattr(model, "rounds_", None) or _notes_of_rows(model)
-    scores = list(stage_scores or _eval_scores(model, notes))
+    notes = rounds_of(model)
+    scores = list(stage_scores or eval_scores_of(model))
     if not notes and not scores:
         return None
     drawn_class = _largest_class(notes)
     n_warm_ups = sum(note.number == 0 for note in notes)
-    by_round = [None] * n_warm_ups + scores
+    by_round: list[float | None] = [None] * n_warm_ups + scores
     rounds = tuple(
         RoundFacts(
             note.number,
@@ -39,19 +39,6 @@ def learning_facts(model: Any, stage_scores: Sequence[float] | None) -> Learning
     )
     label = None if drawn_class is None else str(drawn_class)
     return Learning(rounds, label, "these rows" if stage_scores else "the eval_set of the fit")
-
-
-def _notes_of_rows(model: Any) -> list[Round]:
-    """Ensembles that boost or over-sample remember of their members the number of training rows."""
-    n_rows = getattr(model, "n_training_rows_", [])
-    return [Round(number, None, {}, n, 0.0, 0.0, 0.0, None) for number, n in enumerate(n_rows, 1)]
-
-
-def _eval_scores(model: Any, notes: Sequence[Round]) -> list[float | None]:
-    if len(getattr(model, "classes_", ())) != 2:  # with more, the score of a round is a mean over the classes
-        return []
-    scores = [note.score for note in notes if note.number > 0]
-    return [] if None in scores else scores
 
 
 def _largest_class(notes: Sequence[Round]) -> Any:

@@ -1,4 +1,4 @@
-"""One HTML file from facts: no network, no other file."""
+"""One HTML file from facts. It loads nothing from the network or from other files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _header(facts: Facts, names: list[str]) -> Html:
 
 
 def _policy(style: str, script: str) -> str:
-    """Nothing may be loaded or connected to, and only this very style and script may run."""
+    """Forbid all connections, and all styles and scripts except the two of this page."""
     return (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )

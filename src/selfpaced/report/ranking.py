@@ -1,4 +1,4 @@
-"""How well scores rank, and what every threshold brings."""
+"""How well scores rank, and the alerts at every threshold."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from selfpaced.report.tally import Floats, Tally, spread
 
 MOST_POINTS = 400
 RESAMPLES = 200
-FEWEST_CASES = 20  # a handful that is found by luck would make an interval of no width
+FEWEST_CASES = 20  # a few that are all found would have an interval of no width
 MOST_STEPS = 5000  # of the curve that is resampled
 DEFAULT_COSTS = (1.0, 10.0)
 CONFIDENCE = 0.9  # of all intervals on the page, as of those that `choose_threshold` gives
-Z = 1.644854  # so many standard deviations hold as much of a normal distribution
+Z = 1.644854  # its normal quantile: 90% of a normal distribution lie within as many standard deviations
 
 
 def ranking_facts(counts: Tally) -> Ranking:
@@ -35,10 +35,10 @@ def ranking_facts(counts: Tally) -> Ranking:
 
 
 def aucprc_interval(counts: Tally) -> Interval | None:
-    """The middle 90% of the AUCPRC of rows drawn again with replacement; None if there are too few cases for it.
+    """The middle 90% of the AUCPRC of rows drawn again with replacement; None with too few rare rows.
 
-    Between two cases only the number of other rows matters. Both are drawn as Poisson numbers, so that a draw takes as
-    many steps as there are cases, however many other rows there are.
+    Between two rare rows only the number of common rows matters. Both numbers are drawn from Poisson distributions, so
+    that a draw takes as many steps as there are rare rows.
     """
     if counts.n_cases < FEWEST_CASES:
         return None
@@ -95,11 +95,11 @@ def check_costs(costs: Any) -> tuple[float, float]:
     return false_alarm, missed
 
 
-_COSTS_WANTED = "costs must be two numbers >= 0, of a false alarm and of a missed case, such as (1, 50); got {!r}."
+_COSTS_WANTED = "costs must be two numbers >= 0, of a false alarm and of a missed rare row, such as (1, 50); got {!r}."
 
 
 def share_interval(part: float, whole: float) -> Interval:
-    """Wilson's 90% interval of a share; everything if there is nothing to take a share of.
+    """The 90% Wilson interval of a share; from 0 to 1 if the whole is 0.
 
     >>> interval = share_interval(8, 10)
     >>> round(interval.low, 3), round(interval.high, 3)

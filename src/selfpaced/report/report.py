@@ -12,18 +12,19 @@ from selfpaced.whole_files import write_whole
 
 
 class Report:
-    """What `make_report` gives. In a notebook it shows itself.
+    """The result of `make_report`. A notebook displays the page.
 
     Attributes
     ----------
-    facts : `selfpaced.report.facts.Facts`, everything that the page shows as typed data.
+    facts : selfpaced.report.facts.Facts
+        All figures of the page, as typed data.
     """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
 
     def to_html(self) -> str:
-        """One page that needs nothing else."""
+        """The page, complete in one file."""
         return page_of(self.facts)
 
     def to_json(self) -> str:
@@ -31,7 +32,7 @@ class Report:
         return self.facts.to_json()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, or the facts if its name ends in `.json`. It appears whole or not at all."""
+        """Write the page to a file, or the facts if its name ends in `.json`. An error leaves no partial file."""
         target = Path(path)
         text = self.to_json() if target.suffix.lower() == ".json" else self.to_html()
         return write_whole(target, text)

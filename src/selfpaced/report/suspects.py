@@ -17,7 +17,7 @@ Positions = NDArray[np.intp]
 
 
 def suspect_rows(is_case: NDArray[np.bool_], scores: NDArray[Any], n: int = N_SUSPECTS) -> tuple[Positions, Positions]:
-    """The positions of the cases with the lowest scores and of the other rows with the highest, the worst first.
+    """The positions of the rare rows with the lowest scores and of the common rows with the highest, extremes first.
 
     >>> missed, alarming = suspect_rows(np.array([True, True, False, False]), np.array([0.9, 0.2, 0.1, 0.7]), 1)
     >>> missed.tolist(), alarming.tolist()
@@ -44,7 +44,7 @@ def suspect_facts(
     """Suspects with ids, or positions where there are none, and the values of the most important columns.
 
     `sample_rows` are the positions of the sample's rows among the scores; None if it holds all of them. The values of
-    a suspect that is not in the sample are not known.
+    a suspect that is not in the sample are empty.
     """
     shown = [] if sample is None else _places(column_names(sample), important)
     missed, alarming = suspect_rows(is_case, scores)

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tally:
-    """Every distinct score, the highest first, with the cases and other rows that score at least as high."""
+    """Every distinct score, the highest first, with the rare and common rows that score at least as high."""
 
     scores: Floats
     found: Floats
@@ -46,11 +46,11 @@ class Tally:
         return Alerts(self.found, self.false_alarms, self.n_cases - self.found, self.n_others - self.false_alarms)
 
     def short(self, place: int) -> float:
-        """A threshold in few digits that the score at a place reaches, and no lower one."""
+        """A threshold in few digits that the score at a place reaches and all lower scores do not."""
         return short_threshold(float(self.scores[place]), *self.scores[place + 1 : place + 2].tolist())
 
     def at(self, threshold: float) -> tuple[int, int]:
-        """Cases and other rows with scores of at least the threshold."""
+        """Rare and common rows with scores of at least the threshold."""
         n_above = self.scores.size - int(np.searchsorted(self.scores[::-1], threshold, side="left"))
         return (int(self.found[n_above - 1]), int(self.false_alarms[n_above - 1])) if n_above else (0, 0)
 
@@ -61,7 +61,7 @@ def tally(is_case: NDArray[np.bool_], scores: Any) -> Tally:
 
 
 def quick_aucprc(is_case: NDArray[np.bool_], scores: Floats) -> float:
-    """The AUCPRC without sorting all rows: only the numbers of other rows between the cases matter.
+    """The AUCPRC without sorting all rows: only the numbers of common rows between rare rows matter.
 
     >>> quick_aucprc(np.array([False, False, True, True]), np.array([0.1, 0.4, 0.35, 0.8]))
     0.8333333333333333

@@ -1,9 +1,10 @@
-"""The kinds of tables in memory, each with the few things that are done to it."""
+"""The kinds of tables in memory. Only this module knows how each kind is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,26 +15,34 @@ Positions = NDArray[np.integer]
 
 
 @dataclass(frozen=True)
+class ColumnReader:
+    """One column of a table. Its values are only converted when they are asked for."""
+
+    type: str  # as the table's own library names it
+    is_number: bool  # numeric or boolean
+    is_float: bool  # only these types can hold infinities
+    floats: Callable[[], NDArray[np.float64]]  # NaN for missing values; for numbers only
+    objects: Callable[[], Iterable[Any]]
+
+
+@dataclass(frozen=True)
 class Kind:
-    """How rows are read from one kind of table.
+    """The operations on one kind of table. Columns go by position, because names may be duplicated."""
 
-    Attributes
-    ----------
-    open : what is done once, before the first row is read.
-    span : consecutive rows, without a copy where possible.
-    take : the rows at some positions.
-    stack : several blocks of rows below each other.
-    float_columns : name and values of each column of floats; the only ones that can hold an infinity.
-    as_floats : name and values of every column, gaps as NaN; None as the values of one that holds no numbers.
-    """
-
-    open: Callable[[Any], Any]
-    span: Callable[[Any, int, int], Any]
-    take: Callable[[Any, Positions], Any]
-    stack: Callable[[Sequence[Any]], Any]
+    open: Callable[[Any], Any]  # done once, before the first row is read
+    span: Callable[[Any, int, int], Any]  # consecutive rows, without a copy where possible
+    take: Callable[[Any, Positions], Any]  # the rows at some positions
+    stack: Callable[[Sequence[Any]], Any]  # several blocks of rows below each other
     bytes_per_row: Callable[[Any], float]
-    float_columns: Callable[[Any], Iterator[tuple[Any, NDArray[Any]]]]
-    as_floats: Callable[[Any], Iterator[tuple[Any, NDArray[np.float64] | None]]]
+    names: Callable[[Any], list[Any]]  # of any type; x0, x1, ... for a table without names
+    column: Callable[[Any, int], ColumnReader]
+    # The same table with the values of one column in another order; None where it would copy too much.
+    permuted: Callable[[Any, int, Positions], Any] | None = None
+
+    def columns(self, table: Any) -> Iterator[tuple[Any, ColumnReader]]:
+        """Name and column, one after the other."""
+        for position, name in enumerate(self.names(table)):
+            yield name, self.column(table, position)
 
 
 def kind_of(table: Any) -> Kind:
@@ -49,8 +58,19 @@ def _as_given(table: Any) -> Any:
     return table
 
 
-def _no_columns(table: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
-    return iter(())
+def _numbered_names(table: Any) -> list[Any]:
+    return [f"x{position}" for position in range(table.shape[1])]
+
+
+def _array_column(values: NDArray[Any]) -> ColumnReader:
+    kind, floats = values.dtype.kind, partial(values.astype, np.float64, copy=False)
+    return ColumnReader(str(values.dtype), kind in "biuf", kind == "f", floats, lambda: values)
+
+
+def _permuted_array(table: Any, position: int, order: Positions) -> Any:
+    changed = table.copy()
+    changed[:, position] = table[order, position]
+    return changed
 
 
 ARRAY = Kind(
@@ -59,13 +79,14 @@ ARRAY = Kind(
     take=lambda table, positions: table[positions],
     stack=np.concatenate,
     bytes_per_row=lambda table: table.shape[1] * table.itemsize,
-    float_columns=_no_columns,
-    as_floats=_no_columns,
+    names=_numbered_names,
+    column=lambda table, position: _array_column(np.asarray(table[:, position])),
+    permuted=_permuted_array,
 )
 
 
 def _narrow(rows: Any) -> Any:
-    """The same rows with 32-bit indices: a chunk never needs wider ones, and few models bear them."""
+    """The same rows with 32-bit indices: a chunk never needs wider ones, and few models accept them."""
     indices, indptr = rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int32, copy=False)
     return type(rows)((rows.data, indices, indptr), shape=rows.shape)
 
@@ -76,8 +97,8 @@ SPARSE = Kind(
     take=lambda table, positions: _narrow(table[positions.astype(np.intp)]),
     stack=lambda blocks: sparse.vstack(blocks, format="csr"),
     bytes_per_row=lambda table: 12 * table.nnz / table.shape[0] + 8,
-    float_columns=_no_columns,
-    as_floats=_no_columns,
+    names=_numbered_names,
+    column=lambda table, position: _array_column(table[:, [position]].toarray().ravel()),
 )
 
 
@@ -87,16 +108,17 @@ def _stack_pandas(blocks: Sequence[Any]) -> Any:
     return pd.concat(blocks, ignore_index=True)
 
 
-def _float_columns_pandas(table: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
-    for position, (name, dtype) in enumerate(zip(table.columns, table.dtypes, strict=True)):
-        if getattr(dtype, "kind", None) == "f":
-            yield name, table.iloc[:, position].to_numpy(dtype=np.float64, na_value=np.nan)
+def _pandas_column(table: Any, position: int) -> ColumnReader:
+    column = table.iloc[:, position]
+    kind = getattr(column.dtype, "kind", "O")  # some extension types have none
+    floats = partial(column.to_numpy, dtype=np.float64, na_value=np.nan)
+    return ColumnReader(str(column.dtype), kind in "biuf", kind == "f", floats, column.tolist)
 
 
-def _as_floats_pandas(table: Any) -> Iterator[tuple[Any, NDArray[np.float64] | None]]:
-    for position, (name, dtype) in enumerate(zip(table.columns, table.dtypes, strict=True)):
-        is_number = getattr(dtype, "kind", None) in tuple("biuf")
-        yield name, table.iloc[:, position].to_numpy(dtype=np.float64, na_value=np.nan) if is_number else None
+def _permuted_pandas(table: Any, position: int, order: Positions) -> Any:
+    changed = table.copy()
+    changed.isetitem(position, table.iloc[order, position].set_axis(table.index))
+    return changed
 
 
 PANDAS = Kind(
@@ -105,8 +127,9 @@ PANDAS = Kind(
     take=lambda table, positions: table.iloc[positions],
     stack=_stack_pandas,
     bytes_per_row=lambda table: 8 * table.shape[1],
-    float_columns=_float_columns_pandas,
-    as_floats=_as_floats_pandas,
+    names=lambda table: list(table.columns),
+    column=_pandas_column,
+    permuted=_permuted_pandas,
 )
 
 
@@ -116,12 +139,14 @@ def _stack_polars(blocks: Sequence[Any]) -> Any:
     return pl.concat(blocks)
 
 
-def _as_floats_polars(table: Any) -> Iterator[tuple[Any, NDArray[np.float64] | None]]:
+def _polars_column(table: Any, position: int) -> ColumnReader:
     import polars as pl
 
-    for column in table.iter_columns():
-        is_number = column.dtype.is_numeric() or column.dtype == pl.Boolean
-        yield column.name, column.cast(pl.Float64).to_numpy() if is_number else None
+    column = table.to_series(position)
+    dtype, is_number = column.dtype, column.dtype.is_numeric() or column.dtype == pl.Boolean
+    return ColumnReader(
+        str(dtype), is_number, dtype.is_float(), lambda: column.cast(pl.Float64).to_numpy(), column.to_list
+    )
 
 
 POLARS = Kind(
@@ -130,46 +155,41 @@ POLARS = Kind(
     take=lambda table, positions: table[positions],
     stack=_stack_polars,
     bytes_per_row=lambda table: 8 * table.shape[1],
-    float_columns=lambda table: (
-        (column.name, column.to_numpy()) for column in table.iter_columns() if column.dtype.is_float()
-    ),
-    as_floats=_as_floats_polars,
+    names=lambda table: table.columns,
+    column=_polars_column,
+    permuted=lambda table, position, order: table.with_columns(table.to_series(position)[order]),
 )
 
 
 def _open_arrow(table: Any) -> Any:
-    """One list of categories per column, and floats for whole numbers with gaps.
+    """One list of categories per column, and floats for integers and booleans with missing values.
 
     pyarrow makes a column of a pandas frame what its rows need: without this, chunks of one column would differ.
     """
     import pyarrow as pa
 
-    def bears_gaps(column: Any, dtype: Any) -> bool:
+    def keeps_type(column: Any, dtype: Any) -> bool:
         return not (column.null_count and (pa.types.is_integer(dtype) or pa.types.is_boolean(dtype)))
 
     table = table.unify_dictionaries()
     fields = [
-        field if bears_gaps(column, field.type) else field.with_type(pa.float64())
+        field if keeps_type(column, field.type) else field.with_type(pa.float64())
         for field, column in zip(table.schema, table.columns, strict=True)
     ]
     return table.cast(pa.schema(fields))
 
 
-def _float_columns_arrow(table: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+def _arrow_column(table: Any, position: int) -> ColumnReader:
     import pyarrow as pa
 
-    for field, column in zip(table.schema, table.columns, strict=True):
-        if pa.types.is_floating(field.type):
-            yield field.name, column.to_numpy()
-
-
-def _as_floats_arrow(table: Any) -> Iterator[tuple[Any, NDArray[np.float64] | None]]:
-    import pyarrow as pa
-
-    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    for field, column in zip(table.schema, table.columns, strict=True):
-        numeric = any(is_kind(field.type) for is_kind in is_number)
-        yield field.name, column.cast(pa.float64()).to_numpy() if numeric else None
+    column, types = table.column(position), pa.types
+    is_float = types.is_floating(column.type)
+    is_number = is_float or any(
+        of_type(column.type) for of_type in (types.is_integer, types.is_boolean, types.is_decimal)
+    )
+    return ColumnReader(
+        str(column.type), is_number, is_float, lambda: column.cast(pa.float64()).to_numpy(), column.to_pylist
+    )
 
 
 # scikit-learn and most base models do not read pyarrow tables: rows leave them as pandas frames, chunk by chunk.
@@ -179,8 +199,8 @@ ARROW = Kind(
     take=lambda table, positions: table.take(positions).to_pandas(),
     stack=_stack_pandas,
     bytes_per_row=lambda table: 8 * table.num_columns,
-    float_columns=_float_columns_arrow,
-    as_floats=_as_floats_arrow,
+    names=lambda table: table.column_names,
+    column=_arrow_column,
 )
 
 KINDS: dict[tuple[str, str], Kind] = {

@@ -52,19 +52,19 @@ def is_frame(features: Any) -> bool:
 
 def float_columns(frame: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Name and values of each column of floats in a frame."""
-    return kind_of(frame).float_columns(frame)
+    return ((name, column.floats()) for name, column in kind_of(frame).columns(frame) if column.is_float)
 
 
 def float_array(frame: Any) -> NDArray[np.float64]:
-    """All columns of a frame as one array; gaps are NaN. All must hold numbers."""
+    """All columns of a frame as one array; missing values are NaN. All columns must hold numbers."""
     array = np.empty(frame.shape)
-    for position, (name, values) in enumerate(kind_of(frame).as_floats(frame)):
-        if values is None:
+    for position, (name, column) in enumerate(kind_of(frame).columns(frame)):
+        if not column.is_number:
             raise ValueError(
                 f"Column {name!r} of X holds no numbers. Encode it first, for instance with OneHotEncoder, or leave "
                 "it out."
             )
-        array[:, position] = values
+        array[:, position] = column.floats()
     return array
 
 

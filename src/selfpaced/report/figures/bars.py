@@ -1,4 +1,4 @@
-"""Bars that lie: how much each feature matters, how far each column has moved."""
+"""Horizontal bar charts: the importance of features, the drift of columns."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def importance_bars(importances: Importances) -> Html:
 
 
 def drift_bars(drifts: Mapping[str, Drift]) -> Html:
-    """How far each column has moved, with a mark where chance alone would end 19 times in 20."""
+    """The drift of each column, with a mark at the drift that chance alone exceeds 1 time in 20."""
     bars = [
         _Bar(name, drift.distance, "bar case" if drift.is_real else "bar quiet", drift.chance)
         for name, drift in drifts.items()
     ]
-    return _drawn("Drift since training", f"{bars[0].name} has moved most.", bars)
+    return _drawn("Drift since training", f"{bars[0].name} has the largest drift.", bars)
 
 
 def _drawn(title: str, description: str, bars: Sequence[_Bar]) -> Html:

@@ -1,4 +1,4 @@
-"""How features differ between cases and other rows."""
+"""How features differ between rare and common rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_NAME = 14
 def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
     """A pair of strips for each feature: from the 5% to the 95% quantile, the middle half thick, the median marked."""
     return drawing(
-        "Features among cases and other rows",
+        "Features of rare and common rows",
         "; ".join(f"{one.name}: median {_median(one.cases)} against {_median(one.others)}" for one in contrasts) + ".",
         WIDTH,
         ROW * len(contrasts),
@@ -27,13 +27,13 @@ def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
 
 def _pair(one: Contrast, top: float) -> Html:
     low, high = (pick(one.cases + one.others) for pick in (min, max))
-    axis = Axis(low, high, NAMES, WIDTH - 50)
+    axis = Axis(low, high, NAMES, WIDTH - 64)
     name = [shortened(one.name, LONGEST_NAME), element("title", one.name)]
     return joined(
         [
             text(NAMES - 12, top + HEAD + 12, name, "bar-name", "end"),
-            _strip(axis, one.cases, top + HEAD, "case", "cases"),
-            _strip(axis, one.others, top + HEAD + 17, "other", "others"),
+            _strip(axis, one.cases, top + HEAD, "case", "rare"),
+            _strip(axis, one.others, top + HEAD + 17, "other", "common"),
             text(axis.start, top + HEAD + 38, number_text(low), "tick"),
             text(axis.stop, top + HEAD + 38, number_text(high), "tick", "end"),
         ]

@@ -1,4 +1,4 @@
-"""Curves: precision against recall, found against false alarms, promised against true."""
+"""Curves: precision and recall, ROC, calibration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _headed(frame: Frame, words: str) -> Html:
 
 
 def precision_recall_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
-    """The curve whose area is the AUCPRC, above chance, with the threshold on it."""
+    """The curve with the area AUCPRC, the level of chance, and the suggested threshold."""
     frame = _unit_frame()
     corners = _steps(ranking.precision_recall, frame)
     alerts = thresholds.alerts(thresholds.suggested)
@@ -51,7 +51,9 @@ def precision_recall_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
         WIDTH,
         HEIGHT,
         area(corners, frame.y.start, "area case"),
-        grid(frame, SHARES, SHARES, "recall: share of all cases found", "precision: share of alerts that are right"),
+        grid(
+            frame, SHARES, SHARES, "recall: share of all rare rows found", "precision: share of alerts that are right"
+        ),
         line((frame.x.start, chance_y), (frame.x.stop, chance_y), "chance"),
         text(frame.x.start + 6, chance_y - 6, f"chance: {percent(ranking.chance)}", "aside"),
         path(corners, "curve case"),
@@ -75,12 +77,12 @@ def roc_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
     points = [frame.point(x, y) for x, y in zip(ranking.roc.x, ranking.roc.y, strict=True)]
     alerts = thresholds.alerts(thresholds.suggested)
     return drawing(
-        "Cases found and false alarms",
+        "ROC curve",
         f"The area under the ROC curve is {decimals(ranking.auroc)}; chance would be 0.5.",
         WIDTH,
         HEIGHT,
         area(points, frame.y.start, "area case"),
-        grid(frame, SHARES, SHARES, "false alarms: share of all other rows", "recall: share of all cases found"),
+        grid(frame, SHARES, SHARES, "false alarms: share of all common rows", "recall: share of all rare rows found"),
         line(frame.point(0, 0), frame.point(1, 1), "chance"),
         text(frame.x(0.62), frame.y(0.5), "chance", "aside"),
         path(points, "curve case"),
@@ -92,7 +94,7 @@ def roc_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
 
 
 def calibration_curve(calibration: Calibration) -> Html:
-    """Scores against the shares of cases among rows with such scores, both on logarithmic axes."""
+    """Mean scores against shares of rare rows, both on logarithmic axes."""
     lowest = _lowest_power(calibration)
     frame = Frame(Axis(10**lowest, 1, LEFT + 12, WIDTH - RIGHT, True), Axis(10**lowest, 1, HEIGHT - BOTTOM, TOP, True))
     ticks = {10.0**power: _power_text(power) for power in range(lowest, 1)}
@@ -103,9 +105,9 @@ def calibration_curve(calibration: Calibration) -> Html:
         f"{percent(calibration.mean_score)}, the Brier score {decimals(calibration.brier, 5)}.",
         WIDTH,
         HEIGHT,
-        grid(frame, ticks, ticks, "mean score of a group of rows", "share of cases in the group"),
+        grid(frame, ticks, ticks, "mean score of a group of rows", "share of rare rows in the group"),
         line(frame.point(10**lowest, 10**lowest), frame.point(1, 1), "chance"),
-        text(frame.x(10 ** (lowest * 0.55)) - 8, frame.y(10 ** (lowest * 0.55)) - 8, "as promised", "aside", "end"),
+        text(frame.x(10 ** (lowest * 0.55)) - 8, frame.y(10 ** (lowest * 0.55)) - 8, "calibrated", "aside", "end"),
         path(ordered, "curve case thin"),
         [_score_bin(frame, one) for one in calibration.bins],
     )
@@ -113,7 +115,7 @@ def calibration_curve(calibration: Calibration) -> Html:
 
 def _score_bin(frame: Frame, one: ScoreBin) -> Html:
     whisker = [frame.point(one.mean_score, end) for end in (one.interval.low, one.interval.high)]
-    words = f"{whole(one.n_rows)} rows: mean score {percent(one.mean_score)}, {percent(one.share)} are cases"
+    words = f"{whole(one.n_rows)} rows: mean score {percent(one.mean_score)}, {percent(one.share)} rare"
     at = frame.point(one.mean_score, one.share)
     return joined(
         [

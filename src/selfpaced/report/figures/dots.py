@@ -9,7 +9,7 @@ STEP = 14
 
 
 def hundred_dots(title: str, share: float) -> Html:
-    """Ten rows of ten dots, so many of them filled from the bottom left as the share is of a hundred."""
+    """Ten rows of ten dots. From the bottom left, as many are filled as the share has per cent."""
     n_filled = round(100 * share)
     dots = [
         dot((STEP * (n % 10 + 0.5), STEP * (9.5 - n // 10)), 5, "dot filled" if n < n_filled else "dot")

@@ -1,4 +1,4 @@
-"""The few strokes that all drawings are made of. Colours are classes, which the page's stylesheet knows."""
+"""The shapes of all drawings. Colours are CSS classes, defined in the stylesheet of the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Axis:
-    """From values to places on the paper."""
+    """From values to coordinates."""
 
     low: float
     high: float
@@ -43,7 +43,7 @@ class Frame:
 
 
 def drawing(title: str, description: str, width: int, height: int, *children: Any, **attributes: Any) -> Html:
-    """A picture with a name and a description for those who do not see it."""
+    """An SVG with a title and a description for screen readers."""
     return element(
         "svg",
         element("title", title),
@@ -82,7 +82,7 @@ def area(points: Sequence[Point], floor: float, class_: str) -> Html:
 
 
 def grid(frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_name: str, y_name: str) -> Html:
-    """Fine lines across, the names of the axes at their ends: no box."""
+    """Horizontal grid lines, ticks, and the names of the axes."""
     x, y = frame.x, frame.y
     across = [line((x.start, y(value)), (x.stop, y(value)), "grid") for value in y_ticks]
     left = [text(x.start - 7, y(value) + 4, words, anchor="end") for value, words in y_ticks.items()]

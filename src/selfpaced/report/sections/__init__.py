@@ -1,4 +1,4 @@
-"""The sections of the page, each a function from facts to HTML, or to None where there is nothing to say."""
+"""The sections of the page, each a function from facts to HTML, or to None if its facts are missing."""
 
 from selfpaced.report.sections.answer import answer
 from selfpaced.report.sections.data import data

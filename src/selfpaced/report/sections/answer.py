@@ -1,26 +1,15 @@
-"""The headline, in words that need no statistics."""
+"""The headline and the key figures."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from selfpaced.report.facts import Chosen, Facts, Interval, ModelFacts
 from selfpaced.report.figures import hundred_dots
 from selfpaced.report.html import Html, element
 from selfpaced.report.ranking import CONFIDENCE, share_interval
-from selfpaced.report.sections.parts import label, paragraph, section
-from selfpaced.report.words import (
-    between,
-    decimals,
-    is_or_are,
-    of_hundred,
-    percent,
-    plural,
-    promise_text,
-    threshold_text,
-    whole,
-)
+from selfpaced.report.sections.parts import paragraph, section
+from selfpaced.report.words import NO_ALERTS, between, decimals, percent, plural, promise_text, threshold_text, whole
 from selfpaced.thresholds import cost_text
+from selfpaced.thresholds.words import headline_parts, of_hundred
 
 INTERVAL = f"{CONFIDENCE:.0%} interval"
 
@@ -29,26 +18,18 @@ def answer(facts: Facts) -> Html:
     return section(
         "answer",
         "In short",
-        element("div", element("div", headline(facts), _basis(facts)), _dots(facts), class_="hero"),
+        element("div", element("div", _headline(facts), _basis(facts)), _dots(facts), class_="hero"),
         _numbers(facts),
     )
 
 
-def headline(facts: Facts) -> Html:
+def _headline(facts: Facts) -> Html:
     alerts = facts.thresholds.alerts(facts.thresholds.suggested)
     if alerts.n_alerts == 0:
-        return paragraph("No row scores high enough for an alert.", class_="headline")
-    right, found = of_hundred(float(alerts.precision)), of_hundred(float(alerts.recall))
-    return paragraph(
-        "Of 100 alerts, ",
-        element("strong", right),
-        " is a case of " if is_or_are(right) == "is" else " are cases of ",
-        label(facts.case.name),
-        ". It finds ",
-        element("strong", f"{found}%"),
-        " of all such cases.",
-        class_="headline",
-    )
+        return paragraph(NO_ALERTS, class_="headline")
+    parts = headline_parts(float(alerts.precision), float(alerts.recall), facts.case.rows)
+    emphasised = [element("strong", part) if place % 2 else part for place, part in enumerate(parts)]
+    return paragraph(emphasised, class_="headline")
 
 
 def _basis(facts: Facts) -> Html:
@@ -59,24 +40,18 @@ def _basis(facts: Facts) -> Html:
         if thresholds.chosen is None
         else f". That threshold {_origin(thresholds.chosen, facts)}"
     )
-    rows = (
-        f"Judged on {plural(facts.n_rows, 'row')} with {plural(facts.n_cases, 'case')} ({percent(facts.prevalence)}), "
-    )
-    alerts = f"with an alert for every score of at least {value}"
+    rows = f"Judged on {plural(facts.n_rows, 'row')} with {plural(facts.n_cases, 'rare row')} "
+    alerts = f"({percent(facts.prevalence)}), with an alert for every score of at least {value}"
     return paragraph(rows, alerts, origin, _trained(facts.model), class_="lead")
 
 
 def _origin(chosen: Chosen, facts: Facts) -> str:
-    by = (
-        "has the best F1 on these very rows"
-        if chosen.rule == "f1"
-        else f"was chosen by {chosen.rule} on these very rows"
-    )
+    by = "has the best F1 on these rows" if chosen.rule == "f1" else f"was chosen by {chosen.rule} on these rows"
     *first, last = [promise_text(one, facts.n_rows) for one in chosen.promises]
     promises = f"{', '.join(first)} and {last}" if first else last
     return (
-        f"{by}, so the figures flatter a little: confirm them on other rows. Allowing for that, expect {promises} "
-        f"there ({chosen.confidence:.0%} {'interval' if len(chosen.promises) == 1 else 'intervals'})."
+        f"{by}, so the figures are slightly optimistic: confirm them on other rows. Corrected for that, expect "
+        f"{promises} there ({chosen.confidence:.0%} {'interval' if len(chosen.promises) == 1 else 'intervals'})."
     )
 
 
@@ -88,19 +63,15 @@ def _trained(model: ModelFacts | None) -> str | None:
 
 def _dots(facts: Facts) -> Html:
     alerts = facts.thresholds.alerts(facts.thresholds.suggested)
-    shown = (("100 alerts", "right", alerts.precision), ("100 cases", "found", alerts.recall))
+    shown = (("100 alerts", "right", float(alerts.precision)), ("100 rare rows", "found", float(alerts.recall)))
     return element(
         "div",
         [
-            element("figure", hundred_dots(name, float(share)), element("figcaption", _dots_caption(name, verb, share)))
+            element("figure", hundred_dots(name, share), element("figcaption", f"{name}, {of_hundred(share)} {verb}"))
             for name, verb, share in shown
         ],
         class_="dot-pair",
     )
-
-
-def _dots_caption(name: str, verb: str, share: Any) -> str:
-    return f"{name}, {of_hundred(float(share))} {verb}"
 
 
 def _numbers(facts: Facts) -> Html:
@@ -115,22 +86,18 @@ def _numbers(facts: Facts) -> Html:
         _number(
             "AUCPRC",
             decimals(ranking.aucprc),
-            f"{_luck(ranking.aucprc_interval)}; chance {percent(ranking.chance)}",
+            f"{_uncertainty(ranking.aucprc_interval)}; chance {percent(ranking.chance)}",
         ),
         _number(
             "Alerts per 1,000 rows",
             decimals(1000 * alerts.n_alerts / facts.n_rows, 2),
             f"{whole(alerts.n_alerts)} alerts, {whole(alerts.false_positives)} of them false",
         ),
-        _number(
-            "Precision",
-            percent(float(alerts.precision)),
-            f"{INTERVAL} {between(precision)}",
-        ),
+        _number("Precision", percent(float(alerts.precision)), f"{INTERVAL} {between(precision)}"),
         _number(
             "Recall",
             percent(float(alerts.recall)),
-            f"{whole(missed)} of {plural(found + missed, 'case')} missed; {INTERVAL} {between(recall)}",
+            f"{whole(missed)} of {plural(found + missed, 'rare row')} missed; {INTERVAL} {between(recall)}",
         ),
         _cost(thresholds.chosen),
         class_="numbers",
@@ -138,17 +105,17 @@ def _numbers(facts: Facts) -> Html:
 
 
 def _cost(chosen: Chosen | None) -> Html | None:
-    """What these rows cost in all, where the threshold was chosen by that."""
+    """The total cost of these rows, if the threshold was chosen by costs."""
     if chosen is None or chosen.cost is None:
         return None
     low, high = chosen.cost.interval.low, chosen.cost.interval.high
-    by = "a missed case costs its own amount; " if chosen.by_amount else ""
+    by = "a missed rare row costs its own amount; " if chosen.by_amount else ""
     return _number("Cost", cost_text(chosen.cost.value), f"{by}{INTERVAL} {cost_text(low)} to {cost_text(high)}")
 
 
-def _luck(interval: Interval | None) -> str:
+def _uncertainty(interval: Interval | None) -> str:
     if interval is None:
-        return "too few cases for an interval"
+        return "too few rare rows for an interval"
     return f"{INTERVAL} {decimals(interval.low)} to {decimals(interval.high)}"
 
 

@@ -1,4 +1,4 @@
-"""The data: gaps, values, drift, and what was left out."""
+"""The data: missing values, ranges, drift, dropped columns."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def data(facts: Facts) -> Html | None:
 
 
 def _summary(found: DataFacts) -> Html:
-    gaps = sum(one.missing > 0 for one in found.columns)
+    incomplete = sum(one.missing > 0 for one in found.columns)
     constant = sum(one.n_distinct <= 1 for one in found.columns)
-    says = [
-        f"{plural(found.n_columns, 'column')}, looked at in {plural(found.n_rows_looked_at, 'row')}.",
-        f"{plural(gaps, 'column')} with gaps." if gaps else "No gaps.",
+    sentences = [
+        f"{plural(found.n_columns, 'column')}, examined in {plural(found.n_rows_looked_at, 'row')}.",
+        f"{plural(incomplete, 'column')} with missing values." if incomplete else "No missing values.",
         f"{plural(constant, 'column')} with a single value." if constant else None,
     ]
-    return paragraph(" ".join(words for words in says if words), class_="lead")
+    return paragraph(" ".join(filter(None, sentences)), class_="lead")
 
 
 def _drift(found: DataFacts) -> Html | None:
@@ -43,15 +43,16 @@ def _drift(found: DataFacts) -> Html | None:
             "Drift since training",
             drift_bars(farthest),
             "The largest difference between training rows and these in the share of rows below any value "
-            "(Kolmogorov-Smirnov), or in any set of words (total variation). The mark is where chance ends.",
+            "(Kolmogorov-Smirnov), or in any set of categories (total variation). "
+            "Without drift, 1 column in 20 exceeds its mark.",
         ),
         element(
             "div",
             paragraph(
-                f"{n_real or 'None'} of {plural(len(drifts), 'column')} moved more than chance explains. "
-                "Without any change, about 1 in 20 would."
+                f"{n_real or 'None'} of {plural(len(drifts), 'column')} drifted more than chance explains. "
+                "Without any drift, about 1 in 20 would."
             ),
-            paragraph("Scores can be trusted as long as the rows to come look like those the model has seen."),
+            paragraph("Scores are reliable as long as new rows resemble the training rows."),
             class_="prose",
         ),
     )
@@ -90,4 +91,4 @@ def _dropped(dropped: Mapping[str, str]) -> Html | None:
     if not dropped:
         return None
     rows = [[named(name), reason] for name, reason in dropped.items()]
-    return element("div", element("h3", "Left out before training"), table(["Column", "Reason"], rows, class_="rows"))
+    return element("div", element("h3", "Dropped before training"), table(["Column", "Reason"], rows, class_="rows"))

@@ -1,26 +1,23 @@
-"""Move a slider, see what a threshold brings. The page is complete without the script that moves it."""
+"""The alerts at any threshold, by a slider. Without the script the section shows the suggested threshold."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from selfpaced.report.facts import Chosen, Facts, Thresholds
 from selfpaced.report.figures import precision_recall_curve
 from selfpaced.report.html import Html, element, json_script
-from selfpaced.report.sections.parts import cases_of, columns, figure, paragraph, section
-from selfpaced.report.words import between, explorer_texts, threshold_text
+from selfpaced.report.sections.parts import columns, figure, label, paragraph, section
+from selfpaced.report.words import between, explorer_texts
 from selfpaced.thresholds import cost_text
 
 
 def explorer(facts: Facts) -> Html:
     thresholds = facts.thresholds
-    texts = explorer_texts(
-        thresholds.alerts(thresholds.suggested),
-        thresholds.values[thresholds.suggested],
-        thresholds.cost_false_alarm,
-        thresholds.cost_missed,
-    )
-    texts |= {f"{name}-interval": words for name, words in (_promised(thresholds) or {}).items()}
+    every = [explorer_texts(thresholds.alerts(place), value) for place, value in enumerate(thresholds.values)]
+    texts = every[thresholds.suggested]
+    texts |= _promised(thresholds.chosen)
     curve = figure(
         "Precision and recall",
         precision_recall_curve(facts.ranking, thresholds),
@@ -31,20 +28,20 @@ def explorer(facts: Facts) -> Html:
         "Choose a threshold",
         paragraph(
             "A lower threshold finds more ",
-            cases_of(facts.case),
-            " and raises more false alarms. Move it to see the price.",
+            label(facts.case.rows),
+            " and raises more false alarms. Move the slider to compare.",
             class_="lead",
         ),
         columns(
-            element("div", _slider(thresholds, texts), _measures(texts), _costs(thresholds, texts)),
+            element("div", _slider(thresholds, texts), _measures(texts), _costs(thresholds)),
             element("div", curve, _matrix(texts)),
         ),
-        json_script("explorer-data", _data(thresholds)),
+        json_script("explorer-data", _data(thresholds, every)),
     )
 
 
 def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
-    """A place that the script fills anew."""
+    """An element whose text the script replaces."""
     return element(tag, texts[name], data_show=name)
 
 
@@ -106,47 +103,51 @@ def _matrix(texts: dict[str, str]) -> Html:
         ]
         return element("tr", element("th", name, scope="row"), shown)
 
-    head = element("tr", element("td"), element("th", "Case", scope="col"), element("th", "No case", scope="col"))
+    head = element("tr", element("td"), element("th", "Rare", scope="col"), element("th", "Common", scope="col"))
     rows = [
         row("Alert", ("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
-        row("No alert", ("missed", "missed", "miss"), ("left-alone", "left alone", "rest")),
+        row("No alert", ("missed", "missed", "miss"), ("left-alone", "no alert needed", "rest")),
     ]
-    caption = element("caption", "Alerts and cases, in rows")
+    caption = element("caption", "Number of rows")
     return element("table", caption, element("thead", head), element("tbody", rows), class_="matrix")
 
 
-def _costs(thresholds: Thresholds, texts: dict[str, str]) -> Html:
+def _costs(thresholds: Thresholds) -> Html:
+    alerts = thresholds.alerts(thresholds.suggested)
+    cost = alerts.false_positives * thresholds.cost_false_alarm + alerts.false_negatives * thresholds.cost_missed
+    texts = {"cost": cost_text(cost), "cost-without": cost_text(thresholds.n_cases * thresholds.cost_missed)}
     return element(
         "fieldset",
-        element("legend", "What it costs: put in your own figures"),
+        element("legend", "Costs: enter your own figures"),
         _cost_input("cost-false-alarm", "A false alarm costs", thresholds.cost_false_alarm),
-        _cost_input("cost-missed", "A missed case costs", thresholds.cost_missed),
+        _cost_input("cost-missed", "A missed rare row costs", thresholds.cost_missed),
         paragraph(
-            "In all ",
+            "Total: ",
             _shown(texts, "cost", "b"),
-            " at this threshold; without any alert ",
+            " at this threshold, ",
             _shown(texts, "cost-without", "b"),
-            ".",
+            " without any alert.",
         ),
         _by_amount(thresholds.chosen),
     )
 
 
 def _by_amount(chosen: Chosen | None) -> Html | None:
-    """The boxes know one cost for all missed cases."""
+    """The input has one cost for all missed rare rows."""
     if chosen is None or not chosen.by_amount or chosen.cost is None:
         return None
     return paragraph(
-        "Here every missed case costs the mean amount. By the amounts of the rows themselves, the threshold that was "
-        f"chosen costs {cost_text(chosen.cost.value)}.",
+        "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen threshold "
+        f"costs {cost_text(chosen.cost.value)}.",
         class_="note",
     )
 
 
-def _promised(thresholds: Thresholds) -> dict[str, str] | None:
-    """What to expect at the threshold that was chosen, in place of the luck of its rows alone."""
-    chosen = thresholds.chosen
-    return None if chosen is None else {"precision": between(chosen.precision), "recall": between(chosen.recall)}
+def _promised(chosen: Chosen | None) -> dict[str, str]:
+    """The intervals of a threshold that was chosen on these rows allow for that choice."""
+    if chosen is None:
+        return {}
+    return {"precision-interval": between(chosen.precision), "recall-interval": between(chosen.recall)}
 
 
 def _cost_input(id: str, words: str, value: float) -> Html:
@@ -158,14 +159,15 @@ def _cost_input(id: str, words: str, value: float) -> Html:
     )
 
 
-def _data(thresholds: Thresholds) -> dict[str, Any]:
+def _data(thresholds: Thresholds, texts: Sequence[dict[str, str]]) -> dict[str, Any]:
+    """Every text at every threshold, so that the script has none of its own."""
+    places = range(len(thresholds.values))
     return {
-        "values": thresholds.values,
-        "said": [threshold_text(value) for value in thresholds.values],
+        "texts": {name: [at[name] for at in texts] for name in texts[0]},
         "found": thresholds.found,
         "falseAlarms": thresholds.false_alarms,
         "cases": thresholds.n_cases,
         "others": thresholds.n_others,
         "suggested": thresholds.suggested,
-        "promised": _promised(thresholds),
+        "bestF1": max(places, key=lambda place: (float(thresholds.alerts(place).f1), place)),
     }

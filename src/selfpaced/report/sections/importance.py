@@ -1,4 +1,4 @@
-"""What the model looks at."""
+"""The features that the model uses."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def importance(facts: Facts) -> Html | None:
     first = f"{percent(max(found.values[0], 0.0) / total)} of what is shown here" if total else "nothing"
     return section(
         "importance",
-        "What it looks at",
+        "Important features",
         paragraph(
             label(found.names[0]),
             f" comes first, with {first}. "
-            "Importance says what the model uses, not what causes a case. A single feature "
-            "that decides nearly everything deserves a second look: was it known at the time of scoring?",
+            "Importance shows what the model uses, not causes. Check a single feature that decides nearly "
+            "everything: was it known at the time of scoring?",
             class_="lead",
         ),
         columns(
@@ -40,7 +40,7 @@ def _contrasts(contrasts: Sequence[Contrast]) -> Html | None:
     if not contrasts:
         return None
     return figure(
-        "The first of them, among cases and other rows",
+        "The first of them in rare and common rows",
         contrast_strips(contrasts),
-        "Lines hold 90% of the rows, bars the middle half, marks the median.",
+        "Lines cover 90% of the rows, bars the middle half; marks are medians.",
     )

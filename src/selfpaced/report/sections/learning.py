@@ -65,7 +65,7 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
                 label(str(learned.drawn_class)),
                 ". Every round sorts these rows into bins by hardness and draws from each: early rounds let every bin "
                 "contribute the same hardness, late rounds the same number of rows (α grows). The mass of trivial "
-                "rows is thinned, borderline rows come to the fore, and noise is not chased.",
+                "rows is thinned, and borderline rows gain weight without over-sampling noise.",
             ),
             element("h3", "All rounds at a glance" if len(binned) <= MOST_THUMBNAILS else "Some rounds at a glance"),
             element(

@@ -1,4 +1,4 @@
-"""What was trained on what, with which versions."""
+"""The model, the rows and the versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from selfpaced.report.words import decimals, plural, whole
 def making(facts: Facts) -> Html:
     lines = [
         *([] if facts.model is None else _model_lines(facts.model)),
-        ("Judged on", f"{plural(facts.n_rows, 'row')}, {whole(facts.n_cases)} of them cases of {facts.case.name}"),
+        ("Judged on", f"{plural(facts.n_rows, 'row')}, among them {whole(facts.n_cases)} {facts.case.rows}"),
         ("Made at", facts.created_at),
         ("Versions", ", ".join(f"{name} {number}" for name, number in facts.versions.items())),
     ]

@@ -1,11 +1,10 @@
-"""What several sections are made of."""
+"""The parts that sections share."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from selfpaced.report.columns import shortened
-from selfpaced.report.facts import Case
 from selfpaced.report.html import Html, element
 
 LONGEST_ON_ONE_LINE = 24
@@ -27,17 +26,13 @@ def columns(*children: Any) -> Html:
     return element("div", *children, class_="columns")
 
 
-def cases_of(case: Case) -> Html:
-    return Html("cases of " + label(case.name))
-
-
 def label(words: str) -> Html:
-    """A name of the user's. A short one stays on one line."""
+    """A name from the user's data. A short one stays on one line."""
     return element("b", words.replace(" ", "\N{NO-BREAK SPACE}") if len(words) <= LONGEST_ON_ONE_LINE else words)
 
 
 def named(words: str, longest: int = 32) -> Html:
-    """A name in a table, short; the whole of it shows under the pointer."""
+    """A shortened name in a table, with the full name as its tooltip."""
     short = shortened(words, longest)
     return element("span", short, title=None if short == words else words)
 

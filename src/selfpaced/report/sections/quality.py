@@ -1,4 +1,4 @@
-"""How well the scores rank, and whether they are probabilities."""
+"""Ranking and calibration of the scores."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ def ranking(facts: Facts) -> Html:
             figure(
                 "ROC curve",
                 roc_curve(ranked, facts.thresholds),
-                "The dot is the threshold chosen above. With few cases, a step to the right is many false alarms.",
+                "The dot is the threshold chosen above. A small step to the right is many false alarms.",
             ),
             element(
                 "div",
                 paragraph(
-                    f"A case scores higher than another row with probability {percent(ranked.auroc)} (AUROC). "
-                    "That figure looks good whenever most rows are easy: here 1% of false alarms would be "
-                    f"{facts.thresholds.n_others / 100 / facts.n_cases:,.1f} for every case there is."
+                    f"A rare row scores higher than a common one with probability {percent(ranked.auroc)} (AUROC). "
+                    "It is high whenever most rows are easy: here false alarms for 1% of the common rows would be "
+                    f"{facts.thresholds.n_others / 100 / facts.n_cases:,.1f} for every rare row."
                 ),
                 paragraph(
-                    f"The AUCPRC of {decimals(ranked.aucprc)} is the mean precision over all shares of cases found. "
-                    f"Scores without knowledge reach {percent(ranked.chance)}, the share of cases: "
+                    f"The AUCPRC of {decimals(ranked.aucprc)} is the mean precision over all levels of recall. "
+                    f"Random scores reach {percent(ranked.chance)}, the share of rare rows: "
                     f"this is {ranked.aucprc / ranked.chance:,.0f} times as much."
                 ),
-                _luck(ranked.aucprc_interval),
+                _uncertainty(ranked.aucprc_interval),
                 class_="prose",
             ),
         ),
     )
 
 
-def _luck(interval: Interval | None) -> Html:
+def _uncertainty(interval: Interval | None) -> Html:
     if interval is None:
-        return paragraph("There are too few cases to say how much of this is luck: judge it on more rows.")
+        return paragraph("There are too few rare rows for an interval. Evaluate the model on more rows.")
     return paragraph(
-        f"Its 90% interval of {decimals(interval.low)} to {decimals(interval.high)} comes from drawing the rows again, "
-        "with replacement. It covers the luck of these rows, not changes to come."
+        f"Its 90% interval of {decimals(interval.low)} to {decimals(interval.high)} is from a bootstrap of the rows. "
+        "It covers the chance in these rows, not later changes of the data."
     )
 
 
@@ -61,7 +61,7 @@ def calibration(facts: Facts) -> Html | None:
             figure(
                 "Calibration",
                 calibration_curve(found),
-                "Groups of rows by score, with 90% intervals. A hollow dot is a group without any case.",
+                "Groups of rows by score, with 90% intervals. A hollow dot is a group without rare rows.",
             ),
             element("div", _verdict(found, facts), _brier(found), class_="prose"),
         ),
@@ -70,9 +70,9 @@ def calibration(facts: Facts) -> Html | None:
 
 def _verdict(found: Calibration, facts: Facts) -> Html:
     ratio = found.mean_score / facts.prevalence
-    luck = 2 / sqrt(facts.n_cases)  # two standard deviations of the number of cases
-    scores = f"The mean score is {percent(found.mean_score)}, the share of cases {percent(facts.prevalence)}. "
-    if abs(ratio - 1) <= max(0.1, luck):
+    chance = 2 / sqrt(facts.n_cases)  # two standard deviations of the number of rare rows
+    scores = f"The mean score is {percent(found.mean_score)}, the share of rare rows {percent(facts.prevalence)}. "
+    if abs(ratio - 1) <= max(0.1, chance):
         return paragraph(element("strong", "On average, yes. "), scores)
     return paragraph(
         element("strong", "No. "),
@@ -80,18 +80,18 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
         "Members that train on balanced rows rank well and overstate the risk. "
         if ratio > 1
         else "The scores understate the risk. ",
-        "Use scores to order rows and to compare them with a threshold; calibrate them before reading them as odds: ",
+        "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as probabilities: ",
         element("code", "calibration='isotonic'"),
         " at training or ",
         element("code", "model.calibrate(X, y)"),
-        " on rows set aside.",
+        " on held-out rows.",
     )
 
 
 def _brier(found: Calibration) -> Html:
     return paragraph(
         f"The Brier score, the mean squared error of the scores, is {decimals(found.brier, 5)}; giving every row the "
-        f"share of cases would have {decimals(found.brier_of_prevalence, 5)}. A score is "
-        f"{decimals(100 * found.calibration_error, 2)} percentage points away from the share of cases among rows with "
-        "similar scores, on average."
+        f"share of rare rows would have {decimals(found.brier_of_prevalence, 5)}. On average a score is "
+        f"{decimals(100 * found.calibration_error, 2)} percentage points from the share of rare rows among rows with "
+        "similar scores."
     )

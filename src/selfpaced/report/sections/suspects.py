@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from selfpaced.report.facts import Facts, Suspect
 from selfpaced.report.html import Html, element, table
-from selfpaced.report.sections.parts import cases_of, named, paragraph, section
+from selfpaced.report.sections.parts import label, named, paragraph, section, unfolding
 from selfpaced.report.words import score_text
 
 SHOWN = 8
@@ -19,21 +19,21 @@ def suspects(facts: Facts) -> Html:
         "suspects",
         "Rows to look at",
         paragraph(
-            "Where scores and labels contradict each other most, either the model is blind or the label is wrong. "
-            "A person should look.",
+            "Where scores and labels contradict each other most, either the model or the label is wrong. "
+            "A person should look at these rows.",
             class_="lead",
         ),
         element(
             "div",
             _list(
-                "No case, but the highest scores",
-                "Cases that were never labelled?",
+                "The highest scores among common rows",
+                "Rare rows that were never labelled?",
                 found.columns,
                 found.alarming_others,
             ),
             _list(
-                ["Among the ", cases_of(facts.case), ", the lowest scores"],
-                "Wrong labels, or cases unlike all others?",
+                ["The lowest scores among ", label(facts.case.rows)],
+                "Wrong labels, or rare rows unlike all others?",
                 found.columns,
                 found.missed_cases,
             ),
@@ -46,12 +46,6 @@ def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[S
     header = ["Row", "Score", *(named(name, LONGEST_NAME) for name in columns)]
     cells = [[row.id, score_text(row.score), *row.values] for row in rows]
     numbers = range(1, len(header))
-    more = None
-    if len(cells) > SHOWN:
-        more = element(
-            "details",
-            element("summary", f"{len(cells) - SHOWN} more"),
-            table(header, cells[SHOWN:], numbers=numbers, class_="rows"),
-        )
-    shown = table(header, cells[:SHOWN], numbers=numbers, class_="rows")
+    shown, rest = (table(header, some, numbers=numbers, class_="rows") for some in (cells[:SHOWN], cells[SHOWN:]))
+    more = unfolding(f"{len(cells) - SHOWN} more", rest) if len(cells) > SHOWN else None
     return element("div", element("h3", title), paragraph(question, class_="note"), shown, more)
