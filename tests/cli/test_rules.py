@@ -263,7 +263,7 @@ def test_the_report_of_a_training_is_by_its_rule(run, csv, folder, where):
 
 
 def test_a_report_refuses_a_wrong_rule_before_scoring(run, trained, csv, monkeypatch):
-    monkeypatch.setattr("selfpaced.jobs.report.report_of_table", None)
+    monkeypatch.setattr("selfpaced.jobs.report.open_to_score", None)
     code, _, complained = run("report", trained, csv, "--rule", "best")
     assert code == 2
     assert "is no rule for a threshold" in complained

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.trained_on import TrainedOn
 from selfpaced.report.columns import shortened
 from selfpaced.report.facts import ModelFacts
 from selfpaced.rounds import Round
@@ -29,26 +31,34 @@ def _steps(model: Any) -> list[Any]:
     return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
 
 
+def trained_on(model: Any) -> TrainedOn | None:
+    """What an ensemble of ours was trained on."""
+    ensemble = ensemble_of(model)
+    return ensemble.trained_on_ if isinstance(ensemble, AveragingEnsemble) else None
+
+
 def score_label(model: Any, labels: NDArray[Any]) -> Any:
     """The label whose probability is the score: the model's own, or else the rarest of its classes in `labels`."""
-    ensemble = ensemble_of(model)
-    for name in ("positive_", "minority_class_"):
-        label = getattr(ensemble, name, None)
-        if label is not None:
-            return label.item() if isinstance(label, np.generic) else label
+    known = trained_on(model)
+    if known is not None:
+        return known.score_label
     classes: list[Any] = model.classes_.tolist()
     return min(classes, key=lambda label: int((labels == label).sum()))
 
 
 def score_column(model: Any, label: Any) -> int:
-    """The column of that label in `predict_proba`. A model of one label against all others calls it True."""
-    classes: list[Any] = model.classes_.tolist()
-    return classes.index(label if label in classes else True)
+    """The column of a label in `predict_proba`."""
+    known = trained_on(model)
+    if known is not None and label == known.score_label:
+        return known.score_column
+    column: int = model.classes_.tolist().index(label)
+    return column
 
 
 def target_of(model: Any) -> Any:
     """The name of the column of labels."""
-    return getattr(ensemble_of(model), "target_", None)
+    known = trained_on(model)
+    return None if known is None else known.target
 
 
 def rounds_of(model: Any) -> list[Round]:
@@ -67,14 +77,10 @@ def eval_scores_of(model: Any) -> list[float]:
 
 
 def _training_rows(model: Any) -> dict[str, int]:
-    """Rows of each class that the ensemble was trained on, by its first round."""
-    rounds = [note for note in rounds_of(model) if note.bins]
-    if not rounds:
-        return {}
-    bins = rounds[0].bins
-    drawn = sum(int(one.quota.sum()) for one in bins.values())
-    rows = {str(label): int(one.counts.sum()) for label, one in bins.items()}
-    return {str(ensemble_of(model).minority_class_): rounds[0].n_rows - drawn, **rows}
+    """Rows of each class that the ensemble was trained on, the rarest class first."""
+    known = trained_on(model)
+    counts = {} if known is None else known.counts
+    return {str(label): counts[label] for label in sorted(counts, key=lambda label: counts[label])}
 
 
 def importances_of(model: Any) -> NDArray[np.float64] | None:
