@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
 from selfpaced.pools.keys import Ids, row_keys
+from selfpaced.pools.reserved_rounds import TABLE_SAMPLE_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer
 from selfpaced.tables.files import File, LoadedFile, import_arrow
@@ -23,8 +24,6 @@ from selfpaced.tables.schema import Described, Schema
 
 # Names of what is kept beside the features of a row; no column of a table may be called so.
 ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
-# A draw of its own: no round of a fit has this number.
-SAMPLE_ROUND = 2**33
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class StreamedTable:
     def sample(self, n_rows: int, seed: int = 0) -> Any:
         """A pandas frame of the features of some rows, drawn at random but kept in order."""
         assert self.n_rows is not None
-        keys = row_keys(np.arange(self.n_rows, dtype=np.uint64), seed, SAMPLE_ROUND)
+        keys = row_keys(np.arange(self.n_rows, dtype=np.uint64), seed, TABLE_SAMPLE_ROUND)
         some = np.zeros(self.n_rows, dtype=bool)
         some[np.argsort(keys)[:n_rows]] = True
         return self.part(some).features()
