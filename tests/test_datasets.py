@@ -35,6 +35,12 @@ def test_one_row_in_five_hundred_is_a_fraud(n_rows, frauds):
     assert y.sum() == frauds
 
 
+def test_fraud_needs_as_many_features_as_a_scheme_shifts():
+    assert make_fraud(n_rows=100, n_features=4, random_state=0)[0].shape == (100, 4)
+    with pytest.raises(ValueError, match=r"n_features=3 is too small.*at least 4"):
+        make_fraud(n_rows=100, n_features=3)
+
+
 def test_frauds_without_noise_are_shifted_and_with_full_noise_are_not():
     far = {}
     for noise in (0.0, 1.0):

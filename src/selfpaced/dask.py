@@ -6,18 +6,17 @@ those that are drawn; here the members are trained. They are the members that `f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.callbacks import Callback
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.parameters import give_constructor, parameters_of
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.scoring.threads import in_one_thread
 from selfpaced.tables.dask import (
@@ -38,7 +37,14 @@ from selfpaced.tables.roles import ID, WEIGHT
 class OnDask(UnderSamplingEnsemble):
     """An ensemble on under-sampled pools whose rows are on a Dask cluster."""
 
-    client: Any
+    def __init__(self, *values: Any, client: Any = None, **named: Any) -> None:
+        super().__init__(*values, **named)
+        self.client = client
+
+    @classmethod
+    def in_memory(cls) -> type[UnderSamplingEnsemble]:
+        """The class of the same ensemble that takes rows in memory."""
+        return next(kind for kind in cls.__mro__ if kind.__module__.startswith("selfpaced.ensembles."))
 
     def fit(  # type: ignore[override]
         self,
@@ -85,10 +91,10 @@ class OnDask(UnderSamplingEnsemble):
 
     def to_local(self) -> UnderSamplingEnsemble:
         """The same model without Dask: it predicts in memory, and can be pickled and read anywhere."""
-        kind = next(kind for kind in type(self).__mro__ if kind.__module__.startswith("selfpaced.ensembles."))
-        local = kind(**{name: value for name, value in self.get_params(deep=False).items() if name != "client"})
-        vars(local).update({name: value for name, value in vars(self).items() if name.endswith("_")})
-        return local  # type: ignore[no-any-return]
+        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        local = self.in_memory()(**params)
+        local.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        return local
 
     def _open_training(self, X: Any, y: Any, sample_weight: Any, ids: Any) -> PartitionedTable:
         client = active_client(self.client)
@@ -149,6 +155,16 @@ class Predicting:
         return answers
 
 
+Ensemble = TypeVar("Ensemble", bound=OnDask)
+
+
+def with_client(kind: type[Ensemble]) -> type[Ensemble]:
+    """A class decorator: the constructor takes the parameters of the ensemble in memory, and a client."""
+    give_constructor(kind, [*parameters_of(kind.in_memory()).values(), parameters_of(OnDask)["client"]])
+    return kind
+
+
+@with_client
 class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
     """`SelfPacedEnsembleClassifier` on a Dask cluster.
 
@@ -178,61 +194,14 @@ class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
     'SelfPacedEnsembleClassifier'
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        n_bins: int = 20,
-        hardness: str | Callable[[Any], Any] = "absolute",
-        pacing: str | Callable[[int, int], float] = "tan",
-        ratio: float = 1.0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Sequence[Callback] | Callback | None = None,
-        calibration: str | None = None,
-        client: Any = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            n_estimators,
-            n_bins=n_bins,
-            hardness=hardness,
-            pacing=pacing,
-            ratio=ratio,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            callbacks=callbacks,
-            calibration=calibration,
-        )
-        self.client = client
 
-
-class WithClient(OnDask):
-    """The parameters of the ensembles that know no hardness."""
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        ratio: float = 1.0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Sequence[Callback] | Callback | None = None,
-        client: Any = None,
-    ) -> None:
-        super().__init__(
-            estimator, n_estimators, ratio=ratio, n_jobs=n_jobs, random_state=random_state, callbacks=callbacks
-        )
-        self.client = client
-
-
-class DaskBalanceCascadeClassifier(WithClient, BalanceCascadeClassifier):
+@with_client
+class DaskBalanceCascadeClassifier(OnDask, BalanceCascadeClassifier):
     """`BalanceCascadeClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it."""
 
 
-class DaskUnderBaggingClassifier(WithClient, UnderBaggingClassifier):
+@with_client
+class DaskUnderBaggingClassifier(OnDask, UnderBaggingClassifier):
     """`UnderBaggingClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it."""
 
 

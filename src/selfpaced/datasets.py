@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+FEATURES_OF_A_SCHEME = 4
+
 
 def make_checkerboard(
     n_minority: int = 1000, n_majority: int = 10_000, *, covariance: float = 0.1, random_state: Any = None
@@ -41,13 +43,18 @@ def make_fraud(
     """Transactions with a few frauds (1), by default 1 in 500: several schemes, overlap, and some that look honest.
 
     Honest rows come from a few customer groups with correlated, heavy-tailed features. Each of six fraud schemes
-    shifts four features of an honest-looking row; a share `noise` of the frauds is shifted not at all, so that no
-    model can find them.
+    shifts four features of an honest-looking row, so `n_features` is at least 4. A share `noise` of the frauds is not
+    shifted: no model can find them.
 
     >>> X, y = make_fraud(n_rows=1000, random_state=0)
     >>> X.shape, int(y.sum())
     ((1000, 20), 2)
     """
+    if n_features < FEATURES_OF_A_SCHEME:
+        raise ValueError(
+            f"n_features={n_features} is too small: each fraud scheme shifts {FEATURES_OF_A_SCHEME} features. "
+            f"Choose at least {FEATURES_OF_A_SCHEME}."
+        )
     rng = check_random_state(random_state)
     n_frauds = max(2, n_rows // 500) if n_frauds is None else n_frauds
     y = np.zeros(n_rows, dtype=np.int64)
@@ -62,7 +69,7 @@ def make_fraud(
     visible = frauds[rng.uniform(size=n_frauds) >= noise]
     schemes = rng.randint(6, size=visible.size)
     for scheme in range(6):
-        features = rng.choice(n_features, size=4, replace=False)
-        shift = rng.uniform(3.0, 5.0, size=4) * rng.choice([-1, 1], size=4)
+        features = rng.choice(n_features, size=FEATURES_OF_A_SCHEME, replace=False)
+        shift = rng.uniform(3.0, 5.0, size=FEATURES_OF_A_SCHEME) * rng.choice([-1, 1], size=FEATURES_OF_A_SCHEME)
         X[np.ix_(visible[schemes == scheme], features)] += shift
     return X, y

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from inspect import Parameter
+from typing import Any, Self, TypeVar
 
 try:
     import pandas as pd
@@ -26,8 +27,8 @@ except ImportError as error:
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.callbacks import Callback
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.parameters import give_constructor, parameters_of, summaries_of
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.pools.spark import packed, unpacked
 from selfpaced.rounds import Round
@@ -47,6 +48,10 @@ SPARK_NAMES = {
     "weight_col": "weightCol",
     "id_col": "idCol",
 }
+# Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
+NOT_ON_SPARK = {"random_state", "n_jobs"}
+# By the type of the default.
+CONVERTERS = {int: TypeConverters.toInt, float: TypeConverters.toFloat}
 
 
 class Writer(MLWriter):  # type: ignore[misc]
@@ -169,19 +174,28 @@ class SparkUnderSamplingEstimator(Estimator, Columns, HasWeightCol, HasSeed, Sav
     """What the ensembles on Spark share."""
 
     kind: type[UnderSamplingEnsemble]
+    own_params: Sequence[str]
     idCol = Param(Params._dummy(), "idCol", "a column of whole numbers, each once, by which rows are drawn.")  # noqa: N815
-    estimator = Param(Params._dummy(), "estimator", "the base model, a scikit-learn classifier.")
-    n_estimators = Param(Params._dummy(), "n_estimators", "members of the ensemble.", TypeConverters.toInt)
-    ratio = Param(
-        Params._dummy(), "ratio", "rows drawn from each larger class per minority row.", TypeConverters.toFloat
-    )
-    callbacks = Param(Params._dummy(), "callbacks", "what to do beside the fit, on the driver.")
-    own_params: tuple[str, ...] = ("estimator", "n_estimators", "ratio", "callbacks")
 
-    def __init__(self) -> None:
+    @keyword_only  # type: ignore[untyped-decorator]
+    def __init__(
+        self,
+        *,
+        features_col: str | Sequence[str] = "features",
+        label_col: str = "label",
+        prediction_col: str = "prediction",
+        probability_col: str = "probability",
+        weight_col: str | None = None,
+        id_col: str | None = None,
+        seed: int | None = None,
+        **params: Any,
+    ) -> None:
         super().__init__()
-        self._setDefault(weightCol=None, idCol=None, seed=None, estimator=None, n_estimators=10, ratio=1.0)
-        self._setDefault(callbacks=None)
+        known = parameters_of(self.kind)
+        self._setDefault(
+            weightCol=None, idCol=None, seed=None, **{name: known[name].default for name in self.own_params}
+        )
+        self.setParams(**self._input_kwargs)
 
     def setParams(self, **given: Any) -> Self:  # noqa: N802  as everywhere in Spark
         """Set parameters by the names that the constructor has for them."""
@@ -205,6 +219,29 @@ class SparkUnderSamplingEstimator(Estimator, Columns, HasWeightCol, HasSeed, Sav
         return table
 
 
+SparkEstimator = TypeVar("SparkEstimator", bound=SparkUnderSamplingEstimator)
+
+
+def with_params_of(ensemble: type[UnderSamplingEnsemble]) -> Callable[[type[SparkEstimator]], type[SparkEstimator]]:
+    """A class decorator: Spark's Params and the constructor are made from the parameters of a scikit-learn class."""
+    own = {name: each for name, each in parameters_of(ensemble).items() if name not in NOT_ON_SPARK}
+    summaries = summaries_of(ensemble)
+
+    def decorated(kind: type[SparkEstimator]) -> type[SparkEstimator]:
+        kind.kind, kind.own_params = ensemble, tuple(own)
+        for name, each in own.items():
+            text = summaries.get(name, "")
+            # Spark's own texts begin with a small letter.
+            param = Param(Params._dummy(), name, text[:1].lower() + text[1:], CONVERTERS.get(type(each.default)))
+            setattr(kind, name, param)
+        columns = parameters_of(SparkUnderSamplingEstimator).values()
+        give_constructor(kind, [*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()), *columns])
+        return kind
+
+    return decorated
+
+
+@with_params_of(SelfPacedEnsembleClassifier)
 class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
     """`SelfPacedEnsembleClassifier` as a `pyspark.ml` estimator.
 
@@ -239,71 +276,15 @@ class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
         local = model.to_local()
     """
 
-    kind = SelfPacedEnsembleClassifier
-    n_bins = Param(Params._dummy(), "n_bins", "hardness bins.", TypeConverters.toInt)
-    hardness = Param(Params._dummy(), "hardness", "how a row's hardness follows from the probabilities.")
-    pacing = Param(Params._dummy(), "pacing", "the self-paced factor of each round.")
-    calibration = Param(Params._dummy(), "calibration", "how probabilities are made true; None if they are not.")
-    own_params = (*SparkUnderSamplingEstimator.own_params, "n_bins", "hardness", "pacing", "calibration")
 
-    @keyword_only  # type: ignore[untyped-decorator]
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        n_bins: int = 20,
-        hardness: str | Callable[[Any], Any] = "absolute",
-        pacing: str | Callable[[int, int], float] = "tan",
-        ratio: float = 1.0,
-        callbacks: Sequence[Callback] | Callback | None = None,
-        calibration: str | None = None,
-        features_col: str | Sequence[str] = "features",
-        label_col: str = "label",
-        prediction_col: str = "prediction",
-        probability_col: str = "probability",
-        weight_col: str | None = None,
-        id_col: str | None = None,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__()
-        self._setDefault(n_bins=20, hardness="absolute", pacing="tan", calibration=None)
-        self.setParams(**self._input_kwargs)
-
-
-class WithoutHardness(SparkUnderSamplingEstimator):
-    """The parameters of the ensembles that know no hardness."""
-
-    @keyword_only  # type: ignore[untyped-decorator]
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        ratio: float = 1.0,
-        callbacks: Sequence[Callback] | Callback | None = None,
-        features_col: str | Sequence[str] = "features",
-        label_col: str = "label",
-        prediction_col: str = "prediction",
-        probability_col: str = "probability",
-        weight_col: str | None = None,
-        id_col: str | None = None,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.setParams(**self._input_kwargs)
-
-
-class SparkBalanceCascadeClassifier(WithoutHardness):
+@with_params_of(BalanceCascadeClassifier)
+class SparkBalanceCascadeClassifier(SparkUnderSamplingEstimator):
     """`BalanceCascadeClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
 
-    kind = BalanceCascadeClassifier
 
-
-class SparkUnderBaggingClassifier(WithoutHardness):
+@with_params_of(UnderBaggingClassifier)
+class SparkUnderBaggingClassifier(SparkUnderSamplingEstimator):
     """`UnderBaggingClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
-
-    kind = UnderBaggingClassifier
 
 
 __all__ = [

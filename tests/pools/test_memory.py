@@ -5,7 +5,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.algorithms.hardness import hardness_named
-from selfpaced.pools import memory
+from selfpaced.pools import keys
 from selfpaced.pools.keys import key_limits
 from selfpaced.pools.memory import MemoryPool
 from selfpaced.tables import InMemoryTable
@@ -88,6 +88,6 @@ def test_a_limit_that_was_too_low_is_raised_until_the_quota_is_there(monkeypatch
 
     _, pool = pool_of(np.arange(3000))
     expected = pool.draw([40], 1).ids.tolist()
-    monkeypatch.setattr(memory, "key_limits", low_at_first)
+    monkeypatch.setattr(keys, "key_limits", low_at_first)
     assert pool.draw([40], 1).ids.tolist() == expected
     assert asked == [1.0, 2.0, 4.0]

@@ -20,6 +20,7 @@ from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.calibration import FITTED_MAPS, Calibrator, PriorCorrection, fit_calibrator
 from selfpaced.ensembles.cross_fitting import CrossFitted, honest_means, probabilities_of
 from selfpaced.pools.chunk import bin_dtype, cut, doubt, mean_doubt
+from selfpaced.pools.reserved_rounds import CALIBRATION_SAMPLE_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.tables import ClassSplit, InMemoryTable
 
@@ -27,7 +28,6 @@ Floats = NDArray[np.float64]
 
 N_BINS = 20
 MOST_ROWS_OF_A_BIN = 2**14
-SAMPLE_ROUND = 2**33 + 1  # a draw of its own: no round of a fit has this number
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _larger(
     n_threads: int,
 ) -> Scored:
     bins = pool.cut(HARDNESS["absolute"], N_BINS)
-    rows = pool.draw(np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist(), SAMPLE_ROUND)
+    rows = pool.draw(np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist(), CALIBRATION_SAMPLE_ROUND)
     table = InMemoryTable(rows.features)
     doubts, sums = np.zeros(len(rows), dtype=np.float32), np.zeros((len(rows), n_classes))
     for model in others:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.pools.keys import row_keys
+from selfpaced.pools.reserved_rounds import FOLDS_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import mean_probabilities, scorer_of
 from selfpaced.tables import InMemoryTable, Labels
@@ -23,8 +24,6 @@ from selfpaced.tables import InMemoryTable, Labels
 Floats = NDArray[np.float64]
 
 N_FOLDS = 5
-# Draws of their own: no round of a fit has such a number.
-FOLDS_ROUND = 2**34
 
 
 @dataclass(frozen=True)

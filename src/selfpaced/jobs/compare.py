@@ -1,4 +1,4 @@
-"""Self-paced Ensemble beside its rivals and the plain alternatives, on the same rows."""
+"""Self-paced Ensemble, other ensembles and single models, compared on the same rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from selfpaced.metrics import aucprc
 
 @dataclass(frozen=True)
 class Compared:
-    """A method: what it reaches on the rows held out, and what it costs. One that failed says why.
+    """A method: what it reaches on the test rows, and what it costs. One that failed says why.
 
     Attributes
     ----------
+    seconds : for training and for scoring the test rows.
     n_rows : rows that its models were trained on, all together.
     """
 
@@ -52,53 +53,69 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class _Task:
+class Task:
+    """Rows to train on and test rows, as frames or arrays; y says which rows are rare."""
+
     X: Any
     y: NDArray[np.bool_]
     X_test: Any
     y_test: NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
+class Method:
+    """A model, what it is called, and the positions of its training rows: None for all."""
+
+    name: str
+    model: Any
+    rows: NDArray[np.intp] | None = None
+
+
 def compare(request: TrainRequest, told: Callable[[Compared], None] = lambda one: None) -> Comparison:
-    """Train and judge each method in turn; `told` of each as it is done."""
+    """Train and judge each method in turn, and call `told` with each result at once."""
     source = open_for(request)
     if not source.in_memory:
         raise TableError("The table is too large to be compared on in memory: give a part of it.")
     task = _task(request, source)
     methods = []
-    for name, model, rows in _methods(request, source, task):
-        methods.append(_judged(name, model, rows, task))
+    for method in _methods(request, source, task):
+        methods.append(_tried(method, task))
         told(methods[-1])
     best_first = sorted(methods, key=lambda one: -1 if one.aucprc is None else one.aucprc, reverse=True)
     return Comparison(best_first, len(task.y), len(task.y_test), float(task.y_test.mean()))
 
 
-def _task(request: TrainRequest, source: Source) -> _Task:
+def _task(request: TrainRequest, source: Source) -> Task:
     labels = source.labels
     check_enough(labels, request.target)
     train, test = split_for(request, source)
     positive = source.table.roles.positive
     rare = labels.names[labels.rarest] if positive is None else positive
     is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
-    return _Task(train.features(), is_rare[0], test.features(), is_rare[1])
+    return Task(train.features(), is_rare[0], test.features(), is_rare[1])
 
 
-def _methods(request: TrainRequest, source: Source, task: _Task) -> Iterator[tuple[str, Any, NDArray[np.intp] | None]]:
-    """What each method is called, the model, and the rows it is given; None for all."""
+def _methods(request: TrainRequest, source: Source, task: Task) -> Iterator[Method]:
     base = base_model(request.base, source.table.schema)
     settings: dict[str, Any] = {"n_estimators": request.members, "random_state": request.seed}
     threads: dict[str, Any] = {"n_jobs": request.n_jobs}
-    yield "Self-paced Ensemble", SelfPacedEnsembleClassifier(base, n_bins=request.bins, **settings, **threads), None
-    yield "BalanceCascade", BalanceCascadeClassifier(base, **settings, **threads), None
-    yield "under-bagging", UnderBaggingClassifier(base, **settings, **threads), None
-    yield "EasyEnsemble", OnNumbers(EasyEnsembleClassifier(**settings, **threads)), None
-    yield "RUSBoost", OnNumbers(RUSBoostClassifier(_last_step(base), **settings)), None
-    alone = seeded(clone(base), request.seed)
-    yield f"{request.base}, all rows", alone, None
+    self_paced = SelfPacedEnsembleClassifier(base, n_bins=request.bins, **settings, **threads)
+    yield Method("Self-paced Ensemble", self_paced)
+    yield Method("BalanceCascade", BalanceCascadeClassifier(base, **settings, **threads))
+    yield Method("under-bagging", UnderBaggingClassifier(base, **settings, **threads))
+    yield Method("EasyEnsemble", OnNumbers(EasyEnsembleClassifier(**settings, **threads)))
+    yield Method("RUSBoost", OnNumbers(RUSBoostClassifier(_last_step(base), **settings)))
+    yield from single_models(request.base, base, task, request.seed)
+
+
+def single_models(name: str, base: Any, task: Task, seed: int) -> Iterator[Method]:
+    """Ways to train one base model: on all rows, with class weights if it has them, and on a random under-sample."""
+    alone = seeded(clone(base), seed)
+    yield Method(f"{name}, all rows", alone)
     balanced = with_class_weights(clone(alone))
     if balanced is not None:
-        yield f"{request.base}, class weights", balanced, None
-    yield f"{request.base}, random under-sample", clone(alone), _under_sample(task.y, request.seed)
+        yield Method(f"{name}, class weights", balanced)
+    yield Method(f"{name}, random under-sample", clone(alone), _under_sample(task.y, seed))
 
 
 class OnNumbers:
@@ -142,20 +159,33 @@ def _under_sample(is_rare: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
     return np.sort(np.concatenate([rare, drawn]))
 
 
-def _judged(name: str, model: Any, rows: NDArray[np.intp] | None, task: _Task) -> Compared:
-    X, y = (task.X, task.y) if rows is None else (task.X.iloc[rows], task.y[rows])
+def judged(method: Method, task: Task) -> Compared:
+    """Train the method's model, and score the test rows."""
+    begin = time.perf_counter()
+    method.model.fit(*_training_rows(method, task))
+    scores = method.model.predict_proba(task.X_test)[:, 1]
+    seconds = time.perf_counter() - begin
+    n_rows = len(task.y) if method.rows is None else len(method.rows)
+    return Compared(method.name, aucprc(task.y_test, scores), seconds, _rows_trained_on(method.model, n_rows))
+
+
+def _tried(method: Method, task: Task) -> Compared:
     begin = time.perf_counter()
     try:
-        model.fit(X, y)
-        scores = model.predict_proba(task.X_test)[:, 1]
+        return judged(method, task)
     except (TypeError, ValueError) as error:
-        return Compared(name, None, time.perf_counter() - begin, 0, " ".join(str(error).split()))
-    seconds = time.perf_counter() - begin
-    return Compared(name, aucprc(task.y_test, scores), seconds, _rows_trained_on(model, len(y)))
+        return Compared(method.name, None, time.perf_counter() - begin, 0, " ".join(str(error).split()))
+
+
+def _training_rows(method: Method, task: Task) -> tuple[Any, NDArray[np.bool_]]:
+    if method.rows is None:
+        return task.X, task.y
+    X = task.X.iloc if hasattr(task.X, "iloc") else task.X
+    return X[method.rows], task.y[method.rows]
 
 
 def _rows_trained_on(model: Any, n_rows: int) -> int:
-    """Of an ensemble, the rows of all its members. All but RUSBoost, whose members have balanced rows, take notes."""
+    """Of an ensemble, the rows of all its members. RUSBoost keeps no rounds; its members have balanced rows."""
     model = model.model if isinstance(model, OnNumbers) else model
     if hasattr(model, "rounds_"):
         return sum(round.n_rows for round in model.rounds_)

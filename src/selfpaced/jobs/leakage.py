@@ -1,4 +1,4 @@
-"""Columns that tell the answer: a feature that nearly decides the target alone may not be known beforehand."""
+"""Possible leakage: a feature that nearly decides the target alone may not be known when the model is used."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# A column whose few-leaved tree ranks this well on other rows.
+# The smallest AUCPRC, on held-out rows, of a column's tree that is warned about.
 NEARLY_DECIDES = 0.85
-# Where more rows than this are of the class to be found, ranking well means nothing.
+# If a larger share of the rows is of the class to be found, a high AUCPRC means nothing.
 MOST_POSITIVES = 0.5
 LEAVES = 8
 FEWEST_POSITIVES = 10
@@ -18,14 +18,14 @@ FEWEST_POSITIVES = 10
 
 @dataclass(frozen=True)
 class Leak:
-    """A column that nearly decides the target, and the AUCPRC of it alone."""
+    """A column that nearly decides the target, and the AUCPRC that it reaches alone."""
 
     name: str
     aucprc: float
 
 
 def find_leaks(frame: Any, is_rare: NDArray[np.bool_], seed: int) -> list[Leak]:
-    """Try each column alone: a small tree on every other row, judged on the rest."""
+    """Try each column alone: train a small tree on half of the rows and judge it on the other half."""
     from sklearn.metrics import average_precision_score
     from sklearn.tree import DecisionTreeClassifier
 

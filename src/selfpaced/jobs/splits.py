@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
 from selfpaced.pools.keys import row_keys
+from selfpaced.pools.reserved_rounds import HOLDOUT_ROUND
 from selfpaced.tables import Labels, StreamedTable
-
-# A draw of its own: no round of a fit has this number.
-HOLDOUT_ROUND = 2**32
 
 
 def held_out_at_random(labels: Labels, share: float, seed: int) -> NDArray[np.bool_]:

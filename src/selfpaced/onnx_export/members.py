@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export.tree import NO_CHILD, Link, Member, Tree
+from selfpaced.scoring.lightgbm import missing_goes_left
 
 PIPELINES = (
     " A pipeline makes words into numbers for members that read numbers only. Train with LightGBM, which reads words "
@@ -110,13 +111,14 @@ def _dumped(root: dict[str, Any]) -> Tree:
         right.append(len(nodes) + 1)
         nodes += [node["left_child"], node["right_child"]]
     categories = {number: _categories(node) for number, node in enumerate(nodes) if _is_by_category(node)}
-    thresholds = [0.0 if _is_by_category(node) else node.get("threshold", 0.0) for node in nodes]
+    # NaN is in no category.
+    missing_left = [_is_by_threshold(node) and missing_goes_left(node) for node in nodes]
     return Tree(
         feature=np.array([node.get("split_feature", 0) for node in nodes]),
-        threshold=np.array(thresholds, dtype=np.float64),
+        threshold=np.array([node["threshold"] if _is_by_threshold(node) else 0.0 for node in nodes], dtype=np.float64),
         left=np.array(left),
         right=np.array(right),
-        missing_left=np.array([_missing_left(node) for node in nodes]),
+        missing_left=np.array(missing_left),
         value=np.array([node.get("leaf_value", 0.0) for node in nodes], dtype=np.float64),
         categories=categories,
     )
@@ -126,11 +128,8 @@ def _is_by_category(node: dict[str, Any]) -> bool:
     return node.get("decision_type") == "=="
 
 
-def _missing_left(node: dict[str, Any]) -> bool:
-    """NaN is in no category. Where it was not met in training LightGBM reads it as 0."""
-    if _is_by_category(node):
-        return False
-    return bool(node.get("default_left") if node.get("missing_type") == "NaN" else node.get("threshold", 0) >= 0)
+def _is_by_threshold(node: dict[str, Any]) -> bool:
+    return node.get("decision_type") == "<="
 
 
 def _categories(node: dict[str, Any]) -> NDArray[np.float64]:

@@ -135,6 +135,10 @@ class Candidates:
     def joined(cls, parts: Sequence[Candidates]) -> Candidates:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "bins", "keys")))
 
+    def found(self, n_bins: int) -> NDArray[np.int64]:
+        """How many rows of each bin are there."""
+        return np.bincount(self.bins, minlength=n_bins)
+
 
 def take_candidates(ids: Ids, bins: BinNumbers, limits: Keys, seed: int, round_number: int) -> Candidates:
     """The rows whose key is not above the limit of their bin."""

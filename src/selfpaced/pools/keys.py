@@ -6,7 +6,8 @@ rows. The keys are the outputs of SplitMix64 (Steele, Lea, Flood 2014): row numb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,16 @@ GOLDEN_GAMMA = 0x9E3779B97F4A7C15
 FIRST_MULTIPLIER = 0xBF58476D1CE4E5B9
 SECOND_MULTIPLIER = 0x94D049BB133111EB
 LARGEST_KEY = 2**64 - 1
+
+
+class RowsInBins(Protocol):
+    """Rows that may be drawn."""
+
+    def found(self, n_bins: int) -> NDArray[np.int64]:
+        """How many rows of each bin are there."""
+
+
+Found = TypeVar("Found", bound=RowsInBins)
 
 
 def mix(*numbers: int) -> int:
@@ -66,13 +77,26 @@ def key_limits(quota: Sequence[int], counts: Sequence[int], slack: float = 1.0) 
     """For each bin a key that, very likely, at least `quota` of its rows stay below, and not many more.
 
     Keys are uniform, so the number of rows below a limit is close to Poisson: four standard deviations above the quota
-    are rarely missed. Whoever misses them asks again with twice the slack; in the end the limit is the largest key.
+    are rarely missed.
     """
     limits = []
     for wanted, count in zip(quota, counts, strict=True):
         expected = wanted + slack * (4 * wanted**0.5 + 8)
         limits.append(LARGEST_KEY if expected >= count else int(expected / count * 2**64))
     return np.array([limit if wanted else 0 for limit, wanted in zip(limits, quota, strict=True)], dtype=np.uint64)
+
+
+def enough_under_limits(find: Callable[[Keys], Found], quota: Sequence[int], counts: Sequence[int]) -> Found:
+    """What is found under key limits that let at least `quota` rows of each bin pass, or all rows of the bin.
+
+    Limits that let too few pass are widened by twice the slack; in the end they are the largest key.
+    """
+    slack = 1.0
+    while True:
+        rows = find(key_limits(quota, counts, slack))
+        if np.all(rows.found(len(quota)) >= np.minimum(quota, counts)):
+            return rows
+        slack *= 2
 
 
 def smallest_keys(keys: Keys, bins: NDArray[np.unsignedinteger], quota: Sequence[int]) -> NDArray[np.intp]:

@@ -21,7 +21,7 @@ from selfpaced.pools.chunk import (
     mean_doubt,
     take_candidates,
 )
-from selfpaced.pools.keys import Ids, Keys, key_limits, row_keys, smallest_keys
+from selfpaced.pools.keys import Ids, Keys, enough_under_limits, row_keys, smallest_keys
 from selfpaced.pools.rows import Rows, RowSource
 from selfpaced.scoring import Scorer, scorer_of
 from selfpaced.scoring.scorer import chunks_for
@@ -79,20 +79,15 @@ class MemoryPool:
         return totals.as_bins(top)
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
-        slack = 1.0
-        while True:
-            limits = key_limits(quota, self._counts, slack)
-
-            def work(start: int, stop: int, limits: Keys = limits) -> Candidates:
+        def candidates(limits: Keys) -> Candidates:
+            def work(start: int, stop: int) -> Candidates:
                 some = slice(start, stop)
                 return take_candidates(self._ids[some], self._bins[some], limits, self._seed, round_number)
 
-            found = Candidates.joined(over_chunks(work, self._ids.size, ROWS_HASHED_AT_ONCE, self._n_threads))
-            found_per_bin = np.bincount(found.bins, minlength=len(quota))
-            if np.all(found_per_bin >= np.minimum(quota, self._counts)):
-                drawn = found.ids[smallest_keys(found.keys, found.bins, quota)]
-                return self._table.rows(np.sort(drawn))
-            slack *= 2
+            return Candidates.joined(over_chunks(work, self._ids.size, ROWS_HASHED_AT_ONCE, self._n_threads))
+
+        found = enough_under_limits(candidates, quota, self._counts)
+        return self._table.rows(np.sort(found.ids[smallest_keys(found.keys, found.bins, quota)]))
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         scorers = self._take_waiting()

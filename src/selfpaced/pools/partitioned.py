@@ -31,7 +31,7 @@ from selfpaced.pools.blocks import (
     Under,
 )
 from selfpaced.pools.chunk import BinTotals, Candidates
-from selfpaced.pools.keys import Ids, Keys, key_limits, smallest_keys
+from selfpaced.pools.keys import Ids, Keys, enough_under_limits, smallest_keys
 from selfpaced.pools.rows import Rows
 
 Answer = TypeVar("Answer")
@@ -91,16 +91,16 @@ class Partitions:
 
     def limits(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> tuple[Keys, Ids]:
         """The largest keys that are drawn, and the ids of the rows. Keys and ids travel, of not many more rows."""
-        slack = 1.0
-        while True:
-            under = Under(bins, key_limits(quota, counts, slack), self.seed, round_number)
-            found = self.engine.ask(under.candidates, Candidates.joined, features=False)
-            if np.all(np.bincount(found.bins, minlength=len(quota)) >= np.minimum(quota, counts)):
-                chosen = smallest_keys(found.keys, found.bins, quota)
-                limits = np.zeros(len(quota), dtype=np.uint64)
-                np.maximum.at(limits, found.bins[chosen], found.keys[chosen])
-                return limits, found.ids[chosen]
-            slack *= 2
+
+        def candidates(limits: Keys) -> Candidates:
+            under = Under(bins, limits, self.seed, round_number)
+            return self.engine.ask(under.candidates, Candidates.joined, features=False)
+
+        found = enough_under_limits(candidates, quota, counts)
+        chosen = smallest_keys(found.keys, found.bins, quota)
+        limits = np.zeros(len(quota), dtype=np.uint64)
+        np.maximum.at(limits, found.bins[chosen], found.keys[chosen])
+        return limits, found.ids[chosen]
 
     def collect(self, question: Callable[[Block], Sequence[Rows]], ids: Ids | None = None) -> Rows:
         """The rows that a question is about, from all partitions. Their ids help an engine, if they are known."""

@@ -20,7 +20,7 @@ from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pool import HardnessBins
 from selfpaced.pools.chunk import NO_CLASS, BinTotals, Floats, bin_dtype, cut, doubt, hardest, mean_doubt
-from selfpaced.pools.keys import LARGEST_KEY, Ids, Keys, key_limits, row_keys, smallest_keys
+from selfpaced.pools.keys import LARGEST_KEY, Ids, Keys, enough_under_limits, key_limits, row_keys, smallest_keys
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer, scorer_of
 from selfpaced.scoring.threads import over_stream
@@ -178,14 +178,14 @@ class Stream:
 
     def collect(self, class_number: int, bin_of: BinOf, quota: Sequence[int], counts: Sequence[int], i: int) -> Rows:
         """The `quota[b]` smallest keys of every bin b of a class, in a pass of its own."""
-        slack = 1.0
-        while True:
+
+        def shortlisted(limits: Keys) -> Shortlist:
             shortlist = Shortlist(self.table, len(quota))
-            shortlist.limits = key_limits(quota, counts, slack)
+            shortlist.limits = limits
             self._over_batches(partial(self._shortlist_into, shortlist, class_number, bin_of, i), [])
-            if np.all(shortlist.found(len(quota)) >= np.minimum(quota, counts)):
-                return shortlist.drawn(quota)
-            slack *= 2
+            return shortlist
+
+        return enough_under_limits(shortlisted, quota, counts).drawn(quota)
 
     def begin(
         self, minority: int, counts: Mapping[int, int], n_draw: int, i: int

@@ -102,7 +102,10 @@ def _splits(node: dict[str, Any], tree: int, leaves: _Leaves) -> Iterator[Split]
     first = leaves.count
     yield from _splits(node["left_child"], tree, leaves)
     left_leaves = (1 << leaves.count) - (1 << first)
-    # Where NaN was not met in training LightGBM reads it as 0.
-    missing_left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0
-    yield Split(tree, node["split_feature"], node["threshold"], missing_left, left_leaves)
+    yield Split(tree, node["split_feature"], node["threshold"], missing_goes_left(node), left_leaves)
     yield from _splits(node["right_child"], tree, leaves)
+
+
+def missing_goes_left(node: dict[str, Any]) -> bool:
+    """Whether NaN goes left at a split by a threshold. LightGBM reads it as 0 if training met no NaN there."""
+    return bool(node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0)

@@ -1,0 +1,85 @@
+"""The parameters of the ensembles on clusters, which are those of the scikit-learn classes. No cluster is needed."""
+
+import inspect
+import pickle
+
+import pytest
+from pyspark.ml.tuning import ParamGridBuilder
+from sklearn.base import clone
+
+from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.dask import DaskBalanceCascadeClassifier, DaskSelfPacedEnsembleClassifier, DaskUnderBaggingClassifier
+from selfpaced.ensembles.parameters import parameters_of, summaries_of
+from selfpaced.spark import (
+    SparkBalanceCascadeClassifier,
+    SparkSelfPacedEnsembleClassifier,
+    SparkUnderBaggingClassifier,
+)
+
+IN_MEMORY = [SelfPacedEnsembleClassifier, BalanceCascadeClassifier, UnderBaggingClassifier]
+ON_DASK = [DaskSelfPacedEnsembleClassifier, DaskBalanceCascadeClassifier, DaskUnderBaggingClassifier]
+ON_SPARK = [SparkSelfPacedEnsembleClassifier, SparkBalanceCascadeClassifier, SparkUnderBaggingClassifier]
+COLUMNS = {
+    "features_col": "features",
+    "label_col": "label",
+    "prediction_col": "prediction",
+    "probability_col": "probability",
+    "weight_col": None,
+    "id_col": None,
+}
+
+
+def defaults(kind):
+    return {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+
+
+@pytest.mark.parametrize(("on_dask", "in_memory"), list(zip(ON_DASK, IN_MEMORY, strict=True)))
+def test_ensembles_on_dask_take_the_parameters_in_memory_and_a_client(on_dask, in_memory):
+    assert defaults(on_dask) == {**defaults(in_memory), "client": None}
+    kinds = {name: each.kind for name, each in inspect.signature(on_dask).parameters.items() if name != "client"}
+    assert kinds == {name: each.kind for name, each in inspect.signature(in_memory).parameters.items()}
+    assert on_dask().get_params() == {**in_memory().get_params(), "client": None}
+
+
+@pytest.mark.parametrize(("on_spark", "in_memory"), list(zip(ON_SPARK, IN_MEMORY, strict=True)))
+def test_ensembles_on_spark_take_the_parameters_in_memory_with_a_seed_and_columns(on_spark, in_memory):
+    own = {name: value for name, value in defaults(in_memory).items() if name not in ("n_jobs", "random_state")}
+    assert defaults(on_spark) == {**own, **COLUMNS, "seed": None}
+    estimator = on_spark()
+    assert {name: estimator.getOrDefault(name) for name in own} == own
+    assert not any(estimator.isSet(param) for param in estimator.params)
+
+
+@pytest.mark.parametrize("in_memory", IN_MEMORY)
+def test_every_parameter_has_a_text_for_spark(in_memory):
+    assert set(summaries_of(in_memory)) == set(parameters_of(in_memory))
+
+
+@pytest.mark.parametrize("on_dask", ON_DASK)
+def test_parameters_on_dask_are_set_cloned_pickled_and_shown_as_in_scikit_learn(on_dask):
+    model = on_dask("base", 7, ratio=2.0).set_params(random_state=5)
+    for copied in (clone(model), pickle.loads(pickle.dumps(model))):
+        assert copied.get_params() == model.get_params()
+    assert repr(on_dask(ratio=2.0)) == f"{on_dask.__name__}(ratio=2.0)"
+
+
+@pytest.mark.parametrize("kind", [*ON_DASK, *ON_SPARK])
+def test_an_unknown_parameter_is_refused(kind):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'n_trees'"):
+        kind(n_trees=3)
+
+
+@pytest.mark.parametrize("kind", ON_SPARK)
+def test_parameters_on_spark_are_given_by_name(kind):
+    with pytest.raises(TypeError, match="positional"):
+        kind("base")
+
+
+def test_parameters_on_spark_are_converted_copied_and_put_into_grids():
+    estimator = SparkSelfPacedEnsembleClassifier(n_bins=8.0, ratio=2, hardness="squared")
+    assert (estimator.getOrDefault("n_bins"), estimator.getOrDefault(estimator.ratio)) == (8, 2.0)
+    with pytest.raises(TypeError, match="n_bins"):
+        SparkSelfPacedEnsembleClassifier(n_bins="many")
+    grid = ParamGridBuilder().addGrid(estimator.n_bins, [5, 10]).build()
+    assert [estimator.copy(each).getOrDefault("n_bins") for each in grid] == [5, 10]
+    assert pickle.loads(pickle.dumps(estimator)).getOrDefault("hardness") == "squared"
