@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 # Read when scipy is first imported; scikit-learn skips its check of array API input without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -16,8 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.datasets import make_checkerboard, make_fraud
 from tests.cluster.dask_cluster import DaskCluster
-
-REPOSITORY = Path(__file__).parents[1]
+from tests.requirements import data_file
 
 
 @pytest.fixture(scope="session")
@@ -39,12 +37,7 @@ def tree():
 
 @pytest.fixture(scope="session")
 def credit_fraud_path():
-    path = Path(os.environ.get("SELFPACED_DATA", REPOSITORY.parent / "shared" / "data")) / "credit_fraud.parquet"
-    if not path.exists():
-        if os.environ.get("CI"):
-            pytest.fail(f"The real data must be there in CI, but {path.name} is not in {path.parent.name}.")
-        pytest.skip(f"{path.name} is not here; set SELFPACED_DATA to the folder that holds it")
-    return path
+    return data_file("credit_fraud.parquet")
 
 
 @pytest.fixture(scope="session")
