@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 # Read when scipy is first imported; scikit-learn skips its check of array API input without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -16,6 +17,25 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced.datasets import make_checkerboard, make_fraud
 from tests.cluster.dask_cluster import DaskCluster
 from tests.requirements import data_file
+
+HERE = Path(__file__).parent
+FOLDERS_WITH_MARKS = ("cluster", "browser")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark tests by their folder, and begin with the files that take longest, so that no worker ends alone with one."""
+    for item in items:
+        for name in FOLDERS_WITH_MARKS:
+            if item.path.is_relative_to(HERE / name):
+                item.add_marker(name)
+    rank = {}
+    for item in items:
+        rank[item.path] = min(rank.get(item.path, 2), _rank(item))
+    items.sort(key=lambda item: rank[item.path])
+
+
+def _rank(item):
+    return 0 if item.get_closest_marker("cluster") else 1 if item.get_closest_marker("slow") else 2
 
 
 @pytest.fixture(scope="session")

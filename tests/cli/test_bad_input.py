@@ -218,6 +218,7 @@ def test_a_bug_asks_for_debug_and_debug_shows_where(monkeypatch, capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_ctrl_c_during_training_leaves_no_model(mixed):
     pd.concat([mixed] * 40, ignore_index=True).to_parquet("rows.parquet", index=False)

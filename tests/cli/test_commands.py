@@ -379,17 +379,20 @@ def shown(payments):
         return on_a_terminal(*command, "-o", "shown.skops")
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_progress_and_colours(shown):
     assert "member 10/10" in shown
     assert "\x1b[1mOf 100 alerts" in shown
 
 
+@pytest.mark.slow
 def test_on_a_terminal_lines_are_as_wide_as_it_is(shown):
     said = shown[shown.index("\x1b[1mOf 100 alerts") :].replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
     assert len(said) > 6
     assert max(map(len, said)) <= 70
 
 
+@pytest.mark.slow
 def test_a_quiet_command_shows_nothing_on_a_terminal(csv):
     assert on_a_terminal(*map(str, train(csv, "--calibration", "none", "-q"))) == ""
 
