@@ -1,23 +1,37 @@
 # Two commands on a fresh machine with Python 3.11+ and make: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+# Python compiles what is imported, once. pip would compile every file of every package.
+PIP := $(BIN)/python -m pip install --quiet --no-compile
+# The tests of a file share their cluster or browser. tests/conftest.py puts the longest files first.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test check bench paper clean
+.PHONY: help demo test test-fast check system-packages bench paper clean
 
 help:
-	@echo "make demo   install, then compare Self-paced Ensemble with the alternatives on generated tables"
-	@echo "make test   install everything, then run all checks and tests"
-	@echo "make check  format, lint, types and layers only"
-	@echo "make bench  run the benchmarks (an hour; peers are installed into .bench/)"
-	@echo "make paper  a quick pass over the paper's experiments; the pages are in .paper/"
+	@echo "make demo             install, then compare Self-paced Ensemble with the alternatives on generated tables"
+	@echo "make test             install everything, then run all checks and tests"
+	@echo "make test-fast        run the tests that are not slow and need no cluster and no browser"
+	@echo "make check            check format, lint, types and layers only"
+	@echo "make system-packages  install Chromium and Java for the tests that need them (as root on Debian)"
+	@echo "make bench            run the benchmarks (an hour; peers are installed into .bench/)"
+	@echo "make paper            make a quick pass over the paper's experiments; the pages are in .paper/"
 
 demo: .venv/installed-demo
 	$(BIN)/selfpaced demo
 
-test: check
-	$(BIN)/python -m pytest -n auto --dist loadfile # a file's tests share their cluster or browser
+# Installing keeps one core busy, so two things are done at a time.
+test:
+	$(MAKE) --jobs 2 .venv/installed-dev check system-packages
+	$(PYTEST)
 
-check: .venv/installed-dev
+test-fast: .venv/installed-dev
+	$(PYTEST) -m "not slow and not cluster and not browser"
+
+system-packages:
+	$(PYTHON) tools/system_packages.py
+
+check: .venv/installed-most
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -44,14 +58,24 @@ paper: .venv/installed-dev
 .venv/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'selfpaced needs Python 3.11 or newer: make PYTHON=python3.11')"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(PIP) --upgrade pip # for --group
 
 .venv/installed-demo: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	$(PIP) --editable '.[cli]'
 	touch $@
 
-.venv/installed-dev: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
+# PySpark has no wheel, and its jars are compressed already: building one without compression takes half the time.
+.venv/installed-pyspark: .venv/bin/python pyproject.toml
+	$(PIP) --no-deps --config-settings=--build-option=--compression=stored pyspark
+	touch $@
+
+# All but PySpark, which is built at the same time.
+.venv/installed-most: .venv/bin/python pyproject.toml
+	$(PIP) --editable '.[cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]' --group dev
+	touch $@
+
+.venv/installed-dev: .venv/installed-most .venv/installed-pyspark
+	$(PIP) --editable '.[all]' --group dev
 	touch $@
 
 clean:

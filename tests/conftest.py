@@ -16,8 +16,26 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.datasets import make_checkerboard, make_fraud
 from tests.cluster.dask_cluster import DaskCluster
+from tests.requirements import data_file
 
-REPOSITORY = Path(__file__).parents[1]
+HERE = Path(__file__).parent
+FOLDERS_WITH_MARKS = ("cluster", "browser")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark tests by their folder, and begin with the files that take longest, so that no worker ends alone with one."""
+    for item in items:
+        for name in FOLDERS_WITH_MARKS:
+            if item.path.is_relative_to(HERE / name):
+                item.add_marker(name)
+    rank = {}
+    for item in items:
+        rank[item.path] = min(rank.get(item.path, 2), _rank(item))
+    items.sort(key=lambda item: rank[item.path])
+
+
+def _rank(item):
+    return 0 if item.get_closest_marker("cluster") else 1 if item.get_closest_marker("slow") else 2
 
 
 @pytest.fixture(scope="session")
@@ -39,12 +57,7 @@ def tree():
 
 @pytest.fixture(scope="session")
 def credit_fraud_path():
-    path = Path(os.environ.get("SELFPACED_DATA", REPOSITORY.parent / "shared" / "data")) / "credit_fraud.parquet"
-    if not path.exists():
-        if os.environ.get("CI"):
-            pytest.fail(f"The real data must be there in CI, but {path.name} is not in {path.parent.name}.")
-        pytest.skip(f"{path.name} is not here; set SELFPACED_DATA to the folder that holds it")
-    return path
+    return data_file("credit_fraud.parquet")
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ def name(page):
     return str(page.relative_to(REPOSITORY))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)
 def test_the_code_on_the_page_runs_from_top_to_bottom(page, monkeypatch, tmp_path, request):
     monkeypatch.chdir(tmp_path)

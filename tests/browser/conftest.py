@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
 
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.debian import have
+from tests.requirements import required_program
+from tools.system_packages import CHROMIUM
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Without a sandbox because root has none; without services of its own that would go to the network.
 FLAGS = [
     "--no-sandbox",
@@ -21,10 +20,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-def found() -> str | None:
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @dataclass
@@ -44,7 +39,7 @@ class Visit:
 
 @pytest.fixture(scope="session")
 def chromium():
-    path = have("Chromium", ["chromium", "fonts-liberation"], found)
+    path = required_program(CHROMIUM)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser

@@ -1,11 +1,14 @@
 """Tables as people have them: numbers, words, dates, gaps, ids, constants."""
 
+from shutil import copyfile
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
+from tests.cli.commands import CSV, MODEL, train
 
 
 @pytest.fixture(scope="session")
@@ -33,10 +36,20 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def payments(mixed, tmp_path_factory):
+    """A folder with the payments and a model that was trained on them; tests copy from it."""
+    folder = tmp_path_factory.mktemp("payments")
+    mixed.to_csv(folder / CSV, index=False)
+    command = train(folder / CSV, "-o", folder / MODEL, "-q")
+    assert main([str(argument) for argument in command]) == 0
+    return folder
+
+
 @pytest.fixture
-def csv(folder, mixed):
-    mixed.to_csv(folder / "payments.csv", index=False)
-    return "payments.csv"
+def csv(folder, payments):
+    copyfile(payments / CSV, folder / CSV)
+    return CSV
 
 
 @pytest.fixture
@@ -52,7 +65,7 @@ def run(capsys):
 
 
 @pytest.fixture
-def trained(run, csv):
+def trained(folder, payments, csv):
     """A model trained on the payments."""
-    assert run("train", csv, "--target", "is_fraud", "--base", "tree", "-q")[0] == 0
-    return "model.skops"
+    copyfile(payments / MODEL, folder / MODEL)
+    return MODEL

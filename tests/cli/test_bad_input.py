@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pandas as pd
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -217,12 +218,15 @@ def test_a_bug_asks_for_debug_and_debug_shows_where(monkeypatch, capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_ctrl_c_during_training_leaves_no_model(mixed):
     pd.concat([mixed] * 40, ignore_index=True).to_parquet("rows.parquet", index=False)
     command = [sys.executable, "-m", "selfpaced", "train", "rows.parquet", "--target", "is_fraud", "--members", "500"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(6)
+    used = psutil.Process(process.pid).cpu_times
+    while process.poll() is None and used().user < 4:  # seconds of work; the imports take about two
+        time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, complained = process.communicate(timeout=60)
     assert process.returncode == 130

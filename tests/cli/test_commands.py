@@ -13,16 +13,18 @@ import pytest
 
 from selfpaced import load_model
 from selfpaced.calibration import METHODS
+from selfpaced.cli import main
 from selfpaced.cli.parser import BASES as TYPED_BASES
 from selfpaced.cli.parser import CALIBRATIONS as TYPED_CALIBRATIONS
 from selfpaced.cli.parser import COMMANDS
 from selfpaced.jobs.bases import BASES
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
+from tests.cli.commands import CSV, train
 
 
 def test_train_says_what_came_of_it_and_keeps_the_model(run, csv, folder):
-    code, said, complained = run("train", csv, "--target", "is_fraud", "--base", "tree")
+    code, said, complained = run(*train(csv))
     assert (code, complained) == (0, "")
     assert "3,000 rows: 2,910 of 0, 90 of 1." in said
     assert "are right; it finds" in said
@@ -30,7 +32,7 @@ def test_train_says_what_came_of_it_and_keeps_the_model(run, csv, folder):
 
 
 def test_train_leaves_out_what_is_no_feature_and_says_why(run, csv):
-    _, said, _ = run("train", csv, "--target", "is_fraud", "--base", "tree")
+    _, said, _ = run(*train(csv))
     assert "left out 'currency': the same value in every row" in said
     assert "left out 'tx_id': an id: every value differs" in said
     assert "left out 'note': an id or a text: every value differs" in said
@@ -43,7 +45,7 @@ def test_train_leaves_out_what_is_no_feature_and_says_why(run, csv):
 
 @pytest.mark.parametrize("base", sorted(BASES))
 def test_every_base_learns_from_numbers_words_dates_and_gaps(run, csv, base):
-    code, said, _ = run("train", csv, "--target", "is_fraud", "--base", base, "--members", 3, "--json")
+    code, said, _ = run("train", csv, "--target", "is_fraud", "--base", base, "--members", 2, "--json")
     facts = json.loads(said)
     assert code == 0
     assert facts["aucprc"] > 3 * facts["chance"]
@@ -59,10 +61,10 @@ def test_the_calibrations_that_can_be_typed_are_those_there_are():
 
 @pytest.mark.parametrize("where", [[], ["--out-of-core"]], ids=["in memory", "out of core"])
 def test_scores_are_probabilities_unless_that_is_not_wanted(run, csv, where):
-    calibrated = json.loads(run("train", csv, "--target", "is_fraud", "--base", "tree", "--json", *where)[1])
+    calibrated = json.loads(run(*train(csv, "--json", *where))[1])
     assert calibrated["calibration"] == "isotonic"
     assert calibrated["mean_score"] == pytest.approx(calibrated["chance"], rel=0.35)  # 18 frauds
-    _, said, _ = run("train", csv, "--target", "is_fraud", "--base", "tree", "--calibration", "none", *where)
+    _, said, _ = run(*train(csv, "--calibration", "none", *where))
     assert "they are no probabilities" in said
     assert read_card("model.skops").metrics["mean_score"] > 3 * calibrated["mean_score"]
 
@@ -72,8 +74,18 @@ def records_of(rows):
     return rows.astype(object).where(rows.notna(), None).to_dict("records")
 
 
+@pytest.fixture(scope="module")
+def of_csv(mixed, tmp_path_factory):
+    """The quality of the model that the rows of a CSV file give."""
+    folder = tmp_path_factory.mktemp("plain")
+    mixed.drop(columns=["when", "note"]).to_csv(folder / "plain.csv", index=False)
+    command = train(folder / "plain.csv", "-o", folder / "model.skops", "-q")
+    assert main([str(argument) for argument in command]) == 0
+    return read_card(folder / "model.skops").metrics["aucprc"]
+
+
 @pytest.mark.parametrize("ending", ["parquet", "feather", "jsonl", "csv.gz", "tsv"])
-def test_all_kinds_of_files_give_the_same_model(run, mixed, folder, ending):
+def test_all_kinds_of_files_give_the_same_model(run, mixed, folder, of_csv, ending):
     rows = mixed.drop(columns=["when", "note"])
     path = folder / f"payments.{ending}"
     writers = {
@@ -84,22 +96,18 @@ def test_all_kinds_of_files_give_the_same_model(run, mixed, folder, ending):
         "tsv": lambda: rows.to_csv(path, index=False, sep="\t"),
     }
     writers[ending]()
-    rows.to_csv(folder / "plain.csv", index=False)
-    found = []
-    for name in (path.name, "plain.csv"):
-        code, said, _ = run("train", name, "--target", "is_fraud", "--base", "tree", "--members", 3, "--json")
-        assert code == 0
-        found.append(json.loads(said)["aucprc"])
-    assert found[0] == found[1]
+    code, said, _ = run(*train(path.name, "--json"))
+    assert code == 0
+    assert json.loads(said)["aucprc"] == of_csv
 
 
 def test_semicolons_are_found_out(run, mixed, folder):
     mixed.to_csv("payments.csv", index=False, sep=";")
-    assert run("train", "payments.csv", "--target", "is_fraud", "--base", "tree", "-q") == (0, "", "")
+    assert run(*train("payments.csv", "-q")) == (0, "", "")
 
 
 def test_the_last_rows_are_held_out_by_time(run, csv, mixed):
-    command = ("train", csv, "--target", "is_fraud", "--base", "tree", "--time-column", "when", "--json")
+    command = train(csv, "--time-column", "when", "--json")
     facts = json.loads(run(*command)[1])
     last = mixed["when"] >= mixed["when"].sort_values().iloc[int(np.ceil(0.8 * (len(mixed) - 1)))]
     assert (facts["n_rows"], facts["n_positives"]) == (last.sum(), mixed["is_fraud"][last].sum())
@@ -109,30 +117,30 @@ def test_the_last_rows_are_held_out_by_time(run, csv, mixed):
 
 def test_rows_to_judge_by_may_be_in_a_file_of_their_own(run, csv, mixed, folder):
     mixed.iloc[::3].to_parquet(folder / "other.parquet", index=False)
-    command = ("train", csv, "--target", "is_fraud", "--base", "tree", "--valid", "other.parquet", "--json")
+    command = train(csv, "--valid", "other.parquet", "--json")
     facts = json.loads(run(*command)[1])
     assert facts["n_rows"] == len(mixed.iloc[::3])
     assert load_model("model.skops").class_counts_.sum() == len(mixed)
 
 
 def test_the_held_out_rows_have_every_class_in_its_share(run, csv):
-    facts = json.loads(run("train", csv, "--target", "is_fraud", "--base", "tree", "--holdout", "0.3", "--json")[1])
+    facts = json.loads(run(*train(csv, "--holdout", "0.3", "--json"))[1])
     assert (facts["n_rows"], facts["n_positives"]) == (900, 27)
 
 
 def test_out_of_core_gives_the_same_model_and_says_so(run, csv, folder):
-    inside = run("train", csv, "--target", "is_fraud", "--base", "tree", "--json")[1]
-    code, said, _ = run("train", csv, "--target", "is_fraud", "--base", "tree", "--out-of-core")
+    inside = run(*train(csv, "--json"))[1]
+    code, said, _ = run(*train(csv, "--out-of-core"))
     assert code == 0
     assert "read once for each member, not loaded" in said
-    outside = run("train", csv, "--target", "is_fraud", "--base", "tree", "--out-of-core", "--json")[1]
+    outside = run(*train(csv, "--out-of-core", "--json"))[1]
     assert json.loads(inside)["aucprc"] == json.loads(outside)["aucprc"]
 
 
 def test_one_of_several_labels_can_be_the_one_to_find(run, mixed, folder):
     kinds = np.where(mixed["is_fraud"] == 1, np.where(mixed["abroad"], "stolen", "forged"), "fine")
     mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
-    code, said, _ = run("train", "kinds.parquet", "--target", "is_fraud", "--positive", "forged", "--base", "tree")
+    code, said, _ = run(*train("kinds.parquet", "--positive", "forged"))
     assert code == 0
     assert "of all rows where is_fraud is 'forged'" in said
     n_forged = int((kinds == "forged").sum())
@@ -146,7 +154,7 @@ def test_a_few_rare_rows_with_words_are_learned_from(run, folder):
     y = (np.isin(shop, ["shop 3", "shop 7"]) & (rng.random(6000) < 0.08)).astype(int)
     pd.DataFrame({"shop": shop, "amount": rng.normal(size=6000), "y": y}).to_parquet("shops.parquet", index=False)
     for base in ("lightgbm", "gbdt"):
-        facts = json.loads(run("train", "shops.parquet", "--target", "y", "--base", base, "--json")[1])
+        facts = json.loads(run("train", "shops.parquet", "--target", "y", "--base", base, "--members", 3, "--json")[1])
         assert facts["aucprc"] > 3 * facts["chance"]
 
 
@@ -169,13 +177,13 @@ def test_a_model_that_learned_nothing_is_warned_of(run, folder):
 
 
 def test_columns_to_exclude_may_be_parted_by_commas(run, csv):
-    assert run("train", csv, "--target", "is_fraud", "--base", "tree", "--exclude", "amount,balance", "-q")[0] == 0
+    assert run(*train(csv, "--exclude", "amount,balance", "-q"))[0] == 0
     assert not {"amount", "balance"} & set(load_model("model.skops").feature_names_in_)
 
 
 def test_a_column_that_gives_the_answer_away_is_warned_of(run, mixed, folder):
     mixed.assign(chargeback=mixed["is_fraud"] * 100.0).to_parquet("leak.parquet", index=False)
-    code, _, complained = run("train", "leak.parquet", "--target", "is_fraud", "--base", "tree")
+    code, _, complained = run(*train("leak.parquet"))
     assert code == 0
     assert "column 'chargeback' alone nearly decides the target" in complained
     assert "'amount'" not in complained
@@ -184,7 +192,7 @@ def test_a_column_that_gives_the_answer_away_is_warned_of(run, mixed, folder):
 def test_few_cases_are_warned_of(run, mixed, folder):
     few = pd.concat([mixed[mixed["is_fraud"] == 0], mixed[mixed["is_fraud"] == 1][:5]])
     few.to_parquet("few.parquet", index=False)
-    code, said, complained = run("train", "few.parquet", "--target", "is_fraud", "--base", "tree")
+    code, said, complained = run(*train("few.parquet"))
     assert code == 0
     assert "only 5 rows of the rarest class" in complained
     assert "too few rare rows to calibrate by" in said
@@ -253,7 +261,7 @@ def test_inspect_tells_what_the_model_is(run, trained):
 
 def test_export_writes_a_graph(run, mixed, folder):
     mixed[["amount", "age of account", "is_fraud"]].to_parquet("numbers.parquet", index=False)
-    assert run("train", "numbers.parquet", "--target", "is_fraud", "--base", "tree", "-q")[0] == 0
+    assert run(*train("numbers.parquet", "-q"))[0] == 0
     code, said, _ = run("export", "model.skops")
     assert code == 0
     assert "model.onnx" in said
@@ -274,19 +282,7 @@ def test_export_of_a_pipeline_says_what_to_do_and_that_works(run, trained, csv):
 
 @pytest.mark.parametrize("where", [[], ["--out-of-core"]], ids=["in memory", "out of core"])
 def test_train_writes_a_report_of_the_rows_held_out(run, csv, folder, where):
-    command = (
-        "train",
-        csv,
-        "--target",
-        "is_fraud",
-        "--base",
-        "tree",
-        "--id",
-        "tx_id",
-        "--report",
-        "report.html",
-        *where,
-    )
+    command = train(csv, "--id", "tx_id", "--report", "report.html", *where)
     code, said, _ = run(*command, "--json")
     page = (folder / "report.html").read_text()
     assert code == 0
@@ -299,14 +295,14 @@ def test_train_writes_a_report_of_the_rows_held_out(run, csv, folder, where):
 def test_a_report_on_one_of_several_labels(run, mixed, folder):
     kinds = np.where(mixed["is_fraud"] == 1, np.where(mixed["abroad"], "stolen", "forged"), "fine")
     mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
-    command = ("train", "kinds.parquet", "--target", "is_fraud", "--positive", "forged", "--base", "tree")
+    command = train("kinds.parquet", "--positive", "forged")
     assert run(*command, "--report", "report.html", "-q") == (0, "", "")
     assert "forged" in (folder / "report.html").read_text()
 
 
 def test_a_report_on_rows_in_a_file_of_their_own(run, csv, mixed, folder):
     mixed.iloc[::3].to_parquet("other.parquet", index=False)
-    command = ("train", csv, "--target", "is_fraud", "--base", "tree", "--valid", "other.parquet", "--id", "tx_id")
+    command = train(csv, "--valid", "other.parquet", "--id", "tx_id")
     assert run(*command, "--report", "report.html", "-q") == (0, "", "")
     assert "1,000 rows" in (folder / "report.html").read_text()
 
@@ -373,24 +369,34 @@ def on_a_terminal(*command):
     return shown.decode()
 
 
-def test_a_terminal_shows_progress_and_colours(csv):
-    shown = on_a_terminal("train", csv, "--target", "is_fraud", "--base", "tree")
+@pytest.fixture(scope="module")
+def shown(payments):
+    """A training with the usual number of members on a terminal of 70 columns."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("COLUMNS", "70")
+        environment.chdir(payments)
+        command = ("train", CSV, "--target", "is_fraud", "--base", "tree", "--calibration", "none")
+        return on_a_terminal(*command, "-o", "shown.skops")
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_progress_and_colours(shown):
     assert "member 10/10" in shown
     assert "\x1b[1mOf 100 alerts" in shown
 
 
-def test_on_a_terminal_lines_are_as_wide_as_it_is(csv, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "70")
-    shown = on_a_terminal("train", csv, "--target", "is_fraud", "--base", "tree", "--calibration", "none")
+@pytest.mark.slow
+def test_on_a_terminal_lines_are_as_wide_as_it_is(shown):
     said = shown[shown.index("\x1b[1mOf 100 alerts") :].replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
     assert len(said) > 6
     assert max(map(len, said)) <= 70
 
 
+@pytest.mark.slow
 def test_a_quiet_command_shows_nothing_on_a_terminal(csv):
-    assert on_a_terminal("train", csv, "--target", "is_fraud", "--base", "tree", "-q") == ""
+    assert on_a_terminal(*map(str, train(csv, "--calibration", "none", "-q"))) == ""
 
 
 def test_a_pipe_gets_neither(run, csv):
-    _, said, complained = run("train", csv, "--target", "is_fraud", "--base", "tree")
+    _, said, complained = run(*train(csv))
     assert "\x1b" not in said + complained

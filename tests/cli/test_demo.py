@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 DEMO = [sys.executable, "-m", "selfpaced", "demo"]
 
 

@@ -10,10 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import SelfPacedEnsembleClassifier, choose_threshold, load_model, save_model
 from selfpaced.persistence import read_card
 from selfpaced.thresholds.rules import WRITTEN
-
-
-def train(csv, *options):
-    return ("train", csv, "--target", "is_fraud", "--base", "tree", "--members", 3, *options)
+from tests.cli.commands import train
 
 
 @pytest.fixture

@@ -2,14 +2,15 @@
 
 import pytest
 
-from tests.cluster.spark_cluster import SparkCluster, found_java, local_environment
-from tests.debian import have
+from tests.cluster.spark_cluster import SparkCluster, local_environment
+from tests.requirements import required_program
+from tools.system_packages import JAVA
 
 
 @pytest.fixture(scope="session")
 def spark_cluster(tmp_path_factory):
     """A Spark master and two workers as JVMs of their own, and the environment in which sessions find them."""
-    have("Java", ["openjdk-17-jre-headless"], found_java)
+    required_program(JAVA)
     with pytest.MonkeyPatch.context() as environment:
         for name, value in local_environment().items():
             environment.setenv(name, value)

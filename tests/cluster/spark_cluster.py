@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -30,10 +29,6 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-
-
-def found_java() -> str | None:
-    return os.environ.get("JAVA_HOME") or shutil.which("java")
 
 
 class SparkCluster:

@@ -37,6 +37,7 @@ def kind(request):
 
 
 # The exam provokes warnings of base models on hopeless data.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("base", [None, GaussianNB()], ids=repr)
 def test_every_check_of_scikit_learn_passes(kind, base):

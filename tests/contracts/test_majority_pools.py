@@ -123,7 +123,7 @@ def on_dask(cluster, n_partitions=3):
 CLUSTERS = {"dask": on_dask}
 
 
-@pytest.fixture(params=[*sorted(POOLS), *CLUSTERS])
+@pytest.fixture(params=[*sorted(POOLS), *(pytest.param(name, marks=pytest.mark.cluster) for name in CLUSTERS)])
 def make_pool(request):
     if request.param in CLUSTERS:
         return partial(CLUSTERS[request.param], request.getfixturevalue(f"{request.param}_cluster"))

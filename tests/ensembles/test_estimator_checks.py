@@ -19,7 +19,6 @@ from selfpaced import (
     [
         SelfPacedEnsembleClassifier(),
         SelfPacedEnsembleClassifier(n_estimators=3, n_bins=2, hardness="cross_entropy", ratio=1.5, n_jobs=2),
-        SelfPacedEnsembleClassifier(GaussianNB(), n_estimators=2),
         SelfPacedEnsembleClassifier(LogisticRegression(), n_estimators=2),
         SelfPacedEnsembleClassifier(RidgeClassifier(), n_estimators=2),
         SelfPacedEnsembleClassifier(HistGradientBoostingClassifier(max_iter=3), n_estimators=2),
@@ -30,6 +29,7 @@ from selfpaced import (
     ids=repr,
 )
 # The exam provokes warnings: of base models on hopeless data, and ours where ratio=1.5 wants more rows than there are.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_check_of_scikit_learn_passes(estimator):
     results = check_estimator(estimator, on_fail=None)

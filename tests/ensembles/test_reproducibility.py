@@ -76,6 +76,7 @@ def test_threads_do_not_change_the_members(base):
     assert same_members(fit(base, n_jobs=1), fit(base, n_jobs=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "base", [BASES["tree"], BASES["LightGBM"], BASES["neighbours"]], ids=["tree", "LightGBM", "kNN"]
 )

@@ -55,6 +55,7 @@ def same_members(one, other, rows):
     )
 
 
+@pytest.mark.slow
 @given(
     n_files=st.integers(1, 6),
     row_group_rows=st.integers(50, 2000),

@@ -126,6 +126,7 @@ def started(tmp_path):
     return running, psutil.Process(running.pid).children(recursive=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends the signal that Ctrl-C sends")
 def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
     running, children = started(tmp_path)
@@ -138,6 +139,7 @@ def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
     assert psutil.wait_procs(children, timeout=20)[1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
 def test_a_killed_run_leaves_no_process(tmp_path):
     running, children = started(tmp_path)

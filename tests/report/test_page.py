@@ -237,6 +237,7 @@ def test_odd_scores_have_a_page(y, scores):
     assert "nan" not in Outline(report_of_scores(y, scores).to_html()).text.lower().split()
 
 
+@pytest.mark.slow
 def test_500_columns_and_100_rounds_make_a_small_page(frauds):
     X, y = frauds
     wide = pd.DataFrame(np.hstack([X, np.zeros((len(X), 494))]), columns=[f"column number {n}" for n in range(500)])
