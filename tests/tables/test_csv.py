@@ -207,6 +207,17 @@ def test_a_number_with_commas_that_does_not_fit_its_given_type_is_named(read, ki
         read(f"a;b\n170,124;1\n{wrong};2\n", types={"a": kind})
 
 
+def test_scoring_reuses_what_was_opened_with_types(write, frauds, tree):
+    X, y = frauds
+    model = SelfPacedEnsembleClassifier(tree, n_estimators=2, random_state=0)
+    model.fit_table(open_table(write(pd.DataFrame({"a": np.asarray(X)[:, 0], "y": y}).to_csv(index=False)), target="y"))
+    path = write("a;b\n170,124;1\n", "july.csv")
+    with pytest.raises(TableError, match=r"column 'a' of .*july\.csv may be decimal"):
+        model.predict_table(path, path.with_name("scores.csv"))
+    open_table(path, types={"a": "decimal comma"})
+    model.predict_table(path, path.with_name("scores.csv"))
+
+
 def test_thousands_in_quotes_are_text_in_a_file_with_commas_unless_their_type_is_given(read):
     content = 'a,b\n"1,234.5",1\n'
     assert read(content)["a"].to_pylist() == ["1,234.5"]

@@ -69,9 +69,9 @@ def open_table(
     batch_rows : rows that are decoded and scored at once.
     memory_for_tags : bytes
         4 bytes are remembered of every row during a fit; where that is more than this, in a temporary file instead.
-    types : Arrow types for columns of CSV files, as in `{"zip": "string"}`. Others are inferred from all values: bool,
-        int64, float64, timestamp (2024-01-31, also with a time) or string; "007" is a string. Gaps are spelled as for
-        `pandas.read_csv`.
+    types : Arrow types for columns of text files, as in `{"zip": "string"}`, or "decimal comma", "thousands comma".
+        Others are inferred from all values: bool, int64, uint64, float64, timestamp (2024-01-31, also with a time) or
+        string; "007" is a string. Missing values are spelled as for `pandas.read_csv`.
     cache : a folder for the Parquet files made of CSV files.
     progress : called with the bytes of CSV files read so far and to be read in all, while they are made into Parquet.
     client : for a Dask frame, the client of its cluster; by default the one that is active.
