@@ -35,3 +35,10 @@ def test_a_missing_folder_is_the_error_type_that_was_asked_for(tmp_path):
         write_whole(tmp_path / "nowhere" / "a.txt", "text")
     with pytest.raises(ValueError, match=r"a\.txt cannot be written: the folder .*nowhere does not exist"):
         write_whole(tmp_path / "nowhere" / "a.txt", "text", ValueError)
+
+
+def test_the_temporary_file_has_the_mode_that_was_asked_for_from_its_first_byte(tmp_path):
+    with whole_file(tmp_path / "a.txt", mode=0o600) as temporary:
+        assert temporary.stat().st_mode & 0o777 == 0o600
+        temporary.write_text("secret")
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o600

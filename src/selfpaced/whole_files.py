@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str], error_type: type[Exception] | None = None) -> Iterator[Path]:
+def whole_file(
+    path: str | os.PathLike[str], error_type: type[Exception] | None = None, mode: int | None = None
+) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` when the block ends.
 
     After an error or Ctrl-C the temporary file is removed, and an earlier file at `path` stays as it was. A block that
@@ -21,6 +24,9 @@ def whole_file(path: str | os.PathLike[str], error_type: type[Exception] | None 
     path : path of the file to write.
     error_type : exception class, optional
         The type of the error that is raised when the file cannot be written; by default the operating system's.
+    mode : int, optional
+        The file permissions, less the umask. The temporary file is created with them before the block starts; by
+        default the block creates it.
 
     Examples
     --------
@@ -32,12 +38,14 @@ def whole_file(path: str | os.PathLike[str], error_type: type[Exception] | None 
     [('a.txt', 'all of it')]
     """
     target = Path(path).resolve()
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")  # as `remove_stale` expects
     try:
         if not target.parent.is_dir():
             raise FileNotFoundError(f"the folder {target.parent} does not exist. Create it first.")
         if target.is_dir():
             raise IsADirectoryError(f"{path} is a folder. Name a file in it.")
+        if mode is not None:
+            temporary.touch(mode, exist_ok=False)
         yield temporary
         if temporary.exists():
             _flush_to_disk(temporary)
@@ -56,6 +64,14 @@ def write_whole(path: str | os.PathLike[str], content: bytes | str, error_type: 
     with whole_file(path, error_type) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     return Path(path)
+
+
+def remove_stale(folder: Path, ending: str) -> None:
+    """Remove the temporary files for names with some ending that killed processes left, a day ago or earlier."""
+    for path in folder.glob(f".*{ending}.{'[0-9a-f]' * 8}.part"):
+        with suppress(OSError):  # another process may be removing it, or it belongs to another user
+            if path.stat().st_mtime < time.time() - 86_400:
+                path.unlink()
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import stat
+import time
 
 import numpy as np
 import pandas as pd
@@ -66,7 +68,7 @@ def test_a_float_after_many_ints_makes_the_column_floats(read):
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_word_after_many_ints_makes_the_column_words_as_they_were_written(read):
+def test_text_after_many_ints_makes_the_column_strings_as_they_were_written(read):
     assert read("a\n" + "1\n" * 200 + "none of them\n")["a"].to_pylist() == ["1"] * 200 + ["none of them"]
 
 
@@ -76,6 +78,8 @@ def test_a_word_after_many_ints_makes_the_column_words_as_they_were_written(read
         (["0", "-1"], "int64"),
         ([" 1", "2 "], "int64"),
         (["9223372036854775807", "-9223372036854775808"], "int64"),
+        (["1", "9223372036854775808", "18446744073709551615"], "uint64"),
+        (["-1", "9223372036854775808"], "string"),
         (["1e5", "-.5", "5.", "inf"], "double"),
         (["-0"], "double"),
         (["true", "FALSE"], "bool"),
@@ -95,20 +99,20 @@ def test_a_column_has_the_narrowest_type_that_holds_all_values(read, values, kin
     assert types_of(read("a,b\n" + "".join(f"{value},1\n" for value in values)))[0] == kind
 
 
-@pytest.mark.parametrize("value", ["007", "-01", "00.5", "9223372036854775808", "+49", "0x1F", "1_000"])
+@pytest.mark.parametrize("value", ["007", "-01", "00.5", "18446744073709551616", "+49", "0x1F", "1_000"])
 def test_what_a_number_would_change_stays_text(read, value):
     assert read(f"a\n1\n{value}\n")["a"].to_pylist() == ["1", value]
 
 
-def test_gaps_do_not_make_words_of_numbers(read):
+def test_missing_values_do_not_make_strings_of_numbers(read):
     assert read("a,b\n1,x\n,y\nNA,z\n")["a"].to_pylist() == [1, None, None]
 
 
-def test_gaps_are_spelled_as_for_pandas(read, write):
-    spelled = [*csv_reading.GAPS, '""', '"NA"', "na", "NONE", "-", "?", " "]
+def test_missing_values_are_spelled_as_for_pandas(read, write):
+    spelled = [*csv_reading.MISSING_VALUES, '""', '"NA"', "na", "NONE", "-", "?", " "]
     content = "a,b\n" + "".join(f"{value},1\n" for value in spelled)
-    gaps = pd.read_csv(write(content, "again.csv"))["a"].isna().tolist()
-    assert [value is None for value in read(content)["a"].to_pylist()] == gaps
+    missing = pd.read_csv(write(content, "again.csv"))["a"].isna().tolist()
+    assert [value is None for value in read(content)["a"].to_pylist()] == missing
 
 
 def test_a_given_type_wins(read):
@@ -144,15 +148,80 @@ def test_the_delimiter_is_what_the_first_line_has_most_of(read, delimiter):
     assert read(f"{header}\n{delimiter.join('123')}\n").to_pydict() == {"a": [1], "b,;|, c": [2], "d": [3]}
 
 
-def test_numbers_may_have_commas_where_commas_part_no_values(read):
+def test_numbers_may_have_decimal_commas_where_commas_do_not_delimit(read):
     table = read("a;b;c;d\n1,5;7;x, y;1.000,5\n-2,25;8;z;3,5\n")
     assert types_of(table) == ["double", "int64", "string", "string"]
     assert table["a"].to_pylist() == [1.5, -2.25]
 
 
-def test_a_point_anywhere_makes_commas_part_of_words(read):
-    table = read("a;b\n1,5;2.5\n")
-    assert types_of(table) == ["string", "double"]
+def test_each_column_has_a_decimal_mark_of_its_own(read):
+    table = read("a;b;c\n1,5;2.5;3,25\n-,5;.5;x\n")
+    assert table.to_pydict() == {"a": [1.5, -0.5], "b": [2.5, 0.5], "c": ["3,25", "x"]}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["170,124", "1,5"],  # thousands have three digits
+        ["170,124", "0,125"],  # and do not begin with a zero
+        ["170,124", "1234,567"],  # or with four digits
+        ["-1,234", " 12,5 ", "7", "1e3", ""],
+    ],
+)
+@pytest.mark.usefixtures("small_blocks")
+def test_one_value_that_only_a_decimal_comma_explains_decides_for_the_column(read, values):
+    values = ["170,124"] * 50 + values
+    table = read("a;b\n" + "".join(f"{value};x\n" for value in values))
+    assert table["a"].to_pylist() == [float(value.replace(",", ".")) if value else None for value in values]
+
+
+@pytest.mark.parametrize(
+    "values", [["170,124"], ["-1,234", "999"], ["1,234", "5e3", "0"], ["1,234", "1,234,567"], ["12,345", "NA", "12345"]]
+)
+@pytest.mark.parametrize(("name", "delimiter"), [("sales.csv", ";"), ("sales.tsv", "\t"), ("sales.csv", "|")])
+def test_commas_that_may_be_decimal_or_between_thousands_are_refused(read, tmp_path, values, name, delimiter):
+    complaint = rf"column 'a' of .*{name} may be decimal .*types={{'a': 'decimal comma'}}.*On the command line"
+    with pytest.raises(TableError, match=complaint):
+        read(f"a{delimiter}b\n" + "".join(f"{value}{delimiter}1,5\n" for value in values), name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_type_for_floats_does_not_make_commas_clear(read):
+    with pytest.raises(TableError, match=r"column 'a' of .* may be decimal"):
+        read("a;b\n170,124;1\n", types={"a": "float64"})
+    assert read("a;b\n170,12;1\n", types={"a": "float32"})["a"].to_pylist() == [np.float32(170.12)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("decimal comma", 170.124), ("thousands comma", 170124.0), ("string", "170,124")]
+)
+def test_a_given_type_says_what_commas_are(read, kind, value):
+    assert read("a;b\n170,124;1\n", types={"a": kind})["a"].to_pylist() == [value]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"), [("decimal comma", "1.5"), ("thousands comma", "1,5"), ("thousands comma", "x")]
+)
+def test_a_number_with_commas_that_does_not_fit_its_given_type_is_named(read, kind, wrong):
+    with pytest.raises(TableError, match=rf"Column 'a' of .*sales\.csv does not fit .*'{wrong}'"):
+        read(f"a;b\n170,124;1\n{wrong};2\n", types={"a": kind})
+
+
+def test_scoring_reuses_what_was_opened_with_types(write, frauds, tree):
+    X, y = frauds
+    model = SelfPacedEnsembleClassifier(tree, n_estimators=2, random_state=0)
+    model.fit_table(open_table(write(pd.DataFrame({"a": np.asarray(X)[:, 0], "y": y}).to_csv(index=False)), target="y"))
+    path = write("a;b\n170,124;1\n", "july.csv")
+    with pytest.raises(TableError, match=r"column 'a' of .*july\.csv may be decimal"):
+        model.predict_table(path, path.with_name("scores.csv"))
+    open_table(path, types={"a": "decimal comma"})
+    model.predict_table(path, path.with_name("scores.csv"))
+
+
+def test_thousands_in_quotes_are_text_in_a_file_with_commas_unless_their_type_is_given(read):
+    content = 'a,b\n"1,234.5",1\n'
+    assert read(content)["a"].to_pylist() == ["1,234.5"]
+    assert read(content, types={"a": "thousands comma"})["a"].to_pylist() == [1234.5]
 
 
 def test_a_tsv_file_is_delimited_by_tabs_whatever_else_is_there(read):
@@ -160,7 +229,7 @@ def test_a_tsv_file_is_delimited_by_tabs_whatever_else_is_there(read):
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
-def test_packed_files_are_read(read, ending):
+def test_compressed_files_are_read(read, ending):
     codec = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}[ending]
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, codec) as stream:
@@ -212,7 +281,7 @@ def test_a_line_longer_than_a_block_is_told_from_other_faults(read):
         read("a,b\n1,2\n1," + "x" * 1000 + "\n3,4\n")
 
 
-def test_a_packed_file_cut_short_is_named(read):
+def test_a_compressed_file_cut_short_is_named(read):
     with pytest.raises(TableError, match=r"sales\.csv\.gz cannot be read as CSV"):
         read(gzip.compress(b"a,b\n1,2\n" * 1000)[:-20], "sales.csv.gz")
 
@@ -246,6 +315,81 @@ def test_a_file_with_another_time_is_made_again(write):
     before = made_at(as_parquet([path])[path])
     os.utime(path, ns=(1, 1))
     assert made_at(as_parquet([path])[path]) != before
+
+
+def test_a_file_that_took_the_place_of_another_is_noticed_by_equal_size_and_time(write, tmp_path):
+    path = write("a\n1\n")
+    as_parquet([path])
+    other = write("a\n2\n", "other.csv")
+    status = path.stat()
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.replace(other, path)
+    assert pq.read_table(as_parquet([path])[path])["a"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("row", [0, 50_000, 99_999])
+def test_other_bytes_at_the_start_the_middle_or_the_end_are_noticed_whatever_the_status_says(write, monkeypatch, row):
+    rows = ["1"] * 100_000
+    status = write("a\n" + "\n".join(rows)).stat()
+    monkeypatch.setattr("selfpaced.tables.conversion.os.fstat", lambda file: status)
+    before = as_parquet([write("a\n" + "\n".join(rows))])
+    rows[row] = "2"
+    after = as_parquet([path := write("a\n" + "\n".join(rows))])
+    assert after == before
+    assert pq.read_table(after[path])["a"][row].as_py() == 2
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o400])
+def test_nobody_reads_the_parquet_file_who_may_not_read_the_text(write, mode):
+    path = write("a\n1\n")
+    path.chmod(mode)
+    modes = []
+    as_parquet([path], progress=lambda done, total: modes.extend(file.stat().st_mode for file in path.parent.iterdir()))
+    modes.append(as_parquet([path])[path].stat().st_mode)
+    assert {stat.S_IMODE(found) | 0o200 for found in modes} == {mode | 0o200}
+
+
+def test_permissions_of_a_group_are_not_given_to_another_group(write, tmp_path, monkeypatch):
+    path = write("a\n1\n")
+    path.chmod(0o640)
+    try:
+        os.chown(path, -1, os.getgid() + 1)
+    except PermissionError:
+        pytest.skip("only the superuser gives files to a group of others")
+    assert stat.S_IMODE(as_parquet([path])[path].stat().st_mode) == 0o600
+
+
+def test_temporary_files_of_killed_processes_are_removed_after_a_day(write, tmp_path):
+    yesterday = time.time() - 90_000
+    names = {
+        ".old.csv.selfpaced.parquet.0123abcd.part": yesterday,
+        ".new.csv.selfpaced.parquet.0123abcd.part": time.time(),
+        ".other.parquet.0123abcd.part": yesterday,
+        "mine.selfpaced.parquet.0123abcd.part": yesterday,
+    }
+    for name, when in names.items():
+        os.utime(write("x", name), (when, when))
+    as_parquet([write("a\n1\n")])
+    assert [name for name in names if not (tmp_path / name).exists()] == [".old.csv.selfpaced.parquet.0123abcd.part"]
+
+
+def test_a_file_that_has_been_converted_is_not_read_again(write, monkeypatch):
+    path = write("a\n1\n")
+    as_parquet([path])
+    monkeypatch.setattr("selfpaced.tables.conversion.open_csv", None)
+    as_parquet([path])
+
+
+def test_what_another_process_has_made_meanwhile_is_kept(write):
+    path = write("a\n1\n")
+    made = []
+
+    def convert_too(done, total):
+        if not made:
+            made.append(None)
+            made.append(made_at(as_parquet([path])[path]))
+
+    assert made_at(as_parquet([path], progress=convert_too)[path]) == made[1]
 
 
 def test_other_types_make_the_file_again(write):
@@ -305,12 +449,12 @@ def test_an_older_file_stays_until_the_new_one_is_whole(write, monkeypatch):
 def test_a_full_disk_is_called_so(write, monkeypatch):
     path = write("a\n" + "1\n" * 200)
     fail_in_the_middle(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
-    with pytest.raises(TableError, match=r"sales\.csv .* the disk of .* is full.*cache="):
+    with pytest.raises(TableError, match=r"sales\.csv .* the disk of .* is full.*cache=.*On the command line"):
         as_parquet([path])
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
-def test_a_folder_that_may_not_be_written_to_is_told_before_any_row_is_read(write, monkeypatch, code):
+def test_a_folder_that_cannot_be_written_to_is_refused_before_any_row_is_read(write, monkeypatch, code):
     def refused(*args, **kwargs):
         raise OSError(code, os.strerror(code))
 
@@ -318,7 +462,7 @@ def test_a_folder_that_may_not_be_written_to_is_told_before_any_row_is_read(writ
     # Rights do not stop the superuser, who runs tests in containers.
     monkeypatch.setattr("pathlib.Path.touch", refused)
     monkeypatch.setattr(csv_reading.CsvFile, "blocks", None)
-    with pytest.raises(TableError, match=r"sales\.csv .* may not be written to.*cache="):
+    with pytest.raises(TableError, match=r"sales\.csv .* cannot be written to.*cache=.*On the command line"):
         as_parquet([path])
 
 

@@ -31,7 +31,7 @@ def test_objects_become_rows(read):
     assert table.to_pydict() == {"a": [1, 2], "b": ["x", None], "ok": [True, False]}
 
 
-def test_names_that_come_late_are_columns_with_gaps_before(read, monkeypatch):
+def test_names_that_come_late_are_columns_with_missing_values_before(read, monkeypatch):
     monkeypatch.setattr(json_lines, "PIECE_BYTES", 32)
     table = read(lines(*[{"a": 1}] * 50, {"a": 2, "late": "x"}))
     assert table["late"].null_count == 50
@@ -44,7 +44,7 @@ def test_a_float_after_many_ints_makes_the_column_floats(read, monkeypatch):
     assert table["a"].to_pylist() == [1.0] * 50 + [2.5]
 
 
-def test_packed_files_and_a_last_line_without_an_end(read):
+def test_compressed_files_and_a_last_line_without_an_end(read):
     assert read(gzip.compress(b'{"a": 1}\n{"a": 2}'), "events.jsonl.gz")["a"].to_pylist() == [1, 2]
 
 

@@ -5,61 +5,34 @@ from __future__ import annotations
 import errno
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.csv_reading import ENDINGS, open_csv
-from selfpaced.tables.files import import_arrow
-from selfpaced.tables.json_lines import JSON_ENDINGS, is_json, open_json
+from selfpaced.tables.csv_reading import ENDINGS, CsvFile, open_csv
+from selfpaced.tables.files import import_arrow, naming
+from selfpaced.tables.inference import Form, comma_forms
+from selfpaced.tables.json_lines import JSON_ENDINGS, JsonFile, open_json
+from selfpaced.whole_files import remove_stale, whole_file
 
 Progress = Callable[[int, int], object]
 
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
 GROUP_BYTES = 2**26  # of a wide table, so many rows are too much for memory
-VERSION = 4  # of the rules that make values of text; caches made by other rules are made again
+SAMPLE_BYTES = 2**16
+VERSION = 5  # of the rules that make values of text; caches made by other rules are made again
 _KEY = b"selfpaced.csv"
 TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
-
-
-class TextFile(Protocol):
-    """A file whose values are written in words. `dialect` is how."""
-
-    @property
-    def path(self) -> Path: ...
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    @property
-    def dialect(self) -> str: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def changed_at(self) -> int: ...
-
-    def types(self, names: Iterable[str], at: Callable[[int], None]) -> dict[str, Any]:
-        """The types of some columns, after a look at all rows; `at` is told the bytes that have been read."""
-
-    def blocks(self, types: Mapping[str, Any], at: Callable[[int], None]) -> Iterator[Any]:
-        """The rows in record batches, values converted to Arrow types."""
+TextFile = CsvFile | JsonFile
 
 
 def is_text(path: Path) -> bool:
     return path.name.lower().endswith(TEXT_ENDINGS)
-
-
-def open_text(path: Path) -> TextFile:
-    return open_json(path) if is_json(path) else open_csv(path)
 
 
 def is_cache(path: Path) -> bool:
@@ -76,84 +49,98 @@ def as_parquet(
 ) -> dict[Path, Path]:
     """For each text file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
 
-    The type of a column of a CSV file is inferred from all of its values: bool (true, false), int64, float64, timestamp
-    (2024-01-31, also with a time), or else string. Numbers with needless zeros, such as "007", and whole numbers longer
-    than 64 bits stay strings.
+    The type of a column of a CSV file is inferred from all of its values: bool (true, false), int64, uint64, float64,
+    timestamp (2024-01-31, also with a time), or else string. Numbers with needless zeros, such as "007", and integers
+    longer than 64 bits stay strings.
 
     Parameters
     ----------
-    types : columns with the names of their Arrow types, which are not inferred then.
+    types : columns with the names of their Arrow types, which are not inferred then; "decimal comma" and "thousands
+        comma" are float64 that are written so.
     cache : the folder for the Parquet files; by default each is put beside its text file.
     progress : called with the bytes read and the bytes to read in all; a file is read twice.
     lenient : take the types where a file has such columns, and any earlier Parquet file that has them already.
     """
-    given = _arrow_types(types or {})
-    plans = [_planned(open_text(path), given, cache, lenient) for path in dict.fromkeys(paths)]
-    stale = [plan for plan in plans if not plan.is_done()]
-    meter = _Meter(progress, 2 * sum(plan.text.size for plan in stale))
-    for plan in stale:
-        _convert(plan, meter)
-    return {plan.text.path: plan.cache for plan in plans}
+    given = {name: _form(name, kind) for name, kind in (types or {}).items()}
+    plans = [_planned(path, given, cache, lenient) for path in dict.fromkeys(paths)]
+    # All are opened before the first is converted: a bad header shall not show after an hour of reading.
+    stale = [(plan, plan.opened()) for plan in plans if not plan.is_done()]
+    meter = _Meter(progress, 2 * sum(plan.fingerprint["size"] for plan, _ in stale))
+    for plan, text in stale:
+        _convert(plan, text, meter)
+    return {plan.path: plan.cache for plan in plans}
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A text file, the types given for its columns, and where the Parquet file goes."""
+    """A text file as it is now, the forms given for its columns, and where the Parquet file goes."""
 
-    text: TextFile
-    given: Mapping[str, Any]
+    path: Path
+    fingerprint: Mapping[str, Any]
+    given: Mapping[str, Form]
     cache: Path
     lenient: bool
 
     def mark(self) -> dict[str, Any]:
         """What a cache is made from; it is made again if any of this has changed."""
-        return {
-            "version": VERSION,
-            "size": self.text.size,
-            "changed_at": self.text.changed_at,
-            "dialect": self.text.dialect,
-            "types": {name: str(kind) for name, kind in sorted(self.given.items())},
-        }
+        types = {name: [str(form.type), form.comma] for name, form in sorted(self.given.items())}
+        return {"version": VERSION, "types": types, **self.fingerprint}
 
     def is_done(self) -> bool:
         import pyarrow.parquet as pq
 
-        pa = import_arrow()
         try:
-            found = json.loads((pq.read_metadata(self.cache).metadata or {}).get(_KEY, b"{}"))
-            schema = pq.read_schema(self.cache)
-        except (pa.ArrowException, OSError, ValueError):
-            return False  # none, or one that broke
+            metadata = pq.read_metadata(self.cache)
+            found = json.loads((metadata.metadata or {}).get(_KEY, b"{}"))
+            types = {field.name: field.type for field in metadata.schema.to_arrow_schema()}
+        except (import_arrow().ArrowException, OSError, ValueError):
+            return False  # there is none, or it is broken
+        if not self.lenient and set(self.given) - set(types):
+            return False  # `opened` refuses it
         wanted = self.mark()
-        if self.lenient and all(schema.field(name).type == kind for name, kind in self.given.items()):
+        if self.lenient and all(types.get(name, form.type) == form.type for name, form in self.given.items()):
             wanted["types"] = found.get("types")
         return bool(found == wanted)
 
-
-def _planned(text: TextFile, given: Mapping[str, Any], cache: str | PathLike[str] | None, lenient: bool) -> _Plan:
-    unknown = sorted(set(given) - set(text.names))
-    if unknown and not lenient:
-        raise TableError(f"types= names {unknown[0]!r}, but {text.path} has only the columns {list(text.names)}.")
-    given = {name: kind for name, kind in given.items() if name in text.names}
-    if cache is None:
-        return _Plan(text, given, text.path.with_name(text.path.name + CACHE_ENDING), lenient)
-    # Files of one name from several folders meet in the one folder of caches.
-    place = blake2b(os.fsencode(text.path.resolve()), digest_size=4).hexdigest()
-    return _Plan(text, given, Path(cache) / f"{text.path.name}.{place}{CACHE_ENDING}", lenient)
+    def opened(self) -> TextFile:
+        text = open_json(self.path) if self.path.name.lower().endswith(JSON_ENDINGS) else open_csv(self.path)
+        unknown = sorted(set(self.given) - set(text.names))
+        if unknown and not self.lenient:
+            raise TableError(f"types= names {unknown[0]!r}, but {self.path} has only the columns {list(text.names)}.")
+        return text
 
 
-def _arrow_types(types: Mapping[str, str]) -> dict[str, Any]:
-    pa = import_arrow()
-    found = {}
-    for name, kind in types.items():
-        try:
-            found[name] = pa.type_for_alias(kind)
-        except (ValueError, TypeError, AttributeError) as error:
-            raise TableError(
-                f"types={{{name!r}: {kind!r}}} is not the name of an Arrow type. Those of use are 'string', 'bool', "
-                "'int64', 'float64', 'float32', 'date32', 'timestamp[s]'."
-            ) from error
-    return found
+def _planned(path: Path, given: Mapping[str, Form], cache: str | PathLike[str] | None, lenient: bool) -> _Plan:
+    place = path.with_name(path.name + CACHE_ENDING)
+    if cache is not None:
+        # Files of one name from several folders are told apart in the one folder of caches.
+        folder = blake2b(os.fsencode(path.resolve()), digest_size=4).hexdigest()
+        place = Path(cache) / f"{path.name}.{folder}{CACHE_ENDING}"
+    return _Plan(path, _fingerprint(path), given, place, lenient)
+
+
+def _fingerprint(path: Path) -> dict[str, Any]:
+    """What tells a file from one that took its place, even with the same size and time of change."""
+    with naming(path, "text"), path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        digest = blake2b(repr((status.st_mtime_ns, status.st_ctime_ns, status.st_ino)).encode(), digest_size=16)
+        for start in (0, (status.st_size - SAMPLE_BYTES) // 2, status.st_size - SAMPLE_BYTES):
+            file.seek(max(start, 0))
+            digest.update(file.read(SAMPLE_BYTES))
+    return {"size": status.st_size, "digest": digest.hexdigest()}
+
+
+def _form(name: str, kind: str) -> Form:
+    if kind in comma_forms():
+        return comma_forms()[kind]
+    try:
+        return Form(import_arrow().type_for_alias(kind))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise TableError(
+            f"types={{{name!r}: {kind!r}}} is not the name of an Arrow type. Useful names are 'string', 'bool', "
+            "'int64', 'float64', 'float32', 'date32', 'timestamp[s]', and 'decimal comma' or 'thousands comma' for "
+            "numbers that are written so."
+        ) from error
 
 
 class _Meter:
@@ -166,37 +153,48 @@ class _Meter:
         if self._progress is not None:
             self._progress(self._before + position, self._total)
 
-    def passed(self, text: TextFile) -> None:
-        self.at(text.size)
-        self._before += text.size
+    def passed(self, plan: _Plan) -> None:
+        self.at(plan.fingerprint["size"])
+        self._before += plan.fingerprint["size"]
 
 
-def _convert(plan: _Plan, meter: _Meter) -> None:
-    # The new file comes first: a folder that cannot be written to shall not show after an hour of reading.
-    with _new_file(plan) as path:
-        inferred = plan.text.types(set(plan.text.names) - set(plan.given), meter.at)
-        meter.passed(plan.text)
-        _write(plan, {**inferred, **plan.given}, path, meter)
-        _refuse_change(plan.text)
+def _convert(plan: _Plan, text: TextFile, meter: _Meter) -> None:
+    try:
+        plan.cache.parent.mkdir(parents=True, exist_ok=True)
+        remove_stale(plan.cache.parent, CACHE_ENDING)
+        source = plan.path.stat()
+        # The new file comes first: a folder that cannot be written to shall not show after an hour of reading.
+        with whole_file(plan.cache, mode=source.st_mode & 0o666 | 0o600) as temporary:
+            _close_to_other_groups(temporary, source.st_gid)
+            forms = text.forms({name: form for name, form in plan.given.items() if name in text.names}, meter.at)
+            meter.passed(plan)
+            _write(plan, text, forms, temporary, meter)
+            if _fingerprint(plan.path) != plan.fingerprint:
+                raise TableError(f"{plan.path} changed while it was read. Open it again, when nobody writes to it.")
+            if plan.is_done():  # another process was faster, and may be reading it
+                temporary.unlink()
+    except OSError as error:
+        raise TableError(_not_written(plan, error)) from error
 
 
-def _refuse_change(text: TextFile) -> None:
-    now = text.path.stat()
-    if (now.st_size, now.st_mtime_ns) != (text.size, text.changed_at):
-        raise TableError(f"{text.path} changed while it was read. Open it again, when nobody writes to it.")
+def _close_to_other_groups(path: Path, group: int) -> None:
+    """A file may belong to another group than the one it is made from: that group gets what everybody gets."""
+    status = path.stat()
+    if status.st_gid != group:
+        path.chmod(status.st_mode & 0o707 | (status.st_mode & 0o007) << 3)
 
 
-def _write(plan: _Plan, types: Mapping[str, Any], path: Path, meter: _Meter) -> None:
+def _write(plan: _Plan, text: TextFile, forms: Mapping[str, Form], path: Path, meter: _Meter) -> None:
     import pyarrow.parquet as pq
 
     pa = import_arrow()
-    schema = pa.schema([(name, types[name]) for name in plan.text.names], {_KEY: json.dumps(plan.mark())})
-    # A fit reads the file many times: fast to unpack is worth more than small.
+    schema = pa.schema([(name, forms[name].type) for name in text.names], {_KEY: json.dumps(plan.mark())})
+    # A fit reads the file many times: to be decompressed fast is worth more than to be small.
     with pq.ParquetWriter(path, schema, compression="snappy") as writer:
-        for group in _groups(plan.text.blocks(types, meter.at)):
+        for group in _groups(text.blocks(forms, meter.at)):
             table = pa.Table.from_batches(group).replace_schema_metadata(schema.metadata)
             writer.write_table(table, row_group_size=len(table))
-    meter.passed(plan.text)
+    meter.passed(plan)
 
 
 def _groups(blocks: Iterator[Any]) -> Iterator[list[Any]]:
@@ -213,33 +211,15 @@ def _groups(blocks: Iterator[Any]) -> Iterator[list[Any]]:
         yield group
 
 
-@contextmanager
-def _new_file(plan: _Plan) -> Iterator[Path]:
-    """A file to write to, which takes the cache's place once it is whole, and goes if it never is."""
-    path = plan.cache.with_name(f"{plan.cache.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(exist_ok=False)
-        yield path
-        if not plan.is_done():  # somebody else may have been faster, and may be reading it
-            os.replace(path, plan.cache)
-    except OSError as error:
-        raise TableError(_not_written(plan, error)) from error
-    finally:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-
-
 def _not_written(plan: _Plan, error: OSError) -> str:
     folder = plan.cache.parent
-    why = {
-        errno.ENOSPC: f"the disk of {folder} is full",
-        errno.EDQUOT: f"the disk of {folder} is full",
-        errno.EACCES: f"{folder} may not be written to",
-        errno.EPERM: f"{folder} may not be written to",
-        errno.EROFS: f"{folder} may not be written to",
-    }.get(error.errno or 0, str(error))
+    why = str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        why = f"the disk of {folder} is full"
+    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        why = f"{folder} cannot be written to"
     return (
-        f"{plan.text.path} is made into a Parquet file once, but that cannot be kept: {why}. Name a folder with room "
-        "for it, as in open_table(..., cache='folder')."
+        f"{plan.path} is converted to a Parquet file once, but that cannot be kept: {why}. In Python, name a folder "
+        "with enough space, as in open_table(..., cache='folder'). On the command line, free space beside the file, "
+        "move it to another folder, or convert it to Parquet first."
     )

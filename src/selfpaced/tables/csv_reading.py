@@ -7,104 +7,94 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.files import import_arrow, naming
-from selfpaced.tables.inference import Seen, decide, look
+from selfpaced.tables.inference import AMBIGUOUS, Form, inferred_forms, narrowed, numbers_with_commas
 
-# Arrow reads 32 blocks ahead. A block of many columns is larger, so that each has more than a handful of rows.
+# Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.
 BLOCK_BYTES = 2**21
 COLUMN_BYTES = 2**9
 DELIMITERS = (",", ";", "\t", "|")
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
 ENDINGS = tuple(kind + compression for kind in (".csv", ".tsv") for compression in COMPRESSIONS)
 
-# Gaps are spelled as pandas.read_csv takes them, in quotes or not.
-GAPS = (
+# As for pandas.read_csv, in quotes or not.
+MISSING_VALUES = (
     *("", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>", "NULL", "null", "None"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
 
 
-def is_csv(path: Path) -> bool:
-    """
-    >>> is_csv(Path("bank/Sales.CSV")), is_csv(Path("sales.tsv.gz")), is_csv(Path("sales.csv.parquet"))
-    (True, True, False)
-    """
-    return path.name.lower().endswith(ENDINGS)
-
-
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file as it was when it was opened.
+    """A CSV file with what its first lines say about the others.
 
     Attributes
     ----------
     names : its columns. One without a name is called by its position, as in pandas: "Unnamed: 0".
-    n_skipped : records up to the first row: the header, and empty lines before it.
-    decimal : what stands before the fraction of a number: a point, or a comma as in much of Europe.
+    n_skipped : records before the first row: the header, and empty lines before it.
     """
 
     path: Path
     delimiter: str
     names: tuple[str, ...]
     n_skipped: int
-    size: int
-    changed_at: int
-    decimal: str = "."
 
-    def blocks(self, types: Mapping[str, Any], at: Callable[[int], None] = lambda position: None) -> Iterator[Any]:
-        """The rows in record batches, a block each, values converted to Arrow types.
+    def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
+        """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far."""
+        pa = import_arrow()
+        candidates = [form for form in inferred_forms() if form.comma is None or self.delimiter != ","]
+        # A given type of floats does not say whether they are written with decimal commas.
+        unclear = {name for name, form in given.items() if pa.types.is_floating(form.type) and form.comma is None}
+        fitting = {name: candidates for name in self.names if name not in given or name in unclear}
+        for batch in self._texts(at):
+            fitting = narrowed(fitting, batch)
+        found = {name: next(iter(forms), Form(pa.string())) for name, forms in fitting.items()}
+        self._refuse_ambiguous([name for name, form in found.items() if form.comma == AMBIGUOUS])
+        for name, form in given.items():
+            has_commas = name in unclear and found[name].comma is not None
+            found[name] = replace(found[name], type=form.type) if has_commas else form
+        return found
 
-        `at` is told how many bytes of the file have been read.
-        """
+    def blocks(self, forms: Mapping[str, Form], at: Callable[[int], None]) -> Iterator[Any]:
+        """The rows in record batches, values converted to the types of their forms."""
         import pyarrow.csv as arrow_csv
 
         pa = import_arrow()
+        types = {name: form.type if form.comma is None else pa.string() for name, form in forms.items()}
         with naming(self.path, "CSV"), opened(self.path) as (raw, stream):
             try:
                 for batch in arrow_csv.open_csv(stream, **self._options(types)):
-                    yield batch
+                    yield self._with_numbers(batch, forms)
                     at(raw.tell())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise TableError(_explained(self, str(error), types)) from error
+                raise TableError(_explained(self, str(error), forms)) from error
 
-    def texts(self, at: Callable[[int], None] = lambda position: None) -> Iterator[Any]:
+    def _with_numbers(self, batch: Any, forms: Mapping[str, Form]) -> Any:
+        pa = import_arrow()
+        for position, name in enumerate(self.names):
+            if forms[name].comma is not None:
+                try:
+                    batch = batch.set_column(position, name, numbers_with_commas(forms[name], batch.column(position)))
+                except pa.ArrowInvalid as error:  # as Arrow says it of other columns
+                    raise pa.ArrowInvalid(f"column #{position}: conversion error: {error}") from error
+        return batch
+
+    def _texts(self, at: Callable[[int], None]) -> Iterator[Any]:
         """The rows with all values as they are written. Refuses a file without rows and one that ends within quotes."""
         last = None
-        for batch in self.blocks(dict.fromkeys(self.names, import_arrow().string()), at):
+        for batch in self.blocks(dict.fromkeys(self.names, Form(import_arrow().string())), at):
             last = batch if batch.num_rows else last
             yield batch
         if last is None:
             raise TableError(_no_rows(self.path))
         self._refuse_open_quote(last.column(len(self.names) - 1)[-1].as_py())
-
-    @property
-    def dialect(self) -> str:
-        return self.delimiter + self.decimal
-
-    def types(self, names: Iterable[str], at: Callable[[int], None]) -> dict[str, Any]:
-        """The types of some columns, after a look at all rows."""
-        seen = dict.fromkeys(names, Seen.NOTHING)
-        for batch in self.texts(at):
-            open_names = [name for name in seen if Seen.WORD not in seen[name]]
-            texts = [self._with_points(batch.column(name)) for name in open_names]
-            for name, found in zip(open_names, look(texts), strict=True):
-                seen[name] |= found
-        return {name: decide(values) for name, values in seen.items()}
-
-    def _with_points(self, texts: Any) -> Any:
-        """Texts in which numbers are written with a point; where they have commas, a point makes no number."""
-        import pyarrow.compute as pc
-
-        if self.decimal == ".":
-            return texts
-        return pc.replace_substring(pc.replace_substring(texts, ".", "#"), ",", ".")
 
     @property
     def block_bytes(self) -> int:
@@ -119,12 +109,21 @@ class CsvFile:
             ),
             "parse_options": arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow_csv.ConvertOptions(
-                column_types=dict(types), null_values=GAPS, strings_can_be_null=True, decimal_point=self.decimal
+                column_types=dict(types), null_values=MISSING_VALUES, strings_can_be_null=True
             ),
         }
 
+    def _refuse_ambiguous(self, names: Sequence[str]) -> None:
+        if names:
+            raise TableError(
+                f"The commas in column {', '.join(map(repr, names))} of {self.path} may be decimal commas or separate "
+                "thousands: 170,124 is 170.124 or 170124. In Python, give the column a type: 'decimal comma', "
+                f"'thousands comma' or 'string', as in open_table(..., types={{{names[0]!r}: 'decimal comma'}}). On "
+                "the command line, write the file without such commas first."
+            )
+
     def _refuse_open_quote(self, last: str | None) -> None:
-        """A quote that is never closed makes one value of all rows behind it, and Arrow lets it pass."""
+        """A quote that is never closed makes one value of all rows behind it, and Arrow does not complain."""
         if last is None or "\n" not in last:
             return
         tail = b""
@@ -136,9 +135,8 @@ class CsvFile:
 
 
 def open_csv(path: Path) -> CsvFile:
-    """Look at the first line of a CSV file."""
+    """Look at the first lines of a CSV file."""
     with naming(path, "CSV"):
-        status = path.stat()
         head = _head(path)
     delimiter, header, n_skipped = _header(path, head)
     names = tuple(name or f"Unnamed: {position}" for position, name in enumerate(header))
@@ -148,21 +146,16 @@ def open_csv(path: Path) -> CsvFile:
             f"{path} has more than one column {', '.join(map(repr, twice))} in line {n_skipped}. Give each a name of "
             "its own. (Is the first line a header? It must be.)"
         )
-    decimal = _decimal(head, delimiter)
-    return CsvFile(path, delimiter, names, n_skipped, status.st_size, status.st_mtime_ns, decimal)
+    return CsvFile(path, delimiter, names, n_skipped)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Any, Any]]:
-    """The file, whose position tells how far we are, and the stream of its bytes, which may be unpacked ones."""
+    """The file, whose position is the progress, and the stream of its bytes, decompressed if need be."""
     pa = import_arrow()
     compression = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}.get(path.suffix.lower())
     with pa.OSFile(str(path)) as raw:
-        if compression is None:
-            yield raw, raw
-        else:
-            with pa.CompressedInputStream(raw, compression) as stream:
-                yield raw, stream
+        yield raw, raw if compression is None else pa.CompressedInputStream(raw, compression)
 
 
 def _head(path: Path) -> str:
@@ -201,28 +194,15 @@ def _delimiter(path: Path, head: str) -> str:
     return max(DELIMITERS, key=bare.count)
 
 
-def _decimal(head: str, delimiter: str) -> str:
-    """A comma if values are fractions with one, and none is with a point. Where commas part values, a point.
-
-    >>> _decimal("a;b\\n1,5;x", ";"), _decimal("a;b\\n1,5;2.5", ";"), _decimal("a,b\\n1,5", ",")
-    (',', '.', '.')
-    """
-    if delimiter == ",":
-        return "."
-    edge = f'[{re.escape(delimiter)}\\r\\n"]'
-    with_comma, with_point = (re.search(rf"{edge}\s*-?\d+{sign}\d+\s*(?:{edge}|$)", head) for sign in (",", r"\."))
-    return "," if with_comma and not with_point else "."
-
-
-def _explained(file: CsvFile, message: str, types: Mapping[str, Any]) -> str:
+def _explained(file: CsvFile, message: str, forms: Mapping[str, Form]) -> str:
     """What Arrow complains of, with the line or the column where it is, and what to do."""
     column = re.search(r"column #(\d+): .*?conversion error.*?: (.*)", message)
     if column:
         name = file.names[int(column[1])]
-        if types[name] != import_arrow().string():
+        if forms[name].type != import_arrow().string():
             return (
-                f"Column {name!r} of {file.path} does not fit the type {types[name]}: {column[2]}. Give it another "
-                f"one, as in types={{{name!r}: 'string'}}."
+                f"Column {name!r} of {file.path} does not fit the type {forms[name].type}: {column[2]}. Give it "
+                f"another one, as in types={{{name!r}: 'string'}}."
             )
     return _bad_line(file) or (
         f"{file.path} has a line of more than {file.block_bytes // 2**20} MB. Is a quote never closed?"
@@ -233,7 +213,7 @@ def _explained(file: CsvFile, message: str, types: Mapping[str, Any]) -> str:
 
 def _bad_line(file: CsvFile) -> str | None:
     """The first line that is not UTF-8 or has too few or too many values; a slow search, in a file already refused."""
-    with opened(file.path) as (_, stream), closing(io.BufferedReader(stream)) as lines:
+    with opened(file.path) as (_, stream), closing(io.BufferedReader(stream)) as lines, suppress(csv.Error):
         records = csv.reader((line.decode("utf-8-sig") for line in lines), delimiter=file.delimiter)
         line = 1
         try:
@@ -241,14 +221,12 @@ def _bad_line(file: CsvFile) -> str | None:
                 if record and len(record) != len(file.names):
                     return (
                         f"{file.path} has {len(record)} values in line {line}, and {len(file.names)} columns in its "
-                        f"header (values are told apart by {file.delimiter!r}). Mend the line, or put values that hold "
-                        "the delimiter in quotes."
+                        f"header (the delimiter is {file.delimiter!r}). Correct the line, or put values that hold the "
+                        "delimiter in quotes."
                     )
                 line = records.line_num + 1
         except UnicodeDecodeError:
             return _not_utf8(file.path, records.line_num + 1)
-        except csv.Error:
-            return None
     return None
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import Flag, auto
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,99 +12,136 @@ import numpy as np
 from selfpaced.tables.files import import_arrow
 
 
-class Seen(Flag):
-    """What has been seen among the values of a column."""
+@dataclass(frozen=True, eq=False)
+class Form:
+    """How the values of a column are written.
 
-    NOTHING = 0
-    WHOLE = auto()  # a whole number of 64 bits
-    LONG = auto()  # a whole number that is longer
-    REAL = auto()  # a number with a point or an exponent
-    TRUTH = auto()  # true, false
-    DATE = auto()  # 2024-01-31, with or without 23:59:59.999
-    MOMENT = auto()  # the same with a time and its zone: Z, +02:00
-    WORD = auto()  # anything else
-
-
-def _up_to(limit: str) -> str:
-    """A pattern for the numbers of as many digits as a limit that do not exceed it.
-
-    >>> _up_to("512")
-    '512|[1-4][0-9]{2}|5[0-0][0-9]{1}|51[0-1][0-9]{0}'
+    Attributes
+    ----------
+    type : Arrow type of the values.
+    pattern : regular expression that every value matches as a whole; None if any text may be tried.
+    comma : what a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS;
+        None if numbers have no commas.
+    limited : whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
     """
-    smaller = [
-        f"{limit[:place]}[{int(place == 0)}-{int(digit) - 1}][0-9]{{{len(limit) - place - 1}}}"
-        for place, digit in enumerate(limit)
-        if int(digit) > int(place == 0)
-    ]
-    return "|".join([limit, *smaller])
+
+    type: Any
+    pattern: str | None = None
+    comma: str | None = None
+    limited: bool = False
 
 
-# A number that begins with a needless zero is none: "007" is a name, and 7 would be another one. The same holds for
-# "+49" and "0x1F". Spaces around a number are no part of it, neither here nor in Arrow's converters.
-_WHOLE = f"0|-?([1-9][0-9]{{0,17}}|{_up_to(str(2**63 - 1))})|{-(2**63)}"
-_LONG = "-?[1-9][0-9]*"
-_REAL = r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|-?([iI]nf|INF)([iI]nity|INITY)?"
+AMBIGUOUS = "?"
+# "007", "+49" and "0x1F" are names, not numbers: as numbers they would be other values. Spaces around a number are
+# ignored, here and by Arrow.
+_INTEGER = "0|-?[1-9][0-9]*"
+_EXPONENT = "(?:[eE][+-]?[0-9]+)?"
+_WITHOUT_FRACTION = f"-?(?:0|[1-9][0-9]*){_EXPONENT}|-?(?:[iI]nf|INF)(?:[iI]nity|INITY)?"
+_THOUSANDS = "-?[1-9][0-9]{0,2}(?:,[0-9]{3})+"
 _DATE = (
-    "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-    r"([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?"
+    "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?)?"
 )
-_QUESTIONS = (
-    (Seen.WHOLE, rf"^[ \t]*({_WHOLE})[ \t]*$"),
-    (Seen.LONG, rf"^[ \t]*({_LONG})[ \t]*$"),
-    (Seen.REAL, rf"^[ \t]*({_REAL})[ \t]*$"),
-    (Seen.TRUTH, "^(true|True|TRUE|false|False|FALSE)$"),
-    (Seen.DATE, f"^{_DATE}$"),
-    (Seen.MOMENT, f"^{_DATE}(Z|[+-][0-9]{{2}}:?[0-9]{{2}})$"),
-    (Seen.WORD, ""),
-)
-_ALONE = {Seen.NOTHING: "null", Seen.TRUTH: "bool", Seen.WHOLE: "int64"}
-DATES = {Seen.DATE: None, Seen.MOMENT: "UTC"}
 
 
-def look(columns: Sequence[Any]) -> list[Seen]:
-    """What is among the values of some columns, Arrow arrays of strings; gaps do not count.
+def _number(mark: str) -> str:
+    """The pattern of a number with any decimal mark."""
+    return f"{_WITHOUT_FRACTION}|-?(?:(?:0|[1-9][0-9]*)[{mark}][0-9]*|[{mark}][0-9]+){_EXPONENT}"
 
-    The columns are asked together: a file may have thousands of them with few rows a block, and to get a pattern ready
-    takes longer than to match these.
+
+def _spaced(pattern: str) -> str:
+    return rf"[ \t]*(?:{pattern})[ \t]*"
+
+
+@cache
+def inferred_forms() -> tuple[Form, ...]:
+    """The forms in order: a column has the first one that all of its values have, or else it is text."""
+    pa = import_arrow()
+    return (
+        Form(pa.null(), ""),  # an empty text is a missing value, so only a column without values fits
+        Form(pa.bool_(), "true|True|TRUE|false|False|FALSE"),
+        Form(pa.int64(), _spaced(_INTEGER), limited=True),
+        Form(pa.uint64(), _spaced("0|[1-9][0-9]*"), limited=True),
+        # Longer integers are identifiers most often, and floats would round them.
+        Form(pa.string(), _spaced(_INTEGER)),
+        Form(pa.float64(), _spaced(_number("."))),
+        Form(pa.timestamp("us"), _DATE, limited=True),
+        Form(pa.timestamp("us", "UTC"), f"{_DATE}(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})", limited=True),
+        # 170,124 is 170124 or 170.124, as long as no other value rules out the one or the other.
+        Form(pa.string(), _spaced(f"{_WITHOUT_FRACTION}|{_THOUSANDS}"), AMBIGUOUS),
+        comma_forms()["decimal comma"],
+    )
+
+
+@cache
+def comma_forms() -> dict[str, Form]:
+    """Numbers with commas, by the names that users give them."""
+    pa = import_arrow()
+    thousands = f"{_number('.')}|{_THOUSANDS}(?:[.][0-9]*)?"
+    return {
+        "decimal comma": Form(pa.float64(), _spaced(_number(",")), "."),
+        "thousands comma": Form(pa.float64(), _spaced(thousands), ""),
+    }
+
+
+def narrowed(forms: Mapping[str, Sequence[Form]], batch: Any) -> dict[str, list[Form]]:
+    """Of the forms of some columns, those that all values in a batch of strings have; missing values have every form.
+
+    The columns are matched together: a file may have thousands of them with few rows in a batch, and to compile a
+    pattern takes longer than to match these.
     """
+    pa = import_arrow()
+    fitting: dict[str, list[Form]] = {name: [] for name in forms}
+    integers: set[str] = set()
+    for form in inferred_forms():
+        open_names = {name for name in forms if form in forms[name]}
+        implied = set() if form.limited else integers  # 64-bit integers fit every other form that comes after them
+        misfits = _misfits(form, {name: batch.column(name) for name in open_names - implied})
+        for name in open_names - misfits:
+            fitting[name].append(form)
+        if pa.types.is_integer(form.type):
+            integers |= open_names - misfits
+    return fitting
+
+
+def _misfits(form: Form, columns: Mapping[str, Any]) -> set[str]:
+    """The columns with a value that is written in another form."""
+    if not columns:
+        return set()
+    names = list(columns)
+    joined = import_arrow().concat_arrays(list(columns.values()))
+    rows = np.flatnonzero(~_matches(form, joined))
+    misfits = {names[number] for number in np.unique(rows // len(columns[names[0]]))}
+    if form.limited and not _can_be_cast(joined, form.type):
+        misfits |= {name for name in names if name not in misfits and not _can_be_cast(columns[name], form.type)}
+    return misfits
+
+
+def _matches(form: Form, texts: Any) -> Any:
     import pyarrow.compute as pc
 
-    pa = import_arrow()
-    seen = [Seen.NOTHING] * len(columns)
-    filled = [column.drop_null() for column in columns]
-    rest = pa.concat_arrays([pa.array([], pa.string()), *filled])
-    owner = np.repeat(np.arange(len(columns)), [len(column) for column in filled])
-    for kind, pattern in _QUESTIONS:
-        hit = pc.match_substring_regex(rest, pattern).to_numpy(zero_copy_only=False).astype(bool)
-        for number in np.flatnonzero(np.bincount(owner[hit], minlength=len(columns))):
-            seen[number] |= kind
-            if kind in DATES and not _are_days(rest.filter(pa.array(hit & (owner == number))), DATES[kind]):
-                seen[number] |= Seen.WORD
-        rest, owner = rest.filter(pa.array(~hit)), owner[~hit]
-    return seen
+    return pc.match_substring_regex(texts, f"^(?:{form.pattern})$").fill_null(True).to_numpy(zero_copy_only=False)
 
 
-def _are_days(dates: Any, zone: str | None) -> bool:
-    """Whether there are such days: a month of 30 has no 31st."""
-    pa = import_arrow()
+def _can_be_cast(texts: Any, kind: Any) -> bool:
     try:
-        dates.cast(pa.timestamp("us", zone))
-    except pa.ArrowInvalid:
+        _trimmed(texts).cast(kind)
+    except import_arrow().ArrowInvalid:
         return False
     return True
 
 
-def decide(seen: Seen) -> Any:
-    """The Arrow type that holds all values of a column and changes none.
+def _trimmed(texts: Any) -> Any:
+    import pyarrow.compute as pc
 
-    Long whole numbers are most often ids, and floats would round them: they stay text, unless numbers with a point are
-    among them, which are measured, and nobody's id.
-    """
-    pa = import_arrow()
-    if seen in DATES:
-        return pa.timestamp("us", DATES[seen])
-    if seen in _ALONE:
-        return pa.type_for_alias(_ALONE[seen])
-    if seen & (Seen.WORD | Seen.TRUTH | Seen.DATE | Seen.MOMENT) or Seen.REAL not in seen:
-        return pa.string()
-    return pa.float64()
+    return pc.ascii_trim(texts, " \t")  # what Arrow's reader of CSV does and its cast does not
+
+
+def numbers_with_commas(form: Form, texts: Any) -> Any:
+    """The numbers of a form with commas, which Arrow reads in all columns of a file or in none."""
+    import pyarrow.compute as pc
+
+    wrong = np.flatnonzero(~_matches(form, texts))
+    if wrong.size:
+        raise import_arrow().ArrowInvalid(f"invalid value {texts[int(wrong[0])].as_py()!r}")
+    return _trimmed(pc.replace_substring(texts, ",", form.comma)).cast(form.type)

@@ -1,9 +1,9 @@
-"""A file of JSON lines, an object a row, read piece by piece."""
+"""A file of JSON lines, one object per row, read piece by piece."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,45 +11,32 @@ from typing import Any
 from selfpaced.exceptions import TableError
 from selfpaced.tables.csv_reading import COMPRESSIONS, opened
 from selfpaced.tables.files import import_arrow, naming
+from selfpaced.tables.inference import Form
 from selfpaced.tables.schema import merged_types
 
 PIECE_BYTES = 2**25
 JSON_ENDINGS = tuple(kind + compression for kind in (".jsonl", ".ndjson") for compression in COMPRESSIONS)
 
 
-def is_json(path: Path) -> bool:
-    """
-    >>> is_json(Path("events.jsonl")), is_json(Path("events.ndjson.gz")), is_json(Path("settings.json"))
-    (True, True, False)
-    """
-    return path.name.lower().endswith(JSON_ENDINGS)
-
-
 @dataclass(frozen=True)
 class JsonFile:
-    """A file of JSON lines as it was when it was opened. Its columns are all names in any of its rows."""
+    """A file of JSON lines. Its columns are all names in any of its rows."""
 
     path: Path
-    fields: Mapping[str, Any]
-    size: int
-    changed_at: int
+    types: Mapping[str, Any]
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.fields)
+        return tuple(self.types)
 
-    @property
-    def dialect(self) -> str:
-        return "json"
+    def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
+        """The form of each column. The types are known since the file was opened."""
+        return {name: given.get(name, Form(kind)) for name, kind in self.types.items()}
 
-    def types(self, names: Iterable[str], at: Callable[[int], None]) -> dict[str, Any]:
-        """The types of some columns. They are known since the file was opened."""
-        return {name: self.fields[name] for name in names}
-
-    def blocks(self, types: Mapping[str, Any], at: Callable[[int], None] = lambda position: None) -> Iterator[Any]:
-        """The rows in record batches, values converted to Arrow types."""
+    def blocks(self, forms: Mapping[str, Form], at: Callable[[int], None]) -> Iterator[Any]:
+        """The rows in record batches, values converted to the types of their forms."""
         pa = import_arrow()
-        schema = pa.schema([(name, types[name]) for name in self.names])
+        schema = pa.schema([(name, forms[name].type) for name in self.names])
         for piece, position in _pieces(self.path):
             yield from _parsed(self.path, piece, schema).select(list(self.names)).to_batches()
             at(position)
@@ -57,15 +44,14 @@ class JsonFile:
 
 def open_json(path: Path) -> JsonFile:
     """Look at all rows: any of them may have a name or a kind of value that none before it had."""
+    types: dict[str, Any] = {}
     with naming(path, "JSON lines"):
-        status = path.stat()
-        fields: dict[str, Any] = {}
         for piece, _ in _pieces(path):
             for field in _parsed(path, piece, None).schema:
-                fields[field.name] = _common(path, field, fields.get(field.name))
-    if not fields:
+                types[field.name] = _common(path, field, types.get(field.name))
+    if not types:
         raise TableError(f"{path} has no rows. Leave it out, or write it again.")
-    return JsonFile(path, fields, status.st_size, status.st_mtime_ns)
+    return JsonFile(path, types)
 
 
 def _common(path: Path, field: Any, known: Any) -> Any:

@@ -65,9 +65,9 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
     memory_for_tags : int, default=2**31
         Bytes. During a fit 4 bytes of every row are kept; if that is more than this, in a temporary file. For files.
     types : dict of str to str, default=None
-        Arrow types for columns of text files, as in `{"zip": "string"}`. Others are inferred from all values: bool,
-        int64, float64, timestamp (2024-01-31, also with a time) or string; "007" is a string. Missing values are
-        spelled as for `pandas.read_csv`.
+        Arrow types for columns of text files, as in `{"zip": "string"}`, or "decimal comma", "thousands comma". Others
+        are inferred from all values: bool, int64, uint64, float64, timestamp (2024-01-31, also with a time) or string;
+        "007" is a string. Missing values are spelled as for `pandas.read_csv`.
     cache : path, default=None
         The folder for the Parquet files made of text files; by default each is put beside its text file.
     progress : callable, default=None
