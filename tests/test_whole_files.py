@@ -5,12 +5,16 @@ import pytest
 from selfpaced.whole_files import whole_file, write_whole
 
 
+def interrupted(path):
+    with whole_file(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+
+
 def test_an_error_leaves_the_earlier_file_and_no_other(tmp_path):
     path = write_whole(tmp_path / "a.txt", "before")
-    writing = whole_file(path)
-    writing.__enter__().write_text("half")
     with pytest.raises(KeyboardInterrupt):
-        writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+        interrupted(path)
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("a.txt", "before")]
 
 

@@ -40,6 +40,7 @@ from selfpaced.spark import (
 from selfpaced.tables import spark as spark_tables
 from tests.cluster.spark_cluster import SETTINGS
 from tests.contracts import test_majority_pools as exam
+from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
@@ -556,3 +557,9 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark_cluster, tmp_
         """
     )
     assert "keeps no order of rows" in told
+
+
+class TestTablesOnSpark(TableExam):
+    @pytest.fixture
+    def opened(self, spark):
+        return Opened(spark.createDataFrame(ROWS), "a Spark DataFrame", {**COLUMNS, "id": "tx"})

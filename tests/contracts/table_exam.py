@@ -1,0 +1,173 @@
+"""The exam that every kind of table sits: what a fit asks of it, and what becomes of every option of `open_table`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.exceptions import TableError
+from selfpaced.tables import SplitPlan, Table
+from selfpaced.tables.opening import SOURCES
+from selfpaced.tables.options import TableOptions
+
+N_ROWS, N_RARE = 400, 30
+PLAN = SplitPlan(seed=3, n_threads=1, n_draw=N_RARE, first_round=0, on_rows=lambda n_read, n_rows: None)
+
+
+def make_rows() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    kind = rng.permutation(np.repeat([0, 1, 2], [N_ROWS - 2 * N_RARE, N_RARE, N_RARE]))
+    rows = pd.DataFrame({"a": rng.normal(size=N_ROWS), "b": rng.normal(size=N_ROWS)})
+    return rows.assign(
+        label=(kind == 1).astype(np.int64),
+        kind=kind,
+        weight=rng.uniform(1, 2, size=N_ROWS),
+        tx=rng.permutation(N_ROWS) + 1000,
+    )
+
+
+ROWS = make_rows()
+NOT_FEATURES = ["kind", "weight", "tx"]
+COLUMNS = {"target": "label", "exclude": NOT_FEATURES}
+
+
+@dataclass
+class Opened:
+    """A source of rows, the name that errors call it by, and the options that it needs in any case."""
+
+    source: object
+    name: str
+    needed: dict
+
+    def open(self, **options):
+        return open_table(self.source, **{**self.needed, **options})
+
+
+def features_of(rows) -> np.ndarray:
+    return np.asarray(rows.features)
+
+
+def sorted_rare() -> np.ndarray:
+    return np.sort(ROWS.loc[ROWS["label"] == 1, ["a", "b"]].to_numpy(), axis=0)
+
+
+def minority(table):
+    return table.split(PLAN).minority
+
+
+def honoured(option: str, opened: Opened, tmp_path) -> bool:
+    """Whether an option had its effect."""
+    seen = []
+    if option == "target":
+        return opened.open().labels().counts.min() == N_RARE
+    if option == "positive":
+        labels = opened.open(target="kind", exclude=["label", "weight", "tx"], positive=2).labels()
+        return labels.names == [False, True] and labels.counts.tolist() == [N_ROWS - N_RARE, N_RARE]
+    if option == "columns":
+        return opened.open(columns=["b", "a"]).schema.names == ["b", "a"]
+    if option == "exclude":
+        return opened.open(exclude=["a", *NOT_FEATURES]).schema.names == ["b"]
+    if option == "filter":
+        table = opened.open(filter=[("a", ">", 0.0)])
+        return table.labels().counts.sum() == (ROWS["a"] > 0).sum()
+    if option == "weight":
+        weights = minority(opened.open(weight="weight")).metadata["sample_weight"]
+        return np.array_equal(np.sort(weights), np.sort(ROWS.loc[ROWS["label"] == 1, "weight"]))
+    if option == "id":
+        ids = minority(opened.open(id="tx")).ids
+        return ids.tolist() == sorted(ROWS.loc[ROWS["label"] == 1, "tx"])
+    if option == "batch_rows":
+        return max(batch.stop - batch.start for batch in opened.open(batch_rows=7).batches()) == 7
+    if option == "memory_for_tags":
+        return opened.open(memory_for_tags=1).memory_for_tags == 1
+    if option == "types":
+        text = tmp_path / "typed.csv"
+        ROWS.to_csv(text, index=False)
+        table = open_table(text, **opened.needed, types={"a": "float32"})
+        return [column.type for column in table.schema.columns] == ["float", "double"]
+    if option == "cache":
+        text = tmp_path / "cached.csv"
+        ROWS.to_csv(text, index=False)
+        open_table(text, **opened.needed, cache=tmp_path / "cache")
+        return any((tmp_path / "cache").iterdir())
+    if option == "progress":
+        text = tmp_path / "shown.csv"
+        ROWS.to_csv(text, index=False)
+        open_table(text, **opened.needed, progress=lambda done, total: seen.append(done))
+        return bool(seen)
+    assert option == "client", f"the exam knows no effect of the option {option!r}"
+    return opened.open().labels().counts.sum() == N_ROWS
+
+
+GIVEN = {
+    "target": "label",
+    "positive": 1,
+    "columns": ["b", "a"],
+    "exclude": ["a"],
+    "filter": [("a", ">", 0.0)],
+    "weight": "weight",
+    "id": "tx",
+    "batch_rows": 7,
+    "memory_for_tags": 1,
+    "types": {"a": "float32"},
+    "cache": "folder",
+    "progress": print,
+    "client": object(),
+}
+
+
+class TableExam:
+    """A subclass brings the fixture `opened`: a source with the rows of `ROWS`."""
+
+    def test_it_is_a_table(self, opened):
+        assert isinstance(opened.open(), Table)
+
+    def test_labels_are_counted(self, opened):
+        labels = opened.open().labels()
+        assert dict(zip(labels.names, labels.counts.tolist(), strict=True)) == {0: N_ROWS - N_RARE, 1: N_RARE}
+
+    def test_the_minority_comes_whole_and_the_rest_is_a_pool(self, opened):
+        split = opened.open().split(PLAN)
+        np.testing.assert_array_equal(np.sort(features_of(split.minority), axis=0), sorted_rare())
+        assert {number: pool.n_rows for number, pool in split.pools.items()} == {0: N_ROWS - N_RARE}
+        assert (split.names, split.counts, split.minority_class) == ([0, 1], [N_ROWS - N_RARE, N_RARE], 1)
+
+    def test_the_first_draw_brings_different_common_rows(self, opened):
+        drawn = opened.open().split(PLAN).pools[0].draw([N_RARE], 0)
+        assert len(np.unique(drawn.ids)) == N_RARE
+        assert set(features_of(drawn)[:, 0]) <= set(ROWS.loc[ROWS["label"] == 0, "a"])
+
+    def test_identity_is_that_of_the_data_or_is_refused(self, opened):
+        if "DataFrame" in opened.name:
+            with pytest.raises(ValueError, match="keeps no checkpoint"):
+                opened.open().identity()
+        else:
+            assert opened.open().identity() == opened.open().identity()
+
+    def test_a_fit_leaves_the_record_of_the_table(self, opened):
+        table = opened.open()
+        model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 2, random_state=0).fit_table(table)
+        record = model.trained_on_
+        assert (record.schema, record.target) == (table.schema, table.roles.target)
+        assert record.counts == {0: N_ROWS - N_RARE, 1: N_RARE}
+        assert (model.score_label_, record.score_column) == (1, 1)
+        assert {"python", "selfpaced", "sklearn"} <= set(record.versions)
+
+    @pytest.mark.parametrize("option", sorted(TableOptions.__optional_keys__))
+    def test_every_option_is_honoured_or_refused_by_name(self, opened, option, tmp_path):
+        source = next(source for source in SOURCES if source.recognises(opened.source))
+        assert source.name == opened.name
+        if option in source.honours:
+            assert honoured(option, opened, tmp_path)
+        else:
+            with pytest.raises(TableError, match=rf"cannot honour {option}= for {opened.name}"):
+                opened.open(**{option: GIVEN[option]})
+
+    def test_an_unknown_option_is_refused_with_the_known_ones(self, opened):
+        with pytest.raises(TypeError, match=r"no option 'colums'. Its options are batch_rows, cache"):
+            opened.open(colums=["a"])
