@@ -287,7 +287,7 @@ def test_train_writes_a_report_of_the_rows_held_out(run, csv, folder, where):
     page = (folder / "report.html").read_text()
     assert code == 0
     assert f"{json.loads(said)['aucprc']:.3f}" in page
-    assert "is_fraud = 1" in page
+    assert "rows where is_fraud is 1" in page
     assert "the same value in every row" in page  # what was left out, and why
     assert "<b>risk</b>" not in page  # the name of a column is no HTML
 
