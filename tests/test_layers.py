@@ -27,7 +27,7 @@ def test_the_package_keeps_to_its_layers():
         ("pools/keys.py", "def f():\n    import selfpaced.tables.labels", "pools must not use tables"),
         ("ensembles/averaging.py", "import selfpaced.report", "ensembles must not use report"),
         ("report/page.py", "def f(model):\n    return model._means", "page.py:2: _means is a private name of another"),
-        ("cli/talk.py", "from selfpaced.jobs.train import _leaks", "talk.py:1: _leaks is a private name of another"),
+        ("cli/talk.py", "from selfpaced._jobs.train import _leaks", "talk.py:1: _leaks is a private name of another"),
         ("helpers/strings.py", "", "the package 'helpers' has no layer"),
     ],
 )

@@ -26,7 +26,7 @@ LAYERS = [
     ["selfpaced"],  # the public names in __init__.py
     ["dask", "spark"],
     ["report"],
-    ["jobs"],
+    ["_jobs"],
     ["cli"],
     ["__main__"],
 ]

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from selfpaced import load_model
+from selfpaced._jobs.bases import BASES
 from selfpaced.calibration import METHODS
 from selfpaced.cli import main
 from selfpaced.cli.parser import BASES as TYPED_BASES
 from selfpaced.cli.parser import CALIBRATIONS as TYPED_CALIBRATIONS
 from selfpaced.cli.parser import COMMANDS
-from selfpaced.jobs.bases import BASES
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
 from tests.cli.commands import CSV, train

@@ -143,7 +143,7 @@ def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
     ],
 )
 def test_a_wrong_rule_is_refused_before_training(refused, csv, folder, monkeypatch, options, complaint):
-    monkeypatch.setattr("selfpaced.jobs.train.SelfPacedEnsembleClassifier", None)  # nothing is trained
+    monkeypatch.setattr("selfpaced._jobs.train.SelfPacedEnsembleClassifier", None)  # nothing is trained
     assert complaint in refused(*train(csv, *options))
     assert not (folder / "model.skops").exists()
 
@@ -260,7 +260,7 @@ def test_the_report_of_a_training_is_by_its_rule(run, csv, folder, where):
 
 
 def test_a_report_refuses_a_wrong_rule_before_scoring(run, trained, csv, monkeypatch):
-    monkeypatch.setattr("selfpaced.jobs.report.open_to_score", None)
+    monkeypatch.setattr("selfpaced._jobs.report.open_to_score", None)
     code, _, complained = run("report", trained, csv, "--rule", "best")
     assert code == 2
     assert "is no rule for a threshold" in complained

@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import asdict
 
+from selfpaced._jobs.compare import Compared, compare
+from selfpaced._jobs.picture import drawn
 from selfpaced.cli.talk import Talk, check_output, table
 from selfpaced.cli.train import request_of
-from selfpaced.jobs.compare import Compared, compare
-from selfpaced.jobs.picture import drawn
 from selfpaced.whole_files import write_whole
 
 

@@ -12,9 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced._jobs.compare import Method, Task, judged, single_models
 from selfpaced.callbacks import Callback, ProgressBar
 from selfpaced.datasets import make_checkerboard, make_fraud
-from selfpaced.jobs.compare import Method, Task, judged, single_models
 
 BAR_WIDTH = 24
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from selfpaced._jobs.evaluate import Judging, evaluate, known_from
+from selfpaced._jobs.words import chance, cost_in_words, expected, headline, origin, promise
 from selfpaced.cli.predict import threshold_of
 from selfpaced.cli.talk import Talk
 from selfpaced.exceptions import TableError
-from selfpaced.jobs.evaluate import Judging, evaluate, known_from
-from selfpaced.jobs.words import chance, cost_in_words, expected, headline, origin, promise
 from selfpaced.persistence import load_model, read_card
 
 

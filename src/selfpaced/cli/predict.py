@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from selfpaced._jobs.predict import predict
+from selfpaced._jobs.words import counted
 from selfpaced.cli.talk import Talk, check_output
 from selfpaced.exceptions import TableError
-from selfpaced.jobs.predict import predict
-from selfpaced.jobs.words import counted
 from selfpaced.persistence import load_model, read_card
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from selfpaced._jobs.report import ReportRequest, report_of_file
 from selfpaced.cli.talk import Talk, check_output
-from selfpaced.jobs.report import ReportRequest, report_of_file
 from selfpaced.persistence import load_model
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from selfpaced._jobs.train import Trained, TrainRequest, train
+from selfpaced._jobs.words import chance, expected, headline, origin, promise
 from selfpaced.callbacks import Callback
 from selfpaced.cli.talk import Talk, check_output
-from selfpaced.jobs.train import Trained, TrainRequest, train
-from selfpaced.jobs.words import chance, expected, headline, origin, promise
 from selfpaced.persistence import save_model
 
 
@@ -24,7 +24,7 @@ def run(options: Namespace) -> None:
     save_model(trained.model, output, metrics=metrics_of(trained))
     talk.say(f"\nThe model is in {output}. Score rows: selfpaced predict {output} DATA -o scores.parquet")
     if page is not None:
-        from selfpaced.jobs.report import report_of_training
+        from selfpaced._jobs.report import report_of_training
 
         report_of_training(trained).save(page)
         talk.say(f"The report is in {page}.")

@@ -23,7 +23,7 @@ OURS = [
     "selfpaced.ensembles.smote_boost.SMOTEBoostClassifier",
     "selfpaced.ensembles.trained_on.TrainedOn",
     "selfpaced.ensembles.under_bagging.UnderBaggingClassifier",
-    "selfpaced.jobs.bases.numbered_columns",
+    "selfpaced._jobs.bases.numbered_columns",
     "selfpaced.rounds.BinNotes",
     "selfpaced.rounds.Round",
     "selfpaced.tables.schema.Column",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from selfpaced.jobs.compare import Compared, Comparison
+from selfpaced._jobs.compare import Compared, Comparison
 from selfpaced.report.figures.svg import Axis, drawing, line, rectangle, text
 from selfpaced.report.html import Html, element, joined
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from selfpaced._jobs.columns import Dropped, dropped_columns
 from selfpaced.exceptions import TableError
-from selfpaced.jobs.columns import Dropped, dropped_columns
 from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.tables.label_look import LabelLook

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from selfpaced._jobs.evaluate import Evaluated, Known
+from selfpaced._jobs.predict import Predicted
 from selfpaced.ensembles.table_scoring import TableEvaluation
-from selfpaced.jobs.evaluate import Evaluated, Known
-from selfpaced.jobs.predict import Predicted
 from selfpaced.thresholds import ThresholdChoice, cost_text
 from selfpaced.thresholds.words import headline as headline_of
 from selfpaced.thresholds.words import rows_where

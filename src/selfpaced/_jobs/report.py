@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced._jobs.opening import fits_in_memory
+from selfpaced._jobs.rules import amounts_in, rule_of
+from selfpaced._jobs.train import Trained
 from selfpaced.ensembles.averaged import RowsDone
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.table_scoring import open_to_score, rare_rows, scores_of
 from selfpaced.exceptions import TableError
-from selfpaced.jobs.opening import fits_in_memory
-from selfpaced.jobs.rules import amounts_in, rule_of
-from selfpaced.jobs.train import Trained
 from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
 from selfpaced.tables import Roles, StreamedTable
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced.ensembles.averaged import RowsDone
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
 from selfpaced.exceptions import TableError
-from selfpaced.jobs.rules import amounts_in, rule_of
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.tables import Roles, StreamedTable
 from selfpaced.thresholds import LowestCost, Rule, ThresholdChoice, amounts_of, choose_threshold, parse_rule

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from selfpaced._jobs.bases import base_model
+from selfpaced._jobs.leakage import Leak, find_leaks
+from selfpaced._jobs.opening import Source, Wanted, open_source
+from selfpaced._jobs.rules import amounts_in, rule_of
+from selfpaced._jobs.splits import held_out_at_random, held_out_by_time
 from selfpaced.calibration import BEST_METHOD
 from selfpaced.callbacks import Callback
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.checks import check_classes
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.exceptions import TableError
-from selfpaced.jobs.bases import base_model
-from selfpaced.jobs.leakage import Leak, find_leaks
-from selfpaced.jobs.opening import Source, Wanted, open_source
-from selfpaced.jobs.rules import amounts_in, rule_of
-from selfpaced.jobs.splits import held_out_at_random, held_out_by_time
 from selfpaced.tables import Labels, Roles, StreamedTable, open_like
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold

@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from selfpaced._jobs.bases import base_model
+from selfpaced._jobs.opening import Source
+from selfpaced._jobs.train import TrainRequest, check_enough, open_for, split_for
 from selfpaced.ensembles import (
     BalanceCascadeClassifier,
     EasyEnsembleClassifier,
@@ -19,9 +22,6 @@ from selfpaced.ensembles import (
     UnderBaggingClassifier,
 )
 from selfpaced.exceptions import TableError
-from selfpaced.jobs.bases import base_model
-from selfpaced.jobs.opening import Source
-from selfpaced.jobs.train import TrainRequest, check_enough, open_for, split_for
 from selfpaced.metrics import aucprc
 
 
