@@ -28,11 +28,12 @@ def make_rows() -> pd.DataFrame:
         kind=kind,
         weight=rng.uniform(1, 2, size=N_ROWS),
         tx=rng.permutation(N_ROWS) + 1000,
+        when=pd.date_range("2024-01-01", periods=N_ROWS, freq="h"),
     )
 
 
 ROWS = make_rows()
-NOT_FEATURES = ["kind", "weight", "tx"]
+NOT_FEATURES = ["kind", "weight", "tx", "when"]
 COLUMNS = {"target": "label", "exclude": NOT_FEATURES}
 
 
@@ -66,7 +67,7 @@ def honoured(option: str, opened: Opened, tmp_path) -> bool:
     if option == "target":
         return opened.open().labels().counts.min() == N_RARE
     if option == "positive":
-        labels = opened.open(target="kind", exclude=["label", "weight", "tx"], positive=2).labels()
+        labels = opened.open(target="kind", exclude=["label", "weight", "tx", "when"], positive=2).labels()
         return labels.names == [False, True] and labels.counts.tolist() == [N_ROWS - N_RARE, N_RARE]
     if option == "columns":
         return opened.open(columns=["b", "a"]).schema.names == ["b", "a"]
@@ -81,6 +82,10 @@ def honoured(option: str, opened: Opened, tmp_path) -> bool:
     if option == "id":
         ids = minority(opened.open(id="tx")).ids
         return ids.tolist() == sorted(ROWS.loc[ROWS["label"] == 1, "tx"])
+    if option == "timezone":
+        table = opened.open(columns=["when"], exclude=[], timezone="Asia/Tokyo")
+        hours = features_of(minority(table))[:, 2]
+        return sorted(hours) == sorted((ROWS.loc[ROWS["label"] == 1, "when"].dt.hour + 9) % 24)
     if option == "batch_rows":
         return max(batch.stop - batch.start for batch in opened.open(batch_rows=7).batches()) == 7
     if option == "memory_for_tags":
@@ -112,6 +117,7 @@ GIVEN = {
     "filter": [("a", ">", 0.0)],
     "weight": "weight",
     "id": "tx",
+    "timezone": "Asia/Tokyo",
     "batch_rows": 7,
     "memory_for_tags": 1,
     "types": {"a": "float32"},

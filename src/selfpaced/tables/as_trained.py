@@ -12,20 +12,10 @@ from selfpaced.tables.schema import Column, Schema
 
 def as_trained(schema: Schema, frame: Any) -> Any:
     """A pandas frame of the features. Columns that have been converted already stay as they are."""
-    if not any(column.categories is not None or column.made_of is not None for column in schema.columns):
-        return _with_columns(frame, schema.names)
     pa = import_arrow()
     batch = _as_arrow(frame)
     arrays = [_converted(column, batch) for column in schema.columns]
     return pa.Table.from_arrays(arrays, names=schema.names).to_pandas()
-
-
-def _with_columns(frame: Any, names: list[str]) -> Any:
-    """The columns that are features, of more; a frame that lacks some is left to whoever checks names."""
-    columns = frame.column_names if kind_of(frame) is ARROW else list(frame.columns)
-    if columns == names or not set(names) <= set(columns):
-        return frame
-    return frame[names] if kind_of(frame) is PANDAS else frame.select(names)
 
 
 def _as_arrow(frame: Any) -> Any:

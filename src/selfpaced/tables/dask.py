@@ -79,7 +79,8 @@ def open_dask_frame(frame: Any, **options: Unpack[DaskOptions]) -> PartitionedTa
     given = {LABEL: roles.target, WEIGHT: roles.weight, ID: roles.id}
     columns = {role: name for role, name in given.items() if name is not None}
     chosen = frame[[*features, *columns.values()]]
-    return _open(client, chosen.to_delayed(), _FrameParts(features, columns), roles, has_ids=roles.id is not None)
+    parts = _FrameParts(features, columns, options.get("timezone"))
+    return _open(client, chosen.to_delayed(), parts, roles, has_ids=roles.id is not None)
 
 
 def open_dask_arrays(X: Any, y: Any, weights: Any, ids: Any, client: Any) -> PartitionedTable:
@@ -113,9 +114,10 @@ def _in_chunks_of(X: Any, name: str, one: Any) -> Any:
 class _FrameParts:
     """How the partitions of a frame are read."""
 
-    def __init__(self, features: list[str], columns: dict[str, str]) -> None:
+    def __init__(self, features: list[str], columns: dict[str, str], zone: str | None) -> None:
         self._features = features
         self._columns = columns
+        self.zone = zone
 
     def facts(self, part: Any, path: str) -> PartitionFacts:
         return frame_facts(as_batch(part[self._features], path), self.labels(part), path)
@@ -146,6 +148,8 @@ def as_batch(frame: Any, path: str) -> Any:
 class _ArrayParts:
     """How chunks of arrays are read: features, labels, weights and ids."""
 
+    zone = None
+
     def facts(self, part: Any, path: str) -> PartitionFacts:
         X, y, *others = part
         for name, one in zip(("y", "sample_weight", "ids"), (y, *others), strict=True):
@@ -169,7 +173,7 @@ def _open(client: Any, delayed: Sequence[Any], parts: Any, roles: Roles, *, has_
     with naming_the_cluster():
         told = client.gather(client.map(parts.facts, loaded, paths, pure=False))
     facts = PartitionFacts.merge(told)
-    schema, labels = facts.frozen_schema(), facts.class_counts(roles)
+    schema, labels = facts.frozen_schema(parts.zone), facts.class_counts(roles)
     starts = np.cumsum([0, *(one.n_rows for one in told)]).tolist()[:-1]
     classes = [labels.classes] * len(loaded)
     rows = client.map(parts.rows, loaded, [schema] * len(loaded), paths, pure=False)

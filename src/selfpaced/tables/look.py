@@ -10,7 +10,7 @@ import numpy as np
 
 from selfpaced.tables.files import import_arrow
 from selfpaced.tables.reader import Reader
-from selfpaced.tables.schema import MOST_CATEGORIES, Described, are_dates, are_words, merged_types
+from selfpaced.tables.schema import MOST_CATEGORIES, Described, are_dates, are_strings, merged_types
 
 # Whether values repeat is seen in the first so many rows.
 ROWS_LOOKED_AT = 2**17
@@ -84,7 +84,7 @@ class ColumnLook:
         if self._n_first < ROWS_LOOKED_AT and not pa.types.is_nested(column.type):
             self._first.append(column)
             self._n_first += len(column)
-        if are_words(column.type):
+        if are_strings(column.type):
             if len(self._strings) <= MOST_CATEGORIES:
                 self._strings.update(column.unique().drop_null().to_pylist())
         elif _has_order(column.type):
@@ -97,13 +97,13 @@ class ColumnLook:
         first = pa.chunked_array(parts, self._type).drop_null()
         n_first = len(first.unique()) if self._first else len(first)
         values = first.to_numpy() if _has_order(self._type) else np.empty(0)
-        strings = are_words(self._type) and len(self._strings) <= MOST_CATEGORIES
+        strings = are_strings(self._type) and len(self._strings) <= MOST_CATEGORIES
         return ColumnProfile(
             self._name,
             str(self._type),
             self._n_rows,
             self._n_missing,
-            len(self._strings) if are_words(self._type) else n_first,
+            len(self._strings) if are_strings(self._type) else n_first,
             min(self._ends, default=None),
             max(self._ends, default=None),
             n_first < len(first),

@@ -60,6 +60,9 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
     id : str, default=None
         A column of whole numbers, each once. Rows are drawn by it, so that neither the order of the rows nor their
         division into files matters. Without one, a row's id is its position. For files, Dask and Spark.
+    timezone : str, default=None
+        The time zone in which weekday and hour of dates are taken; by default the one that a column has itself, and UTC
+        if it has none. It is kept with the model. For files, Dask and Spark.
     batch_rows : int, default=65536
         Rows that are decoded and scored at once. For files.
     memory_for_tags : int, default=2**31

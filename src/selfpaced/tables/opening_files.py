@@ -34,7 +34,8 @@ def open_files(source: Any, **options: Unpack[FileOptions]) -> StreamedTable:
     exclude = names_of(options.get("exclude", ()))
     fields = unified_fields(reader.files, exclude)
     names = feature_names(fields, options.get("columns"), exclude, roles)
-    table = StreamedTable(reader, frozen_schema(reader, fields, names), roles)
+    schema = frozen_schema(reader, fields, names).in_zone(options.get("timezone"))
+    table = StreamedTable(reader, schema, roles)
     return replace(table, memory_for_tags=options.get("memory_for_tags", table.memory_for_tags))
 
 

@@ -22,7 +22,7 @@ from selfpaced.tables.labels import MOST_LABELS, ClassCounts
 from selfpaced.tables.memory import InMemoryTable, stack
 from selfpaced.tables.options import FrameOptions
 from selfpaced.tables.roles import Roles, feature_names
-from selfpaced.tables.schema import MOST_CATEGORIES, Schema, are_words, frozen, unified_fields
+from selfpaced.tables.schema import MOST_CATEGORIES, Schema, are_strings, frozen, unified_fields
 from selfpaced.tables.table import ClassSplit, SplitPlan
 
 IDS_LOOKED_AT = 2**17
@@ -109,12 +109,12 @@ class PartitionFacts:
             counts,
         )
 
-    def frozen_schema(self) -> Schema | None:
-        """Types and categories that every partition is brought to."""
+    def frozen_schema(self, zone: str | None) -> Schema | None:
+        """Types and categories that every partition is brought to, weekdays and hours of a time zone."""
         if self.schema is None:
             return None
         fields = {field.name: field.type for field in self.schema}
-        return frozen(fields, list(fields), set(fields) - self.with_gaps, self.words)
+        return frozen(fields, list(fields), set(fields) - self.with_gaps, self.words).in_zone(zone)
 
     def class_counts(self, roles: Roles) -> ClassCounts:
         if self.classes.size > MOST_LABELS:
@@ -185,8 +185,8 @@ def _words(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
     """The words of a column in the order of their categories, or sorted; None if it holds something else."""
     pa = import_arrow()
     if not pa.types.is_dictionary(field.type):
-        return tuple(sorted(column.unique().drop_null().to_pylist())) if are_words(field.type) else None
-    if not are_words(field.type.value_type):
+        return tuple(sorted(column.unique().drop_null().to_pylist())) if are_strings(field.type) else None
+    if not are_strings(field.type.value_type):
         raise TableError(
             f"Column {field.name!r} of {path} is a category of {field.type.value_type}. Make its values words, or "
             "plain numbers if their size means something."

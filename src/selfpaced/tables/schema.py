@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
+from zoneinfo import ZoneInfo
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.files import import_arrow
@@ -18,16 +20,20 @@ class Column:
 
     Attributes
     ----------
-    type : the name of its Arrow type, such as "float" or "int64"; "category" for words; for dates the part of them
+    type : the name of its Arrow type, such as "float" or "int64"; "category" for strings; for dates the part of them
         that it is, "seconds", "weekday" or "hour".
-    categories : the words that are known, sorted; None for numbers.
+    categories : the known strings, in their order; None for numbers.
     made_of : the column of dates that it is a part of; None if it is a column itself.
+    zone : the time zone in which weekday and hour are taken.
+    has_zone : whether the times in training had a time zone.
     """
 
     name: str
     type: str
     categories: tuple[str, ...] | None = None
     made_of: str | None = None
+    zone: str = "UTC"
+    has_zone: bool = False
 
     @property
     def source(self) -> str:
@@ -35,22 +41,24 @@ class Column:
         return self.name if self.made_of is None else self.made_of
 
     def converted(self, array: Any, where: str) -> Any:
-        """A part of the column as it was at the beginning: the same type, the same categories in the same order."""
+        """Some values as they were in training: the same type, the same categories in the same order.
+
+        Values that do not fit are refused. A batch of whole numbers with missing values becomes floats.
+        """
         pa = import_arrow()
-        if self.categories is not None:
-            return _as_categories(self, array, where)
-        if self.made_of is not None:
-            return _part_of_dates(self, array, where)
-        wanted = pa.type_for_alias(self.type)
-        if array.null_count and not pa.types.is_floating(wanted):
-            wanted = pa.float64()  # a gap is NaN, and NaN is a float
+        convert = _category if self.categories is not None else _number if self.made_of is None else _part_of_dates
         try:
-            return _plain(array).cast(wanted)
-        except pa.ArrowException as error:
+            return convert(self, plain(array))
+        except (pa.ArrowException, _DoesNotFitError) as error:
+            expected = {"category": "strings"}.get(self.type, self.type if self.made_of is None else "dates")
             raise TableError(
-                f"Column {self.name!r} of {where} is {array.type}, which does not fit {self.type}, "
-                f"the type it had in training: {error}"
+                f"Column {self.source!r} of {where} is {array.type}, which does not fit {expected}, as it was when the "
+                f"model was trained: {error}"
             ) from error
+
+
+class _DoesNotFitError(Exception):
+    """Values that no cast would refuse, but that are not what they were in training."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,18 @@ class Schema:
     @property
     def has_categories(self) -> bool:
         return any(column.categories is not None for column in self.columns)
+
+    def in_zone(self, zone: str | None) -> Schema:
+        """The same features with weekdays and hours of another time zone."""
+        if zone is None:
+            return self
+        try:
+            ZoneInfo(zone)
+        except (ValueError, OSError, KeyError) as error:
+            raise ValueError(f"timezone={zone!r} is not the name of a time zone such as 'Europe/Paris'.") from error
+        return Schema(
+            tuple(column if column.made_of is None else replace(column, zone=zone) for column in self.columns)
+        )
 
     def converted(self, batch: Any, where: str) -> Any:
         """The features of some rows as a record batch of the frozen types. `where` names the file in errors."""
@@ -130,6 +150,8 @@ def merged_types(one: Any, other: Any) -> Any:
     pa = import_arrow()
     if one == other:
         return one
+    if getattr(one, "tz", None) and getattr(other, "tz", None) and one.tz != other.tz:
+        one, other = (pa.timestamp(kind.unit, "UTC") for kind in (one, other))  # neither file's zone is the table's
     one, other = (kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other))
     schemas = [pa.schema([pa.field("column", kind)]) for kind in (one, other)]
     return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
@@ -154,7 +176,7 @@ def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps:
         kind = fields[name]
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if are_words(kind):
+        if are_strings(kind):
             types[name] = pa.string()
         elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             types[name] = pa.float64()
@@ -181,7 +203,7 @@ def frozen(
         if name in words:
             columns.append(Column(name, "category", tuple(words[name])))
         elif are_dates(kind):
-            columns += _parts_of_dates(name, kind)
+            columns += _parts_of_dates(name, kind, fields)
         else:
             columns.append(Column(name, str(kind)))
     return Schema(tuple(columns))
@@ -192,63 +214,109 @@ def are_dates(kind: Any) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def _parts_of_dates(name: str, kind: Any) -> list[Column]:
+def _parts_of_dates(name: str, kind: Any, taken: Iterable[str]) -> list[Column]:
     """What models read of a date: seconds since 1970, the day of the week, and the hour if there is one."""
-    parts = {name: "seconds", f"{name}.weekday": "weekday", f"{name}.hour": "hour"}
-    if import_arrow().types.is_date(kind):
-        del parts[f"{name}.hour"]
-    return [Column(part_name, part, made_of=name) for part_name, part in parts.items()]
+    parts = ["weekday"] if import_arrow().types.is_date(kind) else ["weekday", "hour"]
+    zone, has_zone = getattr(kind, "tz", None) or "UTC", getattr(kind, "tz", None) is not None
+    names = {"seconds": name, **{part: _free(f"{name}.{part}", taken) for part in parts}}
+    return [Column(names[part], part, made_of=name, zone=zone, has_zone=has_zone) for part in names]
 
 
-def _parsed_dates(column: Column, words: Any, where: str) -> Any:
-    """Dates that were read as words, as by pandas.read_csv."""
-    pa = import_arrow()
-    try:
-        return words.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid as error:
-        raise TableError(
-            f"Column {column.made_of!r} of {where} is {words.type}; dates were there in training, such as "
-            f"2024-01-31 23:59: {error}"
-        ) from error
+def _free(name: str, taken: Iterable[str]) -> str:
+    """A name that no column has."""
+    while name in taken:
+        name += "_"
+    return name
 
 
-def _part_of_dates(column: Column, array: Any, where: str) -> Any:
+def _part_of_dates(column: Column, array: Any) -> Any:
+    """Moments are compared as moments; weekday and hour are those of the frozen time zone."""
     import pyarrow.compute as pc
 
     pa = import_arrow()
-    if are_words(array.type):
-        array = _parsed_dates(column, array, where)
-    if not (are_dates(array.type) or pa.types.is_null(array.type)):
-        raise TableError(f"Column {column.made_of!r} of {where} is {array.type}; dates were there in training.")
-    zone = getattr(array.type, "tz", None)
-    moments = array.cast(pa.timestamp("us", zone))
+    moments = _moments(array, column.has_zone)
     if column.type == "seconds":
         return pc.divide(moments.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
     part = pc.hour if column.type == "hour" else pc.day_of_week
-    return part(moments).cast(pa.float64())
+    return part(moments.cast(pa.timestamp("us", column.zone))).cast(pa.float64())
 
 
-def are_words(kind: Any) -> bool:
+def _moments(array: Any, has_zone: bool) -> Any:
+    """Dates and times as moments in microseconds, those without a time zone as UTC."""
+    import pyarrow.compute as pc
+
+    pa = import_arrow()
+    if are_strings(array.type):
+        array = _parsed(array, has_zone)
+    if not (are_dates(array.type) or pa.types.is_null(array.type)):
+        raise _DoesNotFitError("only dates, times and text such as 2024-01-31 23:59 can be read as moments.")
+    if has_zone and getattr(array.type, "tz", None) is None and array.null_count < len(array):
+        raise _DoesNotFitError("its times have no time zone, and those in training had one. Give them their zone.")
+    if getattr(array.type, "tz", None) is None:
+        # Nanoseconds are cut off; units too coarse for the year are refused.
+        unit_is_fine = getattr(array.type, "unit", "s") == "ns"
+        return pc.assume_timezone(array.cast(pa.timestamp("us"), safe=not unit_is_fine), "UTC")
+    return array.cast(pa.timestamp("us", "UTC"), safe=array.type.unit != "ns")
+
+
+def _parsed(strings: Any, has_zone: bool) -> Any:
+    """Text as times: with an offset such as -05:00, or without."""
+    pa = import_arrow()
+    with_offset, without = pa.timestamp("us", "UTC"), pa.timestamp("us")
+    try:
+        return strings.cast(with_offset if has_zone else without)
+    except pa.ArrowInvalid as error:
+        with suppress(pa.ArrowInvalid):
+            return strings.cast(without if has_zone else with_offset)
+        raise error
+
+
+def _number(column: Column, array: Any) -> Any:
+    """Numbers and booleans of any type whose values fit, missing ones included."""
+    import pyarrow.compute as pc
+
+    pa = import_arrow()
+    wanted = pa.type_for_alias(column.type)
+    if pa.types.is_null(array.type):
+        return array.cast(pa.float64())
+    if not are_numbers(array.type):
+        raise _DoesNotFitError("its values are not numbers.")
+    if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type):
+        array = array.cast(pa.float64())
+    if pa.types.is_floating(wanted):
+        return array.cast(wanted)
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    to_booleans = pa.types.is_boolean(wanted) and not pa.types.is_boolean(array.type)
+    if to_booleans and pc.all(pc.or_(pc.equal(array, 0), pc.equal(array, 1))).as_py() is False:
+        raise _DoesNotFitError("its values are not all 0 or 1.")
+    fitting = array.cast(wanted)
+    return fitting.cast(pa.float64()) if fitting.null_count else fitting
+
+
+def _category(column: Column, array: Any) -> Any:
+    """The numbers of the strings among the known ones; unknown strings are missing values."""
+    import pyarrow.compute as pc
+
+    pa = import_arrow()
+    if not (are_strings(array.type) or pa.types.is_null(array.type)):
+        raise _DoesNotFitError("its values are not strings.")
+    known = pa.array(column.categories, pa.string())
+    return pa.DictionaryArray.from_arrays(pc.index_in(array.cast(pa.string()), value_set=known), known)
+
+
+def are_numbers(kind: Any) -> bool:
+    pa = import_arrow()
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def are_strings(kind: Any) -> bool:
     pa = import_arrow()
     return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
-def _plain(array: Any) -> Any:
-    """An array without a dictionary: what its words or numbers are, one by one."""
+def plain(array: Any) -> Any:
+    """An array without a dictionary: its strings or numbers one by one."""
     pa = import_arrow()
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-
-
-def _as_categories(column: Column, array: Any, where: str) -> Any:
-    """The numbers of the words among the known ones; words that are not known are gaps."""
-    import pyarrow.compute as pc
-
-    pa = import_arrow()
-    words = _plain(array)
-    if not (are_words(words.type) or pa.types.is_null(words.type)):
-        raise TableError(
-            f"Column {column.name!r} of {where} is {array.type}; words were there when the model was trained."
-        )
-    known = pa.array(column.categories, pa.string())
-    numbers = pc.index_in(words.cast(pa.string()), value_set=known)
-    return pa.DictionaryArray.from_arrays(numbers, known)

@@ -42,7 +42,7 @@ def is_spark_frame(thing: Any) -> bool:
 def open_spark_frame(frame: Any, **options: Unpack[FrameOptions]) -> PartitionedTable:
     """The columns of a DataFrame as features."""
     roles, features = frame_roles(frame, options)
-    parts = _ColumnParts(features)
+    parts = _ColumnParts(features, options.get("timezone"))
     columns = [feature(frame, name).alias(safe) for name, safe in zip(features, parts.safe_names, strict=True)]
     return _open(frame, parts, columns, roles)
 
@@ -96,6 +96,8 @@ def _type_of(frame: Any, name: str) -> Any:
 class _Parts:
     """How record batches of rows are read."""
 
+    zone: str | None = None
+
     def told(self, batch: Any) -> PartitionFacts:
         from pyspark import TaskContext
 
@@ -113,8 +115,9 @@ class _Parts:
 
 
 class _ColumnParts(_Parts):
-    def __init__(self, features: list[str]) -> None:
+    def __init__(self, features: list[str], zone: str | None) -> None:
         self._features = features
+        self.zone = zone
         # Spark's mapInArrow would read "a.b" as a part of a column "a".
         self.safe_names = [f"__selfpaced_{number}__" for number in range(len(features))]
 
@@ -156,7 +159,7 @@ def _open(frame: Any, parts: Any, features: Sequence[Any], roles: Roles) -> Part
     if not told:
         raise TableError("The DataFrame has no rows.")
     facts = PartitionFacts.merge(told)
-    schema, labels = facts.frozen_schema(), facts.class_counts(roles)
+    schema, labels = facts.frozen_schema(parts.zone), facts.class_counts(roles)
     begin = partial(SparkEngine, source, _tagged(source.frame, labels), partial(parts.rows, schema), in_order_of_ids)
     refuse_repeated_ids(begin().ask, facts.n_rows)
     return PartitionedTable(begin, labels, schema, roles)
