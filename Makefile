@@ -6,12 +6,13 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile
 # The tests of a file share their cluster or browser. tests/conftest.py puts the longest files first.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-fast check system-packages bench paper clean
+.PHONY: help demo test test-fast exam check system-packages bench paper clean
 
 help:
 	@echo "make demo             install, then compare Self-paced Ensemble with the alternatives on generated tables"
 	@echo "make test             install everything, then run all checks and tests"
 	@echo "make test-fast        run the tests that are not slow and need no cluster and no browser"
+	@echo "make exam             compare scores of the same rows in many forms, on random tables, for an hour"
 	@echo "make check            check format, lint, types and layers only"
 	@echo "make system-packages  install Chromium and Java for the tests that need them (as root on Debian)"
 	@echo "make bench            run the benchmarks (an hour; peers are installed into .bench/)"
@@ -36,6 +37,9 @@ check: .venv/installed-most
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tools/check_layers.py
+
+exam: .venv/installed-dev
+	$(BIN)/python tools/exam.py
 
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/peers.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -260,15 +261,13 @@ def _moments(array: Any, has_zone: bool) -> Any:
 
 
 def _parsed(strings: Any, has_zone: bool) -> Any:
-    """Text as times: with an offset such as -05:00, or without."""
+    """Text as times: with an offset such as -05:00, or without; with up to nine digits of a second."""
     pa = import_arrow()
-    with_offset, without = pa.timestamp("us", "UTC"), pa.timestamp("us")
-    try:
-        return strings.cast(with_offset if has_zone else without)
-    except pa.ArrowInvalid as error:
+    zones = ("UTC", None) if has_zone else (None, "UTC")
+    for unit, zone in product(("us", "ns"), zones):
         with suppress(pa.ArrowInvalid):
-            return strings.cast(without if has_zone else with_offset)
-        raise error
+            return strings.cast(pa.timestamp(unit, zone))
+    return strings.cast(pa.timestamp("us", zones[0]))  # to say what is wrong
 
 
 def _number(column: Column, array: Any) -> Any:
@@ -284,14 +283,14 @@ def _number(column: Column, array: Any) -> Any:
     if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type):
         array = array.cast(pa.float64())
     if pa.types.is_floating(wanted):
-        return array.cast(wanted)
+        return array.cast(wanted, safe=False)  # large whole numbers are rounded, as they were in training
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     to_booleans = pa.types.is_boolean(wanted) and not pa.types.is_boolean(array.type)
     if to_booleans and pc.all(pc.or_(pc.equal(array, 0), pc.equal(array, 1))).as_py() is False:
         raise _DoesNotFitError("its values are not all 0 or 1.")
     fitting = array.cast(wanted)
-    return fitting.cast(pa.float64()) if fitting.null_count else fitting
+    return fitting.cast(pa.float64(), safe=False) if fitting.null_count else fitting
 
 
 def _category(column: Column, array: Any) -> Any:

@@ -1,0 +1,85 @@
+"""The same rows in any form get the same scores, bit for bit, or the refusal names the column.
+
+Small in `make test`. `make exam` runs it for an hour on other tables each time; `SELFPACED_EXAM_EXAMPLES` is the number
+of tables for each form.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from lightgbm import LGBMClassifier
+
+from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced.exceptions import TableError
+from tests.exam.forms import FORMS, TEXT, parquet
+from tests.exam.tables import tables
+
+EXAMPLES = int(os.environ.get("SELFPACED_EXAM_EXAMPLES", "6"))
+exam = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="SELFPACED_EXAM_EXAMPLES" not in os.environ,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def trained(source, **options):
+    base = LGBMClassifier(n_estimators=4, min_child_samples=2, min_data_per_group=2, cat_smooth=1, verbose=-1, n_jobs=1)
+    model = SelfPacedEnsembleClassifier(base, 2, random_state=0)
+    return model.fit_table(open_table(source, target="label", **options))
+
+
+def scores_of(model, source) -> np.ndarray:
+    if isinstance(source, Path):
+        return model.score_table(source, batch_rows=13)
+    return model.predict_proba(source)[:, model.trained_on_.score_column]
+
+
+def refusal(model, source) -> str:
+    """Why the rows are refused; an empty text if they are not."""
+    try:
+        scores_of(model, source)
+    except TableError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@exam
+@given(table=tables())
+def test_the_same_rows_in_another_form_get_the_same_scores(form, table):
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        model = trained(parquet(table, Path(one)))
+        expected = scores_of(model, Path(one) / "rows.parquet")
+        source = FORMS[form](table, Path(other))
+        # Text does not say which type a number has, so that some numbers do not fit any more.
+        if form in TEXT and (reason := refusal(model, source)):
+            assert any(f"Column {name!r}" in reason for name in table.column_names), reason
+        else:
+            np.testing.assert_array_equal(scores_of(model, source), expected)
+
+
+@pytest.mark.parametrize("form", ["small_row_groups", "feather", "plain_strings", "dictionaries", "several_files"])
+@exam
+@given(table=tables())
+def test_the_same_rows_in_another_form_train_the_same_model(form, table):
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        path = parquet(table, Path(one))
+        again = trained(FORMS[form](table, Path(other)), batch_rows=17)
+        np.testing.assert_array_equal(scores_of(again, path), scores_of(trained(path), path))
+
+
+@exam
+@given(table=tables())
+def test_a_saved_model_gives_the_same_scores(table):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        model = trained(path)
+        loaded = load_model(save_model(model, Path(folder) / "model.skops"))
+        np.testing.assert_array_equal(scores_of(loaded, path), scores_of(model, path))
