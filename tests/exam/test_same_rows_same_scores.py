@@ -10,13 +10,18 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import dask.dataframe as dd
 import numpy as np
+import onnxruntime
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from lightgbm import LGBMClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
 from selfpaced.exceptions import TableError
+from selfpaced.onnx_export import export_onnx
+from selfpaced.tables import Roles, open_like
 from tests.exam.forms import FORMS, TEXT, parquet
 from tests.exam.tables import tables
 
@@ -83,3 +88,31 @@ def test_a_saved_model_gives_the_same_scores(table):
         model = trained(path)
         loaded = load_model(save_model(model, Path(folder) / "model.skops"))
         np.testing.assert_array_equal(scores_of(loaded, path), scores_of(model, path))
+
+
+@exam
+@given(table=tables())
+def test_an_exported_model_gives_the_same_scores(table):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        model = trained(path)
+        session = onnxruntime.InferenceSession(export_onnx(model, Path(folder) / "model.onnx"))
+        features = open_like(path, model.trained_on_.schema, Roles()).features()
+        numbers = [
+            column.cat.codes.where(column.notna()) if hasattr(column, "cat") else column
+            for _, column in features.items()
+        ]
+        X = np.column_stack([column.to_numpy(dtype=np.float64, na_value=np.nan) for column in numbers])
+        found = session.run(["probabilities"], {"X": X})[0][:, model.trained_on_.score_column]
+        np.testing.assert_allclose(found, scores_of(model, path), rtol=0, atol=1e-12)
+
+
+@pytest.mark.cluster
+@settings(exam, max_examples=max(EXAMPLES // 2, 1))
+@given(table=tables())
+def test_the_same_rows_on_dask_train_the_same_model(dask_cluster, table):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        frame = dd.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3, sort=False)
+        again = trained(frame, client=dask_cluster.client)
+        np.testing.assert_array_equal(scores_of(again, path), scores_of(trained(path), path))
