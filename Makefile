@@ -1,7 +1,8 @@
 # Two commands on a fresh machine with Python 3.11+ and make: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-# Python compiles what is imported, once. pip would compile every file of every package.
+# Python compiles what is imported, once, if it may keep the result. pip would compile every file of every package.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 # The tests of a file share their cluster or browser. tests/conftest.py puts the longest files first.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder

@@ -38,6 +38,7 @@ def test_the_frame_gives_the_members_of_its_array(split):
         np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
 
 
+@pytest.mark.slow
 def test_probabilities_add_up_to_the_frauds_there_are_and_rank_as_the_scores_do(credit_fraud_path):
     """On average over splits: the number of frauds that one split expects is luck to some 6%."""
     frame = pd.read_parquet(credit_fraud_path)

@@ -29,6 +29,11 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+# Python workers that start with their packages loaded; executors must find the module.
+WARM_WORKERS = {
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]),
+    "spark.python.daemon.module": "tests.cluster.warm_daemon",
+}
 
 
 class SparkCluster:
@@ -48,9 +53,11 @@ class SparkCluster:
             self.close()
             raise
 
-    def session(self, executor_memory: str = "512m", java_options: str = QUIET) -> pyspark.sql.SparkSession:
+    def session(
+        self, executor_memory: str = "512m", java_options: str = QUIET, settings: dict[str, str] | None = None
+    ) -> pyspark.sql.SparkSession:
         of_java = dict.fromkeys(["spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"], java_options)
-        settings = SETTINGS | {"spark.executor.memory": executor_memory} | of_java
+        settings = SETTINGS | {"spark.executor.memory": executor_memory} | of_java | (settings or {})
         return pyspark.sql.SparkSession.builder.master(self.url).config(map=settings).getOrCreate()
 
     def kill_an_executor(self, n_executors: int = 2) -> None:

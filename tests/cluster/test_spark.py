@@ -63,7 +63,7 @@ def rows():
 
 @pytest.fixture
 def frame_of(spark):
-    def frame_of(rows, n_partitions=3):
+    def frame_of(rows, n_partitions=2):
         """The rows with their positions as ids, dealt out to partitions."""
         numbered = rows.assign(number=np.arange(len(rows))) if "number" not in rows else rows
         table = pa.Table.from_pandas(numbered, preserve_index=False)

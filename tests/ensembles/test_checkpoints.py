@@ -153,6 +153,7 @@ model.fit_table(open_table(sys.argv[1], target="label", batch_rows=100), checkpo
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
 def test_kill_9_in_the_middle_of_a_round_costs_that_round_only(frame, path, tmp_path):
     command = [sys.executable, "-c", KILLED, str(path), str(tmp_path / "kept")]

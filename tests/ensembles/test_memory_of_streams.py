@@ -42,6 +42,7 @@ def large(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory as Linux does")
 def test_five_times_the_memory_is_trained_on_and_scored(large):
     assert 4 * N_ROWS * N_COLUMNS > 5 * ALLOWED

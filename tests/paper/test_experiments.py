@@ -33,6 +33,7 @@ def smallest_cells(experiment):
 
 
 # Enough training is not the point here, and a handful of rows is hard on every model.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_value_of_every_setting_gives_rows_of_results(name, request):
@@ -49,6 +50,7 @@ def test_every_value_of_every_setting_gives_rows_of_results(name, request):
                 assert 0 <= row["aucprc"] <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_smallest_cell_is_the_same_in_a_second_run(name, request):
     if name in NEEDS_DATA:

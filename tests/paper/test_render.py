@@ -75,6 +75,7 @@ def test_a_comparison_with_a_method_missing_is_not_counted():
     assert counted.cells == 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_page_is_rendered_from_quick_cells(tmp_path, request):
     request.getfixturevalue("credit_fraud_path")
@@ -101,6 +102,7 @@ def test_failed_cells_stand_on_the_front_page_with_their_reason(tmp_path):
     assert "- KNN, RandUnder, 0: ValueError: no luck" in front.read_text()
 
 
+@pytest.mark.slow
 def test_what_is_committed_was_rendered_from_what_is_committed(tmp_path):
     """The front page agrees with the rows beside it: nobody touched one without the other."""
     from paper.results import FOLDER

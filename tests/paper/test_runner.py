@@ -13,24 +13,9 @@ from paper.__main__ import main
 from paper.experiment import Experiment, Surroundings
 from paper.results import Results
 from paper.runner import run
+from tests.paper.cells import kill_own_process, several_rows, square
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-def square(setting, run, surroundings):
-    if setting["number"] == 13:
-        raise ValueError("13 is not\nsquared here")
-    return [{"square": setting["number"] ** 2, "quick": int(surroundings.quick)}]
-
-
-def kill_own_process(setting, run, surroundings):
-    if setting["number"] == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return square(setting, run, surroundings)
-
-
-def several_rows(setting, run, surroundings):
-    return [{"part": part, "square": part**2} for part in range(3)]
 
 
 def experiment(work=square, numbers=(1, 2, 3), **options):
@@ -59,6 +44,7 @@ def test_every_cell_is_a_row_with_versions_and_seconds(tmp_path):
     assert "0:00:00 left" in lines[-1]
 
 
+@pytest.mark.slow
 def test_finished_cells_are_not_run_again(tmp_path):
     run_all(tmp_path, experiment(numbers=[1, 2]))
     _, lines, results = run_all(tmp_path, experiment())
@@ -76,6 +62,7 @@ def test_a_failing_cell_is_shown_with_its_reason_and_does_not_stop_the_rest(tmp_
     assert results.failures()["error"].tolist() == ["ValueError: 13 is not squared here"] * 2
 
 
+@pytest.mark.slow
 def test_failed_cells_are_tried_again_and_forgotten_once_they_succeed(tmp_path):
     run_all(tmp_path, experiment(numbers=[13]))
     n_failed, _, results = run_all(tmp_path, experiment(work=several_rows, numbers=[13]))
@@ -85,6 +72,7 @@ def test_failed_cells_are_tried_again_and_forgotten_once_they_succeed(tmp_path):
     assert results.frame()["square"].tolist() == [0, 1, 4] * 2
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_its_own_cell_only(tmp_path):
     n_failed, _, results = run_all(tmp_path, experiment(work=kill_own_process))
     assert n_failed == 2
