@@ -85,3 +85,17 @@ paper: .venv/installed-dev
 
 clean:
 	rm -rf .venv .bench .paper
+
+# The oldest versions that pyproject.toml allows, without Spark, whose download is large. Left out are the test of accuracy
+# on real data, and one-hot columns beside those of a polars frame, which scikit-learn cannot join before 1.8.
+.PHONY: test-oldest
+test-oldest: OLDEST := .venv/oldest
+test-oldest:
+	$(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --group dev \
+		--editable '.[cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]'
+	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --deselect tests/test_credit_fraud.py \
+		--deselect 'tests/ensembles/test_inputs.py::test_a_pipeline_finds_its_columns_by_name[polars]' \
+		tests/ensembles tests/onnx_export tests/persistence tests/scoring tests/tables tests/test_*.py

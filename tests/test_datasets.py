@@ -37,7 +37,7 @@ def test_one_row_in_five_hundred_is_a_fraud(n_rows, frauds):
 
 def test_fraud_needs_as_many_features_as_a_scheme_shifts():
     assert make_fraud(n_rows=100, n_features=4, random_state=0)[0].shape == (100, 4)
-    with pytest.raises(ValueError, match=r"n_features=3 is too small.*at least 4"):
+    with pytest.raises(ValueError, match=r"n_features must be at least 4.*got 3"):
         make_fraud(n_rows=100, n_features=3)
 
 

@@ -52,8 +52,7 @@ def make_fraud(
     """
     if n_features < FEATURES_OF_A_SCHEME:
         raise ValueError(
-            f"n_features={n_features} is too small: each fraud scheme shifts {FEATURES_OF_A_SCHEME} features. "
-            f"Choose at least {FEATURES_OF_A_SCHEME}."
+            f"n_features must be at least {FEATURES_OF_A_SCHEME}, for each fraud scheme; got {n_features}."
         )
     rng = check_random_state(random_state)
     n_frauds = max(2, n_rows // 500) if n_frauds is None else n_frauds

@@ -231,9 +231,8 @@ def with_params_of(ensemble: type[UnderSamplingEnsemble]) -> Callable[[type[Spar
         kind.kind, kind.own_params = ensemble, tuple(own)
         for name, each in own.items():
             text = summaries.get(name, "")
-            # Spark's own texts begin with a small letter.
-            param = Param(Params._dummy(), name, text[:1].lower() + text[1:], CONVERTERS.get(type(each.default)))
-            setattr(kind, name, param)
+            small = text[:1].lower() + text[1:]  # as Spark's own texts begin
+            setattr(kind, name, Param(Params._dummy(), name, small, CONVERTERS.get(type(each.default))))
         columns = parameters_of(SparkUnderSamplingEstimator).values()
         give_constructor(kind, [*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()), *columns])
         return kind

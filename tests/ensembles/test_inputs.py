@@ -83,7 +83,7 @@ def mixed(frauds):
     """Transactions with categories that matter, text, a boolean and missing values."""
     X, y = frauds
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(X, columns=NAMES)
+    frame = pd.DataFrame(X.copy(), columns=NAMES)  # before pandas 3 a frame shares the memory of its array
     frame["country"] = pd.Categorical(np.where(y == 1, rng.choice(["x", "y"], len(y)), rng.choice(["y", "z"], len(y))))
     frame["online"] = rng.uniform(size=len(y)) < 0.5
     frame.loc[rng.uniform(size=len(y)) < 0.2, "V0"] = np.nan

@@ -161,12 +161,14 @@ def _under_sample(is_rare: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
 
 def judged(method: Method, task: Task) -> Compared:
     """Train the method's model, and score the test rows."""
+    X = task.X.iloc if hasattr(task.X, "iloc") else task.X
+    rows = slice(None) if method.rows is None else method.rows
     begin = time.perf_counter()
-    method.model.fit(*_training_rows(method, task))
+    method.model.fit(X[rows], task.y[rows])
     scores = method.model.predict_proba(task.X_test)[:, 1]
     seconds = time.perf_counter() - begin
-    n_rows = len(task.y) if method.rows is None else len(method.rows)
-    return Compared(method.name, aucprc(task.y_test, scores), seconds, _rows_trained_on(method.model, n_rows))
+    n_rows = _rows_trained_on(method.model, len(task.y[rows]))
+    return Compared(method.name, aucprc(task.y_test, scores), seconds, n_rows)
 
 
 def _tried(method: Method, task: Task) -> Compared:
@@ -175,13 +177,6 @@ def _tried(method: Method, task: Task) -> Compared:
         return judged(method, task)
     except (TypeError, ValueError) as error:
         return Compared(method.name, None, time.perf_counter() - begin, 0, " ".join(str(error).split()))
-
-
-def _training_rows(method: Method, task: Task) -> tuple[Any, NDArray[np.bool_]]:
-    if method.rows is None:
-        return task.X, task.y
-    X = task.X.iloc if hasattr(task.X, "iloc") else task.X
-    return X[method.rows], task.y[method.rows]
 
 
 def _rows_trained_on(model: Any, n_rows: int) -> int:

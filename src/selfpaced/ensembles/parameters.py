@@ -41,5 +41,4 @@ def give_constructor(kind: type[Any], parameters: Sequence[Parameter]) -> None:
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{kind.__qualname__}.__init__"
-    __init__.__module__ = kind.__module__
     kind.__init__ = __init__

@@ -35,6 +35,7 @@ INSIDE_SCIKIT_LEARN = [
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
+    "sklearn.compose._column_transformer._RemainderColsList",  # up to scikit-learn 1.7
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.feature_selection._univariate_selection.f_classif",
     "sklearn.metrics._dist_metrics.ChebyshevDistance64",
@@ -48,6 +49,8 @@ INSIDE_SCIKIT_LEARN = [
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     "sklearn.utils._bunch.Bunch",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
     # HistGradientBoosting keeps a bound check of its categories; a partial is not called while loading.
     "functools.partial",
     "sklearn.utils.validation.check_array",

@@ -136,7 +136,6 @@ class Candidates:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "bins", "keys")))
 
     def found(self, n_bins: int) -> NDArray[np.int64]:
-        """How many rows of each bin are there."""
         return np.bincount(self.bins, minlength=n_bins)
 
 

@@ -22,10 +22,9 @@ LARGEST_KEY = 2**64 - 1
 
 
 class RowsInBins(Protocol):
-    """Rows that may be drawn."""
+    """Rows that may be drawn; `found` counts those of each bin."""
 
-    def found(self, n_bins: int) -> NDArray[np.int64]:
-        """How many rows of each bin are there."""
+    def found(self, n_bins: int) -> NDArray[np.int64]: ...
 
 
 Found = TypeVar("Found", bound=RowsInBins)

@@ -1,7 +1,6 @@
 """Round numbers of draws that belong to no round of a fit, so that they share no keys with one.
 
-A fit counts its rounds from 0 and cannot have 2**32 members. A seed means the same draws in every version: keep the
-numbers.
+A fit counts its rounds from 0 and cannot have 2**32 members. The numbers must stay, so that seeds draw the same rows.
 """
 
 from __future__ import annotations

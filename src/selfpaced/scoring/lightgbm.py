@@ -60,7 +60,7 @@ def tree_sum_of(booster: Any) -> tuple[TreeSum, float] | None:
     """
     model = booster.dump_model()
     kind, _, steepness = str(model.get("objective", "")).partition(" sigmoid:")
-    if kind != "binary" or model["average_output"] or not hasattr(np, "bitwise_count"):
+    if kind != "binary" or model["average_output"]:
         return None
     leaf_values = np.zeros((len(model["tree_info"]), MOST_LEAVES))
     try:

@@ -162,20 +162,21 @@ POLARS = Kind(
 
 
 def _open_arrow(table: Any) -> Any:
-    """One list of categories per column, and floats for integers and booleans with missing values.
+    """One list of categories per column, with signed numbers, and floats for whole numbers with missing values.
 
     pyarrow makes a column of a pandas frame what its rows need: without this, chunks of one column would differ.
     """
     import pyarrow as pa
 
-    def keeps_type(column: Any, dtype: Any) -> bool:
-        return not (column.null_count and (pa.types.is_integer(dtype) or pa.types.is_boolean(dtype)))
+    def readable(column: Any, dtype: Any) -> Any:
+        if pa.types.is_dictionary(dtype) and pa.types.is_unsigned_integer(dtype.index_type):
+            return pa.dictionary(pa.int32(), dtype.value_type, dtype.ordered)  # for pyarrow before 23
+        is_whole = pa.types.is_integer(dtype) or pa.types.is_boolean(dtype)
+        return pa.float64() if column.null_count and is_whole else dtype
 
     table = table.unify_dictionaries()
-    fields = [
-        field if keeps_type(column, field.type) else field.with_type(pa.float64())
-        for field, column in zip(table.schema, table.columns, strict=True)
-    ]
+    columns = zip(table.schema, table.columns, strict=True)
+    fields = [field.with_type(readable(column, field.type)) for field, column in columns]
     return table.cast(pa.schema(fields))
 
 
