@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from selfpaced.calibration import (
     FITTED_MAPS,
+    METHODS,
     BetaMap,
     ClassMaps,
     PriorCorrection,
+    check_method,
     expected_calibration_error,
     fit_calibrator,
 )
@@ -126,3 +128,66 @@ def test_the_calibration_error_of_true_probabilities_is_small_and_of_doubled_one
     y = rng.random(50_000) < probabilities
     assert expected_calibration_error(y, probabilities) < 0.01
     assert expected_calibration_error(y, 2 * probabilities) > 0.1
+
+
+def log_odds(probabilities):
+    return np.log(probabilities) - np.log1p(-probabilities)
+
+
+@pytest.mark.parametrize("method", ["beta", "sigmoid"])
+@pytest.mark.parametrize("border", [0.1, 0.5, 0.9])
+def test_of_classes_that_are_apart_a_map_leaves_one_chance_in_fifty_to_a_hundred_million(method, border):
+    """A thousand rows do not bear out more. The farther end is the surer one."""
+    scores = np.linspace(0, 1, 1001)
+    low, high = FITTED_MAPS[method](scores, scores > border, np.ones(1001))(np.array([0.0, 1.0]))
+    assert 1 / 100e6 < min(low, 1 - high) < 1 / 50e6
+
+
+@FITS
+def test_of_classes_that_are_apart_no_two_scores_get_the_same_probability(fit):
+    scores = np.linspace(0, 1, 1001)
+    assert np.unique(fit(scores, scores > 0.5, np.ones(1001))(scores)).size == 1001
+
+
+def test_a_map_that_is_less_sure_than_that_is_left_as_it_is():
+    scores = np.linspace(0, 1, 2001)
+    truth = BetaMap(1.5, 1.5, -4.0)  # log odds from -10.9 to 2.9
+    doubled, labels = np.tile(scores, 2), np.repeat([True, False], scores.size)
+    fitted = FITTED_MAPS["beta"](doubled, labels, 1e4 * np.concatenate([truth(scores), 1 - truth(scores)]))
+    assert (fitted.from_0, fitted.from_1, fitted.constant) == pytest.approx((1.5, 1.5, -4.0), rel=0.01)
+
+
+def test_a_score_of_exactly_1_counts_as_odds_of_a_hundred_to_one():
+    assert np.exp(log_odds(BetaMap(1.0, 1.0, 0.0)(np.array([1.0])))) == pytest.approx(100, rel=0.05)
+    assert np.exp(-log_odds(BetaMap(1.0, 1.0, 0.0)(np.array([0.0])))) == pytest.approx(100, rel=0.05)
+
+
+@pytest.mark.parametrize("method", ["beta", "sigmoid"])
+def test_scores_that_mean_the_opposite_get_nearly_the_same_probability(method):
+    """It still rises, by a hundredth of the odds, so that the ranking stays."""
+    scores = np.linspace(0, 1, 1000)
+    low, high = log_odds(FITTED_MAPS[method](scores, scores < 0.3, np.ones(1000))(np.array([0.0, 1.0])))
+    assert high - low == pytest.approx(0.01, abs=0.005)
+
+
+def test_within_a_step_the_isotonic_map_rises_by_a_tenth_of_the_smooth_one():
+    scores, is_case = np.array([0.1, 0.2, 0.6, 0.8]), np.array([False, True, False, True])
+    fitted = FITTED_MAPS["isotonic"](scores, is_case, np.ones(4))
+    on_a_step = np.array([0.3, 0.5])  # one case and one other row, at 0.2 and 0.6
+    smooth = FITTED_MAPS["beta"](scores, is_case, np.ones(4))(on_a_step)
+    np.testing.assert_allclose(fitted(on_a_step), 0.9 * 0.5 + 0.1 * smooth)
+
+
+def test_only_known_methods_and_none_pass_the_check():
+    assert [check_method(method) for method in (None, *METHODS)] == [None, *METHODS]
+    with pytest.raises(ValueError, match=r"calibration must be None or one of .*; got 'platt'"):
+        check_method("platt")
+
+
+def test_the_calibration_error_has_15_bins_unless_said():
+    rng = np.random.default_rng(0)
+    probabilities = rng.random(300)
+    y = rng.random(300) < probabilities
+    by_default = expected_calibration_error(y, probabilities)
+    assert by_default == expected_calibration_error(y, probabilities, n_bins=15)
+    assert by_default == expected_calibration_error(np.where(y, "case", "other"), probabilities, pos_label="case")

@@ -1,14 +1,17 @@
 """Honest scores come from models that have not seen the row, whatever the row is."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit, folds, honest_means
+from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit, cross_fit_all, folds, honest_means
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.pools.rows import Rows
 from selfpaced.tables import InMemoryTable
+from selfpaced.tables.labels import encode_labels
 
 
 class Parrot(ClassifierMixin, BaseEstimator):
@@ -70,3 +73,68 @@ def test_a_parrot_that_is_calibrated_honestly_is_sure_of_nothing():
     y = (np.arange(500) % 25 == 0).astype(int)
     model = SelfPacedEnsembleClassifier(Parrot(), 3, random_state=0, calibration="sigmoid").fit(X, y)
     assert model.predict_proba(np.array([[1000.5]]))[0, 1] < 0.2
+
+
+class Reader(ClassifierMixin, BaseEstimator):
+    """Takes the first feature for the probability of class 1; the class remembers the rows of each fit."""
+
+    fits: ClassVar[list[list[float]]] = []
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.fits.append(X[:, 0].tolist())
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+@pytest.mark.parametrize(("n_rare", "n_copies"), [(20, 5), (6, 5), (5, 5), (4, 4), (2, 2)])
+def test_every_row_is_left_out_once_and_scored_by_the_copy_that_has_not_seen_it(monkeypatch, n_rare, n_copies):
+    monkeypatch.setattr(Reader, "fits", [])
+    own = np.linspace(0.01, 0.99, n_rare + 20)  # each row's feature is a number of its own
+    rows = Rows(np.arange(own.size) + 100, own[:, np.newaxis], {})
+    y = (np.arange(own.size) < n_rare).astype(np.intp)
+    found = cross_fit(MemberFactory(Reader(), 0, {}), 1, rows, y, seed=0, n_threads=1)
+    assert found.ids.tolist() == rows.ids.tolist()
+    np.testing.assert_allclose(found.probabilities, np.column_stack([1 - own, own]))
+    assert len(Reader.fits) == n_copies
+    left_out = sorted(row for seen in Reader.fits for row in set(own.tolist()) - set(seen))
+    assert left_out == own.tolist()
+
+
+def test_the_first_part_is_scored_like_all_others(monkeypatch):
+    """Probabilities that nobody has filled in would be whatever lies in the memory."""
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, 7, dtype=dtype))
+    ids = np.arange(40)
+    rows = Rows(ids, ids[:, np.newaxis] / 40, {})
+    found = cross_fit(MemberFactory(Reader(), 0, {}), 1, rows, (ids < 20).astype(np.intp), seed=0, n_threads=1)
+    assert ((found.probabilities >= 0) & (found.probabilities <= 1)).all()
+
+
+def test_means_are_over_all_members_each_with_its_own_copies():
+    table, ids = InMemoryTable(np.array([[0.2], [0.4]])), np.array([5, 6])
+    reader = Reader().fit(np.array([[0.0], [1.0]]), np.array([0, 1]))
+    first = CrossFitted(reader, HonestScores(np.array([6, 9]), np.array([[0.5, 0.5], [0.0, 1.0]])))
+    second = CrossFitted(reader, HonestScores(np.array([4, 5]), np.array([[0.0, 1.0], [0.1, 0.9]])))
+    means = honest_means([first, second], table, ids, 2, n_threads=1)
+    np.testing.assert_allclose(means[:, 1], [(0.2 + 0.9) / 2, (0.5 + 0.4) / 2])
+
+
+def test_the_members_of_a_finished_ensemble_are_cross_fitted_on_their_own_rows(monkeypatch):
+    monkeypatch.setattr(Reader, "fits", [])
+    own = np.linspace(0.01, 0.99, 30)
+    labels = encode_labels((np.arange(30) < 15).astype(int))
+    seen = [np.arange(0, 30, 2), np.arange(1, 30, 2)]
+    fitted = cross_fit_all(
+        MemberFactory(Reader(), 0, {}), ["one", "two"], InMemoryTable(own[:, np.newaxis]), labels, seen, 0, 1
+    )
+    assert [one.model for one in fitted] == ["one", "two"]
+    for one, rows in zip(fitted, seen, strict=True):
+        assert one.scores.ids.tolist() == rows.tolist()
+        np.testing.assert_allclose(one.scores.probabilities[:, 1], own[rows])
+    parts = [folds(rows, labels.codes[rows], 0, number) for number, rows in enumerate(seen, start=1)]
+    expected = [
+        sorted(own[rows[part != left]].tolist()) for rows, part in zip(seen, parts, strict=True) for left in range(5)
+    ]
+    assert [sorted(rows) for rows in Reader.fits] == expected

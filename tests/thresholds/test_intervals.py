@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from selfpaced.thresholds import choose_threshold
-from selfpaced.thresholds.intervals import FIGURES, _drawn_losses
+from selfpaced.thresholds import choose_threshold, intervals
+from selfpaced.thresholds.intervals import FIGURES, _drawn_losses, _places, _resamples, _thinned
+from selfpaced.thresholds.rules import Best
+from selfpaced.thresholds.sweep import sweep_of
 
 SHIFT, N_ROWS, N_CASES = 3.0, 4000, 40
 
@@ -109,3 +111,156 @@ def test_amounts_that_are_all_the_same_are_a_cost_of_a_missed_case():
     assert own["recall"].low == pytest.approx(fixed["recall"].low, abs=0.01)
     assert own["cost"].low == pytest.approx(fixed["cost"].low, abs=60)  # half a case more may be missed
     assert own["cost"].high == pytest.approx(fixed["cost"].high, abs=80)
+
+
+class Watching(Best):
+    """The best F1, and how many samples it has been asked about."""
+
+    def __init__(self):
+        super().__init__("f1")
+        object.__setattr__(self, "n_samples", 0)
+
+    def best(self, alerts, lost=None):
+        if np.ndim(alerts.true_positives) == 2:
+            object.__setattr__(self, "n_samples", self.n_samples + len(alerts.true_positives))
+        return super().best(alerts, lost)
+
+
+def flipped(seed, n_rows=200):
+    """Half of the rows are cases, and they score lowest."""
+    scores = np.random.default_rng(seed).random(n_rows)
+    return scores < 0.5, scores
+
+
+def test_of_a_budget_they_hold_the_true_value_in_about_90_of_100_samples():
+    """No luck is chosen by a number of alerts, so that nothing is stretched."""
+    held = []
+    for seed in range(150):
+        choice = choose_threshold(*simulated(seed), "alerts<=40", n_bootstrap=200, random_state=seed)
+        truth = true_precision_and_recall(choice.threshold)
+        ends = choice.intervals["precision"], choice.intervals["recall"]
+        held.append([end.low <= value <= end.high for end, value in zip(ends, truth, strict=True)])
+    assert (np.mean(held, axis=0) >= 0.83).all()  # three standard errors of 150 samples
+    assert (np.mean(held, axis=0) <= 0.97).all()
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+def test_of_a_budget_the_interval_of_a_precision_is_jeffreys(confidence):
+    choice = choose_threshold(*simulated(4), "alerts<=40", n_bootstrap=20_000, confidence=confidence)
+    hits, alarms = choice.alerts.true_positives, choice.alerts.false_positives
+    expected = beta.ppf([(1 - confidence) / 2, (1 + confidence) / 2], hits + 0.5, alarms + 0.5)
+    found = choice.intervals["precision"]
+    assert (found.low, found.high) == pytest.approx(expected.tolist(), abs=0.012)
+
+
+def test_the_intervals_of_shares_are_those_of_counts_drawn_as_jeffreys_has_it():
+    """Of alerts among all rows, and of found cases among all cases."""
+    choice = choose_threshold(*simulated(5), "alerts<=40", n_bootstrap=20_000)
+    now, rng = choice.alerts, np.random.default_rng(1)
+    low, high = beta.ppf([0.05, 0.95], now.n_alerts + 0.5, N_ROWS - now.n_alerts + 0.5)
+    found = choice.intervals["alert_share"]
+    assert (found.low, found.high) == pytest.approx((low, high), rel=0.03)
+    hits, missed = (rng.gamma(count + 0.5, size=50_000) for count in (now.true_positives, now.false_negatives))
+    low, high = np.quantile(hits / (hits + missed), [0.05, 0.95])
+    found = choice.intervals["recall"]
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.02)
+
+
+def test_the_ends_are_as_exact_as_the_number_of_draws_that_was_asked_for():
+    """The standard error of a quantile of n draws is sqrt(p (1 - p) / n), divided by the density there."""
+    y, scores = simulated(2)
+    highs = [choose_threshold(y, scores, n_bootstrap=100, random_state=seed) for seed in range(100)]
+    now = highs[0].alerts
+    law = beta(now.true_positives + 0.5, now.false_positives + 0.5)
+    expected = np.sqrt(0.95 * 0.05 / 100) / law.pdf(law.ppf(0.95))
+    assert np.std([choice.intervals["precision"].high for choice in highs]) == pytest.approx(expected, rel=0.25)
+
+
+@pytest.mark.parametrize("cells", [4_000_000, 5000, 1])
+@pytest.mark.parametrize(("n_draws", "n_choices"), [(100, 20), (1003, 200)])
+def test_for_every_five_draws_a_threshold_is_chosen_anew_however_many_at_once(monkeypatch, cells, n_draws, n_choices):
+    monkeypatch.setattr(intervals, "MOST_CELLS", cells)
+    rule = Watching()
+    choose_threshold(*simulated(0), rule, n_bootstrap=n_draws)
+    assert rule.n_samples == n_choices
+
+
+def test_choosing_a_few_at_a_time_gives_about_the_same_interval(monkeypatch):
+    at_once = choose_threshold(*simulated(0), "f1").intervals["f1"]
+    monkeypatch.setattr(intervals, "MOST_CELLS", 5000)
+    by_parts = choose_threshold(*simulated(0), "f1").intervals["f1"]
+    assert (by_parts.low, by_parts.high) == pytest.approx((at_once.low, at_once.high), abs=0.01)
+
+
+def test_a_figure_stays_within_its_limits():
+    """Alerts that are all wrong, and alerts that are all right."""
+    wrong = choose_threshold(*flipped(0), "alerts<=100").intervals
+    assert -1 <= wrong["mcc"].low < -0.9
+    assert wrong["precision"].low == pytest.approx(0, abs=1e-3)
+    y, scores = flipped(0)
+    right = choose_threshold(~y, scores, "f1").intervals
+    assert 0.95 < right["mcc"].high <= 1
+    assert all(0 <= right[name].low <= right[name].high <= 1 for name in FIGURES)
+
+
+def test_a_figure_that_cannot_be_better_is_not_promised_beyond_its_limit(monkeypatch):
+    """The end that is stretched stops at the limit: here each end is stretched by twice the whole range."""
+    for flattery, ends in ((2.0, ("low", 0, -1)), (-2.0, ("high", 1, 1))):
+        monkeypatch.setattr(intervals, "_flattery", lambda *_, by=flattery: dict.fromkeys([*FIGURES, "cost"], by))
+        found = choose_threshold(*simulated(0), "cost=5:100").intervals
+        end, share, correlation = ends
+        assert getattr(found["recall"], end) == share
+        assert getattr(found["mcc"], end) == correlation
+
+
+def test_a_gain_may_be_as_large_as_it_is():
+    found = choose_threshold(*simulated(0), "cost", costs=[[0, 5], [0, -100]])
+    assert found.cost < -1000
+    assert found.intervals["cost"].low < found.cost < found.intervals["cost"].high < 0
+
+
+def test_thresholds_to_choose_from_again_are_those_with_finds_and_those_nearby():
+    """Rows are one common row after the other, with a case at every hundredth place."""
+    is_case = np.arange(10_000) % 100 == 50
+    sweep = sweep_of(is_case, -np.arange(10_000.0))
+    places = _places(sweep, 399)  # 400 alerts; five standard deviations of them are 100
+    assert {0, 399, 9999} <= set(places.tolist())
+    assert set(np.flatnonzero(is_case).tolist()) <= set(places.tolist())
+    near = np.setdiff1d(places, np.flatnonzero(is_case))[1:-1]
+    assert (near.min(), near.max()) == (399 - 100, 399 + 100)
+
+
+def test_of_very_many_thresholds_evenly_spread_ones_are_chosen_from():
+    places = np.arange(0, 50_000, 5)
+    assert _thinned(places, 10_000).tolist() == places.tolist()
+    thin = _thinned(places, 101)
+    assert (thin.size, thin[0], thin[-1]) == (101, 0, 49_995)
+    assert np.ptp(np.diff(thin)) <= 5
+
+
+def test_rows_are_drawn_again_once_on_average_and_stay_in_order():
+    rng = np.random.default_rng(0)
+    is_case, scores = simulated(0)
+    amounts = rng.random(is_case.sum()) * 100
+    for own in (None, amounts):
+        sweep = sweep_of(is_case, scores, own)
+        places = _places(sweep, 40)
+        ((alerts, lost),) = _resamples(sweep, places, 2000, rng)
+        for name, counts in vars(alerts).items():
+            assert (counts >= 0).all()
+            np.testing.assert_allclose(counts.mean(axis=0), getattr(sweep.alerts, name)[places], atol=0.3, rtol=0.03)
+        assert (np.diff(alerts.n_alerts, axis=1) >= 0).all()
+        spread = alerts.false_positives[:, -1].std()
+        assert spread == pytest.approx(np.sqrt((~is_case).sum()), rel=0.1)
+        assert alerts.true_positives[:, -1].std() == pytest.approx(np.sqrt(is_case.sum()), rel=0.1)
+        if own is not None:
+            np.testing.assert_allclose(lost.mean(axis=0), sweep.lost[places], rtol=0.05, atol=1)
+
+
+def test_losses_of_no_missed_case_allow_for_one_more_of_the_mean_amount():
+    drawn = _drawn_losses(np.full(50, 20.0), 50, 20_000, np.random.default_rng(0))
+    assert (drawn.mean(), drawn.std()) == pytest.approx((20, 20), rel=0.05)
+
+
+def test_amounts_of_nothing_are_no_loss():
+    assert _drawn_losses(np.zeros(5), 2, 3, np.random.default_rng(0)).tolist() == [0, 0, 0]

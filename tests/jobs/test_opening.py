@@ -1,0 +1,97 @@
+"""A table is loaded if it takes at most a quarter of the memory; otherwise it is read from its files."""
+
+import os
+
+import pandas as pd
+import pytest
+
+from selfpaced._jobs.opening import Wanted, fits_in_memory, open_source
+from selfpaced.datasets import make_fraud
+from selfpaced.exceptions import TableError
+from selfpaced.tables import Roles
+
+PAGE = 4096
+BYTES_OF_A_NUMBER = 8
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Pretend that the machine has so many bytes of memory."""
+
+    def pretend(n_bytes):
+        reported = {"SC_PAGE_SIZE": PAGE, "SC_PHYS_PAGES": n_bytes // PAGE}
+        monkeypatch.setattr(os, "sysconf", reported.__getitem__)
+
+    return pretend
+
+
+@pytest.fixture
+def payments(tmp_path):
+    """1,000 rows of 5 columns: 40,000 bytes as numbers."""
+    X, y = make_fraud(n_rows=1000, n_frauds=40, n_features=4, random_state=0)
+    path = tmp_path / "payments.parquet"
+    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_parquet(path, row_group_size=100)
+    return path
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(1024, 2**10), (2**20, 1), (1, 2**20)])
+def test_a_table_fits_if_its_numbers_take_at_most_a_quarter_of_the_memory(machine, n_rows, n_columns):
+    machine(4 * n_rows * n_columns * BYTES_OF_A_NUMBER)
+    assert fits_in_memory(n_rows, n_columns)
+    assert not fits_in_memory(n_rows + 1, n_columns)
+    assert not fits_in_memory(n_rows, n_columns + 1)
+
+
+def test_a_file_that_fits_is_loaded_and_a_larger_one_is_read_from_disk(machine, payments):
+    wanted = Wanted(payments, Roles("label"))
+    machine(40 * PAGE)  # a quarter of it is 40,960 bytes
+    assert open_source(wanted).in_memory
+    machine(39 * PAGE)  # 39,936
+    assert not open_source(wanted).in_memory
+
+
+@pytest.mark.parametrize("out_of_core", [True, False])
+def test_who_says_where_the_rows_are_to_be_is_obeyed(machine, payments, out_of_core):
+    machine(PAGE if not out_of_core else 2**40)
+    source = open_source(Wanted(payments, Roles("label"), out_of_core=out_of_core))
+    assert source.in_memory is not out_of_core
+    assert source.n_rows == 1000
+
+
+def test_a_list_of_columns_to_exclude_may_be_one_text(payments):
+    source = open_source(Wanted(payments, Roles("label"), exclude=["a,c"]))
+    assert source.table.schema.names == ["b", "d"]
+
+
+def test_a_column_whose_name_has_a_comma_is_excluded_by_its_name(tmp_path):
+    frame = pd.DataFrame(
+        {"a,b": range(100), "c": [n % 7 for n in range(100)], "label": [n % 5 == 0 for n in range(100)]}
+    )
+    frame.to_parquet(tmp_path / "rows.parquet")
+    source = open_source(Wanted(tmp_path / "rows.parquet", Roles("label"), exclude=["a,b"]))
+    assert source.table.schema.names == ["c"]
+
+
+def test_columns_to_keep_are_dropped_from_the_features_and_not_read_by_a_fit(payments):
+    source = open_source(Wanted(payments, Roles("label", keep=("a",))))
+    assert source.table.schema.names == ["b", "c", "d"]
+    assert source.table.roles.keep == ()
+
+
+def test_a_label_is_found_as_a_person_writes_it(payments):
+    source = open_source(Wanted(payments, Roles("label", positive="1")))
+    assert source.table.roles.positive == 1
+    assert source.labels.counts.tolist() == [960, 40]
+    with pytest.raises(TableError, match=r"No row of column 'label' is 'fraud'; its labels are '0', '1'"):
+        open_source(Wanted(payments, Roles("label", positive="fraud")))
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are(payments):
+    with pytest.raises(TableError, match=r"There is no column 'z' in .*columns are 'a', 'b', 'c', 'd', 'label'"):
+        open_source(Wanted(payments, Roles("label"), exclude=["a,z"]))
+
+
+def test_a_table_without_features_is_refused_with_the_reasons(tmp_path):
+    pd.DataFrame({"same": [1] * 60, "label": [0, 1] * 30}).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(TableError, match="left to learn from: 'same' is the same value in every row"):
+        open_source(Wanted(tmp_path / "rows.parquet", Roles("label")))
