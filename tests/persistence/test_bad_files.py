@@ -76,7 +76,7 @@ def test_one_changed_byte_anywhere_is_an_error_or_of_no_consequence(saved, model
 def test_a_small_file_that_would_fill_the_memory_is_refused(read, rewrite, monkeypatch):
     monkeypatch.setattr(archive, "ALWAYS_ACCEPTED_BYTES", 2**20)
     path = rewrite("schema.json", lambda _: bytes(2**24))
-    with pytest.raises(ModelFileError, match="16,.* when it is decompressed"):
+    with pytest.raises(ModelFileError, match=r"16,.* when it is decompressed"):
         read(path)
 
 
