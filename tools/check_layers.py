@@ -14,7 +14,7 @@ from pathlib import Path
 # From the lowest up. Packages of one layer do not use each other.
 LAYERS = [
     ["algorithms", "calibration", "datasets", "exceptions", "metrics", "versions", "whole_files"],
-    ["thresholds"],
+    ["safe_files", "thresholds"],
     ["scoring"],
     ["pools"],
     ["tables"],

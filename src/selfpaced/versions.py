@@ -13,7 +13,11 @@ ONLY_NOTED = {"numpy", "python", "skops"}
 
 def versions_for(member: Any) -> dict[str, str]:
     """The versions now: of Python, of what every model needs, and of the packages of a member of an ensemble."""
-    packages = {"numpy", "selfpaced", "sklearn", *_packages_of(member)}
+    return versions_of({"numpy", "selfpaced", "sklearn", *_packages_of(member)})
+
+
+def versions_of(packages: set[str]) -> dict[str, str]:
+    """The versions now: of Python, and of those packages that are imported and have one."""
     return {"python": platform.python_version(), **_installed(packages)}
 
 

@@ -1,20 +1,37 @@
 """A fit that was stopped goes on and ends with the model it would have had."""
 
+import json
 import os
+import pickle
+import shutil
 import signal
+import stat
 import subprocess
 import sys
+import threading
+import time
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 import pytest
+from lightgbm import LGBMClassifier
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import identity
+from selfpaced.ensembles.identity import Describer
+from selfpaced.exceptions import ModelFileError
 
 TREE = DecisionTreeClassifier(max_depth=4, max_features=2)
 
@@ -160,7 +177,7 @@ def test_kill_9_in_the_middle_of_a_round_costs_that_round_only(frame, path, tmp_
     killed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     kept = sorted(file.name for file in Path(tmp_path / "kept").iterdir())
-    assert kept == ["plan.json", "round-0000.joblib", "round-0001.joblib"]
+    assert kept == ["plan.json", "round-0000.skops", "round-0001.skops"]
     resumed = spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
     assert same(resumed, spe().fit_table(open_table(path, target="label")), frame)
 
@@ -208,11 +225,342 @@ def test_scores_of_finished_rounds_are_of_this_fits_eval_set(frame, path, tmp_pa
 
 def test_damage_to_a_checkpoint_is_named(path, tmp_path):
     spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
-    (tmp_path / "kept" / "round-0002.joblib").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"round-0002\.joblib .*is damaged"):
+    (tmp_path / "kept" / "round-0002.skops").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"round-0002\.skops .*is damaged"):
         spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
     (tmp_path / "kept" / "plan.json").write_text("{")
     with pytest.raises(ValueError, match=r"plan\.json of the checkpoint is damaged"):
         spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
     with pytest.raises(ValueError, match="is a file; name a folder"):
         spe().fit_table(open_table(path, target="label"), checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        LGBMClassifier(n_estimators=5, verbose=-1),
+        HistGradientBoostingClassifier(max_iter=5),
+        make_pipeline(FunctionTransformer(np.tanh), LogisticRegression()),
+    ],
+    ids=["lightgbm", "hist", "pipeline"],
+)
+@pytest.mark.parametrize("options", [{}, {"calibration": "isotonic"}], ids=["plain", "calibrated"])
+def test_members_of_files_score_as_those_that_were_not_saved(frame, path, tmp_path, base, options):
+    def fitted(callbacks=None, **others):
+        model = SelfPacedEnsembleClassifier(base, 3, random_state=0, callbacks=callbacks, **options)
+        return model.fit_table(open_table(path, target="label"), **others)
+
+    with pytest.raises(AccidentError):
+        fitted(AccidentAfter(2), checkpoint=tmp_path / "kept")
+    resumed, whole, X = fitted(checkpoint=tmp_path / "kept"), fitted(), frame.drop(columns="label")
+    assert same(resumed, whole, frame)
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+# What a fit is made of
+
+
+def cubed(doubts):
+    return doubts**3
+
+
+def to_the(power):
+    def hardness(doubts):
+        return doubts**power
+
+    return hardness
+
+
+class Power:
+    def __init__(self, power):
+        self.power = power
+
+    def __call__(self, doubts):
+        return doubts**self.power
+
+
+def described(value):
+    return Describer().text(value)
+
+
+EXPONENT = 2
+
+
+def to_the_exponent(doubts):
+    return doubts**EXPONENT
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (DecisionTreeClassifier(max_depth=np.int64(2)), DecisionTreeClassifier(max_depth=np.int64(6))),
+        (lambda doubts: doubts, lambda doubts: doubts**2),
+        (to_the(2), to_the(3)),
+        (to_the(0), to_the(None)),
+        (lambda doubts, power=2: doubts**power, lambda doubts, power=3: doubts**power),
+        (partial(cubed), partial(cubed, out=None)),
+        (partial(pow, 2), partial(pow, 3)),
+        (Power(2), Power(3)),
+        (Power(2).__call__, Power(3).__call__),
+        (np.random.RandomState(0), np.random.RandomState(1)),
+        (np.arange(3), np.arange(3.0)),
+        (np.zeros((2, 3)), np.zeros((3, 2))),
+        (np.array([1, None]), np.array([2, None])),
+        ([1, 2], (1, 2)),
+        ({"a": 1}, {"a": 2}),
+        (1, True),
+        ("1", 1),
+        (np.log1p, np.expm1),
+        (FunctionTransformer(np.log1p), FunctionTransformer(np.expm1)),
+        (
+            FrozenEstimator(LogisticRegression().fit([[1], [2]], [0, 1])),
+            FrozenEstimator(LogisticRegression().fit([[1], [9]], [0, 1])),
+        ),
+    ],
+)
+def test_values_that_differ_are_described_differently(one, other):
+    assert described(one) != described(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (2, np.int64(2)),
+        (2, np.int8(2)),
+        (0.5, np.float64(0.5)),
+        (True, np.bool_(True)),
+        ("a", np.str_("a")),
+        (to_the(2), to_the(np.int32(2))),
+        ({"b", "a"}, {"a", "b"}),
+        (Power(2), Power(2)),
+    ],
+)
+def test_values_that_are_equal_are_described_equally(one, other):
+    assert described(one) == described(other)
+
+
+def test_a_function_is_known_by_the_globals_that_it_reads(monkeypatch):
+    before = described(to_the_exponent)
+    monkeypatch.setattr(sys.modules[__name__], "EXPONENT", 3)
+    assert described(to_the_exponent) != before
+
+
+def test_a_class_of_ones_own_is_known_by_its_code(monkeypatch):
+    before = described(Power(2))
+    monkeypatch.setattr(Power, "__call__", lambda self, doubts: doubts)
+    assert described(Power(2)) != before
+
+
+def test_a_description_is_the_same_in_another_process():
+    values = "[cubed, Power(2), to_the(2), {'a', 'b', 'c'}]"
+    code = f"from tests.ensembles.test_checkpoints import *; print(described({values}))"
+    root = Path(__file__).parents[2]
+    paths = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(told) == 1
+
+
+def test_one_number_of_numpys_is_another_fit(path, tmp_path):
+    for depth, refusal in ((np.int64(2), None), (2, None), (np.int64(6), "max_depth was '2' and is '6' now")):
+        model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=depth), 2, random_state=0)
+        if refusal is None:
+            model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+        else:
+            with pytest.raises(ValueError, match=refusal):
+                model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+def test_another_function_of_the_same_name_is_another_fit(path, tmp_path):
+    spe(hardness=lambda doubts: doubts).fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    with pytest.raises(ValueError, match=r"parameter hardness was .* and is .* now"):
+        spe(hardness=lambda doubts: doubts**2).fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+def test_a_function_whose_source_has_changed_is_another_fit(path, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for power in (2, 3):
+        (tmp_path / "own_functions.py").write_text(f"def hardness(doubts):\n    return doubts**{power}\n")
+        sys.modules.pop("own_functions", None)
+        model = spe(hardness=__import__("own_functions").hardness)
+        if power == 2:
+            model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    with pytest.raises(ValueError, match=r"parameter hardness was .* and is .* now"):
+        model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("value", [partial(cubed, out=threading.Lock()), lru_cache(cubed)], ids=["lock", "cached"])
+def test_what_cannot_be_described_is_refused_by_the_name_of_the_parameter(path, tmp_path, value):
+    with pytest.raises(ValueError, match=r"the parameter hardness has changed.*cannot be described.*top of a module"):
+        spe(hardness=value).fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("package", ["python", "numpy", "sklearn", "selfpaced", "lightgbm"])
+def test_other_versions_are_another_fit(path, tmp_path, monkeypatch, package):
+    model = SelfPacedEnsembleClassifier(LGBMClassifier(n_estimators=2, verbose=-1), 1, random_state=0)
+    model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    installed = identity.versions_of
+    monkeypatch.setattr(identity, "versions_of", lambda packages: installed(packages) | {package: "0.0.1"})
+    with pytest.raises(ValueError, match=rf"version of {package} was '[\d.]+' and is '0\.0"):
+        model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+def test_three_differences_are_shown_and_the_others_counted(path, tmp_path):
+    spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    other = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 4, n_bins=7, ratio=2.0, random_state=1)
+    with pytest.raises(ValueError, match="belongs to another fit") as caught:
+        other.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    assert (
+        "parameter estimator__max_depth was '4' and is '3' now; parameter estimator__max_features was '2' and is "
+        "'None' now; parameter n_bins was '20' and is '7' now; and 3 more. Choose another folder"
+    ) in str(caught.value)
+
+
+# The data
+
+
+def test_a_file_that_took_the_place_of_another_is_other_data(frame, path, tmp_path):
+    """With the same name, size and time."""
+    spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    before = path.stat()
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(ValueError, match="belongs to another fit: files"):
+        spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+def test_parts_of_a_memory_map_are_told_apart(frame, tmp_path):
+    X, y = np.tile(frame.drop(columns="label").to_numpy(), (2, 1)), frame["label"].to_numpy()
+    X[len(y) :] += 1
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for _ in range(2):
+        spe().fit_table(open_table(mapped[: len(y)], target=y), checkpoint=tmp_path / "kept")
+    with pytest.raises(ValueError, match="belongs to another fit: features"):
+        spe().fit_table(open_table(mapped[len(y) :], target=y), checkpoint=tmp_path / "kept")
+
+
+def test_a_table_in_memory_is_known_by_the_filter_that_it_was_loaded_with(path, tmp_path):
+    one, other = (open_table(path, target="label", filter=[("a", ">", low)]).loaded() for low in (-9, -1))
+    spe().fit_table(one, checkpoint=tmp_path / "kept")
+    with pytest.raises(ValueError, match="belongs to another fit: files"):
+        spe().fit_table(other, checkpoint=tmp_path / "kept")
+
+
+# Files that run nothing
+
+
+class Hostile:
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+class Own(ClassifierMixin, BaseEstimator):
+    """A base model that the library does not know."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), 0.5)
+
+
+@pytest.fixture
+def kept(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+@pytest.mark.parametrize("name", ["round-0002.skops", "round-0009.skops", "round-0002.joblib"])
+def test_a_pickle_is_never_opened(path, kept, name):
+    (kept / name).write_bytes(pickle.dumps(Hostile()))
+    with pytest.raises(ValueError, match=r"is damaged|Its files are pickles"):
+        spe().fit_table(open_table(path, target="label"), checkpoint=kept)
+    assert not Path("executed").exists()
+    pickle.loads((kept / name).read_bytes())
+    assert Path("executed").exists()  # as this pickle does
+
+
+def test_a_folder_of_an_earlier_version_is_refused(path, tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "round-0000.joblib").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"earlier version of selfpaced.*pickles.*Choose another folder"):
+        spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+def test_a_round_that_was_cut_short_is_named(path, kept, share):
+    file = kept / "round-0002.skops"
+    file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
+    with pytest.raises(ValueError, match=r"round-0002\.skops of the checkpoint is damaged; remove it"):
+        spe().fit_table(open_table(path, target="label"), checkpoint=kept)
+    file.unlink()
+    spe().fit_table(open_table(path, target="label"), checkpoint=kept)
+    assert file.exists()
+
+
+def test_rounds_of_another_fit_are_refused_without_their_plan_and_under_another_name(path, kept):
+    (kept / "plan.json").rename(kept / "old.json")
+    with pytest.raises(ValueError, match=r"round-0000\.skops belongs to another fit than plan\.json"):
+        spe(n_bins=7).fit_table(open_table(path, target="label"), checkpoint=kept)
+    (kept / "old.json").rename(kept / "plan.json")
+    shutil.copy(kept / "round-0001.skops", kept / "round-0002.skops")
+    with pytest.raises(ValueError, match=r"round-0002\.skops belongs to another fit .* or to another round"):
+        spe().fit_table(open_table(path, target="label"), checkpoint=kept)
+
+
+def test_a_base_model_that_the_library_does_not_know_is_refused_unless_it_is_allowed(path, tmp_path):
+    model, own = SelfPacedEnsembleClassifier(Own(), 2, random_state=0), f"{__name__}.Own"
+    with pytest.raises(ModelFileError, match=r"holds .*Own, which .*fit_table\(.*, allow=\['.*Own'\]\)"):
+        model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    for _ in range(2):
+        model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept", allow=own)
+    with pytest.raises(ModelFileError, match=r"holds .*Own"):
+        model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+def test_without_skops_the_error_names_the_extra(path, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(ImportError, match=r"checkpoints .*selfpaced\[models\]"):
+        spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_nobody_else_may_read_it(kept):
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in kept.iterdir()} == {0o600}
+
+
+def test_temporary_files_of_killed_processes_are_removed_after_a_day(path, kept):
+    old, new = (kept / f".{name}.1a2b3c4d.part" for name in ("round-0002.skops", "plan.json"))
+    for file in (old, new):
+        file.touch()
+    os.utime(old, (time.time() - 90_000,) * 2)
+    spe().fit_table(open_table(path, target="label"), checkpoint=kept)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"seed": "x"}'])
+def test_a_plan_without_a_seed_is_damaged(path, kept, content):
+    (kept / "plan.json").write_text(content)
+    with pytest.raises(ValueError, match=r"plan\.json of the checkpoint is damaged"):
+        SelfPacedEnsembleClassifier(TREE, 5).fit_table(open_table(path, target="label"), checkpoint=kept)
+
+
+def test_the_plan_is_plain_json(kept):
+    plan = json.loads((kept / "plan.json").read_text())
+    assert plan["seed"] == 0
+    assert plan["parameter estimator__max_depth"] == "4"

@@ -26,7 +26,7 @@ def rewrite(saved):
         with zipfile.ZipFile(saved) as old:
             parts = {name: old.read(name) for name in old.namelist()}
         parts[part] = change(parts[part])
-        with zipfile.ZipFile(saved, "w") as new:
+        with zipfile.ZipFile(saved, "w", zipfile.ZIP_DEFLATED) as new:
             for name, content in parts.items():
                 new.writestr(name, content)
         return saved

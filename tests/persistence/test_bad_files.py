@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from selfpaced import SelfPacedEnsembleClassifier, load_model, save_model
 from selfpaced.exceptions import ModelFileError
 from selfpaced.persistence import read_card
+from selfpaced.safe_files import archive
 
 READERS = pytest.mark.parametrize("read", [load_model, read_card])
 
@@ -19,8 +20,8 @@ READERS = pytest.mark.parametrize("read", [load_model, read_card])
     ("content", "said"),
     [
         (b"", "is empty"),
-        (b"a,b\n1,2\n", "is no model file"),
-        (b"PAR1....PAR1", "is no model file"),
+        (b"a,b\n1,2\n", "is not a selfpaced model file"),
+        (b"PAR1....PAR1", "is not a selfpaced model file"),
         (b"PK\x03\x04 and then nothing", "is damaged or was cut short"),
         (b"\x80\x04\x95", "a pickle that save_model did not write"),
     ],
@@ -69,6 +70,14 @@ def test_one_changed_byte_anywhere_is_an_error_or_of_no_consequence(saved, model
         except ModelFileError:
             n_errors += 1
     assert n_errors > 30
+
+
+@READERS
+def test_a_small_file_that_would_fill_the_memory_is_refused(read, rewrite, monkeypatch):
+    monkeypatch.setattr(archive, "ALWAYS_ACCEPTED_BYTES", 2**20)
+    path = rewrite("schema.json", lambda _: bytes(2**24))
+    with pytest.raises(ModelFileError, match=r"16,.* when it is decompressed"):
+        read(path)
 
 
 @pytest.mark.parametrize("content", [b"{}", b"[]", b"nothing", b'{"__class__": "list"}'], ids=repr)

@@ -5,22 +5,38 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import joblib
-import numpy as np
-
-from selfpaced.algorithms.hardness import Hardness
-from selfpaced.algorithms.outlook import Outlook
-from selfpaced.algorithms.pool import HardnessBins, MajorityPool
+from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.ensembles.cross_fitting import HonestScores
+from selfpaced.ensembles.replaying import ReplayingPool
 from selfpaced.pools.rows import Rows
-from selfpaced.rounds import BinNotes, Round
+from selfpaced.rounds import Round
+from selfpaced.safe_files.archive import dumped, import_skops, loaded
+from selfpaced.safe_files.contents import check_contents
+from selfpaced.safe_files.trusted import UnknownTypeError
 from selfpaced.tables import ClassSplit
-from selfpaced.whole_files import whole_file, write_whole
+from selfpaced.whole_files import remove_stale, whole_file
 
 PLAN = "plan.json"
+ENDING = ".skops"  # of a round
+ALLOWING = "fit_table(..., checkpoint=..."
+ELSEWHERE = "Choose another folder, or remove this one."
+MOST_SHOWN = 3  # differences between two fits
+SHOWN_CHARACTERS = 80  # of a value that differs
+
+
+@dataclass(frozen=True)
+class FinishedRound:
+    """What a file keeps of a round. `plan` is a hash of the plan of its fit."""
+
+    plan: str
+    model: Any
+    round: Round
+    honest: HonestScores | None
 
 
 class Checkpoint:
@@ -29,69 +45,116 @@ class Checkpoint:
     Parameters
     ----------
     plan : what the fit is made of, by name. A folder with the rounds of another plan is refused.
+    allow : names of types that the files may hold besides those on the library's list.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None, plan: Mapping[str, Any]) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str] | None, plan: Mapping[str, Any], allow: str | Sequence[str] = ()
+    ) -> None:
         self._folder = None if folder is None else Path(folder)
-        self._saved: dict[int, tuple[Any, Round, HonestScores | None]] = {}
+        self._allow = allow
+        self._saved: dict[int, FinishedRound] = {}
         if self._folder is not None:
-            self._begin(self._folder, json.loads(json.dumps(plan, default=str)))
+            import_skops()  # an hour later would be late
+            text = json.dumps(plan, default=str, indent=1, sort_keys=True)
+            self._plan = sha256(text.encode()).hexdigest()
+            self._begin(self._folder, text)
 
     def model(self, number: int) -> Any:
         """The model of a finished round, or None."""
-        return self._saved[number][0] if number in self._saved else None
+        return self._saved[number].model if number in self._saved else None
 
     def round(self, number: int) -> Round | None:
         """The notes of a finished round, or None."""
-        return self._saved[number][1] if number in self._saved else None
+        return self._saved[number].round if number in self._saved else None
 
     def honest(self, number: int) -> dict[int, HonestScores]:
         """What copies of the model of a finished round said of its training rows, by number of the round, if any."""
-        scores = self._saved[number][2] if number in self._saved else None
+        scores = self._saved[number].honest if number in self._saved else None
         return {} if scores is None else {number: scores}
 
     def save(self, model: Any, round: Round, honest: HonestScores | None = None) -> None:
         if self._folder is None or round.number in self._saved:
             return
-        path = self._folder / f"round-{round.number:04}.joblib"
-        with whole_file(path) as temporary:
-            joblib.dump((model, round, honest), temporary)
+        parts = vars(FinishedRound(self._plan, model, round, honest))
+        content = dumped(parts, "The member", ALLOWING, self._allow, "Fit without a checkpoint.")
+        _write(self._folder / _file_name(round.number), content)
 
     def replaying(self, split: ClassSplit) -> list[MajorityPool[Rows]]:
         """The pools of the larger classes; asked about finished rounds, they answer from the notes."""
-        return [_ReplayingPool(pool, split.names[number], self) for number, pool in split.pools.items()]
+        n_features = split.minority.features.shape[1]
+        for number, saved in self._saved.items():
+            if getattr(saved.model, "n_features_in_", n_features) != n_features:
+                raise ValueError(f"Round {number} of the checkpoint has a model of other features. Remove the folder.")
+        return [ReplayingPool(pool, split.names[number], self.round) for number, pool in split.pools.items()]
 
-    def _begin(self, folder: Path, plan: Mapping[str, Any]) -> None:
+    def _begin(self, folder: Path, plan: str) -> None:
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"The checkpoint {folder} is a file; name a folder.")
-        folder.mkdir(parents=True, exist_ok=True)
-        written = folder / PLAN
-        if written.exists():
-            _refuse_other_plan(folder, _read_plan(folder), plan)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        if any(folder.glob("round-*.joblib")):
+            raise ValueError(
+                f"The checkpoint in {folder} was written by an earlier version of selfpaced. Its files are pickles, "
+                f"which can run any code, and are not opened. {ELSEWHERE}"
+            )
+        for ending in (PLAN, ENDING):
+            remove_stale(folder, ending)
+        if (folder / PLAN).exists():
+            _refuse_other_plan(folder, _read_plan(folder), json.loads(plan))
         else:
-            write_whole(written, json.dumps(plan, indent=1))
-        for path in sorted(folder.glob("round-*.joblib")):
-            try:
-                model, round, honest = joblib.load(path)
-            except Exception as error:
-                raise ValueError(
-                    f"{path} of the checkpoint is damaged; remove it, and its round is done again."
-                ) from error
-            self._saved[round.number] = model, round, honest
+            _write(folder / PLAN, plan.encode())
+        for path in sorted(folder.glob(f"round-*{ENDING}")):
+            saved = self._read(path)
+            self._saved[saved.round.number] = saved
+
+    def _read(self, path: Path) -> FinishedRound:
+        again = "remove it, and its round is done again."
+        try:
+            parts = loaded(path, str(path), ALLOWING, self._allow)
+            check_contents(parts)
+            saved = FinishedRound(**parts)
+            belongs = saved.plan == self._plan and path.name == _file_name(saved.round.number)
+        except UnknownTypeError:
+            raise
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} of the checkpoint is damaged; {again}") from error
+        if not belongs:
+            raise ValueError(f"{path} belongs to another fit than {PLAN} beside it, or to another round; {again}")
+        return saved
+
+
+def _file_name(number: int) -> str:
+    return f"round-{number:04}{ENDING}"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Models tell of the rows that they were trained on: nobody else may read them."""
+    with whole_file(path, mode=0o600) as temporary:
+        temporary.write_bytes(content)
 
 
 def _refuse_other_plan(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    # "parameter estimator" says no more than "parameter estimator__max_depth".
+    changed = [name for name in changed if not any(other.startswith(f"{name}__") for other in changed)]
     if changed:
-        name = changed[0]
-        raise ValueError(
-            f"The checkpoint in {folder} belongs to another fit: {name} was {old.get(name)!r} and is "
-            f"{new.get(name)!r} now. Choose another folder, or remove this one."
-        )
+        shown = "; ".join(_difference(name, old.get(name), new.get(name)) for name in changed[:MOST_SHOWN])
+        more = f"; and {len(changed) - MOST_SHOWN} more" if len(changed) > MOST_SHOWN else ""
+        raise ValueError(f"The checkpoint in {folder} belongs to another fit: {shown}{more}. {ELSEWHERE}")
+
+
+def _difference(name: str, old: Any, new: Any) -> str:
+    """Both values, or of long ones the part where they begin to differ."""
+    before, now = repr(old), repr(new)
+    if max(len(before), len(now)) > SHOWN_CHARACTERS:
+        equal = next((place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), 0)
+        start = max(0, equal - SHOWN_CHARACTERS // 2)
+        before, now = (f"...{text[start : start + SHOWN_CHARACTERS]}..." for text in (before, now))
+    return f"{name} was {before} and is {now} now"
 
 
 def stored_seed(folder: str | os.PathLike[str] | None) -> int | None:
-    """The seed of the fit that a folder belongs to: without a random_state, it goes on with the dice it began with."""
+    """The seed of the fit that a folder belongs to: without a random_state, it goes on with the seed it began with."""
     if folder is None or not (Path(folder) / PLAN).exists():
         return None
     return int(_read_plan(Path(folder))["seed"])
@@ -99,56 +162,7 @@ def stored_seed(folder: str | os.PathLike[str] | None) -> int | None:
 
 def _read_plan(folder: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads((folder / PLAN).read_text()))
-    except ValueError as error:
+        plan = dict(json.loads((folder / PLAN).read_text()))
+        return plan | {"seed": int(plan["seed"])}
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{folder / PLAN} of the checkpoint is damaged; remove the folder and begin again.") from error
-
-
-def told(value: Any) -> str:
-    """A parameter in words that are the same in every process: no address in memory, nothing left out."""
-    if isinstance(value, np.ndarray):
-        return f"array {joblib.hash(value)}"
-    if hasattr(value, "get_params"):
-        parameters = value.get_params(deep=False)
-        return f"{type(value).__name__}({', '.join(f'{name}={told(parameters[name])}' for name in sorted(parameters))})"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(told(one) for one in value)}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {told(one)}' for key, one in value.items())}}}"
-    if isinstance(value, str | int | float | bool | None):
-        return repr(value)
-    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__name__)}"
-
-
-class _ReplayingPool:
-    """A pool that answers for finished rounds from their notes, without reading a row."""
-
-    def __init__(self, pool: MajorityPool[Rows], name: Any, checkpoint: Checkpoint) -> None:
-        self._pool = pool
-        self._name = name
-        self._checkpoint = checkpoint
-
-    @property
-    def n_rows(self) -> int:
-        return self._pool.n_rows
-
-    def score(self, model: Any) -> None:
-        self._pool.score(model)
-
-    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
-        notes = None if outlook is None else self._notes(outlook.round_number)
-        if notes is None:
-            return self._pool.cut(hardness, n_bins, outlook)
-        return HardnessBins(notes.counts, notes.mean_hardness)
-
-    def draw(self, quota: Sequence[int], round_number: int) -> Rows:
-        if self._notes(round_number) is None:
-            return self._pool.draw(quota, round_number)
-        return Rows(np.empty(0, dtype=np.uint64), None, {})  # the model is there already
-
-    def keep_hardest(self, n_rows: int, round_number: int) -> None:
-        self._pool.keep_hardest(n_rows, round_number)
-
-    def _notes(self, round_number: int) -> BinNotes | None:
-        saved = self._checkpoint.round(round_number)
-        return None if saved is None else saved.bins[self._name]

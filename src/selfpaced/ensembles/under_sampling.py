@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any, Self
 
 from selfpaced.calibration import check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan
 from selfpaced.ensembles.averaged import readable_rows
 from selfpaced.ensembles.calibrating import needs_copies
-from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed, told
+from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import (
     check_classes,
     check_classifier,
@@ -27,11 +28,15 @@ from selfpaced.ensembles.checks import (
 )
 from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.ensembles.evaluation import EvalSet, eval_set_of
+from selfpaced.ensembles.identity import described
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import check_takes_weights, fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Settings, Training, rows_to_draw
 from selfpaced.tables import ClassCounts, LabelledTable, SplitPlan, Table
 from selfpaced.tables.schema import Schema
+
+# Parameters that do not change the model; the seed stands for the random_state.
+NOT_IN_THE_MODEL = ("callbacks", "client", "n_jobs", "random_state")
 
 
 @contextmanager
@@ -99,7 +104,14 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         table = LabelledTable(readable_rows(self, X, per_row), labels)
         return self._train(settings, table, eval_set, Checkpoint(None, {}), for_all)
 
-    def fit_table(self, table: Table, *, eval_set: tuple[Any, Any] | None = None, checkpoint: Any = None) -> Self:
+    def fit_table(
+        self,
+        table: Table,
+        *,
+        eval_set: tuple[Any, Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
+    ) -> Self:
         """Train the ensemble on rows that need not fit into memory: the same members as `fit` on the same rows.
 
         The minority's rows are loaded. The larger classes stay where they are, in files or on a cluster, and are read
@@ -113,9 +125,13 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             Held-out rows in memory, as for `predict_proba`. After each round the ensemble so far is scored on them, by
             AUCPRC.
         checkpoint : path, default=None
-            A folder that keeps every finished round. The same call after a crash continues with the rounds that are
-            missing and ends with the same model. The files are pickles: load only your own. Not for tables on a
-            cluster.
+            A folder that keeps every finished round, in files that only you can read and that run nothing when they are
+            loaded. The same call after a crash continues with the rounds that are missing and ends with the same model.
+            A folder of a fit with other parameters, data or package versions is refused. Needs skops (the extra
+            `models`). Not for tables on a cluster.
+        allow : str or list of str, default=()
+            Types that the files of the checkpoint may hold besides those that `load_model` accepts, such as
+            "mypackage.MyClassifier". A base model of another type is refused when its first round is saved.
 
         Returns
         -------
@@ -125,7 +141,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         settings = self._settings(stored_seed(checkpoint) if self.random_state is None else None)
         if table.roles.weight is not None:
             check_takes_weights(settings.base)
-        kept = Checkpoint(checkpoint, {} if checkpoint is None else self._identity(settings, table))
+        kept = Checkpoint(checkpoint, {} if checkpoint is None else self._identity(settings, table), allow)
         return self._train(settings, table, eval_set, kept, {})
 
     def _train(
@@ -157,13 +173,9 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         return FitPlan(settings.n_members, n_rows, n_minority, eval_set is not None, self._first_round, calibrates)
 
     def _identity(self, settings: Settings, table: Table) -> dict[str, Any]:
-        """What a model depends on, for the checkpoint of a fit: the parameters, the seed and the data."""
-        parameters = {
-            f"parameter {name}": told(value)
-            for name, value in self.get_params().items()
-            if name not in ("callbacks", "n_jobs", "random_state")
-        }
-        return {"kind": type(self).__name__, **parameters, "seed": settings.seed, **table.identity()}
+        """What a model depends on, for the checkpoint of a fit: parameters, versions of packages, seed and data."""
+        parameters = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
+        return {**described(type(self), parameters), "seed": settings.seed, **table.identity()}
 
     def _settings(self, seed: int | None = None) -> Settings:
         """Check all parameters before a single row is read. A given seed takes precedence over `random_state`."""

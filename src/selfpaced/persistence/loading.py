@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import warnings
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning
-from selfpaced.persistence.archive import PICKLE, card_in, import_skops, opened
+from selfpaced.persistence.archive import PICKLE, card_in
 from selfpaced.persistence.card import ModelCard
-from selfpaced.persistence.contents import check_contents
 from selfpaced.persistence.earlier import bring_up_to_date
-from selfpaced.persistence.trusted import refuse_unknown, trusted_with
+from selfpaced.safe_files.archive import loaded, opened
+from selfpaced.safe_files.contents import check_contents
 from selfpaced.versions import differences
 
 
@@ -40,14 +39,7 @@ def load_model(
     -------
     The fitted ensemble. `save_model` has an example.
     """
-    path = Path(path)
-    with opened(path) as archive:
-        card = card_in(archive, path)
-        _check_whole(archive, path)
-        pickled = archive.read(PICKLE) if PICKLE in archive.namelist() else None
-    model = _unpacked(path, card, allow) if pickled is None else _unpickled(pickled, path, trusted_pickle)
-    _warn_of_versions(card, path)  # the packages of the model are imported by now
-    return _checked(model, path)
+    return read_model(Path(path), str(path), allow, trusted_pickle)
 
 
 def read_card(path: str | os.PathLike[str]) -> ModelCard:
@@ -66,69 +58,58 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
     >>> card.kind, card.classes, card.class_counts, card.notes
     ('UnderBaggingClassifier', (0, 1), (500, 50), 'a trial')
     """
-    path = Path(path)
-    with opened(path) as archive:
-        return card_in(archive, path)
+    with opened(Path(path), str(path)) as archive:
+        return card_in(archive, str(path))
 
 
-def _check_whole(archive: zipfile.ZipFile, path: Path) -> None:
-    """Every part has a checksum; a part that differs from its own is damaged."""
-    damaged = archive.testzip()
-    if damaged is not None:
-        raise ModelFileError(f"{path} is damaged in its part {damaged}: copy or save it again.")
+def read_model(
+    source: Path | io.BytesIO, name: str, allow: str | Sequence[str] = (), trusted_pickle: bool = False
+) -> AveragingEnsemble:
+    """What `load_model` does, for a file or its bytes. `name` is what messages call it."""
+    with opened(source, name) as archive:
+        card = card_in(archive, name)
+        pickled = archive.read(PICKLE) if PICKLE in archive.namelist() else None
+    if pickled is None:
+        model = loaded(source, name, "load_model(...", allow, card.versions)
+    else:
+        model = _unpickled(pickled, name, trusted_pickle)
+    _warn_of_versions(card, name)  # the packages of the model are imported by now
+    return _checked(model, name)
 
 
-def _warn_of_versions(card: ModelCard, path: Path) -> None:
+def _warn_of_versions(card: ModelCard, name: str) -> None:
     changed = differences(card.versions)
     if changed:
         warnings.warn(
-            f"{path} was saved with {', '.join(changed)}; its predictions may differ here. Save it again after a look.",
+            f"{name} was saved with {', '.join(changed)}; its predictions may differ here. Save it again after a look.",
             ModelVersionWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-def _unpacked(path: Path, card: ModelCard, allow: str | Sequence[str]) -> Any:
-    skops = import_skops()
-    try:
-        types = skops.get_untrusted_types(file=path)
-    except Exception as error:  # whatever a tree of nodes that is none leads to
-        raise ModelFileError(f"{path} is damaged: its model cannot be described ({error!r}).") from error
-    refuse_unknown(types, allow, str(path), "load_model")
-    with warnings.catch_warnings():
-        # scikit-learn would say the same for every single part.
-        warnings.simplefilter("ignore", InconsistentVersionWarning)
-        try:
-            return skops.load(path, trusted=trusted_with(allow))
-        except Exception as error:  # whatever parts that do not fit together, or not here, lead to
-            changed = differences(card.versions)
-            saved_with = f" It was saved with {', '.join(changed)}." if changed else ""
-            raise ModelFileError(f"The model in {path} cannot be put together: {error!r}.{saved_with}") from error
-
-
-def _unpickled(content: bytes, path: Path, trusted: bool) -> Any:
+def _unpickled(content: bytes, name: str, trusted: bool) -> Any:
     if not trusted:
         raise ModelFileError(
-            f"{path} is a pickle, which may run any code when it is loaded. If you know where it comes from, say "
+            f"{name} is a pickle, which may run any code when it is loaded. If you know where it comes from, say "
             "load_model(path, trusted_pickle=True)."
         )
     warnings.warn(
-        f"{path} is a pickle and may run any code. Save the model as .skops where that is possible.",
+        f"{name} is a pickle and may run any code. Save the model as .skops where that is possible.",
         PickledModelWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         return joblib.load(io.BytesIO(content))
 
 
-def _checked(model: Any, path: Path) -> AveragingEnsemble:
+def _checked(model: Any, name: str) -> AveragingEnsemble:
     if not isinstance(model, AveragingEnsemble):
-        raise ModelFileError(f"{path} holds a {type(model).__name__}, which is no ensemble of selfpaced.")
+        raise ModelFileError(f"{name} holds a {type(model).__name__}, which is no ensemble of selfpaced.")
     try:
         if "trained_on_" not in vars(model):
             bring_up_to_date(model)
         check_contents(model)
     except (ModelFileError, AttributeError, IndexError) as error:
-        raise ModelFileError(f"{path} is damaged: {error}") from error
+        raise ModelFileError(f"{name} is damaged: {error}") from error
     return model

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence.archive import CARD, PICKLE, import_skops
+from selfpaced.persistence.archive import CARD, PICKLE
 from selfpaced.persistence.card import card_as_json, card_of
-from selfpaced.persistence.trusted import refuse_unknown
+from selfpaced.safe_files.archive import dumped
 from selfpaced.whole_files import write_whole
 
 ENDINGS = {".skops": "skops", ".joblib": "joblib", ".pkl": "joblib"}
@@ -66,12 +66,28 @@ def save_model(
     """
     path = Path(path)
     _check_ending(path, format)
+    return write_whole(path, model_bytes(model, format, metrics, notes, allow), ModelFileError)
+
+
+def model_bytes(
+    model: Any,
+    format: str = "skops",
+    metrics: Mapping[str, Any] | None = None,
+    notes: str | None = None,
+    allow: str | Sequence[str] = (),
+    call: str = "save_model(...",
+) -> bytes:
+    """The content of the file that `save_model` writes. `call` is what an error suggests to allow more types."""
     _check_model(model)
     saved = _at_rest(model)
-    content = _packed(saved, allow) if format == "skops" else _pickled(saved)
+    if format == "skops":
+        _refuse_nameless_functions(saved)
+        content = io.BytesIO(dumped(saved, "The model", call, allow, "format='joblib' may do."))
+    else:
+        content = _pickled(saved)
     with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(CARD, card_as_json(card_of(saved, format, metrics, notes)))
-    return write_whole(path, content.getvalue(), ModelFileError)
+    return content.getvalue()
 
 
 def _check_ending(path: Path, format: str) -> None:
@@ -103,18 +119,6 @@ def _at_rest(model: Any) -> AveragingEnsemble:
     if hasattr(saved, "callbacks"):
         saved.callbacks = None
     return saved
-
-
-def _packed(model: AveragingEnsemble, allow: str | Sequence[str]) -> io.BytesIO:
-    """The model as a skops archive. What could not be loaded again is refused here."""
-    skops = import_skops()
-    _refuse_nameless_functions(model)
-    try:
-        content = skops.dumps(model, compression=zipfile.ZIP_DEFLATED)
-    except TypeError as error:  # skops' own UnsupportedTypeException is one
-        raise ModelFileError(f"The model cannot be saved with skops ({error}); format='joblib' may do.") from error
-    refuse_unknown(skops.get_untrusted_types(data=content), allow, "The model", "save_model")
-    return io.BytesIO(content)
 
 
 def _refuse_nameless_functions(model: AveragingEnsemble) -> None:

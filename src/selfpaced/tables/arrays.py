@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils import check_array
 
 from selfpaced.pools.memory import MemoryPool
+from selfpaced.tables.files import fingerprint
 from selfpaced.tables.labels import Labels, read_labels
 from selfpaced.tables.memory import InMemoryTable
-from selfpaced.tables.reader import file_identity
 from selfpaced.tables.roles import Roles
 from selfpaced.tables.table import ClassSplit, SplitPlan
 
@@ -40,11 +40,19 @@ class LabelledTable:
         return split_classes(self.rows, self.known_labels, plan.seed, plan.n_threads)
 
     def identity(self) -> dict[str, Any]:
-        """A memory map is known by the name and time of its file, another array by its content."""
+        """A memory map is known by its file and its place in it, another array by its content."""
         path = getattr(self.source, "filename", None)
-        content = file_identity(Path(path)) if path else joblib.hash(np.ascontiguousarray(self.source))
+        content = _in_file(self.source, Path(path)) if path else joblib.hash(np.ascontiguousarray(self.source))
         labels = joblib.hash((self.known_labels.classes, self.known_labels.codes))
         return {"shape": self.source.shape, "features": content, "labels": labels}
+
+
+def _in_file(array: Any, path: Path) -> dict[str, Any]:
+    whole = array
+    while isinstance(whole.base, np.ndarray):  # an array that is a part of a memory map
+        whole = whole.base
+    start = array.offset + array.ctypes.data - whole.ctypes.data
+    return {"file": str(path), **fingerprint(path), "start": start, "strides": array.strides, "type": str(array.dtype)}
 
 
 def open_array(array: Any, target: Any = None) -> LabelledTable:

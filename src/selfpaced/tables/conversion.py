@@ -14,7 +14,7 @@ from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.csv_reading import ENDINGS, CsvFile, open_csv
-from selfpaced.tables.files import import_arrow, naming
+from selfpaced.tables.files import fingerprint, import_arrow, naming
 from selfpaced.tables.inference import Form, comma_forms
 from selfpaced.tables.json_lines import JSON_ENDINGS, JsonFile, open_json
 from selfpaced.whole_files import remove_stale, whole_file
@@ -24,7 +24,6 @@ Progress = Callable[[int, int], object]
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
 GROUP_BYTES = 2**26  # of a wide table, so many rows are too much for memory
-SAMPLE_BYTES = 2**16
 VERSION = 5  # of the rules that make values of text; caches made by other rules are made again
 _KEY = b"selfpaced.csv"
 TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
@@ -116,18 +115,8 @@ def _planned(path: Path, given: Mapping[str, Form], cache: str | PathLike[str] |
         # Files of one name from several folders are told apart in the one folder of caches.
         folder = blake2b(os.fsencode(path.resolve()), digest_size=4).hexdigest()
         place = Path(cache) / f"{path.name}.{folder}{CACHE_ENDING}"
-    return _Plan(path, _fingerprint(path), given, place, lenient)
-
-
-def _fingerprint(path: Path) -> dict[str, Any]:
-    """What tells a file from one that took its place, even with the same size and time of change."""
-    with naming(path, "text"), path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        digest = blake2b(repr((status.st_mtime_ns, status.st_ctime_ns, status.st_ino)).encode(), digest_size=16)
-        for start in (0, (status.st_size - SAMPLE_BYTES) // 2, status.st_size - SAMPLE_BYTES):
-            file.seek(max(start, 0))
-            digest.update(file.read(SAMPLE_BYTES))
-    return {"size": status.st_size, "digest": digest.hexdigest()}
+    with naming(path, "text"):
+        return _Plan(path, fingerprint(path), given, place, lenient)
 
 
 def _form(name: str, kind: str) -> Form:
@@ -169,7 +158,7 @@ def _convert(plan: _Plan, text: TextFile, meter: _Meter) -> None:
             forms = text.forms({name: form for name, form in plan.given.items() if name in text.names}, meter.at)
             meter.passed(plan)
             _write(plan, text, forms, temporary, meter)
-            if _fingerprint(plan.path) != plan.fingerprint:
+            if fingerprint(plan.path) != plan.fingerprint:
                 raise TableError(f"{plan.path} changed while it was read. Open it again, when nobody writes to it.")
             if plan.is_done():  # another process was faster, and may be reading it
                 temporary.unlink()

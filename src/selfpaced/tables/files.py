@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
+
+SAMPLE_BYTES = 2**16  # of the beginning, the middle and the end of a file
 
 
 def import_arrow() -> Any:
@@ -151,6 +155,17 @@ def _index_columns(schema: Any) -> list[str]:
     """Columns that pandas wrote for an index, and would read as one: no features of anybody."""
     written_by_pandas = schema.pandas_metadata or {}
     return [name for name in written_by_pandas.get("index_columns", []) if isinstance(name, str)]
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """What tells a file from one that took its place, even with the same size and time of change."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        digest = blake2b(repr((status.st_mtime_ns, status.st_ctime_ns, status.st_ino)).encode(), digest_size=16)
+        for start in (0, (status.st_size - SAMPLE_BYTES) // 2, status.st_size - SAMPLE_BYTES):
+            file.seek(max(start, 0))
+            digest.update(file.read(SAMPLE_BYTES))
+    return {"size": status.st_size, "digest": digest.hexdigest()}
 
 
 @contextmanager

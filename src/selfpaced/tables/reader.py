@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import File, LoadedFile, import_arrow
+from selfpaced.tables.files import File, LoadedFile, fingerprint, import_arrow
 from selfpaced.tables.schema import Described, unified_fields
 
 DEFAULT_BATCH_ROWS = 2**16
@@ -45,12 +44,14 @@ class Reader:
     batch_rows : rows that are decoded at once.
     filter : the condition that rows must satisfy.
     chosen : which of the rows that satisfy the condition belong to the table; None if all do.
+    loaded_from : the identity of the reader that rows in memory come from.
     """
 
     files: Sequence[File | LoadedFile]
     batch_rows: int = DEFAULT_BATCH_ROWS
     filter: RowFilter | None = None
     chosen: NDArray[np.bool_] | None = None
+    loaded_from: Mapping[str, Any] | None = None
 
     @property
     def column_names(self) -> list[str]:
@@ -90,14 +91,16 @@ class Reader:
 
     def loaded(self, columns: Sequence[str]) -> Reader:
         """Some columns of the same rows in memory: what is read more than once is decoded only once."""
-        return Reader([LoadedFile(self.files[0].path, self._table(columns))], self.batch_rows)
+        rows = LoadedFile(self.files[0].path, self._table(columns))
+        return Reader([rows], self.batch_rows, loaded_from=self.identity())
 
     def identity(self) -> dict[str, Any]:
         """What differs between these rows and others."""
         # As text, an expression leaves out what is long about it.
         expression = None if self.filter is None else self.filter.expression
         return {
-            "files": [file_identity(file.path) for file in self.files],
+            # Of a CSV file itself, not of its Parquet copy.
+            "files": self.loaded_from or {str(file.path): fingerprint(file.path) for file in self.files},
             "filter": sha256(pickle.dumps(expression)).hexdigest(),
             "chosen": None if self.chosen is None else sha256(self.chosen.tobytes()).hexdigest(),
         }
@@ -114,9 +117,3 @@ class Reader:
         if self.chosen is None:
             return batch
         return batch.filter(import_arrow().array(self.chosen[start : start + batch.num_rows]))
-
-
-def file_identity(path: Path) -> tuple[str, int, int]:
-    """A file by its name, size and time: those of a CSV file itself, not of its Parquet copy."""
-    status = path.stat()
-    return str(path), status.st_size, status.st_mtime_ns

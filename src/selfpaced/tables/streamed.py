@@ -72,7 +72,7 @@ class StreamedTable:
         return ClassSplit(labels.names, counts, labels.rarest, minority, pools)
 
     def identity(self) -> dict[str, Any]:
-        roles = {name: str(value) for name, value in vars(self.roles).items()}
+        roles = {name: repr(value) for name, value in vars(self.roles).items()}
         return {**self.reader.identity(), "features": repr(self.schema.columns), **roles}
 
     def part(self, chosen: NDArray[np.bool_]) -> StreamedTable:

@@ -1,4 +1,4 @@
-"""The types that a model file may hold. The list is part of the library and nothing in a file can add to it.
+"""The types that a file may hold. The list is part of the library and nothing in a file can add to it.
 
 scikit-learn's public estimators and numpy's arrays are known to skops. What stands here comes in addition.
 """
@@ -16,6 +16,7 @@ OURS = [
     "selfpaced.calibration.PriorCorrection",
     "selfpaced.calibration.RareClassMap",
     "selfpaced.ensembles.balance_cascade.BalanceCascadeClassifier",
+    "selfpaced.ensembles.cross_fitting.HonestScores",
     "selfpaced.ensembles.easy_ensemble.EasyEnsembleClassifier",
     "selfpaced.ensembles.rus_boost.RUSBoostClassifier",
     "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier",
@@ -75,11 +76,15 @@ def trusted_with(allow: str | Sequence[str]) -> list[str]:
     return [*TRUSTED, *([allow] if isinstance(allow, str) else allow)]
 
 
+class UnknownTypeError(ModelFileError):
+    """Types that are not on the list. The file may be in order."""
+
+
 def refuse_unknown(types: Iterable[str], allow: str | Sequence[str], what: str, call: str) -> None:
-    """Refuse types that are neither on the list nor allowed by the caller."""
+    """Refuse types that are neither on the list nor allowed by the caller. `call` begins as "save_model(..."."""
     unknown = sorted(set(types) - set(trusted_with(allow)))
     if unknown:
-        raise ModelFileError(
+        raise UnknownTypeError(
             f"{what} holds {', '.join(unknown)}, which selfpaced does not know to be harmless. If you trust "
-            f"{'it' if len(unknown) == 1 else 'them'}, say so: {call}(..., allow={unknown})."
+            f"{'it' if len(unknown) == 1 else 'them'}, say so: {call}, allow={unknown})."
         )

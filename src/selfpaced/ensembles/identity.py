@@ -1,0 +1,198 @@
+"""What a fit is made of, as text: equal in every process if the fit is the same, and different if it is not."""
+
+from __future__ import annotations
+
+import copyreg
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dis import get_instructions
+from hashlib import blake2b
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from selfpaced.versions import versions_of
+
+PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis))
+# What `sklearn.base.clone` copies besides the parameters.
+CLONED = ("_metadata_request", "_sklearn_output_config")
+
+
+def described(kind: type, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """The class and the parameters of an ensemble, and the versions of all packages that they come from, by name.
+
+    Raises
+    ------
+    ValueError
+        If something cannot be described completely. The message names it.
+    """
+    describer = Describer()
+    facts = {}
+    for name, value in {"kind": kind, **{f"parameter {name}": value for name, value in parameters.items()}}.items():
+        try:
+            facts[name] = describer.text(value)
+        except Exception as error:  # whatever the insides of unknown objects lead to
+            raise ValueError(
+                f"A checkpoint could not show whether the {name} has changed, because it cannot be described "
+                f"completely: {error}. Use a function that is defined at the top of a module, or set no checkpoint."
+            ) from error
+    versions = versions_of({"numpy", "selfpaced", "sklearn", *describer.packages})
+    versions["python"] = versions["python"].rpartition(".")[0]
+    return facts | {f"version of {name}": version for name, version in versions.items()}
+
+
+class Describer:
+    """Describes values completely, or raises. `packages` are those that the values come from.
+
+    Code of a package that has a version is known by its name. Any other code is known by what it does: a function by
+    its compiled code, its defaults, the variables around it and the global variables that it reads.
+
+    >>> Describer().text({"depth": np.int64(2), "rates": [0.1, None]})
+    "dict('depth': 2, 'rates': list(0.1, None))"
+    """
+
+    def __init__(self) -> None:
+        self.packages: set[str] = set()
+        self._around: list[Any] = []  # the values that are being described, from the outside in
+
+    def text(self, value: Any) -> str:
+        if isinstance(value, np.generic) and type(value.item()) in PLAIN:
+            value = value.item()
+        if type(value) in PLAIN:
+            return repr(value)
+        depth = next((depth for depth, each in enumerate(self._around) if each is value), None)
+        if depth is not None:
+            return f"<number {depth} of the values around this>"  # such as a function that calls itself
+        self._around.append(value)
+        try:
+            return KINDS.get(type(value), Describer._object)(self, value)
+        finally:
+            self._around.pop()
+
+    def _sequence(self, value: Any) -> str:
+        return f"{type(value).__name__}({', '.join(map(self.text, value))})"
+
+    def _set(self, value: Any) -> str:
+        return f"{type(value).__name__}({', '.join(sorted(map(self.text, value)))})"
+
+    def _dict(self, value: dict[Any, Any]) -> str:
+        """The order is kept: a base model may go by it."""
+        return f"dict({', '.join(f'{self.text(key)}: {self.text(each)}' for key, each in value.items())})"
+
+    def _bytes(self, value: bytes) -> str:
+        return f"bytes({_hash(value)})"
+
+    def _array(self, value: Any) -> str:
+        content = self.text(value.ravel().tolist()) if value.dtype.hasobject else _hash(value.tobytes())
+        return f"array({value.dtype}, {value.shape}, {content})"
+
+    def _module(self, value: ModuleType) -> str:
+        if not self._has_version(value.__name__):
+            raise TypeError(f"the module {value.__name__} has no version; import what is used of it by name")
+        return f"module {value.__name__}"
+
+    def _function(self, value: FunctionType) -> str:
+        names = sorted(_global_names(value.__code__) & set(value.__globals__))
+        parts = {
+            "defaults": value.__defaults__,
+            "keywords": value.__kwdefaults__,
+            "closure": [cell.cell_contents for cell in value.__closure__ or ()],
+            "attributes": vars(value),
+            "globals": {} if self._has_version(value.__module__) else {name: value.__globals__[name] for name in names},
+        }
+        others = [f"{name}={self.text(part)}" for name, part in parts.items() if part]
+        return f"{value.__module__}.{value.__qualname__}({', '.join([self._code(value.__code__), *others])})"
+
+    def _code(self, code: CodeType) -> str:
+        constants = [self._code(each) if isinstance(each, CodeType) else self.text(each) for each in code.co_consts]
+        arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+        names = code.co_names, code.co_varnames, code.co_freevars
+        return f"code={_hash(repr((code.co_code, code.co_exceptiontable, arguments, names, constants)).encode())}"
+
+    def _object(self, value: Any) -> str:
+        if isinstance(value, type):
+            return self._class(value)
+        if hasattr(value, "get_params"):
+            return self._estimator(value)
+        return self._library_name(value) or self._reduced(value)
+
+    def _class(self, value: type) -> str:
+        name = f"{value.__module__}.{value.__qualname__}"
+        if self._has_version(value.__module__) and "<" not in name:
+            return name
+        own = {
+            key: _without_descriptor(each)
+            for key, each in sorted(vars(value).items())
+            if isinstance(each, FunctionType) or not key.startswith(("__", "_abc_"))
+        }
+        return f"{name}(bases={self.text(value.__bases__)}, {self.text(own)})"
+
+    def _estimator(self, value: Any) -> str:
+        """An estimator by its parameters: its clones keep nothing else, unless it says so."""
+        if getattr(type(value), "__sklearn_clone__", None) not in (None, BaseEstimator.__sklearn_clone__):
+            return f"{self.text(type(value))}({joblib.hash(value)})"
+        parts = value.get_params(deep=False) | {name: vars(value)[name] for name in CLONED if name in vars(value)}
+        return f"{self.text(type(value))}({', '.join(f'{name}={self.text(parts[name])}' for name in sorted(parts))})"
+
+    def _library_name(self, value: Any) -> str | None:
+        """The name of a function that is not written in Python, such as a ufunc, if its package has a version."""
+        name = getattr(value, "__qualname__", getattr(value, "__name__", None))
+        if name is None or not isinstance(getattr(value, "__self__", None), ModuleType | None):
+            return None
+        module = getattr(value, "__module__", None) or pickle.whichmodule(value, name)  # type: ignore[attr-defined]
+        return f"{module}.{name}" if self._has_version(module) else None
+
+    def _reduced(self, value: Any) -> str:
+        """Any other object by what a pickle would say of it: its class and its state. Nothing is unpickled."""
+        reduce = copyreg.dispatch_table.get(type(value))
+        parts = value.__reduce_ex__(4) if reduce is None else reduce(value)
+        if isinstance(parts, str):
+            raise TypeError(f"{parts} is known by its name only")
+        return f"{type(value).__name__}{self._sequence(tuple(_whole(part) for part in parts))}"
+
+    def _has_version(self, module: str | None) -> bool:
+        """Whether a module is part of Python or of a package with a version, which is then noted."""
+        package = (module or "").partition(".")[0]
+        if package in sys.stdlib_module_names:
+            return True
+        if package == "__main__" or not hasattr(sys.modules.get(package), "__version__"):
+            return False
+        self.packages.add(package)
+        return True
+
+
+KINDS: dict[type, Callable[[Describer, Any], str]] = {
+    list: Describer._sequence,
+    tuple: Describer._sequence,
+    set: Describer._set,
+    frozenset: Describer._set,
+    dict: Describer._dict,
+    bytes: Describer._bytes,
+    np.ndarray: Describer._array,
+    ModuleType: Describer._module,
+    FunctionType: Describer._function,
+}
+
+
+def _hash(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def _global_names(code: CodeType) -> set[str]:
+    """The global variables that a function reads, in functions inside it too."""
+    names = {each.argval for each in get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return names.union(*(_global_names(each) for each in code.co_consts if isinstance(each, CodeType)))
+
+
+def _without_descriptor(attribute: Any) -> Any:
+    if isinstance(attribute, property):
+        return attribute.fget, attribute.fset
+    return getattr(attribute, "__func__", attribute)
+
+
+def _whole(part: Any) -> Any:
+    return list(part) if isinstance(part, Iterator) else part

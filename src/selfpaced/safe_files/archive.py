@@ -1,0 +1,128 @@
+"""Objects as archives of skops, and back."""
+
+from __future__ import annotations
+
+import lzma
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from sklearn.exceptions import InconsistentVersionWarning
+
+from selfpaced.exceptions import ModelFileError
+from selfpaced.safe_files.trusted import refuse_unknown, trusted_with
+from selfpaced.versions import differences
+
+# A changed byte can also make an archive look encrypted or compressed by an unknown method: RuntimeError.
+DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, UnicodeDecodeError)
+# A small file must not fill the memory when it is decompressed. Models of trees are compressed to a tenth at best.
+ALWAYS_ACCEPTED_BYTES = 2**30
+LARGEST_RATIO = 200
+
+
+def import_skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            "Model files and checkpoints are in the format of skops, which is not installed: "
+            "pip install 'selfpaced[models]'"
+        ) from error
+    return skops.io
+
+
+def dumped(thing: Any, what: str, call: str, allow: str | Sequence[str] = (), otherwise: str = "") -> bytes:
+    """A thing as an archive. What could not be loaded again is refused here.
+
+    Parameters
+    ----------
+    what : what error messages call the thing.
+    call : the beginning of the call that may allow more types, such as "save_model(...".
+    allow : names of types that the caller trusts besides those on the list.
+    otherwise : what to do if skops cannot save the thing.
+    """
+    skops = import_skops()
+    try:
+        content: bytes = skops.dumps(thing, compression=zipfile.ZIP_DEFLATED)
+    except TypeError as error:  # skops' own UnsupportedTypeException is one
+        raise ModelFileError(f"{what} cannot be saved with skops ({error}). {otherwise}".rstrip()) from error
+    refuse_unknown(skops.get_untrusted_types(data=content), allow, what, call)
+    with opened(BytesIO(content), what):
+        return content  # of a size that is accepted
+
+
+def loaded(
+    source: Path | BytesIO, name: str, call: str, allow: str | Sequence[str] = (), versions: Mapping[str, str] = {}
+) -> Any:
+    """The thing in an archive, of trusted types only. Whether its parts make sense is for `check_contents` to say.
+
+    Parameters
+    ----------
+    name : what error messages call the archive.
+    call, allow : as for `dumped`.
+    versions : of the packages that the thing was saved with, if they are known, for an error message.
+    """
+    skops = import_skops()
+    with opened(source, name) as archive:
+        damaged = archive.testzip()  # every part has a checksum
+        if damaged is not None:
+            raise ModelFileError(f"{name} is damaged in its part {damaged}: copy or save it again.")
+    try:
+        types = skops.get_untrusted_types(file=source)
+    except Exception as error:  # whatever a description that is none leads to
+        raise ModelFileError(f"{name} is damaged: its content cannot be described ({error!r}).") from error
+    refuse_unknown(types, allow, name, call)
+    with warnings.catch_warnings():
+        # scikit-learn would repeat for every part that its version is another one.
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        try:
+            return skops.load(source, trusted=trusted_with(allow))
+        except Exception as error:  # whatever parts that do not fit together, or not here, lead to
+            changed = differences(versions)
+            saved_with = f" It was saved with {', '.join(changed)}." if changed else ""
+            raise ModelFileError(f"The content of {name} cannot be put together: {error!r}.{saved_with}") from error
+
+
+@contextmanager
+def opened(source: Path | BytesIO, name: str) -> Iterator[zipfile.ZipFile]:
+    """The archive, or an error that says what the file is instead."""
+    try:
+        n_bytes = source.stat().st_size if isinstance(source, Path) else len(source.getbuffer())
+        with zipfile.ZipFile(source) as archive:
+            _check_size(archive, n_bytes, name)
+            yield archive
+    except FileNotFoundError as error:
+        raise ModelFileError(f"There is no file {name}.") from error
+    except IsADirectoryError as error:
+        raise ModelFileError(f"{name} is a folder; name the model file in it.") from error
+    except DAMAGE as error:
+        raise ModelFileError(f"{name} {_what_it_is(source)}") from error
+    except OSError as error:
+        raise ModelFileError(f"{name} cannot be read: {error}") from error
+
+
+def _what_it_is(source: Path | BytesIO) -> str:
+    with source.open("rb") if isinstance(source, Path) else BytesIO(source.getvalue()) as file:
+        first = file.read(4)
+    if not first:
+        return "is empty."
+    if first.startswith(b"PK"):
+        return "is damaged or was cut short: copy or save it again."
+    if first.startswith(b"\x80"):
+        return "is a pickle that save_model did not write. If you trust it, load it with joblib and save it again."
+    return "is not a selfpaced model file: it does not start with a ZIP header. Save models with save_model."
+
+
+def _check_size(archive: zipfile.ZipFile, n_bytes: int, name: str) -> None:
+    """Refuse what would fill the memory. A part is never read beyond the size that the archive lists for it."""
+    n_decompressed = sum(part.file_size for part in archive.infolist())
+    if n_decompressed > max(ALWAYS_ACCEPTED_BYTES, LARGEST_RATIO * n_bytes):
+        raise ModelFileError(
+            f"{name} has {n_bytes:,} bytes and would have {n_decompressed:,} when it is decompressed. No more than "
+            f"{LARGEST_RATIO} times as many are accepted: a model of such a size is damaged or forged."
+        )
