@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import warnings
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning
-from selfpaced.persistence.archive import PICKLE, card_in, import_skops, opened
+from selfpaced.persistence.archive import PICKLE, card_in, import_skops, opened, part_of, unpacked
 from selfpaced.persistence.card import ModelCard
 from selfpaced.persistence.contents import check_contents
 from selfpaced.persistence.earlier import bring_up_to_date
@@ -43,9 +42,14 @@ def load_model(
     path = Path(path)
     with opened(path) as archive:
         card = card_in(archive, path)
-        _check_whole(archive, path)
-        pickled = archive.read(PICKLE) if PICKLE in archive.namelist() else None
-    model = _unpacked(path, card, allow) if pickled is None else _unpickled(pickled, path, trusted_pickle)
+        is_pickle = PICKLE in archive.namelist()
+        if is_pickle and not trusted_pickle:
+            raise ModelFileError(
+                f"{path} is a pickle, which may run any code when it is loaded. If you know where it comes from, say "
+                "load_model(path, trusted_pickle=True)."
+            )
+        content = part_of(archive, PICKLE) if is_pickle else unpacked(archive, path)
+    model = _unpickled(content, path) if is_pickle else _put_together(content, path, card, allow)
     _warn_of_versions(card, path)  # the packages of the model are imported by now
     return _checked(model, path)
 
@@ -71,13 +75,6 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
         return card_in(archive, path)
 
 
-def _check_whole(archive: zipfile.ZipFile, path: Path) -> None:
-    """Every part has a checksum; a part that differs from its own is damaged."""
-    damaged = archive.testzip()
-    if damaged is not None:
-        raise ModelFileError(f"{path} is damaged in its part {damaged}: copy or save it again.")
-
-
 def _warn_of_versions(card: ModelCard, path: Path) -> None:
     changed = differences(card.versions)
     if changed:
@@ -88,10 +85,10 @@ def _warn_of_versions(card: ModelCard, path: Path) -> None:
         )
 
 
-def _unpacked(path: Path, card: ModelCard, allow: str | Sequence[str]) -> Any:
+def _put_together(content: bytes, path: Path, card: ModelCard, allow: str | Sequence[str]) -> Any:
     skops = import_skops()
     try:
-        types = skops.get_untrusted_types(file=path)
+        types = skops.get_untrusted_types(data=content)
     except Exception as error:  # whatever a tree of nodes that is none leads to
         raise ModelFileError(f"{path} is damaged: its model cannot be described ({error!r}).") from error
     refuse_unknown(types, allow, str(path), "load_model")
@@ -99,19 +96,14 @@ def _unpacked(path: Path, card: ModelCard, allow: str | Sequence[str]) -> Any:
         # scikit-learn would say the same for every single part.
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         try:
-            return skops.load(path, trusted=trusted_with(allow))
+            return skops.loads(content, trusted=trusted_with(allow))
         except Exception as error:  # whatever parts that do not fit together, or not here, lead to
             changed = differences(card.versions)
             saved_with = f" It was saved with {', '.join(changed)}." if changed else ""
             raise ModelFileError(f"The model in {path} cannot be put together: {error!r}.{saved_with}") from error
 
 
-def _unpickled(content: bytes, path: Path, trusted: bool) -> Any:
-    if not trusted:
-        raise ModelFileError(
-            f"{path} is a pickle, which may run any code when it is loaded. If you know where it comes from, say "
-            "load_model(path, trusted_pickle=True)."
-        )
+def _unpickled(content: bytes, path: Path) -> Any:
     warnings.warn(
         f"{path} is a pickle and may run any code. Save the model as .skops where that is possible.",
         PickledModelWarning,

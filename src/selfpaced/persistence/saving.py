@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence.archive import CARD, PICKLE, import_skops
-from selfpaced.persistence.card import card_as_json, card_of
+from selfpaced.persistence.archive import PICKLE, add_card, import_skops, loadable
+from selfpaced.persistence.card import card_of
 from selfpaced.persistence.trusted import refuse_unknown
 from selfpaced.whole_files import write_whole
 
@@ -70,8 +70,8 @@ def save_model(
     saved = _at_rest(model)
     content = _packed(saved, allow) if format == "skops" else _pickled(saved)
     with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(CARD, card_as_json(card_of(saved, format, metrics, notes)))
-    return write_whole(path, content.getvalue(), ModelFileError)
+        add_card(archive, card_of(saved, format, metrics, notes))
+    return write_whole(path, loadable(content.getvalue()), ModelFileError)
 
 
 def _check_ending(path: Path, format: str) -> None:
