@@ -132,6 +132,18 @@ class TestData:
         rows().assign(t="now").to_csv("rows.csv", index=False)
         assert "The time column 't' is" in refused(*train("rows.csv", "--time-column", "t"))
 
+    @pytest.mark.parametrize(
+        "times",
+        [np.r_[[np.nan] * 3, np.arange(57.0)], pd.Series(pd.date_range("2024", periods=60)).where(np.arange(60) > 2)],
+        ids=["NaN", "NaT"],
+    )
+    @pytest.mark.parametrize("as_null", [True, False])
+    def test_rows_without_a_time_are_counted(self, refused, times, as_null):
+        table = pa.Table.from_pandas(rows().drop(columns="y"))
+        column = pa.array(np.asarray(times), from_pandas=as_null)
+        pq.write_table(table.append_column("t", column).append_column("y", [[0, 1] * 30]), "rows.parquet")
+        assert "'t' has no time in 3 of 60 rows" in refused(*train("rows.parquet", "--time-column", "t"))
+
     def test_a_class_that_ended_before_the_rows_held_out(self, refused):
         rows().assign(t=np.arange(60)).to_csv("rows.csv", index=False)
         assert "All rows of the class 1 are before" in refused(*train("rows.csv", "--time-column", "t"))
@@ -173,6 +185,17 @@ class TestOutput:
         monkeypatch.setattr(saving, "write_whole", full)
         assert "No space left on device" in refused(*train("rows.parquet", "-q"))
         assert sorted(os.listdir(".")) == ["rows.parquet"]
+
+
+    def test_a_symbolic_link_is_followed(self, run, tmp_path):
+        rows().to_csv("rows.csv", index=False)
+        assert run(*train("rows.csv", "-q"))[0] == 0
+        (tmp_path / "real").mkdir()
+        os.symlink("real/scores.parquet", "scores.parquet")
+        assert run("predict", "model.skops", "rows.csv", "-o", "scores.parquet", "-q") == (0, "", "")
+        assert os.readlink("scores.parquet") == "real/scores.parquet"
+        assert pq.read_table("real/scores.parquet").num_rows == 60
+        assert os.listdir("real") == ["scores.parquet"]
 
 
 @pytest.mark.usefixtures("folder")
