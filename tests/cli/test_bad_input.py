@@ -186,7 +186,6 @@ class TestOutput:
         assert "No space left on device" in refused(*train("rows.parquet", "-q"))
         assert sorted(os.listdir(".")) == ["rows.parquet"]
 
-
     def test_a_symbolic_link_is_followed(self, run, tmp_path):
         rows().to_csv("rows.csv", index=False)
         assert run(*train("rows.csv", "-q"))[0] == 0
