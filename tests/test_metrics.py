@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from imblearn.metrics import geometric_mean_score
 from sklearn.metrics import f1_score, matthews_corrcoef, precision_score, recall_score
 
-from selfpaced import metrics
+from selfpaced import choose_threshold, metrics
 from selfpaced.metrics import (
     MEASURES,
     Alerts,
@@ -23,6 +23,8 @@ from selfpaced.metrics import (
     short_threshold,
     silent_threshold,
 )
+from selfpaced.thresholds import parse_rule
+from selfpaced.thresholds.scorer import rule_score
 
 rows = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=40).filter(
     lambda rows: {label for label, _ in rows} == {True, False}
@@ -118,6 +120,36 @@ def test_labels_of_any_kind_are_measured_by_naming_the_rare_one():
     assert alerts_at_threshold(y, scores, 0.5, pos_label="fraud").precision == pytest.approx(0.5)
 
 
+RANKED = [0.1, 0.9, 0.2, 0.8]
+MEASURED = {
+    "aucprc": lambda y, **label: aucprc(y, RANKED, **label),
+    "alerts_at_threshold": lambda y, **label: alerts_at_threshold(y, RANKED, 0.5, **label),
+    "alerts_at_k": lambda y, **label: alerts_at_k(y, RANKED, 2, **label),
+    "best_threshold": lambda y, **label: best_threshold(y, RANKED, **label),
+    "measure_by_rule": lambda y, **label: measure_by_rule("f1", "0.5", Scored(y, RANKED), Scored(y, RANKED), **label),
+    "precision_recall_gmean_score": lambda y, **label: precision_recall_gmean_score(y, y, **label),
+    "sensitivity_specificity_gmean_score": lambda y, **label: sensitivity_specificity_gmean_score(y, y, **label),
+    "choose_threshold": lambda y, **label: choose_threshold(y, RANKED, **label),
+    "threshold_scorer": lambda y, **label: rule_score(y, y, rule=parse_rule("f1"), **label),
+}
+
+
+@pytest.mark.parametrize("measured", MEASURED.values(), ids=MEASURED)
+class TestRareLabel:
+    @pytest.mark.parametrize("labels", [[0, 1], [-1, 1], [0.0, 1.0], [False, True]], ids=str)
+    def test_is_one_where_only_one_can_be_meant(self, measured, labels):
+        common, rare = labels
+        y = [common, rare, common, common]
+        assert measured(y) == measured(y, pos_label=rare)
+
+    @pytest.mark.parametrize("labels", [[1, 2], [0, 1, 2], [-1, 0, 1], ["no", "yes"], [1.0, 1.5]], ids=str)
+    def test_must_be_named_among_other_labels(self, measured, labels):
+        y = (labels * 2)[:4]
+        with pytest.raises(ValueError, match=r"The labels found are \[.*\]\. Name it with pos_label"):
+            measured(y)
+        assert measured(y, pos_label=labels[1]) is not None
+
+
 def test_scores_of_labels_serve_as_scorers():
     y, flagged = [0, 0, 0, 1, 1], [0, 1, 0, 1, 0]
     assert precision_recall_gmean_score(y, flagged) == pytest.approx(paper_gmean(y, flagged))
@@ -162,7 +194,7 @@ def test_unknown_measures_and_rules_are_named():
 
 
 def test_rows_of_one_class_have_no_thresholds():
-    with pytest.raises(ValueError, match="All rows of y_true are of the class 1"):
+    with pytest.raises(ValueError, match="All rows of y_true are of the rare class"):
         best_threshold([1, 1], [0.1, 0.2])
 
 

@@ -1,7 +1,7 @@
 """What alerts are worth: measures for a rare class, at a threshold or for a number of alerts.
 
-A row is an alert if its score is not below the threshold. Labels are 0 and 1 (or False and True), 1 being the rare
-class; `pos_label` names another one.
+A row is an alert if its score is at or above the threshold. The rare class is 1 if the labels are 0 and 1, -1 and 1, or
+booleans. `pos_label` names the rare class; for all other labels it must be given.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ MEASURES: dict[str, Callable[[Alerts], Number]] = {
 }
 
 
-def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = 1) -> float:
+def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> float:
     """The area under the precision-recall curve, as scikit-learn's average precision.
 
     >>> aucprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
@@ -108,7 +108,7 @@ def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = 1) -> float
     return float(average_precision_score(is_positive, values))
 
 
-def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, *, pos_label: Any = 1) -> Alerts:
+def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, *, pos_label: Any = None) -> Alerts:
     """The alerts if all rows with a score of at least `threshold` are flagged.
 
     >>> alerts_at_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.5)
@@ -119,7 +119,7 @@ def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, 
     return _alerts(is_positive, int(np.sum(is_positive & is_alert)), int(np.sum(is_alert)))
 
 
-def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any = 1) -> Alerts:
+def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any = None) -> Alerts:
     """The alerts if exactly the `k` rows with the highest scores are flagged.
 
     Rows that tie for the last places share them, so that the answer does not depend on their order: the counts are
@@ -139,19 +139,19 @@ def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any 
 
 
 def alerts_at_all_thresholds(
-    y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = 1
+    y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None
 ) -> tuple[NDArray[np.float64], Alerts]:
     """Every score as a threshold, from the highest down, with the alerts at each of them."""
     is_positive, values = _checked(y_true, scores, pos_label)
     if is_positive.all():
-        raise ValueError(f"All rows of y_true are of the class {pos_label!r}: there is nothing to tell them from.")
+        raise ValueError("All rows of y_true are of the rare class. Rows of another class are needed to compare.")
     false_rate, true_rate, thresholds = roc_curve(is_positive, values, drop_intermediate=False)
     hits = np.rint(true_rate[1:] * is_positive.sum())  # the first point of the curve is "no alert at all"
     misses = np.rint(false_rate[1:] * (~is_positive).sum())
     return thresholds[1:], _alerts(is_positive, hits, hits + misses)
 
 
-def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *, pos_label: Any = 1) -> float:
+def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *, pos_label: Any = None) -> float:
     """The score that makes the best threshold by a measure; of equally good ones the highest, with the fewest alerts.
 
     >>> best_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], "f1")
@@ -222,7 +222,7 @@ THRESHOLD_RULES: dict[str, Callable[[str, Scored, Scored], float]] = {
 }
 
 
-def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored, *, pos_label: Any = 1) -> float:
+def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored, *, pos_label: Any = None) -> float:
     """A measure on the test rows at the threshold that a rule chooses.
 
     Parameters
@@ -245,7 +245,7 @@ def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored, *
     return float(MEASURES[measure](alerts_at_threshold(test.y_true, test.scores, threshold)))
 
 
-def precision_recall_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> float:
+def precision_recall_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = None) -> float:
     """The paper's G-mean of predicted labels, for `sklearn.metrics.make_scorer`.
 
     >>> round(precision_recall_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
@@ -254,7 +254,7 @@ def precision_recall_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_la
     return float(alerts_of_labels(y_true, y_pred, pos_label=pos_label).precision_recall_gmean)
 
 
-def sensitivity_specificity_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> float:
+def sensitivity_specificity_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = None) -> float:
     """imbalanced-learn's G-mean of predicted labels.
 
     >>> round(sensitivity_specificity_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
@@ -263,9 +263,10 @@ def sensitivity_specificity_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *,
     return float(alerts_of_labels(y_true, y_pred, pos_label=pos_label).sensitivity_specificity_gmean)
 
 
-def alerts_of_labels(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> Alerts:
+def alerts_of_labels(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = None) -> Alerts:
     """The alerts if all rows that are predicted to be of the rare class are flagged."""
-    return alerts_at_threshold(y_true, np.asarray(y_pred) == pos_label, 1, pos_label=pos_label)
+    rare = _rare_label(_column(y_true, "y_true"), pos_label)
+    return alerts_at_threshold(y_true, np.asarray(y_pred) == rare, 1, pos_label=rare)
 
 
 def _alerts(is_positive: NDArray[np.bool_], hits: Number, n_alerts: Number) -> Alerts:
@@ -298,14 +299,31 @@ def _checked(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDAr
         assert_all_finite(values, input_name="scores")
     if labels.dtype.kind in "fO":
         assert_all_finite(labels, input_name="y_true")
-    is_positive: NDArray[np.bool_] = labels == pos_label
+    rare = _rare_label(labels, pos_label)
+    is_positive: NDArray[np.bool_] = labels == rare
     if not is_positive.any():
-        found = np.unique(labels)[:5].tolist()
         raise ValueError(
-            f"No row of y_true is of the class {pos_label!r}, so nothing can be measured; the labels found are "
-            f"{found}. Name the rare class with pos_label."
+            f"No row of y_true is of the class {rare!r}, so nothing can be measured; the labels found are "
+            f"{_some(labels)}. Name the rare class with pos_label."
         )
     return is_positive, values
+
+
+def _rare_label(labels: NDArray[Any], pos_label: Any) -> Any:
+    """The label that was given, or 1 where only 1 can be meant, as scikit-learn decides."""
+    if pos_label is not None:
+        return pos_label
+    if labels.dtype.kind != "b" and not any(np.isin(labels, [other, 1]).all() for other in (0, -1)):
+        raise ValueError(
+            f"Which class of y_true is the rare one? The labels found are {_some(labels)}. Name it with pos_label, "
+            "which is not needed for 0 and 1, -1 and 1, and booleans."
+        )
+    return 1
+
+
+def _some(labels: NDArray[Any]) -> list[Any]:
+    found: list[Any] = np.unique(labels)[:5].tolist()
+    return found
 
 
 __all__ = [

@@ -2,20 +2,24 @@
 
 import json
 import sys
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import selfpaced
 from selfpaced import RUSBoostClassifier, SelfPacedEnsembleClassifier, load_model, save_model
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning
-from selfpaced.persistence import read_card
+from selfpaced.persistence import ModelCard, read_card
 from selfpaced.persistence.archive import CARD
+from selfpaced.persistence.card import card_as_json, card_from
 
 
 @pytest.fixture(scope="module")
@@ -104,5 +108,63 @@ def test_facts_that_a_later_version_adds_are_passed_over(rewrite):
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff\xfe", b'{"format_version": 1}'], ids=repr)
 def test_a_damaged_card_is_an_error(rewrite, content):
+    with pytest.raises(ModelFileError, match=r"card in .* is damaged"):
+        read_card(rewrite(CARD, lambda _: content))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+# What the fields may hold that any JSON value fits.
+FREE = {"metrics", "positive", "minority_class", "classes"}
+
+
+@pytest.fixture(scope="module")
+def facts(card):
+    columns = [{"name": "a", "type": "category", "categories": ["x", "y"], "made_of": None}]
+    return {**json.loads(card_as_json(card)), "schema": {"columns": columns}}
+
+
+def places_in(value, place=()):
+    """All places of a JSON value, as keys and positions."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in parts:
+        yield (*place, name)
+        yield from places_in(part, (*place, name))
+
+
+def changed_at(value, place, new):
+    if not place:
+        return new
+    parts = dict(value) if isinstance(value, dict) else list(value)
+    parts[place[0]] = changed_at(parts[place[0]], place[1:], new)
+    return parts
+
+
+@given(data=st.data())
+def test_a_card_with_any_value_anywhere_is_read_or_refused(facts, data):
+    place = data.draw(st.sampled_from(list(places_in(facts))))
+    try:
+        card = card_from(changed_at(facts, place, data.draw(JSON)))
+    except ValueError:
+        return
+    assert card_from(json.loads(card_as_json(card))) is not None
+
+
+@pytest.mark.parametrize("wrong", [[[1]], {"a": [1]}, 1.5, True])
+@pytest.mark.parametrize("name", [field.name for field in fields(ModelCard) if field.name not in FREE])
+def test_a_fact_of_a_wrong_type_is_an_error(rewrite, name, wrong):
+    with pytest.raises(ModelFileError, match=rf"card in .* is damaged: .*{name}"):
+        read_card(rewrite(CARD, facts_changed(**{name: wrong})))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[" * 100_000, b'{"format_version": ' + b"1" * 5000 + b"}", b'{"format_version": "1"}', b"null"],
+    ids=["deep", "long", "text", "null"],
+)
+def test_a_card_made_to_confuse_is_an_error(rewrite, content):
     with pytest.raises(ModelFileError, match=r"card in .* is damaged"):
         read_card(rewrite(CARD, lambda _: content))

@@ -213,7 +213,7 @@ class TestWhatIsRefused:
             ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"scores has 2 columns; pass the rare .* predict_proba\(X\)\[:, 1\]"),
             ([[0, 1], [1, 0]], [0.1, 0.2], "y_true has 2 columns; pass one label for each row"),
             ([0, 0, 0], [0.1, 0.2, 0.3], "No row of y_true is of the class 1"),
-            ([1, 1, 1], [0.1, 0.2, 0.3], "All rows of y_true are of the class 1"),
+            ([1, 1, 1], [0.1, 0.2, 0.3], "All rows of y_true are of the rare class"),
             ([0, 1, 1], [0.5, 0.5, 0.5], "All 3 scores are 0.5: no threshold tells rows apart"),
         ],
     )

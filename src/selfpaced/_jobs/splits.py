@@ -27,14 +27,16 @@ def held_out_at_random(labels: Labels, share: float, seed: int) -> NDArray[np.bo
 def held_out_by_time(table: StreamedTable, column: str, share: float, labels: Labels) -> NDArray[np.bool_]:
     """The last rows by a column of times. Rows of one moment stay together."""
     times = table.column(column)
-    if times.null_count:
-        raise TableError(
-            f"The time column {column!r} has {times.null_count} gaps; every row needs a time to be split by."
-        )
     moments = np.asarray(times)
     if moments.dtype.kind not in "iufM":
         raise TableError(
             f"The time column {column!r} is {times.type}. Times are dates such as 2024-01-31 23:59, or numbers."
+        )
+    n_missing = int((moments != moments).sum())  # NaN, and NaT, which null is by now
+    if n_missing:
+        raise TableError(
+            f"The time column {column!r} has no time in {n_missing:,} of {moments.size:,} rows. Every row needs a time "
+            "to be split by: drop these rows, or fill in their times."
         )
     position = math.ceil((1 - share) * (moments.size - 1))
     first = np.partition(moments, position)[position]

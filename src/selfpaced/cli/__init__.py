@@ -6,36 +6,48 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from signal import SIGINT
 
-from selfpaced.cli.parser import parser
+from selfpaced.cli.stopping import SAID, StopSignals
 
-OK, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, BUG, BAD_INPUT, SIGNALLED = 0, 1, 2, 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 2 for wrong use or wrong data, 1 for what should not happen, or 130
-    after Ctrl-C."""
+    """Run a command and return its exit code: 0, 2 for wrong use or wrong data, 1 for what should not happen, 130 after
+    Ctrl-C, or 143 after SIGTERM."""
+    signals = StopSignals()
+    try:
+        with signals:
+            return _run(arguments, signals)
+    except KeyboardInterrupt:
+        number = signals.received or SIGINT
+        print(f"\n{SAID[number]}", file=sys.stderr)
+        return SIGNALLED + number
+
+
+def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
+    from selfpaced.cli.parser import parser  # here, because a signal during imports is handled by now
+
     options = parser().parse_args(arguments)
     try:
         # Here, because --help need not wait for scikit-learn.
         import_module(f"selfpaced.cli.{options.command}").run(options)
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output, such as `head`, has enough
         return OK
     except Exception as error:
-        if options.debug:
-            traceback.print_exc()
+        signals.check()
         return _complain(error, options.debug)
     return OK
 
 
 def _complain(error: Exception, debug: bool) -> int:
-    """One line that says what is wrong; after a rule that is none, the rules. Errors nobody foresaw ask for --debug."""
+    """One line that says what is wrong; after an unknown rule, the rules. Unforeseen errors ask for --debug."""
     from selfpaced.exceptions import ModelFileError, TableError, UnknownRuleError
 
+    if debug:
+        traceback.print_exception(error)
     if isinstance(error, UnknownRuleError):
         print(f"selfpaced: error: {error.complaint} The rules are:\n{_rules()}", file=sys.stderr)
         return BAD_INPUT

@@ -1,4 +1,4 @@
-"""The card in a model file: a part of the archive, beside the model."""
+"""The card beside the model in a model file."""
 
 from __future__ import annotations
 
@@ -6,25 +6,41 @@ import json
 import zipfile
 
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence.card import FORMAT_VERSION, ModelCard, card_from_json
+from selfpaced.persistence.card import FORMAT_VERSION, ModelCard, card_as_json, card_from
+from selfpaced.safe_files.archive import part_of
 
 CARD = "selfpaced.json"
 PICKLE = "model.joblib"  # the model in a file that is a pickle; a skops model lies in the archive as skops puts it
 SKOPS_ROOT = "schema.json"
+LARGEST_CARD = 2**24  # a card with 10,000 categories of 40 characters takes 0.5 MB
 
 
 def card_in(archive: zipfile.ZipFile, name: str) -> ModelCard:
-    """The card, if it is of a version that is known here."""
+    """The card, if this version can read it."""
     if CARD not in archive.namelist():
         hint = " It is a skops file: load it with skops.io.load." if SKOPS_ROOT in archive.namelist() else ""
         raise ModelFileError(f"{name} is an archive that save_model did not write: it has no {CARD}.{hint}")
-    text = archive.read(CARD).decode(errors="replace")
+    size = archive.getinfo(CARD).file_size
+    if size > LARGEST_CARD:
+        raise ModelFileError(f"The card in {name} has {size:,} bytes; {LARGEST_CARD:,} are the most.")
     try:
-        version = json.loads(text)["format_version"]
-        if version > FORMAT_VERSION:
-            raise ModelFileError(
-                f"{name} is of format {version}, and this selfpaced reads up to {FORMAT_VERSION}: install a newer one."
-            )
-        return card_from_json(text)
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ModelFileError(f"The card in {name} is damaged: {error!r}.") from error
+        facts = json.loads(part_of(archive, CARD).decode(errors="replace"))
+        version = facts.get("format_version") if isinstance(facts, dict) else None
+        if not isinstance(version, int) or version <= FORMAT_VERSION:
+            return card_from(facts)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"The card in {name} is damaged: {error}.") from error
+    raise ModelFileError(
+        f"{name} is of format {version}, and this selfpaced reads up to {FORMAT_VERSION}: install a newer one."
+    )
+
+
+def add_card(archive: zipfile.ZipFile, card: ModelCard) -> None:
+    """Write a card that can be read again."""
+    text = card_as_json(card).encode()
+    if len(text) > LARGEST_CARD:
+        raise ModelFileError(
+            f"The card of the model has {len(text):,} bytes; {LARGEST_CARD:,} are the most. It lists the categories of "
+            "all columns: exclude columns with many categories, or shorten the metrics and notes."
+        )
+    archive.writestr(CARD, text)

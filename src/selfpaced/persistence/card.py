@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from selfpaced.ensembles.averaged import base_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.table_scoring import feature_names_of
-from selfpaced.tables.schema import Column, Schema
+from selfpaced.tables.schema import Schema
 from selfpaced.versions import versions_for
 
 # Files of a higher number are refused. A new field with a default does not need one.
 FORMAT_VERSION = 1
+
+Label = str | bool | int | float | None
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,10 @@ class ModelCard:
     feature_names: tuple[str, ...] | None
     schema: Schema | None
     target: str | None
-    positive: Any
-    classes: tuple[Any, ...]
+    positive: Label
+    classes: tuple[Label, ...]
     class_counts: tuple[int, ...]
-    minority_class: Any
+    minority_class: Label
     rounds: tuple[RoundSummary, ...]
     metrics: Mapping[str, Any]
     notes: str | None
@@ -116,19 +120,51 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def card_from_json(text: str) -> ModelCard:
-    facts = json.loads(text)
-    known = {field.name: facts[field.name] for field in fields(ModelCard) if field.name in facts}
-    for name in ("feature_names", "classes", "class_counts"):
-        known[name] = None if known[name] is None else tuple(known[name])
-    known["rounds"] = tuple(RoundSummary(**each) for each in known["rounds"])
-    known["schema"] = None if known["schema"] is None else _schema(known["schema"])
-    return ModelCard(**known)
+def card_from(facts: Any) -> ModelCard:
+    """The card that a JSON object describes. Facts that a later version added are ignored.
+
+    Raises
+    ------
+    ValueError
+        If a fact is missing or of a wrong type.
+    """
+    card: ModelCard = _read(ModelCard, facts, "the card")
+    return card
 
 
-def _schema(facts: Mapping[str, Any]) -> Schema:
-    return Schema(tuple(Column(**{**each, "categories": _words(each["categories"])}) for each in facts["columns"]))
+def _read(kind: Any, value: Any, where: str) -> Any:
+    """A value of JSON as the annotation of a field wants it: lists as tuples, objects as dataclasses."""
+    if isinstance(kind, UnionType):
+        kind = next((one for one in get_args(kind) if _fits(one, value)), NoneType)
+    if not _fits(kind, value):
+        raise ValueError(f"{where} is {reprlib.repr(value)}")
+    if is_dataclass(kind):
+        return _read_record(kind, value, where)
+    parts = get_args(kind)
+    if get_origin(kind) is tuple:
+        return tuple(_read(parts[0], each, f"a part of {where}") for each in value)
+    if get_origin(kind) is Mapping:
+        return {name: _read(parts[1], each, f"{name!r} in {where}") for name, each in value.items()}
+    return value
 
 
-def _words(categories: list[str] | None) -> tuple[str, ...] | None:
-    return None if categories is None else tuple(categories)
+def _read_record(kind: Any, facts: Mapping[str, Any], where: str) -> Any:
+    annotations = get_type_hints(kind)
+    missing = [field.name for field in fields(kind) if field.default is MISSING and field.name not in facts]
+    if missing:
+        raise ValueError(f"{where} lacks {missing[0]!r}")
+    names = [name for name in annotations if name in facts]
+    return kind(**{name: _read(annotations[name], facts[name], f"{name!r} in {where}") for name in names})
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value of JSON can be of a type, whatever its parts are."""
+    if kind is Any:
+        return True
+    if is_dataclass(kind) or get_origin(kind) is Mapping:
+        return isinstance(value, dict)
+    if get_origin(kind) is tuple:
+        return isinstance(value, list)
+    if isinstance(value, bool):  # Python's booleans are integers
+        return kind is bool
+    return isinstance(value, float | int if kind is float else kind)

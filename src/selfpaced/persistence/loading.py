@@ -6,6 +6,7 @@ import io
 import os
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledMod
 from selfpaced.persistence.archive import PICKLE, card_in
 from selfpaced.persistence.card import ModelCard
 from selfpaced.persistence.earlier import bring_up_to_date
-from selfpaced.safe_files.archive import loaded, opened
+from selfpaced.safe_files.archive import loaded, opened, part_of
 from selfpaced.safe_files.contents import check_contents
 from selfpaced.versions import differences
 
@@ -68,11 +69,15 @@ def read_model(
     """What `load_model` does, for a file or its bytes. `name` is what messages call it."""
     with opened(source, name) as archive:
         card = card_in(archive, name)
-        pickled = archive.read(PICKLE) if PICKLE in archive.namelist() else None
-    if pickled is None:
-        model = loaded(source, name, "load_model(...", allow, card.versions)
-    else:
-        model = _unpickled(pickled, name, trusted_pickle)
+        is_pickle = PICKLE in archive.namelist()
+        if is_pickle and not trusted_pickle:
+            raise ModelFileError(
+                f"{name} is a pickle, which may run any code when it is loaded. If you know where it comes from, say "
+                "load_model(path, trusted_pickle=True)."
+            )
+        pickled = part_of(archive, PICKLE) if is_pickle else b""
+    safely = partial(loaded, source, name, "load_model(...", allow, card.versions)
+    model = _unpickled(pickled, name) if is_pickle else safely()
     _warn_of_versions(card, name)  # the packages of the model are imported by now
     return _checked(model, name)
 
@@ -87,12 +92,7 @@ def _warn_of_versions(card: ModelCard, name: str) -> None:
         )
 
 
-def _unpickled(content: bytes, name: str, trusted: bool) -> Any:
-    if not trusted:
-        raise ModelFileError(
-            f"{name} is a pickle, which may run any code when it is loaded. If you know where it comes from, say "
-            "load_model(path, trusted_pickle=True)."
-        )
+def _unpickled(content: bytes, name: str) -> Any:
     warnings.warn(
         f"{name} is a pickle and may run any code. Save the model as .skops where that is possible.",
         PickledModelWarning,

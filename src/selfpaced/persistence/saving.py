@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence.archive import CARD, PICKLE
-from selfpaced.persistence.card import card_as_json, card_of
+from selfpaced.persistence.archive import PICKLE, add_card
+from selfpaced.persistence.card import card_of
 from selfpaced.safe_files.archive import dumped
 from selfpaced.whole_files import write_whole
 
@@ -86,7 +86,7 @@ def model_bytes(
     else:
         content = _pickled(saved)
     with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(CARD, card_as_json(card_of(saved, format, metrics, notes)))
+        add_card(archive, card_of(saved, format, metrics, notes))
     return content.getvalue()
 
 

@@ -113,7 +113,7 @@ def choose_threshold(
     *,
     costs: Any = None,
     amounts: ArrayLike | None = None,
-    pos_label: Any = 1,
+    pos_label: Any = None,
     n_bootstrap: int = 1000,
     confidence: float = 0.9,
     random_state: int | np.random.Generator | None = 0,
@@ -138,7 +138,8 @@ def choose_threshold(
         matrix, [[left alone, false alarm], [missed, found]]. With amounts, what a false alarm costs, and 0 for missed
         in a matrix.
     amounts : what missing each row costs, such as the amount of a transaction. Only those of rare rows count.
-    pos_label : the label of the rare class.
+    pos_label : the label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans; other
+        labels need it.
     n_bootstrap : draws for the intervals, at least 100.
     confidence : of the intervals.
 
@@ -168,8 +169,6 @@ def choose_threshold(
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
     checked = Scored(y_true, scores).as_bools(pos_label)
     is_positive, values = np.asarray(checked.y_true), np.asarray(checked.scores)
-    if is_positive.all():
-        raise ValueError(f"All rows of y_true are of the class {pos_label!r}: there is nothing to tell them from.")
     own = None if amounts is None else amounts_of(amounts, is_positive)
     sweep = sweep_of(is_positive, values, own)
     if sweep.thresholds.size == 1:

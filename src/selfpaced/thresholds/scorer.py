@@ -16,7 +16,7 @@ from selfpaced.thresholds.rules import AlertsAtMost, Rule, parse_rule
 TRACE = 1e-10
 
 
-def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: Any = 1) -> Any:
+def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: Any = None) -> Any:
     """A scorer that is highest where a rule is met best; below 0 where its condition is not met.
 
     The rules are those of `choose_threshold`, but for amounts and for budgets in all rows: a scorer sees some rows at a
@@ -39,7 +39,7 @@ def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: A
     return make_scorer(rule_score, rule=rule, pos_label=pos_label)
 
 
-def rule_score(y_true: ArrayLike, y_pred: ArrayLike, *, rule: Rule, pos_label: Any = 1) -> float:
+def rule_score(y_true: ArrayLike, y_pred: ArrayLike, *, rule: Rule, pos_label: Any = None) -> float:
     """What a rule thinks of predicted labels. Of equally good ones those that the rule takes are a trace better."""
     alerts = alerts_of_labels(y_true, y_pred, pos_label=pos_label)
     trace = TRACE * float(alerts.alert_share)

@@ -1,0 +1,50 @@
+"""Ctrl-C and SIGTERM, which end a command in the same way: unfinished files are removed."""
+
+from __future__ import annotations
+
+import signal
+from threading import current_thread, main_thread
+from typing import Any
+
+SAID = {signal.SIGINT: "Stopped.", signal.SIGTERM: "Terminated."}
+
+
+class Stopped(KeyboardInterrupt):
+    """Raised wherever a command is when a signal arrives.
+
+    It is a class of its own because CPython reports a process as killed by SIGINT, whatever its exit code, once a plain
+    KeyboardInterrupt has left a string that `exec` runs. Many imports run such strings.
+    """
+
+
+class StopSignals:
+    """While it is entered, SIGINT and SIGTERM raise `Stopped`. Signals that the parent process ignores stay ignored.
+
+    Attributes
+    ----------
+    received : the signal that arrived, or None. Libraries may turn the exception into another one, as numpy does.
+    """
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> None:
+        if current_thread() is main_thread():  # Python refuses handlers from other threads
+            handlers = {number: signal.getsignal(number) for number in SAID}
+            self._before = {number: one for number, one in handlers.items() if one not in (signal.SIG_IGN, None)}
+            for number in self._before:
+                signal.signal(number, self._stop)
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def check(self) -> None:
+        """Raise `Stopped` again if a signal arrived."""
+        if self.received is not None:
+            raise Stopped
+
+    def _stop(self, number: int, frame: Any) -> None:
+        self.received = signal.Signals(number)
+        raise Stopped
