@@ -45,6 +45,12 @@ def test_one_seed_holds_out_the_same_rows():
     assert first.tolist() == again.tolist() != other.tolist()
 
 
+def test_a_larger_share_holds_out_the_rows_of_a_smaller_one_and_more():
+    labels = labels_of(1000, 200)
+    held_out = [held_out_at_random(labels, share, seed=0) for share in np.linspace(0.01, 0.99, 50)]
+    assert all(larger[smaller].all() for smaller, larger in zip(held_out, held_out[1:], strict=False))
+
+
 def timed(tmp_path, times, y):
     pd.DataFrame({"when": times, "label": y}).to_parquet(tmp_path / "rows.parquet")
     table = open_table(tmp_path / "rows.parquet", target="label")
