@@ -1,6 +1,7 @@
 """Rows that are held out: a share of each class at random, or the last rows by time."""
 
 import datetime
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,12 @@ def test_one_seed_holds_out_the_same_rows():
     labels = labels_of(100, 20)
     first, again, other = (held_out_at_random(labels, 0.2, seed) for seed in (1, 1, 2))
     assert first.tolist() == again.tolist() != other.tolist()
+
+
+def test_a_larger_share_holds_out_the_rows_of_a_smaller_one_and_more():
+    labels = labels_of(1000, 200)
+    held_out = [held_out_at_random(labels, share, seed=0) for share in np.linspace(0.01, 0.99, 50)]
+    assert all(larger[smaller].all() for smaller, larger in pairwise(held_out))
 
 
 def timed(tmp_path, times, y):

@@ -1,0 +1,129 @@
+"""Training from a file: who is trained on, who is judged by, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from selfpaced._jobs import train as job
+from selfpaced._jobs.train import TrainRequest, check_enough, chosen, open_for, split_for, train
+from selfpaced.exceptions import TableError
+from selfpaced.metrics import aucprc
+from selfpaced.tables.labels import encode_labels
+from selfpaced.thresholds import parse_rule
+
+
+def labels_of(*counts):
+    return encode_labels(np.repeat(np.arange(len(counts)), counts))
+
+
+def test_scores_and_labels_are_those_of_the_rows_held_out(trained, payments):
+    frame = pd.read_parquet(payments)
+    assert (trained.train.n_rows, trained.test.n_rows) == (500, 500)
+    assert trained.is_rare.sum() == 20
+    assert trained.scores.size == 500
+    assert trained.evaluation.aucprc == pytest.approx(aucprc(trained.is_rare, trained.scores))
+    assert trained.evaluation.threshold == trained.choice.threshold
+    assert trained.counts == {0: 960, 1: 40}
+    assert trained.rare_label == 1
+    assert not trained.learned_nothing
+    held_out = np.asarray(trained.test.column("a"))
+    assert sorted([*held_out, *np.asarray(trained.train.column("a"))]) == sorted(frame["a"])
+
+
+def test_forty_rare_rows_are_not_few_and_fewer_than_twenty_are(trained):
+    assert not trained.few_cases
+    source = trained.source
+    for count, are_few in ((20, False), (19, True)):
+        labels = labels_of(500, count)
+        few = replace(source, table=replace(source.table, known_labels=labels))
+        assert replace(trained, source=few).few_cases is are_few
+
+
+@pytest.mark.parametrize(("n_rare", "method"), [(25, "isotonic"), (24, None)])
+def test_with_fewer_than_twenty_rare_rows_to_train_on_there_is_no_calibration(tmp_path, n_rare, method):
+    """A fifth is held out: 20 of 25 are left, and 19 of 24."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) < n_rare
+    pd.DataFrame({"a": rng.normal(size=300) + y, "b": rng.normal(size=300), "label": y}).to_parquet(
+        tmp_path / "rows.parquet"
+    )
+    found = train(TrainRequest(tmp_path / "rows.parquet", "label", base="tree", members=2))
+    assert found.model.calibration == method
+
+
+def test_a_calibration_that_is_not_wanted_is_left_out(payments):
+    found = train(TrainRequest(payments, "label", base="tree", members=2, calibration="none"))
+    assert found.model.calibrator_ is None
+
+
+def test_three_rows_of_a_class_are_enough_and_two_are_not():
+    check_enough(labels_of(50, 3), "kind")
+    with pytest.raises(TableError, match=r"The class 1 of column 'kind' has 2 row\(s\); at least 3 are needed, two"):
+        check_enough(labels_of(50, 2), "kind")
+
+
+def test_with_several_classes_the_way_out_is_named():
+    with pytest.raises(TableError, match="Or find one label among all others: --positive LABEL"):
+        check_enough(labels_of(50, 20, 2), "kind")
+    with pytest.raises(TableError) as refused:
+        check_enough(labels_of(50, 2), "kind")
+    assert "--positive" not in str(refused.value)
+
+
+def test_a_single_class_is_refused_for_what_it_is():
+    with pytest.raises(ValueError, match="Column 'kind'"):
+        check_enough(labels_of(50), "kind")
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5])
+def test_a_share_to_hold_out_lies_between_0_and_1(payments, share):
+    request = TrainRequest(payments, "label", holdout=share)
+    with pytest.raises(TableError, match="The share to hold out must lie between 0 and 1"):
+        split_for(request, open_for(request))
+
+
+def test_a_file_to_judge_by_leaves_all_rows_to_train_on(payments, tmp_path):
+    other = tmp_path / "other.parquet"
+    pd.read_parquet(payments)[:100].to_parquet(other)
+    request = TrainRequest(payments, "label", valid=other)
+    train_part, test_part = split_for(request, open_for(request))
+    assert (train_part.n_rows, test_part.n_rows) == (1000, 100)
+
+
+def test_the_file_to_train_on_is_not_one_to_judge_by(payments):
+    request = TrainRequest(payments, "label", valid=str(payments.parent / "." / payments.name))
+    with pytest.raises(TableError, match="is the file to train on; rows to judge by must be others"):
+        split_for(request, open_for(request))
+
+
+def test_a_list_of_files_is_no_single_file(payments):
+    assert not job._same_file([payments], payments)
+    assert job._same_file(str(payments), payments)
+
+
+def test_a_rule_that_cannot_be_met_costs_no_model():
+    y, scores = np.arange(100) % 2 == 0, np.linspace(0, 1, 100)
+    choice, unmet = chosen(y, scores, parse_rule("precision>=0.99"), None)
+    assert str(choice.rule) == "f1"
+    assert unmet.startswith("No threshold has a precision of 0.99")
+    choice, unmet = chosen(y, scores, parse_rule("recall>=0.9"), None)
+    assert (str(choice.rule), unmet) == ("recall>=0.9", None)
+
+
+def test_where_all_scores_are_alike_there_is_no_threshold():
+    choice, unmet = chosen(np.arange(10) < 3, np.full(10, 0.5), parse_rule("f1"), None)
+    assert choice is None
+    assert "no threshold tells rows apart" in unmet
+
+
+def test_leaks_are_looked_for_in_all_rare_rows_and_20000_others(monkeypatch, trained):
+    seen = []
+    monkeypatch.setattr(job, "find_leaks", lambda frame, is_rare, seed: seen.append(is_rare))
+    job._leaks(trained.model, trained.train, seed=0)
+    monkeypatch.setattr(job, "ROWS_SAMPLED", 120)  # a quarter of the 480 common rows
+    job._leaks(trained.model, trained.train, seed=0)
+    assert [one.sum() for one in seen] == [20, 20]
+    assert seen[0].size == 500
+    assert (~seen[1]).sum() == pytest.approx(120, abs=30)  # more than three standard deviations
