@@ -315,8 +315,8 @@ def _rare_label(labels: NDArray[Any], pos_label: Any) -> Any:
         return pos_label
     if labels.dtype.kind != "b" and not any(np.isin(labels, [other, 1]).all() for other in (0, -1)):
         raise ValueError(
-            f"Which class of y_true is the rare one? The labels found are {_some(labels)}. Name it with pos_label, "
-            "which is not needed for 0 and 1, -1 and 1, and booleans."
+            f"Which class of y_true is the rare one? The labels found are {_some(labels)}. Name it with pos_label. "
+            "Only 0 and 1, -1 and 1, and booleans do not need it."
         )
     return 1
 

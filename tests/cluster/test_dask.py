@@ -367,6 +367,12 @@ class TestBadInput:
         with pytest.raises(TableError, match="partition 0 has weights that are no finite numbers"):
             spe(TREE).fit(in_partitions(weighed), "is_fraud", sample_weight="w")
 
+    def test_a_negative_weight(self, rows, spe):
+        weighed = rows.assign(w=1.0)
+        weighed.loc[5, "w"] = -1.0
+        with pytest.raises(TableError, match="weight column of partition 0 has 1 negative weight"):
+            spe(TREE).fit(in_partitions(weighed), "is_fraud", sample_weight="w")
+
     def test_weights_for_a_model_that_takes_none(self, rows, spe):
         with pytest.raises(ValueError, match="KNeighborsClassifier takes none"):
             spe(KNeighborsClassifier()).fit(in_partitions(rows.assign(w=1.0)), "is_fraud", sample_weight="w")

@@ -55,6 +55,18 @@ def test_two_fits_a_refit_and_a_clone_give_the_same_members(ensemble, frauds):
         np.testing.assert_array_equal(again.predict_proba(X), expected)
 
 
+def test_negative_weights_are_refused_with_their_number(ensemble, frauds):
+    X, y = frauds
+    with pytest.raises(ValueError, match="sample_weight has 7 negative weight"):
+        ensemble.fit(X, y, sample_weight=np.where(np.arange(y.size) < 7, -1.0, 1.0))
+
+
+def test_a_class_without_weight_is_refused_by_its_name(ensemble, frauds):
+    X, y = frauds
+    with pytest.raises(ValueError, match="All rows of the class 1 have a sample_weight of 0"):
+        ensemble.fit(X, y, sample_weight=1.0 - y)
+
+
 def test_another_seed_gives_another_model(ensemble, frauds):
     X, y = frauds
     other = clone(ensemble).set_params(random_state=1)

@@ -279,8 +279,12 @@ def test_a_handful_of_rare_rows_is_warned_of(train):
 def test_weights_that_leave_nothing_of_a_class_are_refused(train):
     X, y = train
     model = spe().fit(X, y)
-    for weights in (np.full(y.size, -1.0), np.where(y == 1, 0.0, 1.0)):
-        with pytest.raises(ValueError, match="sample_weight must be numbers >= 0, and some of every class above 0"):
+    refused = {
+        f"sample_weight has {y.size:,} negative weight": np.full(y.size, -1.0),
+        "All rows of the class 1 have a sample_weight of 0": np.where(y == 1, 0.0, 1.0),
+    }
+    for message, weights in refused.items():
+        with pytest.raises(ValueError, match=message):
             model.calibrate(X, y, sample_weight=weights)
 
 

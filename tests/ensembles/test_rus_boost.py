@@ -92,7 +92,7 @@ def test_sample_weight_is_where_the_weights_begin(oracle):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([-1.0, 1, 1, 1, 1, 1], "at least 0 for every row; got -1"),
+        ([-1.0, 1, 1, 1, 1, 1], "sample_weight has 1 negative weight"),
         ([0.0, 0, 1, 1, 1, 1], "All rows of the class 1 have a sample_weight of 0"),
     ],
 )

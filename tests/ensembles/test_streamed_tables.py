@@ -167,6 +167,14 @@ def test_a_filter_leaves_the_rows_that_pass_it(rows, tmp_path):
         assert same_members(spe().fit_table(table), expected, rows)
 
 
+def test_negative_weights_are_refused_with_their_number(rows, tmp_path):
+    path = tmp_path / "rows.parquet"
+    rows.assign(w=np.where(rows["label"] == 1, -1.0, 1.0)).to_parquet(path)
+    n_rare = int(rows["label"].sum())
+    with pytest.raises(ValueError, match=rf"The weight column 'w' of .*rows\.parquet has {n_rare} negative weight"):
+        spe().fit_table(open_table(path, target="label", weight="w"))
+
+
 def test_weights_go_with_their_rows(rows, tmp_path):
     weights = np.where(rows["V0"] > 0, 5.0, 0.2)
     expected = spe().fit(rows.drop(columns="label"), rows["label"], sample_weight=weights)

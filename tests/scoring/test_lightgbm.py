@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from lightgbm import LGBMClassifier, early_stopping
 from scipy import sparse
 
@@ -90,6 +92,37 @@ def test_whole_numbers_are_read_as_lightgbm_reads_them():
     rows = (X * 10**9).astype(np.int64)
     model = fit(rows)
     np.testing.assert_array_equal(ours(model, rows), own(model, rows))
+
+
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([1, 10**9, 10**15, 2**53, 10**16, 2**62]),
+    st.sampled_from([np.int64, np.float64, np.float32]),
+)
+@example(0, 1, np.float64)  # thresholds beside 0, and values on them
+@example(0, 10**16, np.int64)
+@settings(max_examples=30, deadline=None)
+def test_large_whole_numbers_give_the_same_probabilities(seed, size, dtype):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-size, size + 1, size=(400, 3)).astype(dtype)
+    model = fit(rows, rows[:, 0] > rows[:, 1], n_estimators=5, min_child_samples=5, num_leaves=8)
+    at_thresholds = np.resize(thresholds_of(model), (50, 3)).astype(dtype)
+    for asked in (rows, at_thresholds, at_thresholds + 1, at_thresholds - 1):
+        np.testing.assert_array_equal(ours(model, asked), own(model, asked))
+    frame = pd.DataFrame(rows, columns=list("abc"))
+    of_frame = fit(frame, rows[:, 0] > rows[:, 1], n_estimators=5)
+    np.testing.assert_array_equal(ours(of_frame, frame), own(of_frame, frame))
+
+
+def thresholds_of(model):
+    def walk(node):
+        if "threshold" in node:
+            yield float(node["threshold"])
+            yield from walk(node["left_child"])
+            yield from walk(node["right_child"])
+
+    trees = model.booster_.dump_model()["tree_info"]
+    return [threshold for tree in trees for threshold in walk(tree["tree_structure"])]
 
 
 def test_few_rows_are_not_worth_the_tables(monkeypatch):

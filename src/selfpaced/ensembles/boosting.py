@@ -74,8 +74,8 @@ class BoostingEnsemble(AveragingEnsemble):
 
         X = self._features(X, reset=True)
         labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, base, X, fit_params), len(labels.codes))
-        weights = _first_weights(per_row.pop("sample_weight", None), labels)
+        per_row, for_all = split_by_row(fit_metadata(self, base, labels, fit_params), len(labels.codes))
+        weights = np.asarray(per_row.pop("sample_weight", np.ones(labels.codes.size)), dtype=np.float64)
         self._check_row_metadata(per_row)
         table = readable_rows(self, X, per_row)
         rows_of_round = self._rows_of_round(table, labels, seed)
@@ -119,20 +119,6 @@ class _Work:
         scorer = scorer_of(model, self.table.n_rows)
         probabilities = mean_probabilities([scorer], self.table, self.labels.classes.size, self.n_threads)
         return _doubts(probabilities, self.labels)
-
-
-def _first_weights(given: Any, labels: Labels) -> Floats:
-    """The given weights, or ones. No class may be without weight: a draw of its rows could not be weighed."""
-    if given is None:
-        return np.ones(labels.codes.size)
-    weights = np.asarray(given, dtype=np.float64)
-    if weights.min() < 0:
-        raise ValueError(f"Boosting needs a sample_weight of at least 0 for every row; got {weights.min():g}.")
-    by_class = np.bincount(labels.codes, weights=weights, minlength=labels.classes.size)
-    if not by_class.all():
-        name = labels.names[int(by_class.argmin())]
-        raise ValueError(f"All rows of the class {name!r} have a sample_weight of 0; give some of them a positive one.")
-    return weights
 
 
 def _doubts(probabilities: NDArray[np.floating], labels: Labels) -> Floats:

@@ -6,17 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
+from selfpaced.tables import Labels
+from selfpaced.tables.weights import refuse_negative
 
-def fit_metadata(ensemble: Any, base: Any, X: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+
+def fit_metadata(ensemble: Any, base: Any, labels: Labels, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the base model's `fit`, checked: only those it asked for, or a sample_weight it takes."""
     given = {name: value for name, value in given.items() if value is not None}
     if "sample_weight" in given:
-        given["sample_weight"] = check_weights(given["sample_weight"], X)
+        given["sample_weight"] = check_weights(given["sample_weight"], labels)
     if not given:
         return {}
     if get_config()["enable_metadata_routing"]:
@@ -51,12 +55,18 @@ def _length(value: Any) -> int | None:
     return len(value)
 
 
-def check_weights(sample_weight: Any, X: Any) -> Any:
+def check_weights(sample_weight: Any, labels: Labels) -> NDArray[Any]:
+    """Weights as numbers that are not negative, and not all 0 in any class: a class without weight is not there."""
     weights = np.asarray(sample_weight)
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row; got an array of shape {weights.shape}.")
     if weights.dtype.kind not in "fiub":
         raise ValueError(f"sample_weight must be numbers; got an array of {weights.dtype}.")
-    check_consistent_length(X, weights)
+    check_consistent_length(labels.codes, weights)
     assert_all_finite(weights, input_name="sample_weight")
+    refuse_negative(weights, "sample_weight")
+    by_class = np.bincount(labels.codes, weights=weights, minlength=labels.classes.size)
+    if not by_class.all():
+        name = labels.names[int(by_class.argmin())]
+        raise ValueError(f"All rows of the class {name!r} have a sample_weight of 0; give some of them a positive one.")
     return weights

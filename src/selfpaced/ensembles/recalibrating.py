@@ -23,9 +23,7 @@ def calibrator_by(model: Any, X: Any, y: Any, method: str, sample_weight: Any) -
     means = averaged_members(model).means(table)
     if (means == means[0]).all():
         raise ValueError("All rows get the same score from the ensemble: there is nothing to calibrate.")
-    weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, X)
-    if weights.min() < 0 or np.bincount(labels.codes, weights).min() == 0:
-        raise ValueError("sample_weight must be numbers >= 0, and some of every class above 0.")
+    weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, labels)
     warn_of_few_rows(labels, stacklevel=4)
     minority = model.trained_on_.minority_number
     return fit_calibrator(method, means, labels.codes, weights.astype(np.float64), minority)

@@ -158,7 +158,7 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
 
         X = self._features(X, reset=True)
         labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, base, X, fit_params), len(labels.codes))
+        per_row, for_all = split_by_row(fit_metadata(self, base, labels, fit_params), len(labels.codes))
         weights = per_row.pop("sample_weight", None)
         self._check_row_metadata(per_row)
 

@@ -100,7 +100,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         settings = self._settings()
         X = check_features(self, X, reset=True)
         labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, settings.base, X, fit_params), len(labels.codes))
+        per_row, for_all = split_by_row(fit_metadata(self, settings.base, labels, fit_params), len(labels.codes))
         table = LabelledTable(readable_rows(self, X, per_row), labels)
         return self._train(settings, table, eval_set, Checkpoint(None, {}), for_all)
 

@@ -18,6 +18,8 @@ from selfpaced.scoring.scorer import Probabilities, Scorer
 BYTES_AT_ONCE = 2**22
 # Tables for fewer rows take longer to make than the rows to score. LightGBM gives the same probabilities.
 ROWS_WORTH_TABLES = 2**15
+# LightGBM reads numbers up to this size as 0.
+ZERO = float(np.float32(1e-35))
 
 
 def lightgbm_scorer(model: Any, n_rows: int) -> Scorer | None:
@@ -102,8 +104,16 @@ def _splits(node: dict[str, Any], tree: int, leaves: _Leaves) -> Iterator[Split]
     first = leaves.count
     yield from _splits(node["left_child"], tree, leaves)
     left_leaves = (1 << leaves.count) - (1 << first)
-    yield Split(tree, node["split_feature"], node["threshold"], missing_goes_left(node), left_leaves)
+    yield Split(tree, node["split_feature"], _threshold(node), missing_goes_left(node), left_leaves)
     yield from _splits(node["right_child"], tree, leaves)
+
+
+def _threshold(node: dict[str, Any]) -> float:
+    """As a float, because LightGBM writes whole numbers without a point. Values that it reads as 0 go where 0 goes."""
+    threshold = float(node["threshold"])
+    if not -ZERO <= threshold < ZERO:
+        return threshold
+    return ZERO if threshold >= 0 else float(np.nextafter(-ZERO, -np.inf))
 
 
 def missing_goes_left(node: dict[str, Any]) -> bool:

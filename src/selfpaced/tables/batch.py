@@ -15,6 +15,7 @@ from selfpaced.scoring import Scorer
 from selfpaced.tables.files import import_arrow
 from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
+from selfpaced.tables.weights import refuse_negative
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,11 @@ class StreamedBatch:
         if column.null_count:
             raise TableError(f"{what} has missing values. Every row needs a weight.")
         try:
-            return column.cast(pa.float64())
+            weights = column.cast(pa.float64())
         except pa.ArrowException as error:
             raise TableError(f"{what} is {column.type}. Weights must be numbers.") from error
+        refuse_negative(weights.to_numpy(zero_copy_only=False), what)
+        return weights
 
 
 def whole_ids(column: Any, name: str, path: str) -> Ids:
