@@ -213,6 +213,13 @@ class TestModels:
         assert "other.csv has no column 'b'" in refused("predict", "model.skops", "other.csv", "-o", "scores.csv")
         assert not os.path.exists("scores.csv")
 
+    @pytest.mark.parametrize("command", ["evaluate", "report"])
+    def test_no_rows_to_measure_by(self, run, refused, command):
+        rows().to_parquet("rows.parquet", index=False)
+        assert run(*train("rows.parquet", "-q"))[0] == 0
+        rows()[:0].to_parquet("empty.parquet", index=False)
+        assert "no rows to measure the model by" in refused(command, "model.skops", "empty.parquet")
+
     @pytest.mark.parametrize("threshold", ["2", "high"])
     def test_a_threshold_that_is_none(self, run, refused, threshold):
         command = ("predict", "model.skops", "rows.csv", "-o", "scores.csv", "--threshold", threshold)

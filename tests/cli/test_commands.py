@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from selfpaced import load_model
@@ -230,6 +231,23 @@ def test_what_evaluate_and_report_tell_scripts_has_always_the_same_keys(run, tra
     assert {(facts["chance"], facts["calibration"]) for facts in found} == {(90 / 3000, "isotonic")}
     page = json.loads(run("report", trained, csv, "--rule", "recall>=0.5", "--json")[1])
     assert (page["rule"], page["threshold"]) == ("recall>=0.5", found[2]["threshold"])
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_predict_writes_the_same_columns_for_no_rows(run, trained, mixed, ending):
+    mixed.to_parquet("rows.parquet", index=False)
+    mixed[:0].to_parquet("empty.parquet", index=False)
+    read = pd.read_parquet if ending == "parquet" else pd.read_csv
+    written = {}
+    for name in ("rows", "empty"):
+        output = f"{name}-scores.{ending}"
+        command = ("predict", trained, f"{name}.parquet", "-o", output, "--keep", "tx_id,when", "--threshold", "0.5")
+        assert run(*command, "-q") == (0, "", "")
+        written[name] = read(output)
+    assert len(written["empty"]) == 0
+    assert list(written["empty"].columns) == ["tx_id", "when", "score", "alert"]
+    if ending == "parquet":
+        assert pq.read_schema("empty-scores.parquet").equals(pq.read_schema("rows-scores.parquet"))
 
 
 def test_predict_scores_rows_without_labels(run, trained, mixed):

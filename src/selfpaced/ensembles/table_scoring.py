@@ -124,13 +124,17 @@ def write_scores(
     """Write the scores of a table to a file, in the order of the rows."""
     trained_on: TrainedOn = model.trained_on_
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
-    refuse_taken(table.roles.keep, _score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold))
+    no_scores = _score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold)
+    refuse_taken(table.roles.keep, no_scores)
 
     def scored() -> Iterator[Any]:
+        batch = None
         for batch, probabilities in averaged_members(model).streamed(table, progress):
             if on_scores is not None:
                 on_scores(probabilities[:, trained_on.score_column])
             yield batch_of(batch.kept() | _score_columns(trained_on, probabilities, threshold))
+        if batch is None:  # the file has the right columns without rows as well
+            yield batch_of({name: table.column(name) for name in table.roles.keep} | no_scores)
 
     return write_batches(scored(), output)
 
@@ -146,6 +150,8 @@ def _score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: floa
 
 def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
     """Which rows of a table are of the class that the score is about. All labels must be known to the model."""
+    if table.n_rows == 0:
+        raise TableError("The table has no rows to measure the model by.")
     labels = table.labels()
     known, rare = list(trained_on.classes), trained_on.classes[trained_on.score_column]
     if rare not in labels.names or any(name not in known for name in labels.names):
