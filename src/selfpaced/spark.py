@@ -7,9 +7,9 @@ that are drawn; there the members are trained. They are the members that `fit` w
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from inspect import Parameter
+from io import BytesIO
 from typing import Any, Self, TypeVar
 
 try:
@@ -30,8 +30,12 @@ from numpy.typing import NDArray
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.parameters import give_constructor, parameters_of, summaries_of
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.persistence.loading import read_model
+from selfpaced.persistence.saving import model_bytes
 from selfpaced.pools.spark import packed, unpacked
 from selfpaced.rounds import Round
+from selfpaced.safe_files.archive import dumped, loaded
+from selfpaced.safe_files.contents import check_contents
 from selfpaced.scoring.threads import in_one_thread
 from selfpaced.tables.opening import open_table
 from selfpaced.tables.partitions import PartitionedTable
@@ -48,6 +52,8 @@ SPARK_NAMES = {
     "weight_col": "weightCol",
     "id_col": "idCol",
 }
+# What an error suggests for types that are not on the list of trusted ones.
+ALLOWING = "save_model(model.to_local(), ..."
 # Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
 NOT_ON_SPARK = {"random_state", "n_jobs"}
 # By the type of the default.
@@ -55,17 +61,19 @@ CONVERTERS = {int: TypeConverters.toInt, float: TypeConverters.toFloat}
 
 
 class Writer(MLWriter):  # type: ignore[misc]
-    """Writes an estimator or a model through Spark, so that it may go wherever Spark writes: a pickle in a table."""
+    """Writes an estimator or a model through Spark, so that it may go wherever Spark writes."""
 
     def __init__(self, instance: Any) -> None:
         super().__init__()
         self._instance = instance
 
     def save(self, path: str) -> None:
-        kind = type(self._instance)
+        instance = self._instance
+        given = {param.name: instance.getOrDefault(param) for param in instance.params if instance.isSet(param)}
+        content, columns = instance.as_bytes(given)
         # What a saved Pipeline looks for in each of its stages.
-        metadata = {"class": f"{kind.__module__}.{kind.__name__}", "uid": self._instance.uid, "paramMap": {}}
-        self._table([(packed(self._instance),)], "content binary").parquet(f"{path}/content")
+        metadata = {"class": _name(type(instance)), "uid": instance.uid, "paramMap": columns}
+        self._table([(content,)], "content binary").parquet(f"{path}/content")
         self._table([(json.dumps(metadata),)], "value string").text(f"{path}/metadata")
 
     def _table(self, rows: list[tuple[Any]], schema: str) -> Any:
@@ -74,19 +82,31 @@ class Writer(MLWriter):  # type: ignore[misc]
 
 
 class Reader(MLReader):  # type: ignore[misc]
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: Any) -> None:
         super().__init__()
         self._kind = kind
 
     def load(self, path: str) -> Any:
-        loaded = pickle.loads(self.sparkSession.read.parquet(f"{path}/content").first()[0])
-        if not isinstance(loaded, self._kind):
-            raise TypeError(f"{path} holds a {type(loaded).__name__}, not a {self._kind.__name__}.")
-        return loaded
+        metadata = json.loads(self.sparkSession.read.text(f"{path}/metadata").first()[0])
+        if metadata["class"] != _name(self._kind):
+            raise TypeError(f"{path} holds a {metadata['class'].rpartition('.')[2]}, not a {self._kind.__name__}.")
+        content = BytesIO(self.sparkSession.read.parquet(f"{path}/content").first()[0])
+        instance = self._kind.from_bytes(content, path)._resetUid(metadata["uid"])
+        for name, value in metadata["paramMap"].items():
+            instance.set(instance.getParam(name), value)
+        return instance
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__name__}"
 
 
 class Saved(MLReadable, MLWritable):  # type: ignore[misc]
-    """What is saved and loaded as Spark does it. The files are pickles: load only your own."""
+    """What is saved and loaded as Spark does it, in files that run nothing when they are loaded.
+
+    `as_bytes` gives a skops archive of trusted types, and those of the given parameters that are plain JSON and not in
+    it. `from_bytes` makes an instance from the archive.
+    """
 
     def write(self) -> Writer:
         return Writer(self)
@@ -114,6 +134,13 @@ class SparkUnderSamplingModel(Model, Columns, Saved):  # type: ignore[misc]
     def __init__(self, local: UnderSamplingEnsemble) -> None:
         super().__init__()
         self._local = local
+
+    def as_bytes(self, given: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        return model_bytes(self._local, call=ALLOWING), given
+
+    @classmethod
+    def from_bytes(cls, content: BytesIO, path: str) -> Self:
+        return cls(read_model(content, path))
 
     def to_local(self) -> UnderSamplingEnsemble:
         """The same model without Spark: it predicts in memory, scores files, and can be read anywhere."""
@@ -201,6 +228,18 @@ class SparkUnderSamplingEstimator(Estimator, Columns, HasWeightCol, HasSeed, Sav
         """Set parameters by the names that the constructor has for them."""
         self._set(**{SPARK_NAMES.get(name, name): value for name, value in given.items()})
         return self
+
+    def as_bytes(self, given: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        own = {name: given.pop(name) for name in self.own_params if name in given}
+        own.pop("callbacks", None)  # as in model files: they belong to a fit
+        return dumped(own, f"The {type(self).__name__}", ALLOWING), given
+
+    @classmethod
+    def from_bytes(cls, content: BytesIO, path: str) -> Self:
+        own = loaded(content, path, ALLOWING)
+        check_contents(own)
+        estimator: Self = cls(**own)
+        return estimator
 
     def _fit(self, dataset: Any) -> SparkUnderSamplingModel:
         params = {name: self.getOrDefault(name) for name in self.own_params}

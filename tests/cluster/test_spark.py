@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from copy import copy
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -25,8 +26,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
+from selfpaced.callbacks import ProgressBar
 from selfpaced.datasets import make_fraud
-from selfpaced.exceptions import TableError
+from selfpaced.exceptions import ModelFileError, TableError
 from selfpaced.pools import spark as spark_pools
 from selfpaced.pools.blocks import CountBins, Fold
 from selfpaced.pools.partitioned import PartitionedPool, Partitions
@@ -88,10 +90,10 @@ def in_memory(rows, base=TREE, kind=SelfPacedEnsembleClassifier, n_estimators=2,
 
 
 def dumped(member):
-    """All there is to know of a member."""
+    """All there is to know of a member; not the bytes between the fields of a node, which mean nothing."""
     if isinstance(member, LGBMClassifier):
         return member.booster_.model_to_string()
-    return {name: np.asarray(value).tobytes() for name, value in member.tree_.__getstate__().items()}
+    return {name: repr(np.asarray(value).tolist()) for name, value in member.tree_.__getstate__().items()}
 
 
 def assert_same(model, other):
@@ -351,6 +353,33 @@ class TestModels:
         assert loaded.getOrDefault("estimator").max_depth == 8
         with pytest.raises(TypeError, match="holds a SparkSelfPacedEnsembleClassifier, not a SparkUnderSamplingModel"):
             SparkUnderSamplingModel.load(str(tmp_path))
+
+    def test_what_a_pickle_would_run_is_not_run_when_a_model_is_loaded(self, spark, model, tmp_path):
+        hostile = b"cos\nmkdir\n(V%s\ntR." % str(tmp_path / "executed").encode()
+        for saved, kind in ((spe(), SparkSelfPacedEnsembleClassifier), (model, SparkUnderSamplingModel)):
+            saved.write().overwrite().save(str(tmp_path / "saved"))
+            table = spark.createDataFrame([(hostile,)], "content binary")
+            table.write.mode("overwrite").parquet(str(tmp_path / "saved" / "content"))
+            with pytest.raises(ModelFileError, match="is not a selfpaced model file"):
+                kind.load(str(tmp_path / "saved"))
+        assert not (tmp_path / "executed").exists()
+
+    def test_parameters_that_are_no_trusted_types_are_refused_when_they_are_saved(self, spark, model, tmp_path):
+        with pytest.raises(
+            ModelFileError, match=r"holds .*PredictsNaN, which .*save_model\(model\.to_local\(\), \.\.\., allow="
+        ):
+            spe(PredictsNaN()).save(str(tmp_path / "estimator"))
+        local = copy(model.to_local()).set_params(hardness=lambda doubts: doubts)
+        with pytest.raises(ModelFileError, match="parameter hardness is the function"):
+            SparkUnderSamplingModel(local).save(str(tmp_path / "model"))
+        assert list(tmp_path.iterdir()) == []
+
+    def test_callbacks_are_not_saved(self, spark, tmp_path):
+        spe(callbacks=ProgressBar(), n_bins=7).save(str(tmp_path / "estimator"))
+        loaded = SparkSelfPacedEnsembleClassifier.load(str(tmp_path / "estimator"))
+        assert (loaded.getOrDefault("callbacks"), loaded.getOrDefault("n_bins")) == (None, 7)
+        assert loaded.getOrDefault("featuresCol") == NAMES
+        assert not loaded.isSet("hardness")
 
     def test_files_are_scored_by_the_local_model(self, rows, model, tmp_path):
         rows.to_parquet(tmp_path / "rows.parquet")
