@@ -127,7 +127,7 @@ def test_the_members_of_a_finished_ensemble_are_cross_fitted_on_their_own_rows(m
     labels = encode_labels((np.arange(30) < 15).astype(int))
     seen = [np.arange(0, 30, 2), np.arange(1, 30, 2)]
     fitted = cross_fit_all(
-        MemberFactory(Reader(), 0, {}), ["one", "two"], InMemoryTable(own[:, np.newaxis]), labels, seen, 0, 1
+        MemberFactory(Reader(), 0, {}), ["one", "two"], InMemoryTable(own[:, np.newaxis]), labels, seen, 0, 1, 1
     )
     assert [one.model for one in fitted] == ["one", "two"]
     for one, rows in zip(fitted, seen, strict=True):

@@ -71,10 +71,14 @@ def cross_fit_all(
     training_rows: Sequence[NDArray[np.intp]],
     seed: int,
     n_threads: int,
+    first_number: int,
 ) -> list[CrossFitted]:
-    """The members of a finished ensemble with honest scores of their training rows, which stand at known places."""
+    """The members of a finished ensemble with honest scores of their training rows, which stand at known places.
+
+    `first_number` is the number that the first member had for the factory: 0, or 1 after a warm-up.
+    """
     fitted = []
-    for number, (member, seen) in enumerate(zip(members, training_rows, strict=True), start=1):
+    for number, (member, seen) in enumerate(zip(members, training_rows, strict=True), start=first_number):
         y = labels.codes[seen].astype(np.intp)
         fitted.append(CrossFitted(member, cross_fit(factory, number, table.rows(seen), y, seed, n_threads)))
     return fitted

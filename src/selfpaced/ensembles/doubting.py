@@ -121,7 +121,8 @@ class DoubtingEnsemble(AveragingEnsemble):
         base, seed, n_threads = self._base(), check_seed(self.random_state), self._n_threads()
         per_row, for_all = split_by_row(fit_metadata(self, base, labels, fit_params), table.n_rows)
         factory, table = MemberFactory(base, seed, for_all), table.with_metadata(per_row)
-        members = cross_fit_all(factory, self.estimators_, table, labels, seen, seed, n_threads)
+        first_number = 1 - self._first_round
+        members = cross_fit_all(factory, self.estimators_, table, labels, seen, seed, n_threads, first_number)
         return honest_means(members, table, np.arange(table.n_rows), len(self.classes_), n_threads)
 
     def _prior_correction(self) -> PriorCorrection:
