@@ -311,6 +311,8 @@ def to_the_exponent(doubts):
         (1, True),
         ("1", 1),
         (np.log1p, np.expm1),
+        (np.vectorize(to_the(2)), np.vectorize(to_the(3))),
+        (np.random.RandomState(0).normal, np.random.RandomState(1).normal),
         (FunctionTransformer(np.log1p), FunctionTransformer(np.expm1)),
         (
             FrozenEstimator(LogisticRegression().fit([[1], [2]], [0, 1])),
@@ -530,6 +532,11 @@ def test_a_base_model_that_the_library_does_not_know_is_refused_unless_it_is_all
         model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept", allow=own)
     with pytest.raises(ModelFileError, match=r"holds .*Own"):
         model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+def test_types_are_allowed_for_a_checkpoint_only(path):
+    with pytest.raises(ValueError, match="is for the files of a checkpoint"):
+        spe().fit_table(open_table(path, target="label"), allow="mypackage.MyClassifier")
 
 
 def test_without_skops_the_error_names_the_extra(path, tmp_path, monkeypatch):

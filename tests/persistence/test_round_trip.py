@@ -62,6 +62,7 @@ BASES = {
     "bayes": GaussianNB(),
     "svm": LinearSVC(),
     "calibrated": CalibratedClassifierCV(LinearSVC(), cv=2),
+    "an ensemble": UnderBaggingClassifier(TREE, 2),
     "voting": VotingClassifier([("tree", TREE), ("bayes", GaussianNB())], voting="soft"),
 }
 READERS_OF_CATEGORIES = {

@@ -116,7 +116,7 @@ class Checkpoint:
             belongs = saved.plan == self._plan and path.name == _file_name(saved.round.number)
         except UnknownTypeError:
             raise
-        except (AttributeError, IndexError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever damage leads to
             raise ValueError(f"{path} of the checkpoint is damaged; {again}") from error
         if not belongs:
             raise ValueError(f"{path} belongs to another fit than {PLAN} beside it, or to another round; {again}")

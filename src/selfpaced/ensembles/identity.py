@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dis import get_instructions
+from functools import reduce
 from hashlib import blake2b
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -141,15 +142,16 @@ class Describer:
     def _library_name(self, value: Any) -> str | None:
         """The name of a function that is not written in Python, such as a ufunc, if its package has a version."""
         name = getattr(value, "__qualname__", getattr(value, "__name__", None))
-        if name is None or not isinstance(getattr(value, "__self__", None), ModuleType | None):
+        if name is None:
             return None
         module = getattr(value, "__module__", None) or pickle.whichmodule(value, name)  # type: ignore[attr-defined]
-        return f"{module}.{name}" if self._has_version(module) else None
+        found = reduce(lambda owner, part: getattr(owner, part, None), name.split("."), sys.modules.get(module))
+        return f"{module}.{name}" if found is value and self._has_version(module) else None
 
     def _reduced(self, value: Any) -> str:
         """Any other object by what a pickle would say of it: its class and its state. Nothing is unpickled."""
-        reduce = copyreg.dispatch_table.get(type(value))
-        parts = value.__reduce_ex__(4) if reduce is None else reduce(value)
+        registered = copyreg.dispatch_table.get(type(value))
+        parts = value.__reduce_ex__(4) if registered is None else registered(value)
         if isinstance(parts, str):
             raise TypeError(f"{parts} is known by its name only")
         return f"{type(value).__name__}{self._sequence(tuple(_whole(part) for part in parts))}"

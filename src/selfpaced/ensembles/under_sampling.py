@@ -138,6 +138,8 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         self
         """
         check_table(table)
+        if allow and checkpoint is None:
+            raise ValueError(f"allow={allow!r} is for the files of a checkpoint. Name its folder: checkpoint='...'.")
         settings = self._settings(stored_seed(checkpoint) if self.random_state is None else None)
         if table.roles.weight is not None:
             check_takes_weights(settings.base)

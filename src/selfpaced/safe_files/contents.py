@@ -92,6 +92,8 @@ def _check_members(model: Any) -> None:
 
 def _check_ensemble(model: Any) -> None:
     """What is known of the training rows agrees with the classes that the members predict."""
+    if not hasattr(model, "estimators_"):  # a base model that is not fitted
+        return
     _check_members(model)
     record, labels = model.trained_on_, model.classes_.tolist()
     if list(record.classes) != labels or len(record.class_counts) != len(labels) or len(labels) < 2:

@@ -100,7 +100,7 @@ class Reader:
         expression = None if self.filter is None else self.filter.expression
         return {
             # Of a CSV file itself, not of its Parquet copy.
-            "files": self.loaded_from or {str(file.path): fingerprint(file.path) for file in self.files},
+            "files": self.loaded_from or [(str(file.path), fingerprint(file.path)) for file in self.files],
             "filter": sha256(pickle.dumps(expression)).hexdigest(),
             "chosen": None if self.chosen is None else sha256(self.chosen.tobytes()).hexdigest(),
         }
