@@ -27,9 +27,20 @@ def test_scores_and_labels_are_those_of_the_rows_held_out(trained, payments):
     assert trained.evaluation.threshold == trained.choice.threshold
     assert trained.counts == {0: 960, 1: 40}
     assert trained.rare_label == 1
+    assert 0 < trained.seconds < 600
     assert not trained.learned_nothing
     held_out = np.asarray(trained.test.column("a"))
     assert sorted([*held_out, *np.asarray(trained.train.column("a"))]) == sorted(frame["a"])
+
+
+def test_the_rows_held_out_are_judged_at_the_threshold_of_the_rule(payments):
+    found = train(TrainRequest(payments, "label", base="tree", members=2, holdout=0.5, rule="recall>=0.95"))
+    assert found.evaluation.threshold == found.choice.threshold
+    assert found.evaluation.recall >= 0.95
+
+
+def test_a_column_that_names_the_rows_is_not_a_feature(payments):
+    assert open_for(TrainRequest(payments, "label", id="a")).table.schema.names == ["b", "c", "d", "amount"]
 
 
 def test_forty_rare_rows_are_not_few_and_fewer_than_twenty_are(trained):
@@ -74,7 +85,7 @@ def test_with_several_classes_the_way_out_is_named():
 
 def test_a_single_class_is_refused_for_what_it_is():
     with pytest.raises(ValueError, match="Column 'kind'"):
-        check_enough(labels_of(50), "kind")
+        check_enough(labels_of(2), "kind")
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5])

@@ -12,7 +12,7 @@ from selfpaced.report.choice import suggested
 from selfpaced.report.columns import Values
 from selfpaced.report.data import category_drift, column_facts, data_facts, drift_between, number_drift, some_rows
 from selfpaced.report.facts import Interval
-from selfpaced.report.importance import _some_of_both, importance_facts
+from selfpaced.report.importance import _difference, _some_of_both, importance_facts
 from selfpaced.report.learning import learning_facts
 from selfpaced.report.ranking import aucprc_interval, check_costs, ranking_facts, share_interval, threshold_facts
 from selfpaced.report.suspects import suspect_facts, suspect_rows
@@ -66,6 +66,14 @@ class TestTheIntervalOfTheArea:
         scores = np.random.default_rng(0).random(1000)
         assert aucprc_interval(tally(np.arange(1000) < 20, scores)) is not None
         assert aucprc_interval(tally(np.arange(1000) < 19, scores)) is None
+
+    def test_of_a_perfect_ranking_it_is_1(self):
+        assert aucprc_interval(tally(np.arange(200) < 20, np.linspace(1, 0, 200))) == Interval(1, 1)
+
+    def test_the_last_rare_row_counts(self):
+        """19 rare rows above all others, and one below them."""
+        is_case = np.concatenate([np.ones(19), np.zeros(1000), np.ones(1)]) == 1
+        assert aucprc_interval(tally(is_case, np.linspace(1, 0, is_case.size))).low < 0.95
 
     def test_rows_after_the_last_rare_one_do_not_matter(self):
         is_case, scores = simulated(np.random.default_rng(2))
@@ -133,6 +141,11 @@ class TestDrift:
         assert (drift.distance, drift.chance, drift.is_real) == (1.0, 1.0, False)
         drift = category_drift(texts(a=1), texts(b=1))
         assert (drift.distance, drift.chance, drift.is_real) == (1.0, 1.0, False)
+
+    def test_numbers_are_compared_as_numbers_and_texts_as_texts(self):
+        """Numbers that all moved a little have no value in common, and are close all the same."""
+        assert drift_between(numbers(self.BEFORE), numbers(self.BEFORE + 0.5)).distance == pytest.approx(0.001)
+        assert drift_between(texts(a=50, b=50), texts(c=100)).distance == pytest.approx(1)
 
     def test_columns_without_values_or_of_different_kinds_are_not_compared(self):
         missing = numbers([np.nan, np.nan])
@@ -270,7 +283,7 @@ class TestCalibration:
         (0, 1, True), (0.2, 0.7, True), (-0.1, 1, False), (0, 1.1, False), (0, 1.9, False), (-5, -4, False),
     ])  # fmt: skip
     def test_scores_from_0_to_1_are_probabilities(self, low, high, are_probabilities):
-        facts = calibration_facts(tally(np.array([True, False]), np.array([high, low])))
+        facts = calibration_facts(tally(np.array([True, False, False]), np.array([high, (low + high) / 2, low])))
         assert (facts is not None) == are_probabilities
 
 
@@ -314,6 +327,7 @@ class TestLearning:
         counts = np.arange(80)
         bins = learning_facts(self.model(self.round(1, counts)), None).rounds[0].bins
         assert bins.counts == tuple((counts[::2] + counts[1::2]).tolist())
+        assert bins.mean_hardness[0] == pytest.approx(0.1)  # no row in the first bin, one in the second
         assert bins.mean_hardness[1] == pytest.approx((2 * 0.2 + 3 * 0.3) / 5)
         whole = learning_facts(self.model(self.round(1, counts[:40])), None).rounds[0].bins
         assert whole.counts == tuple(range(40))
@@ -359,6 +373,10 @@ class TestImportance:
         model.feature_importances_ = np.array([0.5, 0.5])
         assert importance_facts(model, self.X, self.IS_CASE, 1).names == ("x2", "x1", "x0")
 
+    def test_a_column_without_values_in_one_class_does_not_differ(self):
+        column = numbers(np.where(self.IS_CASE, np.nan, 1.0))
+        assert _difference(column, self.IS_CASE) == 0
+
     def test_rows_to_look_at_are_spread_over_both_classes(self):
         is_case = np.arange(100_000) % 10 == 0
         rows = _some_of_both(is_case, 5000)
@@ -398,6 +416,10 @@ class TestSuspects:
         missed, alarming = suspect_rows(is_case, scores)
         assert missed.tolist() == list(range(20))
         assert alarming.tolist() == [row for block in (95, 90, 85, 80) for row in range(block, block + 5)]
+
+    def test_no_more_than_asked_for_are_found_where_rows_tie(self):
+        missed, alarming = suspect_rows(np.arange(100) < 50, np.zeros(100), 7)
+        assert (missed.tolist(), alarming.tolist()) == (list(range(7)), list(range(50, 57)))
 
     @pytest.mark.parametrize("n", [1, 2, 49, 50, 51])
     def test_as_many_as_asked_for_are_found(self, n):
@@ -469,6 +491,7 @@ class TestRowsAndColumns:
         frame = pd.DataFrame(np.zeros((4, 5)), columns=list("abcde"))
         facts = data_facts(frame, None, None, ["d", "z", "b"])
         assert [one.name for one in facts.columns] == ["d", "b", "a", "c", "e"]
+        assert (facts.n_columns, facts.n_rows_looked_at) == (5, 4)
 
     def test_a_column_is_compared_with_the_one_of_the_same_name(self):
         frame = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100.0), "new": np.arange(100.0)})

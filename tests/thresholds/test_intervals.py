@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import beta, norm
 
 from selfpaced.thresholds import choose_threshold, intervals
-from selfpaced.thresholds.intervals import FIGURES, _drawn_losses, _places, _resamples, _thinned
+from selfpaced.thresholds.intervals import FIGURES, _drawn_at, _drawn_losses, _places, _resamples, _thinned
 from selfpaced.thresholds.rules import Best
 from selfpaced.thresholds.sweep import sweep_of
 
@@ -114,15 +114,17 @@ def test_amounts_that_are_all_the_same_are_a_cost_of_a_missed_case():
 
 
 class Watching(Best):
-    """The best F1, and how many samples it has been asked about."""
+    """The best F1, how many samples it has been asked about, and how many numbers they had at most at once."""
 
     def __init__(self):
         super().__init__("f1")
         object.__setattr__(self, "n_samples", 0)
+        object.__setattr__(self, "most_cells", 0)
 
     def best(self, alerts, lost=None):
         if np.ndim(alerts.true_positives) == 2:
             object.__setattr__(self, "n_samples", self.n_samples + len(alerts.true_positives))
+            object.__setattr__(self, "most_cells", max(self.most_cells, alerts.true_positives.size))
         return super().best(alerts, lost)
 
 
@@ -183,6 +185,7 @@ def test_for_every_five_draws_a_threshold_is_chosen_anew_however_many_at_once(mo
     rule = Watching()
     choose_threshold(*simulated(0), rule, n_bootstrap=n_draws)
     assert rule.n_samples == n_choices
+    assert rule.most_cells <= cells or rule.most_cells <= 1000  # one sample of all thresholds at least
 
 
 def test_choosing_a_few_at_a_time_gives_about_the_same_interval(monkeypatch):
@@ -264,3 +267,15 @@ def test_losses_of_no_missed_case_allow_for_one_more_of_the_mean_amount():
 
 def test_amounts_of_nothing_are_no_loss():
     assert _drawn_losses(np.zeros(5), 2, 3, np.random.default_rng(0)).tolist() == [0, 0, 0]
+
+
+def test_half_a_row_is_added_on_either_side_of_each_share():
+    """Of four rows the first is an alert and a case; one of the other three is a case."""
+    sweep = sweep_of(np.array([True, False, True, False]), np.array([0.9, 0.5, 0.4, 0.1]))
+    drawn, lost = _drawn_at(sweep, 0, 40_000, np.random.default_rng(0))
+    assert lost is None
+    assert np.mean(drawn.alert_share) == pytest.approx((1 + 0.5) / (4 + 1), abs=0.01)
+    assert np.mean(drawn.precision) == pytest.approx((1 + 0.5) / (1 + 1), abs=0.01)
+    silent = drawn.false_negatives + drawn.true_negatives
+    assert np.mean(drawn.false_negatives / silent) == pytest.approx((1 + 0.5) / (3 + 1), abs=0.01)
+    np.testing.assert_allclose(drawn.n_rows, 4)

@@ -1,0 +1,55 @@
+"""A report on rows in memory is that of the same rows in files, but for what is sampled."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced._jobs import report as job
+from selfpaced._jobs.report import ReportRequest, report_of_file, report_of_training
+from selfpaced.exceptions import TableError
+
+
+@pytest.fixture(params=["in memory", "in files"])
+def where(request, monkeypatch):
+    monkeypatch.setattr(job, "fits_in_memory", lambda *_: request.param == "in memory")
+
+
+@pytest.mark.usefixtures("where")
+def test_a_report_of_training_is_about_the_rows_held_out(trained):
+    facts = report_of_training(trained).facts
+    assert (facts.n_rows, facts.n_cases) == (500, 20)
+    assert facts.ranking.aucprc == pytest.approx(trained.evaluation.aucprc)
+    assert facts.thresholds.chosen.rule == "f1"
+    assert facts.data.columns[0].drift is not None
+
+
+@pytest.mark.usefixtures("where")
+def test_a_report_of_a_file_is_about_its_rows_with_their_ids_rule_and_amounts(trained, payments):
+    request = ReportRequest(id="amount", rule="cost=5", amount="amount")
+    facts = report_of_file(trained.model, payments, request).facts
+    assert (facts.n_rows, facts.n_cases, facts.case.target) == (1000, 40, "label")
+    assert facts.thresholds.chosen.rule == "cost=5"
+    assert facts.thresholds.chosen.by_amount
+    rare = pd.read_parquet(payments).query("label == 1")
+    assert {float(one.id) for one in facts.suspects.missed_cases} <= set(rare["amount"])
+    shown = facts.suspects.missed_cases[0]
+    assert all(shown.values)
+
+
+def test_a_rule_that_was_not_met_in_training_is_not_asked_for_again(trained):
+    unmet = replace(trained, request=replace(trained.request, rule="precision>=0.999"), unmet="No threshold has it.")
+    assert report_of_training(unmet).facts.thresholds.chosen.rule == "f1"
+
+
+def test_a_wrong_rule_is_refused_before_a_row_is_read(trained):
+    with pytest.raises(ValueError, match="needs amounts"):
+        report_of_file(trained.model, "no such file", ReportRequest(rule="cost=5"))
+
+
+def test_a_model_that_was_not_trained_from_a_file_is_refused(board, payments):
+    model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit(*board)
+    for target in (None, "label"):
+        with pytest.raises(TableError, match="The model was not trained from a file"):
+            report_of_file(model, payments, ReportRequest(target))
