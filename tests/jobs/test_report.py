@@ -13,7 +13,10 @@ from selfpaced.exceptions import TableError
 
 @pytest.fixture(params=["in memory", "in files"])
 def where(request, monkeypatch):
-    monkeypatch.setattr(job, "fits_in_memory", lambda *_: request.param == "in memory")
+    """The rows fit in memory, or not; the report that is not meant for them is not made."""
+    fits = request.param == "in memory"
+    monkeypatch.setattr(job, "fits_in_memory", lambda *_: fits)
+    monkeypatch.setattr(job, "report_of_scores" if fits else "make_report", None)
 
 
 @pytest.mark.usefixtures("where")

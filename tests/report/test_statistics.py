@@ -62,6 +62,14 @@ class TestTheIntervalOfTheArea:
         assert np.mean(np.abs(np.array(cut_off) - 0.05)) < 0.016
         assert np.mean(cut_off) == pytest.approx(0.05, abs=0.01)
 
+    def test_it_is_the_middle_90_percent_of_what_is_drawn(self, monkeypatch):
+        drawn = []
+        monkeypatch.setattr(
+            "selfpaced.report.ranking._aucprc_of_steps", lambda *_: drawn.append(len(drawn)) or drawn[-1]
+        )
+        interval = aucprc_interval(tally(*simulated(np.random.default_rng(0))))
+        assert (interval.low, interval.high) == pytest.approx((0.05 * drawn[-1], 0.95 * drawn[-1]))
+
     def test_twenty_rare_rows_have_one_and_nineteen_have_none(self):
         scores = np.random.default_rng(0).random(1000)
         assert aucprc_interval(tally(np.arange(1000) < 20, scores)) is not None

@@ -185,6 +185,11 @@ def test_it_says_itself_in_words(scored):
     assert "a cost of" in str(choose_threshold(*scored, "cost=5:100"))
 
 
+def test_it_names_the_measure_of_its_rule_and_counts_alerts_once(scored):
+    assert "sensitivity_specificity_gmean 0." in str(choose_threshold(*scored, "gmean"))
+    assert str(choose_threshold(*scored, "alerts<=30")).count(" alerts in ") == 1
+
+
 def test_costs_have_one_form_and_one_alert_is_one(scored):
     said = choose_threshold(*scored, "cost=5.5:1234.5").said("cost")
     assert re.fullmatch(r"a cost of [\d,]+ \([\d,]+ to [\d,]+\)", said)
@@ -253,7 +258,7 @@ class TestWhatIsRefused:
         with pytest.raises(ValueError, match=complaint):
             choose_threshold([0, 1, 1, 0], [0.9, 0.8, 0.9, 0.1], rule, **options)
 
-    @pytest.mark.parametrize("options", [{"confidence": 1}, {"confidence": 90}, {"n_bootstrap": 99}])
+    @pytest.mark.parametrize("options", [{"confidence": 0}, {"confidence": 1}, {"confidence": 90}, {"n_bootstrap": 99}])
     def test_an_interval_of_nothing(self, scored, options):
         with pytest.raises(ValueError, match="n_bootstrap is a number of draws"):
             choose_threshold(*scored, **options)
