@@ -100,3 +100,12 @@ def test_whole_numbers_that_rise_from_row_to_row_are_dropped():
 @pytest.mark.parametrize("change", [{"repeats": True}, {"n_missing": 1}, {"type": "double"}])
 def test_an_id_that_repeats_or_is_missing_or_has_fractions_stays(change):
     assert reason(profile(**{"name": "tx_id", "repeats": False, "rises": True, **change})) is None
+
+
+@pytest.mark.parametrize("name", ["paid", "valid", "bid", "PAID"])
+def test_words_that_end_in_id_are_not_ids(name):
+    assert reason(profile(name=name, repeats=False)) is None
+
+
+def test_camel_case_ids_are_ids():
+    assert reason(profile(name="customerId", repeats=False)) == "an id: every value differs"

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from selfpaced.tables.look import ColumnProfile
 from selfpaced.tables.schema import MOST_CATEGORIES
 
-NAME_OF_AN_ID = re.compile(
-    r"(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$|[a-z](Id|ID)$", re.IGNORECASE
-)
+# customerId is an id; paid and valid are not.
+NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")
 # Words of which at least every second is new are names or texts.
 MOSTLY_NEW = 0.5
 FEWEST_ROWS_TO_JUDGE = 50
