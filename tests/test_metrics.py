@@ -1,11 +1,13 @@
 """Measures of alerts: against scikit-learn's and imbalanced-learn's where they have them."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from imblearn.metrics import geometric_mean_score
-from sklearn.metrics import f1_score, matthews_corrcoef, precision_score, recall_score
+from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, precision_score, recall_score
 
 from selfpaced import choose_threshold, metrics
 from selfpaced.metrics import (
@@ -79,6 +81,14 @@ def test_all_thresholds_together_are_each_threshold_alone(rows):
             alone.true_positives,
             alone.false_positives,
         )
+
+
+@given(rows=rows)
+@settings(deadline=None, max_examples=50)
+def test_the_area_is_scikit_learns_average_precision(rows):
+    y, scores = unzipped(rows)
+    with patch.object(metrics, "ROWS_AT_ONCE", 5):
+        assert aucprc(y, scores) == pytest.approx(average_precision_score(y, scores))
 
 
 def test_of_equally_good_thresholds_the_one_with_fewer_alerts_is_best():

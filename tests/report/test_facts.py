@@ -30,7 +30,7 @@ from selfpaced.report import make_report, report_of_scores, suspect_rows
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.facts import Case
 from selfpaced.report.ranking import MOST_POINTS, share_interval
-from selfpaced.report.tally import quick_aucprc, spread, tally
+from selfpaced.report.tally import spread, tally
 from selfpaced.report.words import threshold_text
 from selfpaced.thresholds import RecallAtLeast, choose_threshold
 
@@ -41,9 +41,6 @@ class TestRanking:
         assert ranking.aucprc == pytest.approx(aucprc(*scored))
         assert ranking.auroc == pytest.approx(roc_auc_score(*scored))
         assert ranking.chance == scored[0].mean()
-
-    def test_the_quick_area_is_the_same(self, scored):
-        assert quick_aucprc(*scored) == pytest.approx(aucprc(*scored))
 
     def test_a_curve_of_many_points_keeps_its_ends_and_its_shape(self):
         rng = np.random.default_rng(0)

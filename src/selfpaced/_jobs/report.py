@@ -19,6 +19,7 @@ from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
 from selfpaced.tables import Roles, StreamedTable
 
 ROWS_SAMPLED = 20_000
+MOST_VALUES_LOADED = 2**24  # of rows that are loaded to be described; they take about 30 bytes a value
 
 
 @dataclass(frozen=True)
@@ -73,30 +74,30 @@ def _report(
     more: dict[str, Any],
 ) -> Report:
     """Without scores the rows are loaded and scored. With scores, columns are described by a sample of the rows."""
-    is_rare = rare_rows(model.trained_on_, table)
-    # The label to be found stands for itself, and all others for what it is not.
-    labels = np.where(is_rare, model.score_label_, None)
+    is_rare, rare = rare_rows(model.trained_on_, table), model.score_label_
     said: dict[str, Any] = {
-        "ids": None if request.id is None else np.asarray(table.column(request.id)),
+        "ids": None if request.id is None else table.column(request.id),
         "target": table.roles.target,
         "threshold": request.rule,
         "amounts": None if request.amount is None else amounts_in(table, request.amount),
         **more,
     }
     if scores is None:
-        return make_report(model, table.features(), labels, **said)
+        # The label to be found stands for itself, and all others for what it is not.
+        return make_report(model, table.features(), np.where(is_rare, rare, None), **said)
     said["train_sample"] = said.pop("X_train", None)
     rows = _rows_worth_having(is_rare, scores)
     chosen = np.zeros(is_rare.size, dtype=bool)
     chosen[rows] = True
     sample = table.part(chosen).features()
-    options = {"rare": model.score_label_, "model": model, "sample": sample, "sample_rows": rows, **said}
-    return report_of_scores(labels, scores, **options)
+    options = {"rare": rare, "model": model, "sample": sample, "sample_rows": rows, **said}
+    return report_of_scores(is_rare == rare if isinstance(rare, bool) else is_rare, scores, **options)
 
 
 def _fits(table: StreamedTable) -> bool:
     assert table.n_rows is not None
-    return fits_in_memory(table.n_rows, len(table.schema.columns))
+    n_columns = len(table.schema.columns)
+    return table.n_rows * n_columns <= MOST_VALUES_LOADED and fits_in_memory(table.n_rows, n_columns)
 
 
 def _rows_worth_having(is_rare: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.intp]:

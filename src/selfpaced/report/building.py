@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from selfpaced.metrics import aucprc
 from selfpaced.report import about
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.choice import suggested
@@ -22,7 +23,7 @@ from selfpaced.report.options import ReportOptions, ScoresOptions
 from selfpaced.report.ranking import ranking_facts, threshold_facts
 from selfpaced.report.report import Report
 from selfpaced.report.suspects import suspect_facts
-from selfpaced.report.tally import quick_aucprc, tally
+from selfpaced.report.tally import tally
 
 
 def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: Any) -> Report:
@@ -85,11 +86,12 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
     rare = about.score_label(model, labels)
-    stage_scores, scores = _scored(model, X, labels == rare, about.score_column(model, rare))
+    is_case = _cases(labels, rare)
+    stage_scores, scores = _scored(model, X, is_case, about.score_column(model, rare))
     ids = _index_of(X) if given.ids is None else given.ids
     shared = replace(given, ids=ids, target=given.target or getattr(y, "name", None))
     known = {"rare": rare, "model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
-    return _report(labels, scores, ScoresOptions(**vars(shared), **known))
+    return _report(is_case, scores, ScoresOptions(**vars(shared), **known))
 
 
 def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
@@ -98,7 +100,7 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
     Parameters
     ----------
     y : array-like of shape (n_rows,)
-        The labels of all rows.
+        The labels of all rows. If `rare` is not a boolean itself, booleans say which rows are of this class.
     scores : array-like of shape (n_rows,)
         Their scores for the class `rare`; the higher, the more likely.
     rare : label, default=1
@@ -136,18 +138,16 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
     1.0
     """
     given = ScoresOptions.checked("report_of_scores", options)
-    return _report(column_or_1d(y), np.asarray(column_or_1d(scores)), given)
+    return _report(_cases(column_or_1d(y), given.rare), np.asarray(column_or_1d(scores)), given)
 
 
-def _report(labels: NDArray[Any], scores: NDArray[Any], options: ScoresOptions) -> Report:
-    is_case: NDArray[np.bool_] = labels == options.rare
-    _check_both_kinds(is_case, labels, options.rare)
+def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOptions) -> Report:
     counts = tally(is_case, scores)
     suggestion = suggested(counts, is_case, scores, options.threshold, options.costs, options.amounts)
     model, sample = options.model, options.sample
     rows = None if options.sample_rows is None else np.asarray(options.sample_rows)
-    _check_sample(sample, rows, labels.size)
-    names = _checked_ids(options.ids, labels.size)
+    _check_sample(sample, rows, is_case.size)
+    names = _checked_ids(options.ids, is_case.size)
     importances = None
     if model is not None and sample is not None:
         in_sample = is_case if rows is None else is_case[rows]
@@ -158,7 +158,7 @@ def _report(labels: NDArray[Any], scores: NDArray[Any], options: ScoresOptions) 
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=about.versions_of(model),
         case=_case(options.rare, options.target or about.target_of(model)),
-        n_rows=int(labels.size),
+        n_rows=int(is_case.size),
         n_cases=counts.n_cases,
         model=None if model is None else about.model_facts(model, options.y_train),
         ranking=ranking_facts(counts),
@@ -177,12 +177,16 @@ def _case(rare: Any, target: Any) -> Case:
     return Case(str(label), None if target is None or target == "" else str(target))  # polars' nameless are ""
 
 
-def _check_both_kinds(is_case: NDArray[np.bool_], labels: NDArray[Any], rare: Any) -> None:
+def _cases(labels: NDArray[Any], rare: Any) -> NDArray[np.bool_]:
+    """Which rows are of the class. There must be some, and some others."""
+    said_by_bools = labels.dtype == bool and not isinstance(rare, bool | np.bool_)
+    is_case: NDArray[np.bool_] = labels if said_by_bools else labels == rare
     if is_case.all() or not is_case.any():
         raise ValueError(
             f"A report needs rows of the class {rare!r} and rows of others; the labels found are "
             f"{np.unique(labels)[:5].tolist()}."
         )
+    return is_case
 
 
 def _check_sample(sample: Any, rows: NDArray[Any] | None, n_rows: int) -> None:
@@ -206,7 +210,7 @@ def _scored(
     stage_scores = []
     for probabilities in stages:
         scores = probabilities[:, column].copy()
-        stage_scores.append(quick_aucprc(is_case, scores))
+        stage_scores.append(aucprc(is_case, scores))
     return stage_scores, scores
 
 
@@ -218,7 +222,8 @@ def _index_of(X: Any) -> Any:
 def _checked_ids(ids: Any, n_rows: int) -> Any:
     if ids is None:
         return None
-    names = ids if isinstance(ids, list | tuple) else np.asarray(ids)
+    # Arrow's arrays stay as they are: each string would become an object.
+    names = ids if isinstance(ids, list | tuple) or hasattr(ids, "to_pylist") else np.asarray(ids)
     if len(names) != n_rows:
         raise ValueError(f"ids must name every row: there are {n_rows} rows and {len(names)} ids.")
     return names

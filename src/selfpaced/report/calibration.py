@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from selfpaced.report.facts import Calibration, ScoreBin
@@ -17,27 +19,33 @@ def calibration_facts(counts: Tally) -> Calibration | None:
     Bins have equal weight, where both classes weigh the same in total. With one rare row in a thousand, nearly all bins
     of equal size would have no rare row. Rows with the same score share a bin.
     """
-    scores = counts.scores
-    if scores[0] > 1 or scores[-1] < 0:
+    if counts.scores[0] > 1 or counts.scores[-1] < 0:
         return None
-    cases, others = np.diff(counts.found, prepend=0), np.diff(counts.false_alarms, prepend=0)
-    n_rows = counts.n_cases + counts.n_others
-    mass = (cases / counts.n_cases + others / counts.n_others) / 2
-    numbers = np.minimum((MOST_BINS * (np.cumsum(mass) - mass / 2)).astype(np.intp), MOST_BINS - 1)
-    in_bin, cases_in_bin, scores_in_bin = (
-        np.bincount(numbers, weights=weights, minlength=MOST_BINS)
-        for weights in (cases + others, cases, scores * (cases + others))
-    )
-    bins = [
-        ScoreBin(int(n), float(total / n), float(hits / n), share_interval(hits, n))
-        for n, hits, total in zip(in_bin, cases_in_bin, scores_in_bin, strict=True)
-        if n
-    ]
+    n_rows, bins, brier = counts.n_cases + counts.n_others, [], 0.0
+    for start, stop in pairwise([0, *_edges(counts), counts.scores.size]):
+        if start < stop:
+            cases, others = (
+                np.diff(total[start:stop], prepend=total[start - 1] if start else 0)
+                for total in (counts.found, counts.false_alarms)
+            )
+            scores, n, hits = counts.scores[start:stop], int(cases.sum() + others.sum()), int(cases.sum())
+            brier += float(np.sum(cases * (1 - scores) ** 2 + others * scores**2))
+            mean = float(np.sum(scores * (cases + others)) / n)
+            bins.append(ScoreBin(n, mean, hits / n, share_interval(hits, n)))
     prevalence = counts.n_cases / n_rows
     return Calibration(
         bins=tuple(reversed(bins)),
-        brier=float(np.sum(cases * (1 - scores) ** 2 + others * scores**2) / n_rows),
+        brier=brier / n_rows,
         brier_of_prevalence=prevalence * (1 - prevalence),
-        mean_score=float(scores_in_bin.sum() / n_rows),
+        mean_score=sum(one.n_rows * one.mean_score for one in bins) / n_rows,
         calibration_error=sum(one.n_rows * abs(one.mean_score - one.share) for one in bins) / n_rows,
     )
+
+
+def _edges(counts: Tally) -> list[int]:
+    """Where the bins after the first one begin. A score is in the bin that half of its own weight reaches."""
+    reached = counts.recall
+    reached += counts.false_alarm_rate
+    reached[1:] += reached[:-1].copy()
+    edges: list[int] = np.searchsorted(reached, 4 * np.arange(1, MOST_BINS) / MOST_BINS).tolist()
+    return edges

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.metrics import aucprc
 from selfpaced.report.about import importances_of
 from selfpaced.report.columns import Values, column_names, columns_of, take_rows
 from selfpaced.report.data import drift_between
 from selfpaced.report.facts import Contrast, Importances
-from selfpaced.report.tally import quick_aucprc
 from selfpaced.tables.kinds import kind_of
 
 N_SHOWN = 20
@@ -63,7 +63,7 @@ def _lost_by_shuffling(
         return None
 
     def aucprc_of(rows: Any) -> float:
-        return quick_aucprc(is_case, model.predict_proba(rows)[:, case_column])
+        return aucprc(is_case, model.predict_proba(rows)[:, case_column])
 
     rng = np.random.default_rng(0)
     orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS)]

@@ -20,17 +20,17 @@ Z = 1.644854  # its normal quantile: 90% of a normal distribution lie within as 
 
 
 def ranking_facts(counts: Tally) -> Ranking:
-    recall, precision, false_alarm_rate = counts.recall, counts.precision, counts.false_alarm_rate
-    places = spread(MOST_POINTS, recall, precision)
-    roc_x, roc_y = (np.concatenate([[0.0], rate]) for rate in (false_alarm_rate, recall))
-    roc_places = spread(MOST_POINTS, roc_x, roc_y)
+    finds = counts.finds
+    cases = np.diff(counts.found[finds], prepend=0)
+    alarms, alarms_before = counts.false_alarms[finds], np.where(finds > 0, counts.false_alarms[finds - 1], 0)
+    above = np.sum(cases * (alarms + alarms_before.astype(np.float64))) / 2
     return Ranking(
-        aucprc=float(np.sum(np.diff(recall, prepend=0) * precision)),
+        aucprc=float(np.sum(cases * counts.precision[finds]) / counts.n_cases),
         aucprc_interval=aucprc_interval(counts),
-        auroc=float(np.sum(np.diff(roc_x) * (roc_y[1:] + roc_y[:-1]) / 2)),
+        auroc=float(1 - above / (float(counts.n_cases) * counts.n_others)),
         chance=counts.n_cases / (counts.n_cases + counts.n_others),
-        precision_recall=_curve(recall[places], precision[places]),
-        roc=_curve(roc_x[roc_places], roc_y[roc_places]),
+        precision_recall=_curve(counts.recall, counts.precision),
+        roc=_curve(*(np.concatenate([[0.0], rate]) for rate in (counts.false_alarm_rate, counts.recall))),
     )
 
 
@@ -42,7 +42,7 @@ def aucprc_interval(counts: Tally) -> Interval | None:
     """
     if counts.n_cases < FEWEST_CASES:
         return None
-    steps = np.flatnonzero(np.diff(counts.found, prepend=0))
+    steps = counts.finds
     steps = steps[np.unique(np.linspace(0, steps.size - 1, min(steps.size, MOST_STEPS)).astype(np.intp))]
     cases, others = (np.diff(total[steps], prepend=0) for total in (counts.found, counts.false_alarms))
     rng = np.random.default_rng(0)
@@ -113,4 +113,5 @@ def share_interval(part: float, whole: float) -> Interval:
 
 
 def _curve(x: Floats, y: Floats) -> Curve:
-    return Curve(tuple(x.round(5).tolist()), tuple(y.round(5).tolist()))
+    places = spread(MOST_POINTS, x, y)
+    return Curve(tuple(x[places].round(5).tolist()), tuple(y[places].round(5).tolist()))

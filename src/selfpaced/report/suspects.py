@@ -23,14 +23,18 @@ def suspect_rows(is_case: NDArray[np.bool_], scores: NDArray[Any], n: int = N_SU
     >>> missed.tolist(), alarming.tolist()
     ([1], [3])
     """
-    return _lowest(np.flatnonzero(is_case), scores, n), _lowest(np.flatnonzero(~is_case), -scores, n)
+    return _lowest(is_case, scores, n, 1), _lowest(~is_case, scores, n, -1)
 
 
-def _lowest(rows: Positions, doubts: NDArray[Any], n: int) -> Positions:
-    values = doubts[rows]
-    if rows.size > n:
-        rows = rows[values <= np.partition(values, n - 1)[n - 1]]
-    return rows[np.argsort(doubts[rows], kind="stable")][:n]
+def _lowest(chosen: NDArray[np.bool_], scores: NDArray[Any], n: int, sign: int) -> Positions:
+    """The positions of the chosen rows with the lowest scores times `sign`, the lowest first."""
+    values = scores[chosen]
+    values *= sign
+    if values.size > n:
+        chosen = chosen.copy()
+        chosen[chosen] = values <= np.partition(values, n - 1)[n - 1]
+    rows = np.flatnonzero(chosen)
+    return rows[np.argsort(sign * scores[rows], kind="stable")][:n]
 
 
 def suspect_facts(

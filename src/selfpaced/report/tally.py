@@ -18,8 +18,8 @@ class Tally:
     """Every distinct score, the highest first, with the rare and common rows that score at least as high."""
 
     scores: Floats
-    found: Floats
-    false_alarms: Floats
+    found: NDArray[np.signedinteger]
+    false_alarms: NDArray[np.signedinteger]
 
     @property
     def n_cases(self) -> int:
@@ -28,6 +28,11 @@ class Tally:
     @property
     def n_others(self) -> int:
         return int(self.false_alarms[-1])
+
+    @property
+    def finds(self) -> NDArray[np.intp]:
+        """The places where a rare row is found."""
+        return np.flatnonzero(np.diff(self.found, prepend=self.found.dtype.type(0)))
 
     @property
     def recall(self) -> Floats:
@@ -57,20 +62,7 @@ class Tally:
 
 def tally(is_case: NDArray[np.bool_], scores: Any) -> Tally:
     thresholds, alerts = alerts_at_all_thresholds(is_case, scores)
-    return Tally(thresholds.astype(np.float64), alerts.true_positives, alerts.false_positives)
-
-
-def quick_aucprc(is_case: NDArray[np.bool_], scores: Floats) -> float:
-    """The AUCPRC without sorting all rows: only the numbers of common rows between rare rows matter.
-
-    >>> quick_aucprc(np.array([False, False, True, True]), np.array([0.1, 0.4, 0.35, 0.8]))
-    0.8333333333333333
-    """
-    levels, cases = np.unique(scores[is_case], return_counts=True)
-    levels_reached = np.searchsorted(levels, scores[~is_case], side="right")
-    others = np.bincount(levels_reached, minlength=levels.size + 1)[1:]
-    found, false_alarms = (np.cumsum(counts[::-1])[::-1] for counts in (cases, others))
-    return float(np.sum(cases * found / (found + false_alarms)) / cases.sum())
+    return Tally(thresholds.astype(np.float64, copy=False), alerts.true_positives, alerts.false_positives)
 
 
 def spread(n_points: int, *coordinates: Floats) -> NDArray[np.intp]:
@@ -81,7 +73,10 @@ def spread(n_points: int, *coordinates: Floats) -> NDArray[np.intp]:
     >>> spread(4, np.array([0.0, 0.1, 0.2, 1.0, 1.1])).tolist()
     [0, 3, 4]
     """
-    steps = np.sum([np.abs(np.diff(values)) for values in coordinates], axis=0)
-    length = np.concatenate([[0.0], np.cumsum(steps)])
+    length = np.zeros(coordinates[0].size)
+    for values in coordinates:
+        steps = np.diff(values)
+        length[1:] += np.abs(steps, out=steps)
+    np.cumsum(length, out=length)
     places = np.searchsorted(length, np.linspace(0, length[-1], n_points - 1))
     return np.unique([*places.tolist(), length.size - 1])
