@@ -7,6 +7,7 @@ import sys
 from copy import copy
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 from threading import Timer
 
@@ -15,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
 from lightgbm import LGBMClassifier
 from pyspark import cloudpickle
 from pyspark.ml import Pipeline, PipelineModel
@@ -43,6 +45,9 @@ from selfpaced.tables import spark as spark_tables
 from tests.cluster.spark_cluster import SETTINGS
 from tests.contracts import test_majority_pools as exam
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
+from tests.exam.forms import parquet
+from tests.exam.tables import tables
+from tests.exam.test_same_rows_same_scores import scores_of, trained
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
@@ -592,3 +597,27 @@ class TestTablesOnSpark(TableExam):
     @pytest.fixture
     def opened(self, spark):
         return Opened(spark.createDataFrame(ROWS), "a Spark DataFrame", {**COLUMNS, "id": "tx"})
+
+
+def as_spark_has_them(table):
+    """The columns whose types Spark knows too, and ids: Spark keeps no order of rows."""
+    known = (
+        pa.types.is_signed_integer,
+        pa.types.is_float32,
+        pa.types.is_float64,
+        pa.types.is_boolean,
+        pa.types.is_string,
+    )
+    names = [field.name for field in table.schema if any(is_kind(field.type) for is_kind in known)]
+    names += [field.name for field in table.schema if field.type in (pa.date32(), pa.timestamp("us"))]
+    return table.select(names).append_column("row_id", pa.array(range(len(table))))
+
+
+@settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(table=tables().map(as_spark_has_them))
+def test_the_same_rows_on_spark_train_the_model_of_the_file(spark, table):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        expected = scores_of(trained(path, id="row_id"), path)
+        again = trained(spark.createDataFrame(table), id="row_id")
+        np.testing.assert_array_equal(scores_of(again, path), expected)
