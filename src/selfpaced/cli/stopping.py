@@ -25,16 +25,14 @@ class StopSignals:
     received : the signal that arrived, or None. Libraries may turn the exception into another one, as numpy does.
     """
 
-    def __init__(self) -> None:
-        self.received: signal.Signals | None = None
-        self._before: dict[signal.Signals, Any] = {}
+    received: signal.Signals | None = None
 
     def __enter__(self) -> None:
-        if current_thread() is main_thread():  # Python refuses handlers from other threads
-            handlers = {number: signal.getsignal(number) for number in SAID}
-            self._before = {number: one for number, one in handlers.items() if one not in (signal.SIG_IGN, None)}
-            for number in self._before:
-                signal.signal(number, self._stop)
+        in_main = current_thread() is main_thread()  # Python refuses handlers from other threads
+        before = {number: signal.getsignal(number) for number in SAID if in_main}
+        self._before = {number: one for number, one in before.items() if one not in (signal.SIG_IGN, None)}
+        for number in self._before:
+            signal.signal(number, self._stop)
 
     def __exit__(self, *exception: object) -> None:
         for number, handler in self._before.items():
