@@ -96,9 +96,10 @@ def averaged_members(model: Any) -> AveragedMembers:
     return AveragedMembers(model.estimators_, weights, model.calibrator_, len(model.classes_), n_threads)
 
 
-def base_of(model: Any) -> Any:
-    """The base model of an ensemble: the one given, or its default."""
-    return model._base()
+def bases_of(model: Any) -> list[Any]:
+    """The base models of an ensemble: those that were given, or its default."""
+    bases: list[Any] = model._bases()
+    return bases
 
 
 def rows_in_memory(model: Any, X: Any) -> InMemoryTable:
@@ -108,6 +109,7 @@ def rows_in_memory(model: Any, X: Any) -> InMemoryTable:
 
 
 def readable_rows(model: Any, X: Any, metadata: Mapping[str, Any] | None = None) -> InMemoryTable:
-    """Rows as the base model of an ensemble reads them."""
-    packages = {kind.__module__.partition(".")[0] for kind in type(base_of(model)).__mro__}
+    """Rows as the base models of an ensemble read them."""
+    kinds = [kind for base in bases_of(model) for kind in type(base).__mro__]
+    packages = {kind.__module__.partition(".")[0] for kind in kinds}
     return InMemoryTable(polars_as_arrow(X) if packages & PANDAS_READERS else X, metadata)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from selfpaced.calibration import BEST_METHOD, Calibrator
 from selfpaced.ensembles.averaged import averaged_members, rows_in_memory
 from selfpaced.ensembles.checks import check_features, check_jobs, check_share
+from selfpaced.ensembles.metadata import named_bases
 from selfpaced.ensembles.recalibrating import calibrator_by
 from selfpaced.ensembles.table_methods import ScoresTables
 from selfpaced.ensembles.trained_on import record_of
@@ -170,19 +171,16 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return mean
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """The metadata that `fit` consumes itself and passes on to the base model."""
+        """The metadata that `fit` consumes itself and passes on to the base models."""
         passed_on = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(estimator=self._base(), method_mapping=passed_on)
-        )
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(method_mapping=passed_on, **named_bases(self._bases()))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._base()).input_tags
-        tags.input_tags.sparse = base.sparse
-        tags.input_tags.allow_nan = base.allow_nan
+        bases = [get_tags(base).input_tags for base in self._bases()]
+        tags.input_tags.sparse = all(base.sparse for base in bases)
+        tags.input_tags.allow_nan = all(base.allow_nan for base in bases)
         return tags
 
     def _remember(self, labels: ClassCounts, roles: Roles | None = None, schema: Schema | None = None) -> None:
@@ -198,6 +196,11 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def _bases(self) -> list[Any]:
+        """The base models, which take turns: one, or as many as the list that was given has."""
+        base = self._base()
+        return list(base) if isinstance(base, list | tuple) else [base]
 
     def _n_threads(self) -> int:
         return int(effective_n_jobs(check_jobs(self.n_jobs)))

@@ -62,6 +62,12 @@ def check_classifier(estimator: Any) -> Any:
     return estimator
 
 
+def check_classifiers(estimators: list[Any]) -> list[Any]:
+    if not estimators:
+        raise ValueError("estimator is an empty list; give a classifier, or a list of classifiers that take turns.")
+    return [check_classifier(each) for each in estimators]
+
+
 def check_weighable(estimator: Any) -> Any:
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(

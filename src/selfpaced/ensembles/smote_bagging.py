@@ -158,13 +158,13 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
 
         X = self._features(X, reset=True)
         labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, base, labels, fit_params), len(labels.codes))
+        per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
         weights = per_row.pop("sample_weight", None)
         self._check_row_metadata(per_row)
 
         classes = [labels.ids(number) for number in range(labels.classes.size)]
         bags = _Bags(X, weights, classes, parts_of_bag, smote, seed)
-        steps = bags.members(MemberFactory(base, seed, for_all), n_members)
+        steps = bags.members(MemberFactory([base], seed, for_all), n_members)
         members = list(naming_the_round(steps, 1, n_members))
         self.estimators_ = [model for model, _ in members]
         self.n_training_rows_ = [n_rows for _, n_rows in members]

@@ -59,8 +59,9 @@ INSIDE_SCIKIT_LEARN = [
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
 ]
-# A Booster goes into the file as text (LightGBM) or bytes (XGBoost) of its own format, not as a pickle.
+# A Booster goes into the file as text (LightGBM) or bytes (XGBoost, CatBoost) of its own format, not as a pickle.
 BOOSTERS = [
+    "catboost.core.CatBoostClassifier",
     "collections.OrderedDict",
     "lightgbm.basic.Booster",
     "lightgbm.sklearn.LGBMClassifier",
