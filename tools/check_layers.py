@@ -18,7 +18,7 @@ LAYERS = [
     ["scoring"],
     ["pools"],
     ["tables"],
-    ["rounds"],
+    ["bases", "rounds"],
     ["callbacks"],
     ["ensembles"],
     ["explaining", "persistence"],

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.ensembles.members import MemberFactory
-from selfpaced.pools.keys import row_keys
+from selfpaced.pools.keys import Keys, row_keys
 from selfpaced.pools.reserved_rounds import FOLDS_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import mean_probabilities, scorer_of
@@ -93,10 +93,15 @@ def folds(ids: NDArray[np.integer], y: NDArray[np.integer], seed: int, number: i
             "Rows are left out to see what the others say of them, and a member has been given only one row of a "
             "class. Raise ratio, or calibrate on rows of their own: model.calibrate(X, y)."
         )
-    by_class_and_key = np.lexsort((row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y))
-    part_of = np.empty(ids.size, dtype=np.intp)
-    part_of[by_class_and_key] = np.arange(ids.size) - np.searchsorted(np.sort(y), np.sort(y))
-    return part_of % n_folds
+    return stratified_parts(row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y, n_folds)
+
+
+def stratified_parts(keys: Keys, y: NDArray[np.integer], n_parts: int) -> NDArray[np.intp]:
+    """A part for each row, by the order of the keys in its class: all parts have equally many rows of each class."""
+    by_class_and_key = np.lexsort((keys, y))
+    part_of = np.empty(y.size, dtype=np.intp)
+    part_of[by_class_and_key] = np.arange(y.size) - np.searchsorted(np.sort(y), np.sort(y))
+    return part_of % n_parts
 
 
 def honest_means(

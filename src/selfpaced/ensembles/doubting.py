@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms.hardness import hardness_named
 from selfpaced.calibration import PriorCorrection
-from selfpaced.ensembles.averaged import averaged_members, rows_in_memory
+from selfpaced.ensembles.averaged import rows_in_memory, scoring_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.calibrating import prior_correction
 from selfpaced.ensembles.checks import check_known_labels, check_seed, check_whole
@@ -40,7 +40,7 @@ class DoubtingEnsemble(AveragingEnsemble):
         """
         table = rows_in_memory(self, X)
         labels = check_known_labels(y, X, self.classes_)
-        doubts = 1 - own_probabilities(averaged_members(self).means(table), labels)
+        doubts = 1 - own_probabilities(scoring_of(self).means(table), labels)
         return hardness_named(self.get_params(deep=False).get("hardness", "absolute"))(
             np.clip(doubts, 0, 1).astype(np.float32)
         )
@@ -107,9 +107,7 @@ class DoubtingEnsemble(AveragingEnsemble):
                 "for others, and doubted too little. If they are not, say trained_on=False.",
                 stacklevel=2,
             )
-        means = (
-            averaged_members(self).means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
-        )
+        means = scoring_of(self).means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
         calibrator = self.calibrator_ or self._prior_correction()
         return most_doubted(calibrator(means), labels, n, label, seen is not None)
 

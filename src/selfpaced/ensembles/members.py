@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
+from selfpaced.ensembles.metadata import weights_argument
 from selfpaced.pools.keys import mix
 
 # Training sets of fewer numbers than this (rows times columns) are fitted in one thread: on a busy machine the base
@@ -33,9 +34,12 @@ class MemberFactory:
         self._thread_pools = ThreadpoolController()
 
     def fit(self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> Any:
-        """Train member `number`; 0 is the warm-up."""
+        """Train member `number`; 0 is the warm-up, where there is one."""
         base = self._bases[number % len(self._bases)]
         model = with_params(clone(base), self._random_states(base, number))
+        if "sample_weight" in metadata:
+            others = {name: value for name, value in metadata.items() if name != "sample_weight"}
+            metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
         if X.shape[0] * X.shape[1] < SMALL_TRAINING_SET:
             self._fit_in_one_thread(model, X, y, metadata)
         else:
@@ -55,6 +59,16 @@ class MemberFactory:
         names = [name for name in base.get_params(deep=True) if _is_called(name, "random_state")]
         names = sorted({*names, *_unlisted(base, "random_seed", None)})
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
+
+
+def in_one_thread(recipe: Any) -> Any:
+    """An ensemble that is not fitted, with its base models, set to one thread: whoever fits it has one for each core."""
+    bases = recipe.estimator if isinstance(recipe.estimator, list | tuple) else [recipe.estimator]
+    for base in bases:
+        if base is not None:
+            names = [*_jobs_left_open(base), *(n for n, v in base.get_params(deep=True).items() if _is_jobs(n) and v)]
+            with_params(base, dict.fromkeys(names, 1) | _unlisted(base, "thread_count", 1))
+    return recipe.set_params(n_jobs=1)
 
 
 def with_params(model: Any, params: Mapping[str, Any]) -> Any:
@@ -84,11 +98,15 @@ def _jobs_left_open(model: Any) -> list[str]:
     return [
         name
         for name, value in parameters.items()
-        if _is_called(name, "n_jobs")
+        if _is_jobs(name)
         and value is None
         # The owner of "step__n_jobs" is the parameter "step"; the owner of "n_jobs" is the model.
         and not type(parameters.get(name[: -len("__n_jobs")], model)).__module__.startswith("sklearn.")
     ]
+
+
+def _is_jobs(parameter: str) -> bool:
+    return _is_called(parameter, "n_jobs")
 
 
 def _is_called(parameter: str, name: str) -> bool:

@@ -53,11 +53,27 @@ def _asked_by_all(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def check_takes_weights(bases: Sequence[Any], why: str) -> None:
     for base in bases:
-        if not has_fit_parameter(base, "sample_weight"):
+        if weights_argument(base) is None:
             raise ValueError(
-                f"{why}, but the base model {type(base).__name__} takes no sample_weight in fit. Leave it out, "
-                "choose another base model, or, for a Pipeline, enable metadata routing and request it on the step."
+                f"{why}, but the base model {type(base).__name__} takes no sample_weight in fit. Leave it out, or "
+                "choose another base model."
             )
+
+
+def weights_argument(base: Any) -> str | None:
+    """What the `fit` of a base model calls the weights of rows; None if it takes none.
+
+    The last step of a pipeline gets them. With metadata routing, steps get them if they request them.
+    """
+    if has_fit_parameter(base, "sample_weight"):
+        return "sample_weight"
+    if not hasattr(base, "steps"):
+        return None
+    if get_config()["enable_metadata_routing"]:
+        return "sample_weight"
+    name, last = base.steps[-1]
+    argument = weights_argument(last)
+    return None if argument is None else f"{name}__{argument}"
 
 
 def split_by_row(metadata: Mapping[str, Any], n_rows: int) -> tuple[dict[str, Any], dict[str, Any]]:

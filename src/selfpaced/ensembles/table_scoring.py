@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.ensembles.averaged import RowsDone, averaged_members
+from selfpaced.ensembles.averaged import RowsDone, scoring_of
 from selfpaced.ensembles.trained_on import TrainedOn
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
@@ -108,7 +108,7 @@ def scores_of(model: Any, table: StreamedTable, progress: RowsDone | None = None
     """The score of every row of a table, in order."""
     column = model.trained_on_.score_column
     # In all their digits: a threshold that is chosen by rounded scores is missed by rows that round up to it.
-    parts = [found[:, column].copy() for _, found in averaged_members(model).streamed(table, progress)]
+    parts = [found[:, column].copy() for _, found in scoring_of(model).streamed(table, progress)]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
@@ -129,7 +129,7 @@ def write_scores(
 
     def scored() -> Iterator[Any]:
         batch = None
-        for batch, probabilities in averaged_members(model).streamed(table, progress):
+        for batch, probabilities in scoring_of(model).streamed(table, progress):
             if on_scores is not None:
                 on_scores(probabilities[:, trained_on.score_column])
             yield batch_of(batch.kept() | _score_columns(trained_on, probabilities, threshold))

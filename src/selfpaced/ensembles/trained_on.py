@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,8 +67,8 @@ class TrainedOn:
         return Roles(self.target, self.positive)
 
 
-def record_of(labels: ClassCounts, roles: Roles, schema: Schema | None, member: Any) -> TrainedOn:
-    """The record of a fit that has ended, with one of its members."""
+def record_of(labels: ClassCounts, roles: Roles, schema: Schema | None, members: Sequence[Any]) -> TrainedOn:
+    """The record of a fit that has ended with some members."""
     positive = roles.positive.item() if isinstance(roles.positive, np.generic) else roles.positive
     counts = tuple(labels.counts.tolist())
-    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions_for(member))
+    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions_for(members))

@@ -28,16 +28,13 @@ from selfpaced.ensembles.checks import (
 )
 from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.ensembles.evaluation import EvalSet, eval_set_of
-from selfpaced.ensembles.identity import described
+from selfpaced.ensembles.identity import identity_of_fit
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import check_takes_weights, fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Settings, Training, rows_to_draw
 from selfpaced.ensembles.weighting import weighting_named
 from selfpaced.tables import ClassCounts, LabelledTable, SplitPlan, Table
 from selfpaced.tables.schema import Schema
-
-# Parameters that do not change the model; the seed stands for the random_state.
-NOT_IN_THE_MODEL = ("callbacks", "client", "n_jobs", "random_state")
 
 
 @contextmanager
@@ -144,7 +141,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         settings = self._settings(stored_seed(checkpoint) if self.random_state is None else None)
         if table.roles.weight is not None:
             check_takes_weights(settings.bases, "the table has sample weights")
-        kept = Checkpoint(checkpoint, {} if checkpoint is None else self._identity(settings, table), allow)
+        kept = Checkpoint(checkpoint, {} if checkpoint is None else identity_of_fit(self, settings.seed, table), allow)
         return self._train(settings, table, eval_set, kept, {})
 
     def _train(
@@ -174,11 +171,6 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
         calibrates = needs_copies(settings.calibration)
         return FitPlan(settings.n_members, n_rows, n_minority, eval_set is not None, self._first_round, calibrates)
-
-    def _identity(self, settings: Settings, table: Table) -> dict[str, Any]:
-        """What a model depends on, for the checkpoint of a fit: parameters, versions of packages, seed and data."""
-        parameters = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
-        return {**described(type(self), parameters), "seed": settings.seed, **table.identity()}
 
     def _settings(self, seed: int | None = None) -> Settings:
         """Check all parameters before a single row is read. A given seed takes precedence over `random_state`."""

@@ -91,7 +91,7 @@ def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] |
         rounds=tuple(_rounds(model)),
         metrics=dict(metrics or {}),
         notes=notes,
-        versions=versions_for(model.estimators_[0]),
+        versions=versions_for(model.estimators_),
         storage=storage,
     )
 

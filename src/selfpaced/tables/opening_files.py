@@ -119,10 +119,10 @@ def frozen_schema(
         look_through(reader, looks)
         profiles = {name: look.result() for name, look in looks.items()}
     complete |= {name for name in unsure if not profiles[name].n_missing}
-    return frozen(fields, names, complete, {name: _categories(profiles[name]) for name in strings})
+    return frozen(fields, names, complete, {name: categories_of(profiles[name]) for name in strings})
 
 
-def _categories(profile: ColumnProfile) -> tuple[str, ...]:
+def categories_of(profile: ColumnProfile) -> tuple[str, ...]:
     if profile.n_distinct > MOST_CATEGORIES:
         raise TableError(
             f"Column {profile.name!r} has more than {MOST_CATEGORIES} different strings. Is it a name or a free text? "
