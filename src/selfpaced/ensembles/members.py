@@ -62,7 +62,7 @@ class MemberFactory:
 
 
 def in_one_thread(recipe: Any) -> Any:
-    """An ensemble that is not fitted, with its base models, set to one thread: whoever fits it has one for each core."""
+    """An ensemble that is not fitted, with its base models, set to one thread: its caller has one for each core."""
     bases = recipe.estimator if isinstance(recipe.estimator, list | tuple) else [recipe.estimator]
     for base in bases:
         if base is not None:
