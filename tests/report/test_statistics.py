@@ -104,6 +104,16 @@ class TestTheIntervalOfTheArea:
         coarse = aucprc_interval(tally(is_case, scores))
         assert (coarse.low, coarse.high) == pytest.approx((exact.low, exact.high), abs=0.02)
 
+    def test_of_more_than_5000_rare_rows_5000_evenly_spread_ones_are_steps(self, monkeypatch):
+        seen = []
+        monkeypatch.setattr(
+            "selfpaced.report.ranking._aucprc_of_steps", lambda cases, others: seen.append(cases.size) or 0.0
+        )
+        for n_cases in (5000, 6000):
+            aucprc_interval(tally(np.arange(7000) < n_cases, np.random.default_rng(0).random(7000)))
+        assert set(seen) == {5000}
+        assert len(seen) == 2 * 200
+
 
 class TestDrift:
     """Columns of 1,000 and 1,000 values: by chance they are up to 0.0608 apart."""
@@ -206,6 +216,10 @@ class TestCounting:
         assert 0.12345678 < counts.short(0) <= 0.12345679
         assert 0.1 < counts.short(1) <= 0.12345678
         assert counts.short(2) <= 0.1
+
+    def test_finds_are_the_places_of_rare_rows(self):
+        counts = tally(np.array([False, True, True, False, True]), np.array([0.9, 0.8, 0.8, 0.5, 0.1]))
+        assert counts.finds.tolist() == [1, 3]
 
     def test_the_area_is_the_sum_over_rare_rows(self):
         """Ties, a common row above all rare ones, and one below."""
