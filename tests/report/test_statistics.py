@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import kstwobign, norm
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from selfpaced.metrics import aucprc
 from selfpaced.report.calibration import calibration_facts
@@ -246,6 +247,14 @@ class TestRanking:
         assert ranking.aucprc == pytest.approx((1 + 2 / 3) / 2)
         assert ranking.auroc == pytest.approx(5 / 6)
         assert ranking.chance == 0.4
+
+    def test_the_areas_of_a_few_rows_with_ties_are_scikit_learns(self):
+        rng = np.random.default_rng(0)
+        for _ in range(50):
+            is_case, scores = rng.permutation([True, True, False, False, False]), rng.integers(0, 4, 5) / 4
+            ranking = ranking_facts(tally(is_case, scores))
+            assert ranking.auroc == pytest.approx(roc_auc_score(is_case, scores))
+            assert ranking.aucprc == pytest.approx(average_precision_score(is_case, scores))
 
     def test_a_curve_has_at_most_400_points(self):
         is_case, scores = simulated(np.random.default_rng(0), 20_000)
