@@ -521,6 +521,9 @@ class TestRowsAndColumns:
         assert facts.values == "b (40%), d (25%), c (20%)"
         assert (facts.missing, facts.n_distinct) == (0.05, 4)
 
+    def test_of_numbers_the_smallest_the_median_and_the_largest_are_shown(self):
+        assert column_facts(numbers([10, 1, np.nan, 2, 3]), None).values == "1 … 2.5 … 10"
+
     def test_a_column_without_values_has_nothing_to_show(self):
         assert column_facts(numbers([np.nan, np.nan]), None).values == "nothing"
 
