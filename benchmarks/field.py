@@ -14,6 +14,7 @@ writes `docs/field.md` and its picture from that file.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,12 +35,15 @@ def containing(text: str, names: Iterable[str]) -> list[str]:
 
 
 def listed(results: Results) -> str:
-    """All tables, and how many methods have finished how many fits on each."""
-    rows = [
-        [name, table.source, str(sum(len(results.finished(name, method)) for method in METHODS))]
-        for name, table in all_tables().items()
-    ]
-    return text_table(["table", "source", "fits"], rows, words=2)
+    """All methods and all tables, with the number of finished fits of each."""
+    finished = [row for row in results.rows() if "error" not in row]
+    of_methods, of_tables = (Counter(row[name] for row in finished) for name in ("method", "table"))
+    methods = [[name, method.title, str(of_methods[name])] for name, method in METHODS.items()]
+    tables = [[name, table.source, str(of_tables[name])] for name, table in all_tables().items()]
+    return "\n\n".join(
+        text_table(header, rows, words=2)
+        for header, rows in ((["method", "", "fits"], methods), (["table", "source", "fits"], tables))
+    )
 
 
 def arguments() -> argparse.Namespace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ def sections(found: Findings) -> list[str]:
         ("Where we lose", losses(found)),
         ("Calibration", calibration_text(found)),
         ("Not possible", failure_list(found)),
+        ("The tables", table_list(found)),
     ]
     return [f"## {title}\n\n{text}\n" if title else text for title, text in written if text]
 
@@ -116,16 +118,15 @@ def reading(found: Findings) -> str:
 
 
 def figure_table(found: Findings) -> str:
-    best = found.figures.max(axis=1)
+    """The best of each table is bold, with all that are equal to it by the digits shown."""
+    shown = found.figures.round(3)
+    best = shown.max(axis=1)
     rows = [
         [
             name,
             f"{facts['rows']:,}",
             f"{facts['rare']:,}",
-            *(
-                bold(f"{value:.3f}", value == best[name]) if value == value else "—"
-                for value in found.figures.loc[name]
-            ),
+            *("—" if isnan(value) else bold(f"{value:.3f}", value == best[name]) for value in shown.loc[name]),
         ]
         for name, facts in found.facts.iterrows()
     ]
@@ -189,3 +190,16 @@ def calibration_text(found: Findings) -> str:
 def failure_list(found: Findings) -> str:
     here = [key for key in found.failed if key[0] in found.figures.index and pd.isna(found.figures.loc[key])]
     return "\n".join(f"- {table}: {METHODS[method].title}: {found.failed[table, method]}" for table, method in here)
+
+
+def table_list(found: Findings) -> str:
+    rows = [
+        [
+            name,
+            facts["source"],
+            f"{(facts['rows'] - facts['rare']) / facts['rare']:.0f}",
+            *(f"{facts[count]:,}" for count in ("features", "categorical", "missing_values")),
+        ]
+        for name, facts in found.facts.iterrows()
+    ]
+    return table(["table", "source", "common rows for a rare one", "features", "categorical", "missing values"], rows)

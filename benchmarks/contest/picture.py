@@ -21,6 +21,7 @@ def draw(figures: pd.DataFrame, path: Path) -> Path:
     drawing = Figure(figsize=(11, 2 + 0.24 * len(figures)), layout="constrained")
     left, right = drawing.subplots(1, 2, width_ratios=[3, 2])
     _draw_regrets(left, regrets(figures))
+    drawing.legend(loc="outside upper left", ncols=4, frameon=False, fontsize=8)
     _draw_ranks(right, ranks(figures).mean().sort_values(ascending=False))
     path.parent.mkdir(parents=True, exist_ok=True)
     drawing.savefig(path, dpi=110, metadata={"Software": f"matplotlib {mpl.__version__}"})
@@ -37,10 +38,10 @@ def _draw_regrets(axes: mpl.axes.Axes, behind: pd.DataFrame) -> None:
     axes.set(yticks=places, yticklabels=behind.index, xlabel="AUCPRC behind the best method of the table")
     axes.set_xscale("symlog", linthresh=0.01)
     axes.set_xlim(left=-0.001)
+    axes.margins(y=0.01)
     axes.grid(axis="y", color="#eeeeee", zorder=1)
     axes.tick_params(labelsize=8)
     axes.scatter([], [], s=12, color=OTHERS, label="other methods")
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
 
 
 def _draw_ranks(axes: mpl.axes.Axes, mean_ranks: pd.Series) -> None:
@@ -49,5 +50,6 @@ def _draw_ranks(axes: mpl.axes.Axes, mean_ranks: pd.Series) -> None:
     bars = axes.barh(titles, mean_ranks, color=colours)
     axes.bar_label(bars, fmt="%.1f", padding=3, fontsize=8)
     axes.set(xlabel="mean rank over the tables, 1 is best")
+    axes.margins(y=0.01)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)

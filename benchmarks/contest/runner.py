@@ -43,7 +43,11 @@ class Field:
 
     def run(self) -> None:
         for table in self.tables:
-            data = table.load()
+            try:
+                data = table.load()
+            except FileNotFoundError as error:
+                print(f"{table.name}: {error}", flush=True)
+                continue
             left = {method: self._unfinished(table.name, method, data.y.size) for method in self.methods}
             if any(left.values()):
                 self._run_table(table, data, left)
@@ -116,7 +120,8 @@ def versions_of(method: str) -> dict[str, str]:
     environment = METHODS[method].environment
     if environment is None:
         return {name: version(name) for name in ("selfpaced", "numpy")}
-    return dict(requirement.split("==") for requirement in REQUIREMENTS[environment] if "==" in requirement)
+    pinned = [requirement.split("==") for requirement in REQUIREMENTS[environment] if "==" in requirement]
+    return {name.partition("[")[0]: number for name, number in pinned}
 
 
 def announce(row: Row) -> None:

@@ -29,7 +29,9 @@ def whole():
         for split, shift in enumerate([-0.01, 0, 0.01])
     ]
     rows.append({"table": "easy", "method": "flaml", "split": 0, "error": "MemoryError: too many rows"})
-    tables = {name: {"rows": 5000, "rare": 250, "order": "random"} for name in ("easy", "hard")}
+    facts = {"rows": 5000, "rare": 250, "order": "random", "source": "KEEL"}
+    facts |= {"features": 12, "categorical": 3, "missing_values": 1000}
+    tables = dict.fromkeys(("easy", "hard"), facts)
     return {"results": rows, "tables": tables}
 
 
@@ -92,6 +94,10 @@ def test_the_calibration_is_the_mean_probability_over_the_share_of_rare_rows(pag
 
 def test_a_method_that_failed_is_listed_with_its_reason(page):
     assert "- easy: FLAML, ap: MemoryError: too many rows" in section(page, "Not possible")
+
+
+def test_a_table_is_listed_with_its_source_and_its_imbalance(page):
+    assert line(page, "The tables", "easy") == "| easy | KEEL | 19 | 12 | 3 | 1,000 |"
 
 
 def test_seconds_of_a_busy_machine_are_called_too_long(tmp_path):
