@@ -7,6 +7,7 @@ of tables for each form.
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,16 +15,18 @@ import dask.dataframe as dd
 import numpy as np
 import onnxruntime
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from lightgbm import LGBMClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced.dask import DaskSelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.onnx_export import export_onnx
 from selfpaced.tables import Roles, open_like
-from tests.exam.forms import FORMS, TEXT, parquet
-from tests.exam.tables import tables
+from tests.exam.forms import FORMS, UNTYPED, parquet
+from tests.exam.tables import UNREADABLE, as_frames_have_them, tables, written_without_loss
 
 EXAMPLES = int(os.environ.get("SELFPACED_EXAM_EXAMPLES", "6"))
 exam = settings(
@@ -34,9 +37,9 @@ exam = settings(
 )
 
 
-def trained(source, **options):
+def trained(source, kind=SelfPacedEnsembleClassifier, **options):
     base = LGBMClassifier(n_estimators=4, min_child_samples=2, min_data_per_group=2, cat_smooth=1, verbose=-1, n_jobs=1)
-    model = SelfPacedEnsembleClassifier(base, 2, random_state=0)
+    model = kind(base, 2, random_state=0)
     return model.fit_table(open_table(source, target="label", **options))
 
 
@@ -63,8 +66,7 @@ def test_the_same_rows_in_another_form_get_the_same_scores(form, table):
         model = trained(parquet(table, Path(one)))
         expected = scores_of(model, Path(one) / "rows.parquet")
         source = FORMS[form](table, Path(other))
-        # Text does not say which type a number has, so that some numbers do not fit any more.
-        if form in TEXT and (reason := refusal(model, source)):
+        if form in UNTYPED and (reason := refusal(model, source)):
             assert any(f"Column {name!r}" in reason for name in table.column_names), reason
         else:
             np.testing.assert_array_equal(scores_of(model, source), expected)
@@ -78,6 +80,24 @@ def test_the_same_rows_in_another_form_train_the_same_model(form, table):
         path = parquet(table, Path(one))
         again = trained(FORMS[form](table, Path(other)), batch_rows=17)
         np.testing.assert_array_equal(scores_of(again, path), scores_of(trained(path), path))
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "semicolons", "json_lines"])
+@exam
+@given(table=tables().map(written_without_loss))
+def test_text_trains_the_model_of_the_typed_file_if_it_says_as_much(form, table):
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        path = parquet(table, Path(one))
+        again = trained(FORMS[form](table, Path(other)), batch_rows=17)
+        np.testing.assert_array_equal(scores_of(again, path), scores_of(trained(path), path))
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather"])
+@pytest.mark.parametrize("kind", UNREADABLE, ids=str)
+def test_a_type_that_no_model_reads_is_refused_by_the_name_of_its_column(kind, form, tmp_path):
+    source = FORMS[form](pa.table({"odd": pa.nulls(4, kind), "label": [0, 0, 1, 1]}), tmp_path)
+    with pytest.raises(TableError, match="Column 'odd'"):
+        open_table(source, target="label")
 
 
 @exam
@@ -109,10 +129,23 @@ def test_an_exported_model_gives_the_same_scores(table):
 
 @pytest.mark.cluster
 @settings(exam, max_examples=max(EXAMPLES // 2, 1))
-@given(table=tables())
+@given(table=tables().map(as_frames_have_them))
 def test_the_same_rows_on_dask_train_the_same_model(dask_cluster, table):
     with TemporaryDirectory() as folder:
         path = parquet(table, Path(folder))
         frame = dd.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3, sort=False)
         again = trained(frame, client=dask_cluster.client)
         np.testing.assert_array_equal(scores_of(again, path), scores_of(trained(path), path))
+
+
+@pytest.mark.cluster
+@settings(exam, max_examples=max(EXAMPLES // 2, 1))
+@given(table=tables().map(as_frames_have_them))
+def test_the_same_rows_on_dask_get_the_same_scores(dask_cluster, table):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        expected = scores_of(trained(path), path)
+        model = trained(path, kind=partial(DaskSelfPacedEnsembleClassifier, client=dask_cluster.client))
+        frame = dd.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3, sort=False)
+        found = model.predict_proba(frame).compute()[:, model.trained_on_.score_column]
+        np.testing.assert_array_equal(found, expected)

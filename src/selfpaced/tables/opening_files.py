@@ -41,10 +41,8 @@ def open_files(source: Any, **options: Unpack[FileOptions]) -> StreamedTable:
 
 def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[ReadingOptions]) -> StreamedTable:
     """Files that must have the features of a schema: to be scored by the model that was trained with it."""
-    # A string that looks like a number, as postcodes do in some files, is a string as in training. JSON lines lose the
-    # offsets of times unless they are read as strings.
-    read_as_text = [column for column in schema.columns if column.categories is not None or column.has_zone]
-    strings = {column.source: "string" for column in read_as_text}
+    # A string that looks like a number, as postcodes do in some files, is a string as in training.
+    strings = {column.source: "string" for column in schema.columns if column.categories is not None}
     reader = open_reader(source, types=strings, cache=reading.get("cache"), lenient=True)
     for file in reader.files:
         schema.check_columns(file)
