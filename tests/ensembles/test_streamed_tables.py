@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -175,6 +176,14 @@ def test_negative_weights_are_refused_with_their_number(rows, tmp_path):
         spe().fit_table(open_table(path, target="label", weight="w"))
 
 
+@pytest.mark.parametrize("weight", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused(rows, tmp_path, weight):
+    weights = pa.array(np.where(rows["label"] == 1, weight, 1.0))  # NaN here is not a missing value
+    pa.parquet.write_table(pa.Table.from_pandas(rows).append_column("w", weights), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"The weight column 'w' of .* has 60 weight\(s\) that are NaN or infinite"):
+        spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", weight="w"))
+
+
 def test_weights_go_with_their_rows(rows, tmp_path):
     weights = np.where(rows["V0"] > 0, 5.0, 0.2)
     expected = spe().fit(rows.drop(columns="label"), rows["label"], sample_weight=weights)
@@ -280,6 +289,17 @@ def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, t
     with pytest.raises(ValueError, match="Which column holds the labels"):
         expected.evaluate_table(folder)
     assert expected.evaluate_table(folder, target="label").aucprc == found.aucprc
+
+
+def test_a_table_that_was_opened_in_another_zone_is_scored_as_in_training(rows, tmp_path):
+    moments = pa.array(np.arange(N_ROWS) * 10_000).cast(pa.timestamp("s", "America/New_York"))
+    tables = {zone: pa.table({"when": moments.cast(pa.timestamp("s", zone))}) for zone in (moments.type.tz, "UTC")}
+    for zone, table in tables.items():
+        night = pa.compute.hour(moments).to_numpy() < 1
+        pa.parquet.write_table(table.append_column("label", pa.array(night)), tmp_path / f"{zone[:3]}.parquet")
+    model = spe().fit_table(open_table(tmp_path / "Ame.parquet", target="label"))
+    found = model.score_table(open_table(tmp_path / "UTC.parquet", target="label"))
+    np.testing.assert_array_equal(found, model.score_table(tmp_path / "Ame.parquet"))
 
 
 def test_a_later_fit_in_memory_forgets_the_files(rows, tmp_path):

@@ -17,6 +17,7 @@ from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
 from selfpaced.tables import ReadingOptions, Roles, StreamedTable, open_files, open_like
 from selfpaced.tables.opening_files import check_columns
+from selfpaced.tables.schema import Schema
 from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,7 @@ def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions
     given = {name: value for name, value in options.items() if name != "progress" and value is not None}
     names = feature_names_of(model)
     if isinstance(source, StreamedTable):
-        return _reopened(source, names, roles, given)
+        return _reopened(source, model.trained_on_.schema, names, roles, given)
     columns: Any = given.pop("columns", None)
     if names is not None and columns is not None:
         raise TableError(f"columns= is for a model without names of features. This one was trained with {names}.")
@@ -79,8 +80,10 @@ def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions
     return replace(table, roles=roles)
 
 
-def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, given: dict[str, Any]) -> StreamedTable:
-    """An open table, whose rows and target are decided. Further columns can be kept."""
+def _reopened(
+    table: StreamedTable, schema: Schema | None, names: list[str] | None, roles: Roles, given: dict[str, Any]
+) -> StreamedTable:
+    """An open table, whose rows and target are decided, read as the model's. Further columns can be kept."""
     if given:
         name = next(iter(given))
         raise TableError(f"{name}= applies to files that are opened here. Give it to open_table instead.")
@@ -96,7 +99,8 @@ def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, given
         )
     asked = replace(table.roles, keep=roles.keep)
     check_columns(table.reader, asked)
-    return replace(table, roles=asked)
+    # What was frozen when this table was opened, such as time zones and categories, may be other than in training.
+    return replace(table, roles=asked, schema=schema or table.schema)
 
 
 def feature_names_of(model: Any) -> list[str] | None:

@@ -24,7 +24,7 @@ from selfpaced.tables.options import FrameOptions
 from selfpaced.tables.roles import Roles, feature_names
 from selfpaced.tables.schema import MOST_CATEGORIES, Schema, are_strings, frozen, unified_fields
 from selfpaced.tables.table import ClassSplit, SplitPlan
-from selfpaced.tables.weights import refuse_negative
+from selfpaced.tables.weights import refuse_bad
 
 IDS_LOOKED_AT = 2**17
 
@@ -237,7 +237,7 @@ def _metadata(weights: NDArray[Any] | None, path: str) -> dict[str, Any]:
         return {}
     if weights.dtype.kind not in "fiub" or not np.isfinite(weights).all():
         raise TableError(f"{path} has weights that are no finite numbers; every row needs one.")
-    refuse_negative(weights, f"The weight column of {path}")
+    refuse_bad(weights, f"The weight column of {path}")
     return {"sample_weight": weights.astype(np.float64)}
 
 

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 
 
-def refuse_negative(weights: NDArray[Any], what: str) -> None:
+def refuse_bad(weights: NDArray[Any], what: str) -> None:
+    """Refuse weights that are missing, infinite or negative."""
+    n_bad = int(np.count_nonzero(~np.isfinite(weights)))
+    if n_bad:
+        raise TableError(f"{what} has {n_bad:,} weight(s) that are NaN or infinite. Every row needs a finite weight.")
     n_negative = int(np.count_nonzero(weights < 0))
     if n_negative:
         raise TableError(f"{what} has {n_negative:,} negative weight(s). Weights must be at least 0.")
