@@ -431,7 +431,7 @@ class TestBadInput:
             spe(id_col=None).fit(frame_of(rows))
 
     def test_ids_that_come_twice(self, frame_of, rows):
-        with pytest.raises(TableError, match="comes more than once"):
+        with pytest.raises(TableError, match="occurs more than once"):
             spe().fit(frame_of(rows.assign(number=np.arange(len(rows)) // 2)))
 
     def test_ids_that_are_missing(self, frame_of, rows):

@@ -320,6 +320,14 @@ def test_the_label_named_positive_is_the_one_that_is_scored(rows, tmp_path):
     assert model.evaluate_table(folder).n_positives == (three["label"] == "many").sum()
 
 
+@pytest.mark.parametrize("positive", [0, False, np.False_])
+def test_a_number_names_a_boolean_label(rows, tmp_path, positive):
+    rows.astype({"label": bool}).to_parquet(tmp_path / "rows.parquet")
+    model = spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", positive=positive))
+    assert model.trained_on_.score_label is False
+    assert model.trained_on_.score_column == 0
+
+
 def test_words_in_the_names_of_folders_of_csv_files_are_scored_too(rows, tmp_path):
     base = LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)
     for shop in ("x", "y"):

@@ -22,12 +22,14 @@ class Form:
     pattern : regular expression that every value matches as a whole; None if any text may be tried.
     comma : what a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS;
         None if numbers have no commas.
+    grouped : whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
     limited : whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
     """
 
     type: Any
     pattern: str | None = None
     comma: str | None = None
+    grouped: bool = False
     limited: bool = False
 
 
@@ -64,6 +66,9 @@ def inferred_forms() -> tuple[Form, ...]:
         Form(pa.uint64(), _spaced("0|[1-9][0-9]*"), limited=True),
         # Longer integers are identifiers most often, and floats would round them.
         Form(pa.string(), _spaced(_INTEGER)),
+        Form(pa.float64(), _spaced(_WITHOUT_FRACTION)),
+        # 1.234 is 1234 in a file with decimal commas, as long as no other value rules that out.
+        Form(pa.float64(), _spaced(rf"{_WITHOUT_FRACTION}|-?[1-9][0-9]{{0,2}}[.][0-9]{{3}}"), grouped=True),
         Form(pa.float64(), _spaced(_number("."))),
         Form(pa.timestamp("us"), _DATE, limited=True),
         Form(pa.timestamp("us", "UTC"), f"{_DATE}(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})", limited=True),

@@ -8,6 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
+from selfpaced.pools.rows import Rows
+
+
+def refuse_weightless(rows: Rows, name: Any) -> None:
+    """Refuse the rows of a class if they all have a weight of 0: a class without weight is not there."""
+    weights = rows.metadata.get("sample_weight")
+    if weights is not None and len(weights) and not np.any(weights):
+        raise TableError(f"All rows of the class {name!r} have a weight of 0. Give some of them a positive one.")
 
 
 def refuse_bad(weights: NDArray[Any], what: str) -> None:
