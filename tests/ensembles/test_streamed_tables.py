@@ -320,6 +320,19 @@ def test_the_label_named_positive_is_the_one_that_is_scored(rows, tmp_path):
     assert model.evaluate_table(folder).n_positives == (three["label"] == "many").sum()
 
 
+@pytest.mark.parametrize("positive", [0, 1, 2])
+@pytest.mark.parametrize("opened", [False, True])
+def test_one_label_is_found_in_a_file_that_lacks_one_of_the_others(rows, tmp_path, positive, opened):
+    kinds = rows.assign(label=np.where(rows["label"] == 1, positive, (positive + 1 + np.arange(N_ROWS) % 2) % 3))
+    kinds.to_parquet(tmp_path / "all.parquet")
+    model = spe().fit_table(open_table(tmp_path / "all.parquet", target="label", positive=positive))
+    for other in ((positive + 1) % 3, (positive + 2) % 3):
+        path = tmp_path / f"without-{other}.parquet"
+        kinds[kinds["label"] != other].to_parquet(path)
+        found = model.evaluate_table(open_table(path, target="label") if opened else path)
+        assert (found.n_positives, found.aucprc > 0.3) == (60, True)
+
+
 @pytest.mark.parametrize("positive", [0, False, np.False_])
 def test_a_number_names_a_boolean_label(rows, tmp_path, positive):
     rows.astype({"label": bool}).to_parquet(tmp_path / "rows.parquet")
