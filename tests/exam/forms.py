@@ -211,7 +211,8 @@ def classic_pandas(table: pa.Table, folder: Path) -> pd.DataFrame:
 
 
 def polars(table: pa.Table, folder: Path) -> pl.DataFrame:
-    return pl.from_arrow(table)
+    """Polars has decimals of 128 bits only."""
+    return pl.from_arrow(_cast(table, pa.types.is_decimal256, lambda column: column.cast(pa.decimal128(38, 7))))
 
 
 NULLABLE = {pa.bool_(): pd.BooleanDtype(), pa.float32(): pd.Float32Dtype(), pa.float64(): pd.Float64Dtype()}
