@@ -54,7 +54,8 @@ def methods_for(request: TrainRequest, columns: Columns, task: Task) -> Iterator
     base = base_model(name, columns)
     yield Method(CHOSEN, auto_model(request, calibration=None))  # which does not change a ranking
     yield from _ensembles(request, base)
-    yield from single_models(name, base, task, request.seed)
+    if request.base != AUTO:
+        yield from single_models(name, base, task, request.seed)
     for method in _alternatives(columns, request.seed):
         yield Method(method.name, seeded(with_threads(method.model, request.n_jobs), request.seed))
 

@@ -11,9 +11,20 @@ from selfpaced._jobs.paired import CONFIDENCE, Interval
 from selfpaced._jobs.picture import drawn
 from selfpaced.cli.talk import Talk, check_output, table
 from selfpaced.cli.train import request_of
+from selfpaced.report.columns import shortened
 from selfpaced.whole_files import write_whole
 
-HEADER = ["", "AUCPRC", f"{CONFIDENCE:.0%} interval", f"to {CHOSEN}", f"{CONFIDENCE:.0%} interval", "seconds", "rows"]
+HEADER = [
+    "",
+    "AUCPRC",
+    f"{CONFIDENCE:.0%} interval",
+    f"to {CHOSEN}",
+    f"{CONFIDENCE:.0%} interval",
+    "seconds",
+    "trained on",
+]
+
+LONGEST_REASON = 120
 
 
 def run(options: Namespace) -> None:
@@ -40,7 +51,7 @@ def run(options: Namespace) -> None:
 
 def _line(one: Compared) -> str:
     if one.aucprc is None:
-        return f"{one.method}: not possible here. {one.failure}"
+        return f"{one.method}: not possible here. {shortened(one.failure or '', LONGEST_REASON)}"
     return f"{one.method}: AUCPRC {one.aucprc:.3f} in {one.seconds:.1f} s"
 
 
