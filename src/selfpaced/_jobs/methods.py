@@ -95,7 +95,7 @@ def _alternatives(columns: Columns, seed: int) -> Iterator[Method]:
     if find_spec("lightgbm") is not None:
         plain = lightgbm(columns, n_estimators=N_ROUNDS)
         yield Method(f"LightGBM, {N_ROUNDS} rounds", plain)
-        yield Method(f"LightGBM, {N_ROUNDS} rounds, class weights", with_class_weights(clone(plain)))
+        yield Method("LightGBM, class weights", with_class_weights(clone(plain)))
     for name, forest in (("extra trees", ExtraTreesClassifier), ("random forest", RandomForestClassifier)):
         yield Method(f"{name}, {N_TREES} trees", with_codes(forest(N_TREES), columns.categorical))
     if find_spec("xgboost") is not None:

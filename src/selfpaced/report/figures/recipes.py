@@ -10,13 +10,14 @@ from selfpaced.report.figures.svg import Axis, dot, drawing, line, text
 from selfpaced.report.html import Html, element, joined
 from selfpaced.report.words import decimals, percent
 
-WIDTH, NAMES, WEIGHTS = 560, 210, 70
-HEAD, ROW, FOOT = 22, 30, 24
-LONGEST_NAME = 28
+WIDTH, MARGIN, WEIGHTS = 460, 16, 72
+HEAD, ROW, FOOT = 20, 38, 22
+NAME_ABOVE = 9
+LONGEST_NAME = 44
 
 
 def recipe_dots(recipes: Sequence[RecipeFacts]) -> Html:
-    """A dot at the AUCPRC of each recipe with its interval, and its weight at the right."""
+    """A dot at the AUCPRC of each recipe with its interval below its name, and its weight at the right."""
     axis = _axis([one.interval for one in recipes if one.interval is not None])
     bottom = HEAD + ROW * len(recipes)
     ticks = (axis.low, (axis.low + axis.high) / 2, axis.high)
@@ -25,18 +26,18 @@ def recipe_dots(recipes: Sequence[RecipeFacts]) -> Html:
         "; ".join(_said(one) for one in recipes) + ".",
         WIDTH,
         bottom + FOOT,
-        text(axis.start, 12, "AUCPRC", "axis-name"),
+        text(0, 12, "AUCPRC", "axis-name"),
         text(WIDTH, 12, "weight", "axis-name", "end"),
         [line((axis(value), HEAD), (axis(value), bottom), "grid") for value in ticks],
         [text(axis(value), bottom + 16, decimals(value, 2), "tick", "middle") for value in ticks],
-        [_row(one, axis, HEAD + ROW * (place + 0.5)) for place, one in enumerate(recipes)],
+        [_row(one, axis, HEAD + ROW * (place + 0.7)) for place, one in enumerate(recipes)],
     )
 
 
 def _axis(intervals: Sequence[Interval]) -> Axis:
     """From the lowest to the highest interval: what separates recipes is small."""
     low, high = min(one.low for one in intervals), max(one.high for one in intervals)
-    return Axis(low, high, NAMES + 12, WIDTH - WEIGHTS)
+    return Axis(low, high, MARGIN, WIDTH - WEIGHTS)
 
 
 def _row(one: RecipeFacts, axis: Axis, y: float) -> Html:
@@ -44,7 +45,7 @@ def _row(one: RecipeFacts, axis: Axis, y: float) -> Html:
     name = [shortened(one.name, LONGEST_NAME), element("title", one.name)]
     return joined(
         [
-            text(NAMES, y + 4, name, "bar-name", "end"),
+            text(0, y - NAME_ABOVE, name, "bar-name"),
             _score(one, axis, y, kind),
             text(WIDTH, y + 4, percent(one.weight), f"value {kind}", "end"),
         ]
