@@ -33,5 +33,6 @@ def recipe_table(recipes: Sequence[RecipeResult]) -> str:
 
 
 def _row(one: RecipeResult) -> list[str]:
-    judged = "" if one.aucprc is None else f"{one.aucprc:.3f} ± {one.standard_error:.3f}"
+    is_judged = one.aucprc is not None and one.standard_error is not None
+    judged = f"{one.aucprc:.3f} ± {one.standard_error:.3f}" if is_judged else ""
     return [one.name, judged, f"{one.weight:.2f}", f"{one.seconds_judging + one.seconds_fitting:.1f}", one.note or ""]

@@ -5,9 +5,7 @@ Any classifier with `predict_proba` will do, also at the end of a pipeline. What
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from selfpaced.ensembles.trained_on import TrainedOn
 from selfpaced.report.columns import shortened
 from selfpaced.report.facts import ModelFacts, RecipeFacts
 from selfpaced.rounds import Round
+from selfpaced.versions import versions_of as installed
 
 LONGEST_PARAMETER = 120
 
@@ -160,15 +159,5 @@ def versions_of(model: Any) -> dict[str, str]:
     ensemble = ensemble_of(model)
     blended = isinstance(ensemble, AutoSelfPacedClassifier)
     bases = bases_of(ensemble) if blended else [getattr(ensemble, "estimator", None)]
-    parts = [part for base in bases for part in (base, *_steps(base))]
-    packages = [type(part).__module__.partition(".")[0] for part in parts]
-    names = dict.fromkeys(["selfpaced", "scikit-learn", "numpy", *packages])
-    found = {name: _version(name) for name in names}
-    return {"Python": platform.python_version(), **{name: number for name, number in found.items() if number}}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # known by another name, as sklearn is
-        return None
+    packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
+    return installed({"selfpaced", "sklearn", "numpy"} | packages)
