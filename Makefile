@@ -81,7 +81,7 @@ paper: .venv/installed-dev
 
 # All but PySpark, which is built at the same time.
 .venv/installed-most: .venv/bin/python pyproject.toml
-	$(PIP) --editable '.[cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]' --group dev
+	$(PIP) --editable '.[catboost,cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]' --group dev
 	touch $@
 
 .venv/installed-dev: .venv/installed-most .venv/installed-pyspark
@@ -100,7 +100,7 @@ test-oldest:
 	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --group dev \
-		--editable '.[cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]'
+		--editable '.[catboost,cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]'
 	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --deselect tests/test_credit_fraud.py \
 		--deselect 'tests/ensembles/test_inputs.py::test_a_pipeline_finds_its_columns_by_name[polars]' \
 		tests/ensembles tests/onnx_export tests/persistence tests/scoring tests/tables tests/test_*.py

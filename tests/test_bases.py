@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from selfpaced import open_table
-from selfpaced._jobs.compare import seeded
+from selfpaced._jobs.methods import seeded
 from selfpaced.bases import BASES, base_model, columns_of, numbered_columns
 
 

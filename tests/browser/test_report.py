@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.report.words import between, explorer_texts
 from selfpaced.thresholds import cost_text
@@ -73,6 +74,19 @@ def hostile_report(model, rows):
         title=HOSTILE,
         target=HOSTILE,
     )
+
+
+@pytest.fixture(scope="module")
+def blend_report(rows):
+    """A report on a model that was chosen among recipes, one of them with a long name."""
+    frame, labels = rows
+    X, tree = _plain(frame).drop(columns="two"), DecisionTreeClassifier(max_depth=4)
+    recipes = [
+        ("trees with a name that tells all of their parameters at length", SelfPacedEnsembleClassifier(tree, 3)),
+        (HOSTILE, UnderBaggingClassifier(DecisionTreeClassifier(max_depth=1), 1)),
+    ]
+    blend = AutoSelfPacedClassifier(recipes, random_state=0).fit(X[:2000], labels[:2000])
+    return blend.report(X[2000:], labels[2000:])
 
 
 def moved(page, selector, value):
@@ -220,8 +234,8 @@ def test_the_policy_stops_what_would_get_past_the_escaping(visit, report, tmp_pa
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_is_wider_than_the_page(visit, report, hostile_report, width):
-    for shown_report in (report, hostile_report):
+def test_nothing_is_wider_than_the_page(visit, report, hostile_report, blend_report, width):
+    for shown_report in (report, hostile_report, blend_report):
         page = visit(shown_report, width).page
         page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
         assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -236,12 +250,34 @@ def test_nothing_is_wider_than_the_page(visit, report, hostile_report, width):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_words_in_drawings_are_large_enough_to_read(visit, report, width):
-    sizes = visit(report, width).page.evaluate(
-        """() => [...document.querySelectorAll("svg text")].filter((e) => e.getClientRects().length).map((e) =>
-            parseFloat(getComputedStyle(e).fontSize) * e.ownerSVGElement.getScreenCTM().a)"""
+def test_the_words_in_drawings_are_large_enough_to_read(visit, report, blend_report, width):
+    for shown_report in (report, blend_report):
+        sizes = visit(shown_report, width).page.evaluate(
+            """() => [...document.querySelectorAll("svg text")].filter((e) => e.getClientRects().length).map((e) =>
+                parseFloat(getComputedStyle(e).fontSize) * e.ownerSVGElement.getScreenCTM().a)"""
+        )
+        assert min(sizes) >= 10
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_of_recipes_and_what_is_beside_them_do_not_touch(visit, blend_report, width):
+    overlaps = visit(blend_report, width).page.evaluate(
+        """() => {
+            const boxes = [...document.querySelectorAll("#recipes svg :is(text, circle)")]
+                .map((e) => [e.textContent, e.getBoundingClientRect()]);
+            const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+            return boxes.flatMap(([one, a], n) => boxes.slice(n + 1).filter(([_, b]) => meet(a, b))
+                .map(([other]) => [one, other]));
+        }"""
     )
-    assert min(sizes) >= 10
+    assert overlaps == []
+
+
+def test_a_page_on_a_blend_is_without_errors(visit, blend_report):
+    visited = visit(blend_report)
+    assert visited.page.locator("#recipes figure").is_visible()
+    assert visited.page.locator("#recipes tbody tr").count() == 2
+    assert visited.errors == []
 
 
 CONTRASTS = """() => {
@@ -258,9 +294,10 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_stand_out_from_the_paper(visit, report, scheme):
-    found = visit(report, scheme=scheme).page.evaluate(CONTRASTS)
-    assert [words for contrast, words in found if contrast < 4.5] == []
+def test_words_stand_out_from_the_paper(visit, report, blend_report, scheme):
+    for shown_report in (report, blend_report):
+        found = visit(shown_report, scheme=scheme).page.evaluate(CONTRASTS)
+        assert [words for contrast, words in found if contrast < 4.5] == []
 
 
 def test_dark_is_dark_and_light_is_light(visit, report):

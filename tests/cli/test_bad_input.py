@@ -293,7 +293,8 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.usefixtures("folder")
 def test_ctrl_c_during_training_leaves_no_model(mixed):
     mixed.to_parquet("rows.parquet", index=False)
-    command = [sys.executable, "-c", TRAIN_ALOUD, "train", "rows.parquet", "--target", "is_fraud", "--members", "500"]
+    options = ("--target", "is_fraud", "--base", "gbdt", "--members", "500")
+    command = [sys.executable, "-c", TRAIN_ALOUD, "train", "rows.parquet", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "trained\n"

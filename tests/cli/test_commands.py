@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -22,6 +23,7 @@ from selfpaced.cli.parser import COMMANDS
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
 from tests.cli.commands import CSV, train
+from tests.few_recipes import FEW_RECIPES
 
 
 def test_train_says_what_came_of_it_and_keeps_the_model(run, csv, folder):
@@ -53,7 +55,7 @@ def test_every_base_learns_from_numbers_words_dates_and_gaps(run, csv, base):
 
 
 def test_the_bases_that_can_be_typed_are_those_there_are():
-    assert set(TYPED_BASES) == set(BASES)
+    assert set(TYPED_BASES) == {"auto", *BASES}
 
 
 def test_the_calibrations_that_can_be_typed_are_those_there_are():
@@ -165,7 +167,7 @@ def test_more_words_than_gbdt_knows(run, folder):
     rare = rng.choice(["a", "b"], 4000)
     y = ((rare == "b") & (rng.random(4000) < 0.05)).astype(int)
     pd.DataFrame({"word": word, "rare": rare, "y": y}).to_parquet("words.parquet", index=False)
-    assert run("train", "words.parquet", "--target", "y", "--members", 2, "-q") == (0, "", "")
+    assert run("train", "words.parquet", "--target", "y", "--base", "gbdt", "--members", 2, "-q") == (0, "", "")
     encoder = load_model("model.skops").estimators_[0][0]
     assert encoder.transformers_[0][2] == ["word"]
 
@@ -173,7 +175,7 @@ def test_more_words_than_gbdt_knows(run, folder):
 def test_a_model_that_learned_nothing_is_warned_of(run, folder):
     rng = np.random.default_rng(0)
     pd.DataFrame({"a": rng.integers(0, 2, 500), "y": (np.arange(500) < 4).astype(int)}).to_parquet("rows.parquet")
-    _, _, complained = run("train", "rows.parquet", "--target", "y", "--members", 1)
+    _, _, complained = run("train", "rows.parquet", "--target", "y", "--base", "gbdt", "--members", 1)
     assert "all rows got the same score" in complained
 
 
@@ -334,16 +336,33 @@ def test_report_is_written_for_other_rows_with_its_facts(run, trained, mixed, fo
     assert (folder / "report.html").stat().st_size < 2_000_000
 
 
-def test_compare_puts_the_methods_in_order_and_draws_them(run, csv, folder):
+@pytest.mark.slow
+def test_compare_puts_the_methods_in_order_and_draws_them(run, csv, folder, monkeypatch):
+    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
     command = ("compare", csv, "--target", "is_fraud", "--base", "tree", "--members", 3)
-    code, said, _ = run(*command, "--picture", "compare.svg")
-    assert code == 0
-    for method in ("Self-paced Ensemble", "BalanceCascade", "tree, all rows", "tree, class weights"):
-        assert method in said
-    assert "<svg" in (folder / "compare.svg").read_text()
-    facts = json.loads(run(*command, "--json")[1])
-    scores = [one["aucprc"] for one in facts["methods"] if one["aucprc"] is not None]
+    code, said, complained = run(*command, "--picture", "compare.svg")
+    assert (code, complained) == (0, "")
+    *lines, table, _ = said.split("\n\n")
+    rows = table.splitlines()[1:]
+    for method in ("AutoSelfPaced", "Self-paced Ensemble", "tree, class weights", "XGBoost, 100 rounds"):
+        assert f"{method}: AUCPRC 0." in lines[0]
+        assert sum(row.startswith(method) for row in rows) == 1
+    scores = [float(re.search(r"  (0\.\d{3})  ", row)[1]) for row in rows]
     assert scores == sorted(scores, reverse=True)
+    assert "EasyEnsemble: not possible here. Input X contains NaN." in lines[0]
+    assert "<svg" in (folder / "compare.svg").read_text()
+
+
+@pytest.mark.slow
+def test_compare_tells_scripts_how_far_each_method_is_ahead(run, csv, monkeypatch):
+    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+    found = json.loads(run("compare", csv, "--target", "is_fraud", "--members", 2, "--json")[1])["methods"]
+    by_name = {one["method"]: one for one in found}
+    assert "lightgbm, all rows" not in by_name  # LightGBM with more rounds is there
+    ours, single = by_name["AutoSelfPaced"], by_name["LightGBM, 100 rounds"]
+    assert single["ahead"] == pytest.approx(single["aucprc"] - ours["aucprc"])
+    assert single["ahead_interval"][0] < single["ahead"] < single["ahead_interval"][1]
+    assert (ours["ahead"], ours["ahead_interval"]) == (None, None)
 
 
 def test_completion_is_a_script_that_knows_the_commands(run):

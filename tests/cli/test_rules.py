@@ -143,7 +143,7 @@ def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
     ],
 )
 def test_a_wrong_rule_is_refused_before_training(refused, csv, folder, monkeypatch, options, complaint):
-    monkeypatch.setattr("selfpaced._jobs.train.SelfPacedEnsembleClassifier", None)  # nothing is trained
+    monkeypatch.setattr("selfpaced._jobs.train.model_for", None)  # nothing is trained
     assert complaint in refused(*train(csv, *options))
     assert not (folder / "model.skops").exists()
 

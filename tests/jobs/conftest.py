@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced._jobs.train import TrainRequest, train
+from selfpaced._jobs.request import TrainRequest
+from selfpaced._jobs.train import train
 from selfpaced.datasets import make_fraud
 
 

@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import BaggingClassifier
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -15,22 +16,22 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import RUSBoostClassifier, UnderBaggingClassifier
 from selfpaced._jobs import report as report_job
-from selfpaced._jobs.compare import (
-    Compared,
-    Comparison,
+from selfpaced._jobs.compare import Compared, Comparison, compare, judged, with_intervals
+from selfpaced._jobs.methods import (
+    CHOSEN,
     Method,
     OnNumbers,
     Task,
-    compare,
-    judged,
     seeded,
     single_models,
     with_class_weights,
+    with_threads,
 )
 from selfpaced._jobs.picture import drawn
-from selfpaced._jobs.train import TrainRequest
+from selfpaced._jobs.request import TrainRequest
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
+from tests.few_recipes import FEW_RECIPES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))
@@ -87,6 +88,14 @@ def test_the_seed_reaches_the_models_within_a_model():
     assert balanced[-1].class_weight == "balanced"
 
 
+def test_threads_are_for_the_model_and_not_for_what_comes_before_it():
+    encoder = ColumnTransformer([("scale", StandardScaler(), [0])])
+    model = with_threads(make_pipeline(encoder, RandomForestClassifier()), 2)
+    assert (model[-1].n_jobs, model[0].n_jobs) == (2, None)
+    assert with_threads(GaussianNB(), 2).get_params() == GaussianNB().get_params()
+    assert with_threads(OnNumbers(RandomForestClassifier()), 2).model.n_jobs == 2
+
+
 def test_of_an_ensemble_the_rows_of_all_members_are_counted():
     n_rare = int(TASK.y.sum())
     bagging = UnderBaggingClassifier(n_estimators=3, random_state=0)
@@ -107,15 +116,48 @@ def test_categories_become_the_numbers_of_the_categories():
         assert one["number"].tolist() == [1.0, 2.0, 3.0]
 
 
-def test_all_methods_are_compared_best_first_and_told_as_they_come(payments):
+@pytest.mark.slow
+def test_all_methods_are_compared_best_first_and_told_as_they_come(payments, monkeypatch):
+    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
     told = []
     found = compare(TrainRequest(payments, "label", base="tree", members=2), told.append)
     assert (found.n_train, found.n_test, found.chance) == (800, 200, 0.04)
+    assert [one.failure for one in found.methods] == [None] * 15
     areas = [one.aucprc for one in found.methods]
     assert areas == sorted(areas, reverse=True)
     assert sorted(one.method for one in told) == sorted(one.method for one in found.methods)
-    assert told[0].method == "Self-paced Ensemble"
-    assert len(told) == 8
+    assert [one.method for one in told] == [
+        *("AutoSelfPaced", "Self-paced Ensemble", "BalanceCascade", "under-bagging", "EasyEnsemble", "RUSBoost"),
+        *("tree, all rows", "tree, class weights", "tree, random under-sample"),
+        *("LightGBM, 100 rounds", "LightGBM, class weights", "extra trees, 100 trees", "random forest, 100 trees"),
+        *("XGBoost, 100 rounds", "CatBoost, 300 rounds"),
+    ]
+
+
+def test_a_time_limit_that_is_no_time_is_refused(payments):
+    with pytest.raises(TableError, match="takes a positive number of seconds; got -1"):
+        compare(TrainRequest(payments, "label", time_limit=-1))
+
+
+def test_intervals_are_of_the_area_and_of_the_difference_to_the_chosen_model():
+    y = np.arange(400) % 8 == 0
+    better, worse = (y + noise * np.random.default_rng(1).normal(size=400) for noise in (0.5, 1.5))
+    scores = {CHOSEN: better, "worse": worse}
+    methods = [Compared(name, aucprc(y, each), 1.0, 10) for name, each in scores.items()]
+    ours, other, failed = with_intervals([*methods, Compared("failed", None, 1.0, 0, "no")], scores, y)
+    assert ours.interval[0] < ours.aucprc < ours.interval[1]
+    assert (ours.ahead, ours.ahead_interval) == (None, None)
+    assert other.ahead == pytest.approx(other.aucprc - ours.aucprc)
+    assert other.ahead_interval[0] < other.ahead < other.ahead_interval[1] < 0
+    assert (failed.interval, failed.ahead) == (None, None)
+
+
+def test_without_the_chosen_model_there_are_no_differences():
+    y, scores = np.arange(100) % 4 == 0, np.random.default_rng(0).random(100)
+    methods = [Compared(CHOSEN, None, 1.0, 0, "no"), Compared("other", aucprc(y, scores), 1.0, 10)]
+    _, other = with_intervals(methods, {"other": scores}, y)
+    assert other.interval is not None
+    assert other.ahead is None
 
 
 def test_a_table_that_is_not_in_memory_is_not_compared_on(payments):
@@ -124,7 +166,8 @@ def test_a_table_that_is_not_in_memory_is_not_compared_on(payments):
 
 
 def test_a_bar_is_as_long_as_the_area_and_chance_is_marked():
-    methods = [Compared("one", 0.8, 1.0, 10), Compared("two", 0.4, 2.0, 10), Compared("failed", None, 0.1, 0, "no")]
+    sure = Compared("one", 0.8, 1.0, 10, interval=(0.7, 0.85))
+    methods = [sure, Compared("two", 0.4, 2.0, 10), Compared("failed", None, 0.1, 0, "no")]
     svg = ElementTree.fromstring(drawn(Comparison(methods, 100, 50, 0.1)))
     space = "{http://www.w3.org/2000/svg}"
     bars = list(svg.iter(f"{space}rect"))
@@ -133,7 +176,10 @@ def test_a_bar_is_as_long_as_the_area_and_chance_is_marked():
     assert lengths[0] == pytest.approx(2 * lengths[1])
     assert [bar.get("class") for bar in bars] == ["best", "bar"]
     start = float(bars[0].get("x"))
-    chance = next(line for line in svg.iter(f"{space}line"))
+    lines = {line.get("class"): line for line in svg.iter(f"{space}line")}
+    low, high = (float(lines["whisker"].get(end)) - start for end in ("x1", "x2"))
+    assert (low, high) == pytest.approx((lengths[0] * 7 / 8, lengths[0] * 8.5 / 8), abs=0.02)
+    chance = lines["chance"]
     assert float(chance.get("x1")) - start == pytest.approx(lengths[0] / 8)
     tops = [float(bar.get("y")) for bar in bars]
     assert tops[1] - tops[0] > float(bars[0].get("height"))

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from selfpaced._jobs import train as job
-from selfpaced._jobs.train import TrainRequest, check_enough, chosen, open_for, split_for, train
+from selfpaced._jobs.request import TrainRequest
+from selfpaced._jobs.train import check_enough, chosen, open_for, split_for, train
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.tables.labels import encode_labels
@@ -61,7 +62,7 @@ def test_with_fewer_than_twenty_rare_rows_to_train_on_there_is_no_calibration(tm
         tmp_path / "rows.parquet"
     )
     found = train(TrainRequest(tmp_path / "rows.parquet", "label", base="tree", members=2))
-    assert found.model.calibration == method
+    assert found.model.calibration_ == method
 
 
 def test_a_calibration_that_is_not_wanted_is_left_out(payments):

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced._jobs.leakage import Leak, find_leaks
+from selfpaced._jobs.making import Trainable, model_for
 from selfpaced._jobs.opening import Source, Wanted, open_source
+from selfpaced._jobs.request import TrainRequest, check_options
 from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced._jobs.splits import held_out_at_random, held_out_by_time
-from selfpaced.bases import base_model, columns_of
-from selfpaced.calibration import BEST_METHOD
-from selfpaced.callbacks import Callback
-from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced._jobs.warned import kept_warnings
+from selfpaced.bases import columns_of
 from selfpaced.ensembles.checks import check_classes
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.exceptions import TableError
@@ -35,40 +32,6 @@ ROWS_SAMPLED = 20_000
 
 
 @dataclass(frozen=True)
-class TrainRequest:
-    """What a model is to be trained on, and how.
-
-    Attributes
-    ----------
-    valid : a file to judge by; without one, the share `holdout` of the rows is held out: the last ones by
-        `time_column`, or some of each class at random.
-    id : a column that names the rows, and is no feature.
-    rule : what the threshold is chosen by on the rows held out, as for `selfpaced.choose_threshold`.
-    amount : a column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
-    calibration : as `SelfPacedEnsembleClassifier` has it; "none" for none. With very few rare rows there is none.
-    """
-
-    source: Any
-    target: str
-    positive: str | None = None
-    base: str = "gbdt"
-    members: int = 10
-    bins: int = 20
-    valid: Any = None
-    holdout: float = 0.2
-    time_column: str | None = None
-    exclude: Sequence[str] = ()
-    id: str | None = None
-    seed: int = 0
-    n_jobs: int = -1
-    out_of_core: bool | None = None
-    rule: str = "f1"
-    amount: str | None = None
-    calibration: str = BEST_METHOD
-    callbacks: Sequence[Callback] = field(default=())
-
-
-@dataclass(frozen=True)
 class Trained:
     """A trained model, what it was trained on, and what it is worth on the rows held out.
 
@@ -79,10 +42,11 @@ class Trained:
     leaks : columns that nearly decide the target alone.
     choice : the threshold: by the rule, or else the best by F1; None if all rows score the same.
     unmet : why it is not by the rule, if it is not.
+    warnings : what the fit warned of.
     """
 
     request: TrainRequest
-    model: SelfPacedEnsembleClassifier
+    model: Trainable
     source: Source
     train: StreamedTable
     test: StreamedTable
@@ -92,6 +56,7 @@ class Trained:
     leaks: list[Leak]
     choice: ThresholdChoice | None
     unmet: str | None
+    warnings: list[str]
     seconds: float
 
     @property
@@ -119,23 +84,14 @@ class Trained:
 def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     """Open, split, fit, score."""
     begin = time.perf_counter()
+    check_options(request)
     rule = rule_of(request.rule, request.amount)
     source = open_for(request, progress)
     check_enough(source.labels, request.target)
     train_part, test_part = split_for(request, source)
     amounts = None if request.amount is None else amounts_in(test_part, request.amount)
-    base = base_model(request.base, columns_of(None, source.table.schema))
-    model = SelfPacedEnsembleClassifier(
-        base,
-        request.members,
-        n_bins=request.bins,
-        n_jobs=request.n_jobs,
-        random_state=request.seed,
-        callbacks=list(request.callbacks),
-        calibration=_calibration(request, train_part),
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged with the others
+    model = model_for(request, columns_of(None, source.table.schema), _calibration(request, train_part))
+    with kept_warnings() as warned_of:
         model.fit_table(train_part)
     is_rare = rare_rows(model.trained_on_, test_part)
     scores = scores_of(model, test_part)
@@ -144,7 +100,7 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
     seconds = time.perf_counter() - begin
     return Trained(
-        request, model, source, train_part, test_part, is_rare, scores, judged, leaks, choice, unmet, seconds
+        request, model, source, train_part, test_part, is_rare, scores, judged, leaks, choice, unmet, warned_of, seconds
     )
 
 
@@ -204,7 +160,7 @@ def _same_file(one: Any, other: Any) -> bool:
     return all(isinstance(path, str | PathLike) for path in both) and len({Path(path).resolve() for path in both}) == 1
 
 
-def _leaks(model: SelfPacedEnsembleClassifier, table: StreamedTable, seed: int) -> list[Leak]:
+def _leaks(model: Trainable, table: StreamedTable, seed: int) -> list[Leak]:
     """All rare rows would do; a sample of all rows with the rare ones among them is as telling, and cheap."""
     is_rare = rare_rows(model.trained_on_, table)
     n_common = ROWS_SAMPLED / max(is_rare.size - is_rare.sum(), 1)

@@ -12,7 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced._jobs.compare import Method, Task, judged, single_models
+from selfpaced._jobs.compare import judged
+from selfpaced._jobs.methods import Method, Task, single_models
 from selfpaced.callbacks import Callback, ProgressBar
 from selfpaced.datasets import make_checkerboard, make_fraud
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import asdict
 
+from selfpaced.cli.recipes import WHAT_THEY_ARE, recipe_table
 from selfpaced.cli.talk import Talk, table
 from selfpaced.persistence import read_card
+from selfpaced.persistence.card import ModelCard
 
 IN_FULL = ("threshold", "best_threshold")  # a rounded threshold has other alerts
 
@@ -14,7 +16,9 @@ IN_FULL = ("threshold", "best_threshold")  # a rounded threshold has other alert
 def run(options: Namespace) -> None:
     talk = Talk(options)
     card = read_card(options.model)
-    talk.headline(f"{card.kind} of {card.base_model}")
+    n_blended = sum(one.weight > 0 for one in card.recipes)
+    made_of = f"{n_blended} of {len(card.recipes)} recipes" if card.recipes else card.base_model
+    talk.headline(f"{card.kind} of {made_of}")
     counts = ", ".join(f"{count:,} of {label!r}" for label, count in zip(card.classes, card.class_counts, strict=True))
     features = card.feature_names or [f"{card.n_features} without names"]
     facts = {
@@ -29,6 +33,11 @@ def run(options: Namespace) -> None:
     }
     talk.say("\n".join(f"{name:<12} {value}" for name, value in facts.items() if value))
     talk.say()
+    talk.say(f"{WHAT_THEY_ARE}\n\n{recipe_table(card.recipes)}" if card.recipes else _rounds(card))
+    talk.result(asdict(card))
+
+
+def _rounds(card: ModelCard) -> str:
     rows = [
         [
             str(one.number),
@@ -38,8 +47,7 @@ def run(options: Namespace) -> None:
         ]
         for one in card.rounds
     ]
-    talk.say(table(rows, header=["round", "rows", "alpha", "seconds"]))
-    talk.result(asdict(card))
+    return table(rows, header=["round", "rows", "alpha", "seconds"])
 
 
 def _short(value: object) -> str:
@@ -49,4 +57,6 @@ def _short(value: object) -> str:
         return ", ".join(f"{name} ({_short(one)})" for name, one in value.items())
     if value is None:
         return ""
-    return " to ".join(map(_short, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):  # of texts, such as warnings; or of the two ends of an interval
+        return (" " if all(isinstance(one, str) for one in value) else " to ").join(map(_short, value))
+    return str(value)

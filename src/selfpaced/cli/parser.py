@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-BASES = ("tree", "gbdt", "lightgbm", "forest", "logistic", "knn", "mlp")
+BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -133,9 +133,20 @@ def _target(command: argparse.ArgumentParser) -> None:
 
 
 def _how(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--base", choices=BASES, default="gbdt", help="the kind of members (default: %(default)s)")
-    command.add_argument("--members", type=int, default=10, metavar="N", help="(default: %(default)s)")
-    command.add_argument("--bins", type=int, default=20, metavar="N", help="hardness bins (default: %(default)s)")
+    command.add_argument(
+        "--base",
+        choices=BASES,
+        default="auto",
+        help="the kind of members; auto compares several and blends the best (default: %(default)s)",
+    )
+    command.add_argument("--members", type=int, metavar="N", help="of one kind (default: 10)")
+    command.add_argument("--bins", type=int, metavar="N", help="hardness bins, for members of one kind (default: 20)")
+    command.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="what auto may take to train; what there is no time for is left out (default: no limit)",
+    )
     command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
 
 
@@ -174,7 +185,8 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         _train,
         [
             "transactions.csv --target is_fraud",
-            "transactions.parquet --target is_fraud --base lightgbm --time-column when --report report.html",
+            "transactions.parquet --target is_fraud --time-column when --time-limit 60 --report report.html",
+            "transactions.csv --target is_fraud --base lightgbm --members 20",
             "'logs/*.parquet' --target attack --positive u2r --exclude session",
             "transactions.csv --target is_fraud --rule 'precision>=0.9'",
             "transactions.csv --target is_fraud --rule cost=5 --amount amount",

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
@@ -104,8 +104,8 @@ def check_output(path: str, endings: Sequence[str]) -> Path:
     return output
 
 
-def table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> str:
-    """Columns as wide as their widest cell, words to the left, the others to the right.
+def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), words: Collection[int] = (0,)) -> str:
+    """Columns as wide as their widest cell. Those of words stand to the left, the others to the right.
 
     >>> print(table([["tree", "0.5"], ["forest", "0.75"]], header=["", "AUCPRC"]))
             AUCPRC
@@ -116,7 +116,7 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> str:
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if place == 0 else cell.rjust(width)
+            cell.ljust(width) if place in words else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
-from selfpaced._jobs.train import Trained, TrainRequest, train
+from selfpaced._jobs.request import TrainRequest
+from selfpaced._jobs.train import Trained, train
 from selfpaced._jobs.words import chance, expected, headline, origin, promise
 from selfpaced.callbacks import Callback
+from selfpaced.cli.recipes import WHAT_THEY_ARE, recipe_table, recipes_of
 from selfpaced.cli.talk import Talk, check_output
 from selfpaced.persistence import save_model
 
@@ -28,7 +30,9 @@ def run(options: Namespace) -> None:
 
         report_of_training(trained).save(page)
         talk.say(f"The report is in {page}.")
-    talk.result({"model": str(output), "report": None if page is None else str(page), **metrics_of(trained)})
+    recipes = [asdict(one) for one in recipes_of(trained.model)]
+    written = {"model": str(output), "report": None if page is None else str(page)}
+    talk.result({**written, **metrics_of(trained), "recipes": recipes})
 
 
 def request_of(options: Namespace, callbacks: Sequence[Callback]) -> TrainRequest:
@@ -45,11 +49,12 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         **({} if trained.choice is None else trained.choice.as_facts()),
         "amount": None if trained.unmet else trained.request.amount,
         "unmet": trained.unmet,
-        "calibration": trained.model.calibration,
+        "calibration": trained.model.calibration_,
         "chance": trained.evaluation.n_positives / trained.evaluation.n_rows,
         "judged_on": _judged_on(trained),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
         "suspicious": {leak.name: leak.aucprc for leak in trained.leaks},
+        "warnings": trained.warnings,
         "seconds": trained.seconds,
     }
 
@@ -75,6 +80,8 @@ def _tell(talk: Talk, trained: Trained) -> None:
             f"column {leak.name!r} alone nearly decides the target (AUCPRC {leak.aucprc:.2f}). Is it known before the "
             f"fact? If not: --exclude {leak.name!r}"
         )
+    for warning in trained.warnings:
+        talk.warn(warning)
     if trained.few_cases:
         talk.warn(f"only {min(trained.counts.values())} rows of the rarest class: the figures below may be luck.")
     if trained.learned_nothing:
@@ -91,11 +98,13 @@ def _tell(talk: Talk, trained: Trained) -> None:
     if trained.choice is not None:
         talk.say(promise(trained.choice))
     talk.say(_meaning(trained))
+    if recipes := recipes_of(trained.model):
+        talk.say(f"\n{WHAT_THEY_ARE}\n\n{recipe_table(recipes)}")
 
 
 def _meaning(trained: Trained) -> str:
     """What a score is."""
-    calibration = trained.model.calibration
+    calibration = trained.model.calibration_
     if calibration is not None:
         return f"Scores are probabilities ({calibration} calibration): they expect {expected(trained.evaluation)}."
     few = "" if trained.request.calibration == "none" else "There are too few rare rows to calibrate by. "

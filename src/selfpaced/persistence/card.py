@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from selfpaced.ensembles import AutoSelfPacedClassifier
 from selfpaced.ensembles.averaged import bases_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.choosing import RecipeResult
 from selfpaced.ensembles.table_scoring import feature_names_of
 from selfpaced.tables.schema import Schema
 from selfpaced.versions import versions_for
@@ -49,6 +51,7 @@ class ModelCard:
     metrics, notes : what `save_model` was given.
     versions : of Python and the packages that the model is made of.
     storage : "skops" or "joblib".
+    recipes : what came of each recipe of a model that chose among several.
     """
 
     kind: str
@@ -69,6 +72,7 @@ class ModelCard:
     versions: Mapping[str, str]
     storage: str
     format_version: int = FORMAT_VERSION
+    recipes: tuple[RecipeResult, ...] = ()
 
 
 def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] | None, notes: str | None) -> ModelCard:
@@ -93,6 +97,7 @@ def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] |
         notes=notes,
         versions=versions_for(model.estimators_),
         storage=storage,
+        recipes=tuple(model.recipes_) if isinstance(model, AutoSelfPacedClassifier) else (),
     )
 
 

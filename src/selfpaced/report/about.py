@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.ensembles import AutoSelfPacedClassifier
+from selfpaced.ensembles.averaged import bases_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.trained_on import TrainedOn
 from selfpaced.report.columns import shortened
-from selfpaced.report.facts import ModelFacts
+from selfpaced.report.facts import ModelFacts, RecipeFacts
 from selfpaced.rounds import Round
 from selfpaced.versions import versions_of as installed
 
@@ -61,11 +63,35 @@ def target_of(model: Any) -> Any:
 
 
 def rounds_of(model: Any) -> list[Round]:
-    """The rounds of the fit. Ensembles that boost or over-sample only know the number of rows of each."""
+    """The rounds of the fit. Ensembles that boost or over-sample only know the number of rows of each.
+
+    A blend has those of several ensembles, which are not one series.
+    """
     ensemble = ensemble_of(model)
+    if isinstance(ensemble, AutoSelfPacedClassifier):
+        return []
     rounds: list[Round] = getattr(ensemble, "rounds_", [])
     n_rows = getattr(ensemble, "n_training_rows_", [])
     return rounds or [Round(number, None, {}, n, 0.0, 0.0, 0.0, None) for number, n in enumerate(n_rows, 1)]
+
+
+def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
+    """The recipes that a model was chosen from, those that count most first."""
+    ensemble = ensemble_of(model)
+    if not isinstance(ensemble, AutoSelfPacedClassifier):
+        return ()
+    found = [
+        RecipeFacts(
+            one.name,
+            one.aucprc,
+            one.standard_error,
+            one.weight,
+            one.seconds_judging + one.seconds_fitting,
+            one.note,
+        )
+        for one in ensemble.recipes_
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.weight, -(one.aucprc or 0.0))))
 
 
 def eval_scores_of(model: Any) -> list[float]:
@@ -91,9 +117,9 @@ def importances_of(model: Any) -> NDArray[np.float64] | None:
 
 
 def stages_of(model: Any, X: Any) -> Iterator[NDArray[np.float64]] | None:
-    """The probabilities after each member."""
+    """The probabilities after each member. A blend has them after each ensemble only."""
     ensemble = ensemble_of(model)
-    if not hasattr(ensemble, "staged_predict_proba"):
+    if not hasattr(ensemble, "staged_predict_proba") or isinstance(ensemble, AutoSelfPacedClassifier):
         return None
     stages: Iterator[NDArray[np.float64]] = ensemble.staged_predict_proba(
         X if ensemble is model else model[:-1].transform(X)
@@ -107,6 +133,7 @@ def model_facts(model: Any, y_train: Any) -> ModelFacts:
     parameters = ensemble.get_params(deep=False) if hasattr(ensemble, "get_params") else {}
     members = getattr(ensemble, "estimators_", None)
     seconds = sum(note.seconds_scoring + note.seconds_drawing + note.seconds_fitting for note in rounds_of(model))
+    seconds += sum(recipe.seconds for recipe in recipes_of(model))
     return ModelFacts(
         kind=" → ".join(type(step).__name__ for step in _steps(model)),
         base=type(members[0]).__name__ if "estimator" in parameters and members else "",
@@ -129,5 +156,8 @@ def _counts(labels: Any) -> dict[str, int]:
 
 def versions_of(model: Any) -> dict[str, str]:
     """Of Python and the packages that made the scores."""
-    base = getattr(ensemble_of(model), "estimator", None)
-    return installed({"selfpaced", "sklearn", "numpy", type(base).__module__.partition(".")[0]})
+    ensemble = ensemble_of(model)
+    blended = isinstance(ensemble, AutoSelfPacedClassifier)
+    bases = bases_of(ensemble) if blended else [getattr(ensemble, "estimator", None)]
+    packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
+    return installed({"selfpaced", "sklearn", "numpy"} | packages)

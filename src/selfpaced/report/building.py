@@ -165,6 +165,7 @@ def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOpt
         thresholds=threshold_facts(counts, suggestion.threshold, suggestion.costs, suggestion.chosen),
         calibration=calibration_facts(counts),
         learning=None if model is None else learning_facts(model, options.stage_scores),
+        recipes=() if model is None else about.recipes_of(model),
         importances=importances,
         suspects=suspect_facts(is_case, scores, names, sample, rows, important),
         data=None if sample is None else data_facts(sample, options.train_sample, options.dropped, important),

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.report.facts import Chosen, Promise
-from selfpaced.report.ranking import CONFIDENCE
+from selfpaced.report.facts import CONFIDENCE, Chosen, Promise
 from selfpaced.report.tally import Tally
 from selfpaced.thresholds import LowestCost, Rule, amounts_of, choice_from, parse_rule, sweep_from, with_costs
 

@@ -15,6 +15,9 @@ from selfpaced.metrics import Alerts
 from selfpaced.thresholds import Interval as Interval  # other modules of the report import it from here
 from selfpaced.thresholds.words import rows_where
 
+CONFIDENCE = 0.9  # of all intervals on the page, as of those that `choose_threshold` gives
+Z = 1.644854  # its normal quantile: 90% of a normal distribution lie within as many standard deviations
+
 
 @dataclass(frozen=True)
 class Case:
@@ -174,6 +177,34 @@ class Learning:
 
 
 @dataclass(frozen=True)
+class RecipeFacts:
+    """A recipe that the model was chosen from, and what came of it.
+
+    Attributes
+    ----------
+    aucprc, standard_error : on training rows that were left out, by cross-fitting; None if it was not judged.
+    weight : how much it counts in the model; 0 if it is not a part of it.
+    seconds : for judging it, and for training it on the whole table.
+    note : why it is not a part of the model, or was not judged.
+    """
+
+    name: str
+    aucprc: float | None
+    standard_error: float | None
+    weight: float
+    seconds: float
+    note: str | None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The 90% interval of the AUCPRC."""
+        if self.aucprc is None or self.standard_error is None:
+            return None
+        reach = Z * self.standard_error
+        return Interval(max(0.0, self.aucprc - reach), min(1.0, self.aucprc + reach))
+
+
+@dataclass(frozen=True)
 class Importances:
     """Features by importance, the highest first; `n_features` counts those left out too."""
 
@@ -254,6 +285,7 @@ class Facts:
     thresholds: Thresholds
     calibration: Calibration | None
     learning: Learning | None
+    recipes: tuple[RecipeFacts, ...]
     importances: Importances | None
     suspects: Suspects
     data: DataFacts | None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.metrics import aucprc
-from selfpaced.report.about import importances_of
+from selfpaced.report.about import importances_of, recipes_of
 from selfpaced.report.columns import Values, column_names, columns_of, take_rows
 from selfpaced.report.data import drift_between
 from selfpaced.report.facts import Contrast, Importances
@@ -23,6 +23,8 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_CELLS = 500_000
 FEWEST_ROWS, MOST_ROWS = 500, 5000
 N_REPEATS = 3
+# A blend has several times the members of an ensemble, and every shuffle costs a prediction by all of them.
+MOST_ROWS_OF_BLEND, N_REPEATS_OF_BLEND = 2500, 1
 MOST_SHUFFLED = 30
 
 
@@ -56,7 +58,9 @@ def _lost_by_shuffling(
     model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
 ) -> tuple[str, NDArray[np.float64]] | None:
     """None for sparse rows, whose columns are not shuffled."""
-    rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, MOST_ROWS)))
+    is_blend = len(recipes_of(model)) > 0
+    most = MOST_ROWS_OF_BLEND if is_blend else MOST_ROWS
+    rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, most)))
     frame, is_case = take_rows(sample, rows), is_case[rows]
     permuted = kind_of(frame).permuted
     if permuted is None:
@@ -66,7 +70,7 @@ def _lost_by_shuffling(
         return aucprc(is_case, model.predict_proba(rows)[:, case_column])
 
     rng = np.random.default_rng(0)
-    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS)]
+    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS_OF_BLEND if is_blend else N_REPEATS)]
     places, values, whole = _worth_shuffling(frame, is_case), np.zeros(sample.shape[1]), aucprc_of(frame)
     for place in places:
         values[place] = whole - np.mean([aucprc_of(permuted(frame, place, order)) for order in orders])

@@ -16,6 +16,7 @@ SECTIONS = {
     "Ranking": sections.ranking,
     "Probability": sections.calibration,
     "Learning": sections.learning,
+    "Recipes": sections.recipes,
     "Features": sections.importance,
     "Suspects": sections.suspects,
     "Data": sections.data,

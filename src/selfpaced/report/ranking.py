@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.report.facts import Chosen, Curve, Interval, Ranking, Thresholds
+from selfpaced.report.facts import CONFIDENCE, Chosen, Curve, Interval, Ranking, Thresholds, Z
 from selfpaced.report.tally import Floats, Tally, spread
 
 MOST_POINTS = 400
@@ -15,8 +15,6 @@ RESAMPLES = 200
 FEWEST_CASES = 20  # a few that are all found would have an interval of no width
 MOST_STEPS = 5000  # of the curve that is resampled
 DEFAULT_COSTS = (1.0, 10.0)
-CONFIDENCE = 0.9  # of all intervals on the page, as of those that `choose_threshold` gives
-Z = 1.644854  # its normal quantile: 90% of a normal distribution lie within as many standard deviations
 
 
 def ranking_facts(counts: Tally) -> Ranking:

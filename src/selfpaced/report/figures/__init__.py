@@ -4,6 +4,7 @@ from selfpaced.report.figures.bars import drift_bars, importance_bars
 from selfpaced.report.figures.contrasts import contrast_strips
 from selfpaced.report.figures.curves import calibration_curve, precision_recall_curve, roc_curve
 from selfpaced.report.figures.dots import hundred_dots
+from selfpaced.report.figures.recipes import recipe_dots
 from selfpaced.report.figures.rounds import aucprc_by_round, drawn_by_round, hardness_histogram, hardness_thumbnail
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "hundred_dots",
     "importance_bars",
     "precision_recall_curve",
+    "recipe_dots",
     "roc_curve",
 ]

@@ -7,6 +7,18 @@ from selfpaced.report.sections.importance import importance
 from selfpaced.report.sections.learning import learning
 from selfpaced.report.sections.making import making
 from selfpaced.report.sections.quality import calibration, ranking
+from selfpaced.report.sections.recipes import recipes
 from selfpaced.report.sections.suspects import suspects
 
-__all__ = ["answer", "calibration", "data", "explorer", "importance", "learning", "making", "ranking", "suspects"]
+__all__ = [
+    "answer",
+    "calibration",
+    "data",
+    "explorer",
+    "importance",
+    "learning",
+    "making",
+    "ranking",
+    "recipes",
+    "suspects",
+]

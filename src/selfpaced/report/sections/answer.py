@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from selfpaced.report.facts import Chosen, Facts, Interval, ModelFacts
+from selfpaced.report.facts import CONFIDENCE, Chosen, Facts, Interval, ModelFacts
 from selfpaced.report.figures import hundred_dots
 from selfpaced.report.html import Html, element
-from selfpaced.report.ranking import CONFIDENCE, share_interval
+from selfpaced.report.ranking import share_interval
 from selfpaced.report.sections.parts import paragraph, section
 from selfpaced.report.words import NO_ALERTS, between, decimals, percent, plural, promise_text, threshold_text, whole
 from selfpaced.thresholds import cost_text

@@ -1,0 +1,161 @@
+"""Training by the default, a choice among recipes: what is said of them, and what is refused."""
+
+import json
+from shutil import copyfile
+
+import pandas as pd
+import pytest
+
+from selfpaced import AutoSelfPacedClassifier, load_model
+from selfpaced.cli import main
+from selfpaced.ensembles.choosing import TIME_IS_UP
+from selfpaced.persistence import read_card
+from tests.cli.commands import CSV, MODEL
+from tests.few_recipes import FEW_RECIPES, NOT_INSTALLED
+
+TRAIN = ("train", CSV, "--target", "is_fraud")
+
+
+@pytest.fixture
+def few_recipes(monkeypatch):
+    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+
+
+@pytest.fixture(scope="module")
+def auto(payments, tmp_path_factory):
+    """A folder with the payments, a model chosen among recipes, its report, and what the command told scripts."""
+    folder = tmp_path_factory.mktemp("auto")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+        copyfile(payments / CSV, CSV)
+        assert main([*TRAIN, "-q", "--report", "report.html"]) == 0
+    return folder
+
+
+@pytest.fixture
+def in_folder(auto, monkeypatch):
+    monkeypatch.chdir(auto)
+    return auto
+
+
+def test_the_model_is_chosen_among_recipes_unless_a_kind_is_named(in_folder):
+    model = load_model(MODEL)
+    assert isinstance(model, AutoSelfPacedClassifier)
+    assert (model.calibration_, model.random_state) == ("isotonic", 0)
+
+
+@pytest.mark.usefixtures("few_recipes", "csv")
+def test_train_prints_a_line_for_each_recipe(run):
+    code, said, complained = run(*TRAIN)
+    assert (code, complained) == (0, "")
+    lines = said[said.index("recipe ") :].splitlines()[1:4]
+    by_name = {line.split()[0]: line for line in lines}
+    for result in load_model(MODEL).recipes_[:2]:
+        assert f"{result.aucprc:.3f} ± {result.standard_error:.3f}" in by_name[result.name]
+        assert f" {result.weight:.2f} " in by_name[result.name]
+    assert by_name["boosted"].endswith(NOT_INSTALLED)
+    weights = [float(line.split("±")[1].split()[1]) for line in lines if "±" in line]
+    assert weights == sorted(weights, reverse=True)
+
+
+@pytest.mark.usefixtures("few_recipes", "csv")
+def test_scripts_get_the_recipes_as_they_are_in_the_model(run):
+    facts = json.loads(run(*TRAIN, "--json")[1])
+    assert [one["name"] for one in facts["recipes"]] == ["trees", "linear", "boosted"]
+    assert [one["weight"] for one in facts["recipes"]] == [one.weight for one in load_model(MODEL).recipes_]
+    assert facts["recipes"][2]["note"] == NOT_INSTALLED
+    assert facts["warnings"] == []
+
+
+def test_a_kind_of_members_has_no_recipes(run, trained):
+    assert "recipe" not in run("inspect", trained)[1]
+    assert json.loads(run("inspect", trained, "--json")[1])["recipes"] == []
+
+
+def test_inspect_shows_the_recipes_in_place_of_rounds(run, in_folder):
+    code, said, _ = run("inspect", MODEL)
+    assert code == 0
+    assert said.startswith(f"AutoSelfPacedClassifier of {len(load_model(MODEL).ensembles_)} of 3 recipes\n")
+    assert "trees" in said
+    assert NOT_INSTALLED in said
+    assert "alpha" not in said
+    recipes = json.loads(run("inspect", MODEL, "--json")[1])["recipes"]
+    assert [one["weight"] for one in recipes] == [one.weight for one in load_model(MODEL).recipes_]
+
+
+def test_the_report_has_the_recipes_and_no_rounds(in_folder):
+    page = (in_folder / "report.html").read_text()
+    assert 'id="recipes"' in page
+    assert 'id="learning"' not in page
+
+
+def test_a_chosen_model_scores_new_rows(run, in_folder):
+    assert run("predict", MODEL, CSV, "-o", "scores.csv", "--threshold", "best", "-q") == (0, "", "")
+    scores = pd.read_csv("scores.csv")["score"]
+    assert scores.tolist() == pytest.approx(load_model(MODEL).score_table(CSV).tolist())
+    assert scores.sum() == pytest.approx(90, rel=0.3)  # as many as there are
+
+
+@pytest.mark.usefixtures("few_recipes", "csv")
+def test_out_of_core_chooses_the_same_model(run, in_folder):
+    outside = json.loads(run(*TRAIN, "--out-of-core", "--json", "-o", "outside.skops")[1])
+    assert outside["aucprc"] == read_card(MODEL).metrics["aucprc"]
+
+
+@pytest.mark.usefixtures("few_recipes", "csv")
+def test_a_time_limit_that_cannot_be_kept_gives_a_model_and_a_warning(run):
+    code, _, complained = run(*TRAIN, "--time-limit", "0.001")
+    assert code == 0
+    assert complained == "warning: The time limit of 0.001 s was reached. Left out: linear.\n"
+    assert [one.note for one in load_model(MODEL).recipes_] == [None, TIME_IS_UP, NOT_INSTALLED]
+    assert read_card(MODEL).metrics["warnings"] == ["The time limit of 0.001 s was reached. Left out: linear."]
+
+
+@pytest.mark.usefixtures("few_recipes", "folder")
+def test_too_few_rare_rows_to_compare_by_are_warned_of(run, mixed):
+    few = pd.concat([mixed[mixed["is_fraud"] == 0][:500], mixed[mixed["is_fraud"] == 1][:9]])
+    few.to_csv(CSV, index=False)
+    code, said, complained = run(*TRAIN)
+    assert code == 0
+    assert "warning: The class 1 has 7 rows. To compare recipes takes at least 10" in complained
+    assert "too few rare rows to calibrate by" in said
+
+
+@pytest.mark.usefixtures("csv")
+def test_a_recipe_that_fails_is_warned_of_with_its_reason(run, monkeypatch):
+    failing = lambda columns: FEW_RECIPES["trees"][1](columns).set_params(n_bins=0)  # noqa: E731
+    recipes = {"trees": FEW_RECIPES["trees"], "broken": ("sklearn", failing)}
+    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", recipes)
+    code, _, complained = run(*TRAIN)
+    assert code == 0
+    assert complained.startswith("warning: The recipe 'broken' failed and is left out. ValueError: n_bins must be")
+
+
+@pytest.mark.usefixtures("csv")
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--members", "5"], "--members 5 is for one kind of members. --base auto has recipes of its own"),
+        (["--bins", "5"], "--bins 5 is for one kind of members"),
+        (["--calibration", "prior"], "--calibration prior is for one kind of members, and --base auto blends several"),
+        (["--base", "tree", "--time-limit", "60"], "--time-limit 60 needs --base auto"),
+        (["--time-limit", "0"], "--time-limit takes a positive number of seconds; got 0"),
+        (["--time-limit", "nan"], "--time-limit takes a positive number of seconds; got nan"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_before_the_file_is_read(run, options, complaint):
+    code, said, complained = run("train", "nowhere.csv", "--target", "is_fraud", *options)
+    assert (code, said) == (2, "")
+    assert complained.startswith(f"selfpaced: error: {complaint}")
+    assert len(complained.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("csv")
+def test_the_default_recipes_learn_from_numbers_words_dates_and_gaps(run):
+    code, said, complained = run(*TRAIN, "--json")
+    facts = json.loads(said)
+    assert (code, complained, facts["warnings"]) == (0, "", [])
+    assert facts["aucprc"] > 10 * facts["chance"]
+    assert all(one["aucprc"] is not None for one in facts["recipes"])
