@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import choosing, recipes, working_sample
+from selfpaced.ensembles import choosing, judging, recipes, working_sample
 from selfpaced.ensembles.judging import folds_of
 from selfpaced.ensembles.working_sample import WorkingSample
 
@@ -280,12 +280,19 @@ class TestFailures:
 class TestTimeLimit:
     def test_a_limit_that_cannot_be_kept_still_gives_a_model_and_says_what_is_missing(self, rows):
         X, X_test, y, _ = rows
-        with pytest.warns(UserWarning, match="The time limit of 0.001 s was reached. Left out: forest, guess"):
+        with pytest.warns(UserWarning, match="The time limit of 0.001 s was reached. Left out: 'forest', 'guess'"):
             model = auto(time_limit=0.001).fit(X, y)
         assert list(model.ensembles_) == ["trees"]
-        assert len(model.ensembles_["trees"].estimators_) == 1
+        assert len(model.ensembles_["trees"].estimators_) == 4
         assert model.predict_proba(X_test).shape == (3000, 2)
         assert model.calibration_ == "isotonic"
+
+    def test_an_ensemble_that_is_cut_short_has_as_many_members_as_were_judged(self, rows):
+        """With fewer, its scores would not fit the calibration."""
+        X, _, y, _ = rows
+        many = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=4), 50)
+        model = auto([("many", many)], time_limit=0.001).fit(X, y)
+        assert len(model.estimators_) == judging.N_MEMBERS
 
     def test_a_generous_limit_changes_nothing(self, fitted, rows):
         X, X_test, y, _ = rows
@@ -296,7 +303,7 @@ class TestTimeLimit:
         """The time to judge is up after the first recipe, and there is time to train it."""
         X, _, y, _ = rows
         monkeypatch.setattr(choosing.Clock, "allows", lambda clock, seconds, share=1.0: share == 1)
-        with pytest.warns(UserWarning, match="Left out: forest, guess"):
+        with pytest.warns(UserWarning, match="Left out: 'forest', 'guess'"):
             model = auto(time_limit=1000.0).fit(X, y)
         assert [result.aucprc is None for result in model.recipes_] == [False, True, True]
         assert len(model.estimators_) == 4

@@ -20,7 +20,6 @@ def test_each_text_is_kept_once_also_where_warnings_are_errors():
 def test_members_that_are_not_quite_done_are_not_told():
     with kept_warnings() as kept:
         warnings.warn("not converged", ConvergenceWarning, stacklevel=1)
-        warnings.warn("`sklearn.utils.parallel.delayed` should be used with something", stacklevel=1)
     assert kept == []
 
 

@@ -22,9 +22,5 @@ def kept_warnings() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield kept
-    kept += dict.fromkeys(str(one.message) for one in caught if not _is_noise(one))
-
-
-def _is_noise(warning: warnings.WarningMessage) -> bool:
-    """A member that is not quite done is judged with the others. scikit-learn's threads clear each other's filters."""
-    return issubclass(warning.category, ConvergenceWarning) or "sklearn.utils.parallel" in str(warning.message)
+    # A member that is not quite done is judged with the others.
+    kept += dict.fromkeys(str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning))

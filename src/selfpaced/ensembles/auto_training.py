@@ -23,7 +23,7 @@ from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
 from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, Chooser, Clock, Judgements
 from selfpaced.ensembles.identity import identity_of_fit
-from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, Judge, folds_of, ignoring_habits, uncalibrated
+from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, N_MEMBERS, Judge, folds_of, ignoring_habits, uncalibrated
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
 from selfpaced.ensembles.recipes import default_recipes, not_installed
 from selfpaced.ensembles.saved_judgements import SavedJudgements
@@ -178,7 +178,7 @@ class AutoTraining:
                 "all of them count the same, and the scores are not calibrated.",
                 stacklevel=5,
             )
-        late = [result.name for result in blend.results if result.note == TIME_IS_UP]
+        late = [repr(result.name) for result in blend.results if result.note == TIME_IS_UP]
         if late:
             warnings.warn(
                 f"The time limit of {self._clock.limit} s was reached. Left out: {', '.join(late)}.", stacklevel=5
@@ -198,13 +198,16 @@ class Forwarding(Callback):
 
 
 class Deadline(Callback):
-    """Ends the fit of a recipe when the time is up, with the members that it has."""
+    """Ends the fit of a recipe when the time is up, with the members that it has.
+
+    It has as many as the copies that were judged, at least: with fewer, its scores would not fit their calibration.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def on_round_end(self, round: Round) -> Stop | None:
-        return Stop(keep=round.number) if round.number > 0 and not self._clock.allows(0.0) else None
+        return Stop(keep=round.number) if round.number >= N_MEMBERS and not self._clock.allows(0.0) else None
 
 
 def _check_limit(time_limit: Any) -> float | None:
