@@ -13,8 +13,10 @@ from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.tables.label_look import LabelLook
 from selfpaced.tables.look import ColumnLook, ColumnProfile, look_through
-from selfpaced.tables.opening_files import frozen_schema, open_reader
+from selfpaced.tables.opening_rows import frozen_schema, open_reader
 from selfpaced.tables.reader import Reader
+from selfpaced.tables.reading import ReadPlan
+from selfpaced.tables.row_sources import row_source_of
 from selfpaced.tables.schema import unified_fields
 
 # The share of this machine's memory that the rows of a table may take.
@@ -64,7 +66,7 @@ class Source:
 
 def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     """Open a file, drop the columns that cannot be features, and load it if it is small."""
-    reader = open_reader(wanted.path, progress=progress)
+    reader = open_reader(row_source_of(wanted.path, {}), wanted.path, ReadPlan(progress=progress))
     names, roles = reader.column_names, wanted.roles
     exclude = [part for name in wanted.exclude for part in ([name] if name in names else name.split(","))]
     assert roles.target is not None

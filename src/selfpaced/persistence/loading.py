@@ -18,6 +18,7 @@ from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledMod
 from selfpaced.persistence.archive import PICKLE, card_in
 from selfpaced.persistence.card import ModelCard
 from selfpaced.persistence.earlier import bring_up_to_date
+from selfpaced.remote_files import RemoteFile, content_of, located, shown
 from selfpaced.safe_files.archive import loaded, opened, part_of
 from selfpaced.safe_files.contents import check_contents
 from selfpaced.versions import differences
@@ -32,7 +33,7 @@ def load_model(
 
     Parameters
     ----------
-    path : the file.
+    path : the file, or a URL such as "s3://bucket/model.skops".
     allow : names of further types that you trust, such as "mypackage.MyClassifier".
     trusted_pickle : whether to load a file that was saved with `format="joblib"`, which may run any code.
 
@@ -40,7 +41,7 @@ def load_model(
     -------
     The fitted ensemble. `save_model` has an example.
     """
-    return read_model(Path(path), str(path), allow, trusted_pickle)
+    return read_model(_source(path), shown(path), allow, trusted_pickle)
 
 
 def read_card(path: str | os.PathLike[str]) -> ModelCard:
@@ -59,8 +60,21 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
     >>> card.kind, card.classes, card.class_counts, card.notes
     ('UnderBaggingClassifier', (0, 1), (500, 50), 'a trial')
     """
-    with opened(Path(path), str(path)) as archive:
-        return card_in(archive, str(path))
+    with opened(_source(path), shown(path)) as archive:
+        return card_in(archive, shown(path))
+
+
+def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
+    """The path of a file, or what a file behind a URL holds."""
+    place = located(path)
+    if not isinstance(place, RemoteFile):
+        return place
+    try:
+        return io.BytesIO(content_of(place))
+    except FileNotFoundError as error:
+        raise ModelFileError(f"There is no file {place}.") from error
+    except OSError as error:
+        raise ModelFileError(f"{place} cannot be read: {error}") from error
 
 
 def read_model(

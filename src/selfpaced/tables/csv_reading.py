@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import import_arrow, naming
+from selfpaced.tables.files import naming
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.inference import AMBIGUOUS, Form, inferred_forms, narrowed, numbers_with_commas
 
 # Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.

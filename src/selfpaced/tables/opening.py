@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Unpack
 
 from numpy import ndarray
 
 from selfpaced.tables.arrays import open_array
 from selfpaced.tables.dask import is_dask_frame, open_dask_frame
-from selfpaced.tables.opening_files import open_files
-from selfpaced.tables.options import (
-    ArrayOptions,
-    DaskOptions,
-    FileOptions,
-    FrameOptions,
-    Source,
-    TableOptions,
-    check_options,
-)
+from selfpaced.tables.opening_rows import open_rows
+from selfpaced.tables.options import ArrayOptions, DaskOptions, FrameOptions, Source, TableOptions, check_options
+from selfpaced.tables.row_sources import ROW_SOURCES
 from selfpaced.tables.spark import is_spark_frame, open_spark_frame
 from selfpaced.tables.table import Table
 
 SOURCES = (
-    Source("an array", lambda source: isinstance(source, ndarray), open_array, ArrayOptions.__optional_keys__),
-    Source("a Dask DataFrame", is_dask_frame, open_dask_frame, DaskOptions.__optional_keys__),
-    Source("a Spark DataFrame", is_spark_frame, open_spark_frame, FrameOptions.__optional_keys__),
-    Source("files", lambda source: True, open_files, FileOptions.__optional_keys__),
+    Source("an array", lambda source, _: isinstance(source, ndarray), open_array, ArrayOptions.__optional_keys__),
+    Source("a Dask DataFrame", lambda source, _: is_dask_frame(source), open_dask_frame, DaskOptions.__optional_keys__),
+    Source(
+        "a Spark DataFrame", lambda source, _: is_spark_frame(source), open_spark_frame, FrameOptions.__optional_keys__
+    ),
+    *(Source(kind.name, kind.recognises, partial(open_rows, kind), kind.honours) for kind in ROW_SOURCES),
 )
 
 
@@ -97,5 +93,5 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
     >>> model.trained_on_.counts
     {0: 1960, 1: 40}
     """
-    kind = next(kind for kind in SOURCES if kind.recognises(source))
+    kind = next(kind for kind in SOURCES if kind.recognises(source, options))
     return kind.opens(source, **check_options(kind, options))

@@ -16,7 +16,7 @@ from selfpaced.pools.reserved_rounds import TABLE_SAMPLE_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.pools.streamed import Stream, StreamedPool
 from selfpaced.tables.batch import StreamedBatch, whole_ids
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.label_look import LabelLook
 from selfpaced.tables.labels import Labels
 from selfpaced.tables.look import look_through
