@@ -101,6 +101,7 @@ class RemoteFile:
 
 
 Place = Path | RemoteFile
+AnyPath = str | os.PathLike[str] | RemoteFile
 
 
 def is_url(source: Any) -> bool:
@@ -111,7 +112,7 @@ def is_url(source: Any) -> bool:
     return isinstance(source, str) and _URL.match(source) is not None
 
 
-def located(source: str | os.PathLike[str] | RemoteFile, filesystem: Any = None) -> Place:
+def located(source: AnyPath, filesystem: Any = None) -> Place:
     """Where a path or a URL leads: to a local path, or to a file of another file system."""
     if isinstance(source, RemoteFile):
         return source

@@ -10,13 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from selfpaced.remote_files import Place, RemoteFile, located, upload
+from selfpaced.remote_files import AnyPath, Place, RemoteFile, located, upload
 
 
 @contextmanager
-def whole_file(
-    path: str | os.PathLike[str] | RemoteFile, error_type: type[Exception] | None = None, mode: int | None = None
-) -> Iterator[Path]:
+def whole_file(path: AnyPath, error_type: type[Exception] | None = None, mode: int | None = None) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` when the block ends.
 
     After an error or Ctrl-C the temporary file is removed, and an earlier file at `path` stays as it was. A block that
@@ -80,9 +78,7 @@ def _uploaded(target: RemoteFile, error_type: type[Exception] | None) -> Iterato
             raise (error_type or OSError)(f"{target} cannot be written: {error}") from error
 
 
-def write_whole(
-    path: str | os.PathLike[str] | RemoteFile, content: bytes | str, error_type: type[Exception] | None = None
-) -> Place:
+def write_whole(path: AnyPath, content: bytes | str, error_type: type[Exception] | None = None) -> Place:
     """Write bytes, or text as UTF-8, to a file that appears whole or not at all. Return its place."""
     place = located(path)
     with whole_file(place, error_type) as temporary:

@@ -26,5 +26,5 @@ def iceberg_table(folder, rows=ARROW):
     catalog.create_namespace("shop")
     table = catalog.create_table("shop.transactions", rows.schema)
     table.append(rows.slice(0, N_EARLIER))
-    table.append(rows.slice(N_EARLIER))
+    table.overwrite(rows)
     return table

@@ -79,20 +79,6 @@ def batch_reader(tmp_path):
     return Opened(ARROW.to_reader(), "an Arrow stream", COLUMNS, fresh=ARROW.to_reader, is_written=True)
 
 
-def ibis_table(tmp_path):
-    import ibis
-
-    return Opened(
-        ibis.polars.connect({"shop": pl.from_arrow(ARROW)}).table("shop"), "an Arrow stream", COLUMNS, is_written=True
-    )
-
-
-def hugging_face(tmp_path):
-    import datasets
-
-    return Opened(datasets.Dataset(datasets.table.InMemoryTable(ARROW)), "an Arrow stream", COLUMNS, is_written=True)
-
-
 def duckdb_file(tmp_path):
     import duckdb
 
@@ -110,17 +96,22 @@ def sqlite(tmp_path):
 
 IN_THIS_PROCESS = (
     *(array, parquet, url, csv, dataset, filtered_dataset, delta, iceberg, duckdb_relation, lazy_frame, batch_reader),
-    *(ibis_table, hugging_face, duckdb_file, sqlite),
+    *(duckdb_file, sqlite),
 )
 
 
+@pytest.fixture(scope="module", params=[*IN_THIS_PROCESS, pytest.param("dask", marks=pytest.mark.cluster)])
+def source(request, tmp_path_factory):
+    if request.param != "dask":
+        return request.param(tmp_path_factory.mktemp("source"))
+    client = request.getfixturevalue("dask_cluster").client
+    return Opened(dd.from_pandas(ROWS, npartitions=3), "a Dask DataFrame", {**COLUMNS, "client": client})
+
+
 class TestTables(TableExam):
-    @pytest.fixture(scope="class", params=[*IN_THIS_PROCESS, pytest.param("dask", marks=pytest.mark.cluster)])
-    def opened(self, request, tmp_path_factory):
-        if request.param != "dask":
-            return request.param(tmp_path_factory.mktemp("source"))
-        client = request.getfixturevalue("dask_cluster").client
-        return Opened(dd.from_pandas(ROWS, npartitions=3), "a Dask DataFrame", {**COLUMNS, "client": client})
+    @pytest.fixture
+    def opened(self, source):
+        return source
 
     def test_members_are_those_of_the_same_rows_in_memory(self, opened):
         X = ROWS[["a", "b"]].to_numpy()

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from selfpaced._jobs.columns import Dropped, dropped_columns
+from selfpaced._jobs.data import data_of
 from selfpaced.exceptions import TableError
 from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.tables.label_look import LabelLook
 from selfpaced.tables.look import ColumnLook, ColumnProfile, look_through
-from selfpaced.tables.opening_rows import frozen_schema, open_reader
+from selfpaced.tables.opening_rows import frozen_schema, open_reader, plan_of
+from selfpaced.tables.options import check_options
 from selfpaced.tables.reader import Reader
-from selfpaced.tables.reading import ReadPlan
 from selfpaced.tables.row_sources import row_source_of
 from selfpaced.tables.schema import unified_fields
 
@@ -66,7 +67,7 @@ class Source:
 
 def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     """Open a file, drop the columns that cannot be features, and load it if it is small."""
-    reader = open_reader(row_source_of(wanted.path, {}), wanted.path, ReadPlan(progress=progress))
+    reader = _reader(wanted, progress)
     names, roles = reader.column_names, wanted.roles
     exclude = [part for name in wanted.exclude for part in ([name] if name in names else name.split(","))]
     assert roles.target is not None
@@ -98,6 +99,14 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
         table = table.loaded()  # without the columns that nobody will ask for
     # A fit does not read the columns to keep.
     return Source(replace(table, roles=replace(roles, keep=())), dropped, in_memory)
+
+
+def _reader(wanted: Wanted, progress: Progress | None) -> Reader:
+    data = data_of(wanted.path)
+    kind = row_source_of(data.source, data.reading)
+    check_options(kind, data.reading)
+    # Columns are only excluded once their names are known: on the command line they may be joined by commas.
+    return open_reader(kind, data.source, replace(plan_of(data.reading), progress=progress))
 
 
 def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:

@@ -185,12 +185,18 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         tags.input_tags.allow_nan = base.allow_nan
         return tags
 
-    def _remember(self, labels: ClassCounts, roles: Roles | None = None, schema: Schema | None = None) -> None:
+    def _remember(
+        self,
+        labels: ClassCounts,
+        roles: Roles | None = None,
+        schema: Schema | None = None,
+        snapshot: str | None = None,
+    ) -> None:
         """The last step of a fit, after `estimators_` is set."""
         self.classes_ = labels.classes
         self.class_counts_ = labels.counts
         self.minority_class_ = labels.classes[labels.rarest]
-        self.trained_on_ = record_of(labels, roles or Roles(), schema, self.estimators_[0])
+        self.trained_on_ = record_of(labels, roles or Roles(), schema, self.estimators_[0], snapshot)
 
     def _member_weights(self) -> NDArray[np.float64] | None:
         """How much each member counts in a mean; None if all count the same."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -13,11 +12,11 @@ from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export.graph import graph_of
 from selfpaced.onnx_export.members import read_member
 from selfpaced.persistence.card import card_as_json, card_of
-from selfpaced.remote_files import Place, located
+from selfpaced.remote_files import AnyPath, Place, located
 from selfpaced.whole_files import write_whole
 
 
-def export_onnx(model: Any, path: str | os.PathLike[str]) -> Place:
+def export_onnx(model: Any, path: AnyPath) -> Place:
     """Write an ensemble as one ONNX graph that gives its probabilities and labels.
 
     Its input `X` takes rows of 64-bit floats, with NaN where a value is missing. Its outputs are `label` and

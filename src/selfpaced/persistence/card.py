@@ -44,6 +44,7 @@ class ModelCard:
     base_model, parameters : as text.
     feature_names : None for a model that was trained without names.
     schema, target, positive : of the files it was trained on with `fit_table`; None otherwise.
+    snapshot : the version of the lake table that it was trained on, if it was one.
     classes, class_counts : the labels in sorted order, and how many training rows each had.
     rounds : a summary of each round, or of each member where there are no notes of rounds.
     metrics, notes : what `save_model` was given.
@@ -68,6 +69,7 @@ class ModelCard:
     notes: str | None
     versions: Mapping[str, str]
     storage: str
+    snapshot: str | None = None
     format_version: int = FORMAT_VERSION
 
 
@@ -93,6 +95,7 @@ def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] |
         notes=notes,
         versions=versions_for(model.estimators_[0]),
         storage=storage,
+        snapshot=trained_on.snapshot,
     )
 
 

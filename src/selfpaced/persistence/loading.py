@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -18,15 +17,13 @@ from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledMod
 from selfpaced.persistence.archive import PICKLE, card_in
 from selfpaced.persistence.card import ModelCard
 from selfpaced.persistence.earlier import bring_up_to_date
-from selfpaced.remote_files import RemoteFile, content_of, located, shown
+from selfpaced.remote_files import AnyPath, RemoteFile, content_of, located, shown
 from selfpaced.safe_files.archive import loaded, opened, part_of
 from selfpaced.safe_files.contents import check_contents
 from selfpaced.versions import differences
 
 
-def load_model(
-    path: str | os.PathLike[str], *, allow: str | Sequence[str] = (), trusted_pickle: bool = False
-) -> AveragingEnsemble:
+def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle: bool = False) -> AveragingEnsemble:
     """Load an ensemble that `save_model` wrote.
 
     Only types that this library knows to be harmless are brought to life. Which ones is not for the file to say.
@@ -44,7 +41,7 @@ def load_model(
     return read_model(_source(path), shown(path), allow, trusted_pickle)
 
 
-def read_card(path: str | os.PathLike[str]) -> ModelCard:
+def read_card(path: AnyPath) -> ModelCard:
     """What a model file says of its model. The model is not loaded, and nothing in the file can run.
 
     Examples
@@ -64,7 +61,7 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
         return card_in(archive, shown(path))
 
 
-def _source(path: str | os.PathLike[str]) -> Path | io.BytesIO:
+def _source(path: AnyPath) -> Path | io.BytesIO:
     """The path of a file, or what a file behind a URL holds."""
     place = located(path)
     if not isinstance(place, RemoteFile):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import os
 import pickle
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
 from selfpaced.persistence.archive import PICKLE, add_card
 from selfpaced.persistence.card import card_of
-from selfpaced.remote_files import Place, located
+from selfpaced.remote_files import AnyPath, Place, located
 from selfpaced.safe_files.archive import dumped
 from selfpaced.whole_files import write_whole
 
@@ -26,7 +25,7 @@ ENDINGS = {".skops": "skops", ".joblib": "joblib", ".pkl": "joblib"}
 
 def save_model(
     model: Any,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     format: str = "skops",
     metrics: Mapping[str, Any] | None = None,

@@ -31,6 +31,7 @@ class LabelledTable:
     known_labels: Labels
     source: Any = None
     schema = None
+    snapshot = None
     roles = Roles()
 
     def labels(self) -> Labels:

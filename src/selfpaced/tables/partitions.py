@@ -43,6 +43,7 @@ class PartitionedTable:
     class_counts: ClassCounts
     schema: Schema | None
     roles: Roles
+    snapshot: None = None
 
     def labels(self) -> ClassCounts:
         return self.class_counts

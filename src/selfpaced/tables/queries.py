@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from selfpaced.tables.databases import connected, driver_of, explained
+from selfpaced.remote_files import shown
+from selfpaced.tables.databases import connected, driver_of, explained, is_database
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.reading import ReadPlan
 from selfpaced.tables.spooling import spooled
@@ -16,12 +17,18 @@ _SELECT = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
 
 
 def is_query(source: Any, options: Mapping[str, Any]) -> bool:
-    """Text with a connection; text that can be nothing else is recognised without, and then refused with the reason."""
-    return options.get("connection") is not None or (isinstance(source, str) and bool(_SELECT.match(source)))
+    """Text with a connection. A query or a database alone is recognised too, and then refused with the reason."""
+    alone = is_database(source) or (isinstance(source, str) and _SELECT.match(source) is not None)
+    return options.get("connection") is not None or alone
 
 
 def query_reader(source: Any, plan: ReadPlan) -> Reader:
     """Run a query once, and write its rows to Parquet files, which are read every round."""
+    if plan.connection is None and is_database(source):
+        raise ValueError(
+            f"{shown(source)} is a database. Say which rows: open_table('SELECT ...', connection=...), or --query "
+            "'SELECT ...' on the command line."
+        )
     if plan.connection is None:
         raise ValueError(
             f"{source!r} looks like a query, and a query needs a connection: open_table('SELECT ...', connection=...)."

@@ -47,6 +47,11 @@ class StreamedTable:
         """The number of rows; None if there is a filter and nothing has been read yet."""
         return self.reader.n_rows if self.known_labels is None else int(self.known_labels.codes.size)
 
+    @property
+    def snapshot(self) -> str | None:
+        """The version of a lake table that the rows are from."""
+        return self.reader.snapshot
+
     def labels(self) -> Labels:
         """The classes, and the number of each row's class. The target is read once."""
         if self.known_labels is None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.remote_files import Place, RemoteFile, located
+from selfpaced.remote_files import AnyPath, Place, RemoteFile, located
 from selfpaced.tables.databases import DatabaseTable
 from selfpaced.tables.formats import import_arrow
 from selfpaced.whole_files import whole_file
 
-Output = str | os.PathLike[str] | RemoteFile | DatabaseTable
+Output = AnyPath | DatabaseTable
 
 
 def write_batches(batches: Iterable[Any], output: Output) -> Place | DatabaseTable:
