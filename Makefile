@@ -15,7 +15,7 @@ help:
 	@echo "make test-fast        run the tests that are not slow and need no cluster and no browser"
 	@echo "make exam             compare scores of the same rows in many forms, on random tables, for an hour"
 	@echo "make check            check format, lint, types and layers only"
-	@echo "make system-packages  install Chromium and Java for the tests that need them (as root on Debian)"
+	@echo "make system-packages  install Chromium, Java and PostgreSQL for the tests that need them (as root on Debian)"
 	@echo "make bench            run the benchmarks (an hour; peers are installed into .bench/)"
 	@echo "make paper            make a quick pass over the paper's experiments; the pages are in .paper/"
 
@@ -76,7 +76,7 @@ paper: .venv/installed-dev
 
 # All but PySpark, which is built at the same time.
 .venv/installed-most: .venv/bin/python pyproject.toml
-	$(PIP) --editable '.[cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]' --group dev
+	$(PIP) --editable '.[cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]' --group dev
 	touch $@
 
 .venv/installed-dev: .venv/installed-most .venv/installed-pyspark
@@ -95,7 +95,7 @@ test-oldest:
 	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --group dev \
-		--editable '.[cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]'
+		--editable '.[cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]'
 	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --deselect tests/test_credit_fraud.py \
 		--deselect 'tests/ensembles/test_inputs.py::test_a_pipeline_finds_its_columns_by_name[polars]' \
 		tests/ensembles tests/onnx_export tests/persistence tests/scoring tests/tables tests/test_*.py

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from selfpaced.exceptions import TableError
@@ -21,6 +20,7 @@ from selfpaced.tables.files import fingerprint, naming
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.inference import Form, comma_forms
 from selfpaced.tables.json_lines import JSON_ENDINGS, JsonFile, open_json
+from selfpaced.tables.temporary import TemporaryFolder
 from selfpaced.whole_files import remove_stale, whole_file
 
 Progress = Callable[[int, int | None], object]
@@ -67,13 +67,13 @@ def as_parquet(
     """
     given = {name: _form(name, kind) for name, kind in (types or {}).items()}
     plans = [_planned(path, given, cache, lenient) for path in dict.fromkeys(paths)]
-    with TemporaryDirectory(prefix="selfpaced-") as downloads:
-        # All are opened before the first is converted: a bad header shall not show after an hour of reading.
-        stale = [(plan, plan.opened(Path(downloads))) for plan in plans if not plan.is_done()]
-        meter = _Meter(progress, 2 * sum(plan.fingerprint["size"] for plan, _ in stale))
-        for plan, text in stale:
-            with _naming_remote(plan.path, text.path):
-                _convert(plan, text, meter)
+    downloads = TemporaryFolder() if any(isinstance(plan.path, RemoteFile) for plan in plans) else None
+    # All are opened before the first is converted: a bad header shall not show after an hour of reading.
+    stale = [(plan, plan.opened(downloads)) for plan in plans if not plan.is_done()]
+    meter = _Meter(progress, 2 * sum(plan.fingerprint["size"] for plan, _ in stale))
+    for plan, text in stale:
+        with _naming_remote(plan.path, text.path):
+            _convert(plan, text, meter)
     return {plan.path: plan.cache for plan in plans}
 
 
@@ -108,7 +108,7 @@ class _Plan:
             wanted["types"] = found.get("types")
         return bool(found == wanted)
 
-    def opened(self, downloads: Path) -> TextFile:
+    def opened(self, downloads: TemporaryFolder | None) -> TextFile:
         local = self._local(downloads)
         with _naming_remote(self.path, local):
             text = open_json(local) if local.name.lower().endswith(JSON_ENDINGS) else open_csv(local)
@@ -117,11 +117,12 @@ class _Plan:
             raise TableError(f"types= names {unknown[0]!r}, but {self.path} has only the columns {list(text.names)}.")
         return text
 
-    def _local(self, downloads: Path) -> Path:
+    def _local(self, downloads: TemporaryFolder | None) -> Path:
         """The file itself, or a copy of a file in another file system."""
         if not isinstance(self.path, RemoteFile):
             return self.path
-        folder = downloads / blake2b(str(self.path).encode(), digest_size=4).hexdigest()
+        assert downloads is not None
+        folder = downloads.path / blake2b(str(self.path).encode(), digest_size=4).hexdigest()
         folder.mkdir()
         return downloaded(self.path, folder / self.path.name)
 
