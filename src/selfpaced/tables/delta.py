@@ -12,15 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.remote_files import Place, located, shown
+from selfpaced.remote_files import Place, is_url, located, shown
 from selfpaced.tables.files import File, open_file, with_deleted
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.lakes import DELTA, lake_of
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.reading import ReadPlan
 
-# What readers must know of a table to read its files as they are. Deletion vectors are applied here.
-KNOWN_FEATURES = {"deletionVectors", "timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"}
+# Features under which files are read as they are. Deletion vectors are applied here, and types are widened as for all
+# files. Variants are columns that no model reads. Mapped columns show in the configuration of the table.
+KNOWN_FEATURES = {
+    *("columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint"),
+    *("vacuumProtocolCheck", "variantShredding", "variantShredding-preview", "variantType", "variantType-preview"),
+}
 PARTITION = "partition."
 
 
@@ -73,11 +77,9 @@ def _opened(source: Any, version: Any) -> Any:
 
 def _refuse_unknown_features(table: Any, uri: str) -> None:
     protocol = table.protocol()
-    features = set(protocol.reader_features or ())
-    configuration = table.metadata().configuration or {}
-    if protocol.min_reader_version == 2 or configuration.get("delta.columnMapping.mode", "none") != "none":
-        features.add("columnMapping")
-    unknown = sorted(features - KNOWN_FEATURES)
+    unknown = sorted(set(protocol.reader_features or ()) - KNOWN_FEATURES)
+    if (table.metadata().configuration or {}).get("delta.columnMapping.mode", "none") != "none":
+        unknown.append("columnMapping")
     if unknown:
         raise TableError(
             f"The Delta table {shown(uri)} uses {', '.join(unknown)}, which is not supported. Let deltalake read its "
@@ -86,7 +88,7 @@ def _refuse_unknown_features(table: Any, uri: str) -> None:
 
 
 def _deletion_vectors(table: Any) -> dict[str, NDArray[np.bool_]]:
-    """By the name of the file, the rows that are kept."""
+    """By the URL of the file, the rows that are kept."""
     pa = import_arrow()
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
@@ -94,17 +96,23 @@ def _deletion_vectors(table: Any) -> dict[str, NDArray[np.bool_]]:
         raise TableError("The Delta table has deletion vectors, which need a newer deltalake: pip install -U deltalake")
     found = pa.RecordBatchReader.from_stream(table.deletion_vectors()).read_all()
     masks = zip(found.column(0).to_pylist(), found.column(1), strict=True)
-    return {unquote(uri).rpartition("/")[2]: np.asarray(mask.values, dtype=bool) for uri, mask in masks}
+    return {unquote(uri): np.asarray(mask.values, dtype=bool) for uri, mask in masks}
 
 
 def _file(root: Place, action: Mapping[str, Any], schema: Any, masks: Mapping[str, Any]) -> File:
     relative = unquote(action["path"])
-    place = root / relative if isinstance(root, Path) else root.child(f"{root.path}/{relative}")
+    place = _below(root, relative)
     partition = {name.removeprefix(PARTITION): value for name, value in action.items() if name.startswith(PARTITION)}
     file = open_file(place, partition)
     # Columns that were added to the table after this file was written.
     missing = {name: None for name in schema.names if name not in file.schema.names}
     if missing:
         file = open_file(place, {**partition, **missing})
-    mask = masks.get(place.name)
+    mask = next((mask for uri, mask in masks.items() if uri == relative or uri.endswith(f"/{relative}")), None)
     return file if mask is None else with_deleted(file, mask)
+
+
+def _below(root: Place, relative: str) -> Place:
+    if is_url(relative):  # a clone names the files of another table
+        return located(relative)
+    return root / relative if isinstance(root, Path) else root.child(f"{root.path}/{relative}")
