@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from selfpaced.ensembles import (
+        AutoSelfPacedClassifier,
         BalanceCascadeClassifier,
         EasyEnsembleClassifier,
         RUSBoostClassifier,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AutoSelfPacedClassifier",
     "BalanceCascadeClassifier",
     "EasyEnsembleClassifier",
     "RUSBoostClassifier",

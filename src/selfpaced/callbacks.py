@@ -21,6 +21,7 @@ class FitPlan:
     ----------
     first_round : 0 if a warm-up comes before the members, otherwise 1.
     calibrates : whether a calibration follows that looks at rows.
+    n_recipes : how many recipes are compared; 0 in a fit of one ensemble.
     """
 
     n_members: int
@@ -29,6 +30,7 @@ class FitPlan:
     has_eval_set: bool
     first_round: int = 0
     calibrates: bool = False
+    n_recipes: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,9 @@ class Callback:
     def on_rows_read(self, n_read: int, n_rows: int) -> None:
         """While a table is read from files: so many of its rows have been read in this pass."""
 
+    def on_recipe_begin(self, name: str, stage: str) -> None:
+        """Before a recipe is judged on a sample (stage "judging") or trained on the whole table (stage "fitting")."""
+
     def on_round_end(self, round: Round) -> Stop | None:
         """After each member, a warm-up (round 0) included. Return `Stop(keep=...)` to end the fit."""
         return None
@@ -85,11 +90,15 @@ class ProgressBar(Callback):
             return
         self._progress = progress
         self._progress.start()
+        self._reading: Any = None
+        self._n_begun = 0
+        if plan.n_recipes:
+            self._task = self._progress.add_task("preparing", total=2 * plan.n_recipes)
+            return
         begins = "training" if plan.first_round else "warming up"
         self._task = self._progress.add_task(begins, total=plan.n_members + 1 - plan.first_round)
         self._n_members = plan.n_members
         self._after_the_last = ", calibrating" if plan.calibrates else ""
-        self._reading: Any = None
 
     def on_rows_read(self, n_read: int, n_rows: int) -> None:
         if self._progress is None:
@@ -103,6 +112,11 @@ class ProgressBar(Callback):
         said = f"reading {n_read:,} of {n_rows:,} rows, {per_second:,.0f} a second"
         is_going_on = n_read < n_rows  # between two passes nothing is read
         self._progress.update(self._reading, completed=n_read, total=n_rows, description=said, visible=is_going_on)
+
+    def on_recipe_begin(self, name: str, stage: str) -> None:
+        if self._progress is not None:
+            self._progress.update(self._task, completed=self._n_begun, description=f"{stage} {name}")
+            self._n_begun += 1
 
     def on_round_end(self, round: Round) -> Stop | None:
         if self._progress is not None:
@@ -234,6 +248,10 @@ class CallbackList:
     def on_rows_read(self, n_read: int, n_rows: int) -> None:
         for callback in self._callbacks:
             callback.on_rows_read(n_read, n_rows)
+
+    def on_recipe_begin(self, name: str, stage: str) -> None:
+        for callback in self._callbacks:
+            callback.on_recipe_begin(name, stage)
 
     def on_round_end(self, round: Round) -> Stop | None:
         wishes = [(callback, callback.on_round_end(round)) for callback in self._callbacks]

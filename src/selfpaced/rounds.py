@@ -39,6 +39,7 @@ class Round:
         a calibration: and its copies).
     score : AUCPRC of the ensemble so far on the eval_set; None without one and in the warm-up.
     ids : of the rows the member was trained on, the rare ones first: their positions, or the ids that a table has.
+    weights : what each of these rows weighed in a fit with weighting, besides any sample weight; None in other fits.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Round:
     seconds_fitting: float
     score: float | None
     ids: NDArray[np.unsignedinteger] | None = field(default=None, repr=False, compare=False)
+    weights: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
     @property
     def counts(self) -> NDArray[np.int64]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # Noted, but a model does not depend on them.
 ONLY_NOTED = {"numpy", "python", "skops"}
 
 
-def versions_for(member: Any) -> dict[str, str]:
-    """The versions now: of Python, of what every model needs, and of the packages of a member of an ensemble."""
-    return versions_of({"numpy", "selfpaced", "sklearn", *_packages_of(member)})
+def versions_for(members: Iterable[Any]) -> dict[str, str]:
+    """The versions now: of Python, of what every model needs, and of the packages of the members of an ensemble."""
+    return versions_of({"numpy", "selfpaced", "sklearn"}.union(*map(_packages_of, members)))
 
 
 def versions_of(packages: set[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfpaced.algorithms.allocation import allocate
+from selfpaced.algorithms.allocation import allocate, with_uniform_share
 
 bins = st.lists(
     st.tuples(st.floats(0, 1e12) | st.floats(1e-17, 1e-15), st.integers(0, 10**9)),
@@ -63,6 +63,10 @@ def test_equal_remainders_are_served_in_the_order_of_the_bins():
 @pytest.mark.parametrize("weight_of_the_empty_bin", [np.nan, 0.0, 1e300])
 def test_an_empty_bin_takes_no_part_whatever_its_weight(weight_of_the_empty_bin):
     assert allocate([weight_of_the_empty_bin, 1, 1], room=[0, 10, 10], total=6).tolist() == [0, 3, 3]
+
+
+def test_a_uniform_share_follows_the_number_of_rows_and_the_rest_the_weights():
+    assert with_uniform_share([1, 1, 5], [10, 90, 0], 0.2).round(6).tolist() == [0.42, 0.58, 0]
 
 
 def test_weights_that_all_vanish_count_as_equal():

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfpaced import load_model
-from selfpaced._jobs.bases import BASES
+from selfpaced.bases import BASES
 from selfpaced.calibration import METHODS
 from selfpaced.cli import main
 from selfpaced.cli.parser import BASES as TYPED_BASES

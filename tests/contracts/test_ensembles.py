@@ -14,9 +14,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-import selfpaced
+from tests.ensembles_by_name import ENSEMBLES
 
-ENSEMBLES = {name: getattr(selfpaced, name) for name in selfpaced.__all__ if name.endswith("Classifier")}
 NAMES = [f"V{i}" for i in range(6)]
 FRAMES = {
     "pandas": lambda X: pd.DataFrame(X, columns=NAMES),

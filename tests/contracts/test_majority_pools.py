@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.algorithms.allocation import allocate
+from selfpaced.algorithms.allocation import allocate, with_uniform_share
 from selfpaced.algorithms.hardness import hardness_named
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.pools import memory
@@ -139,14 +139,20 @@ def chunk_rows(request, monkeypatch):
         monkeypatch.setattr(scorer, "MOST_ROWS_AT_ONCE", request.param)
 
 
-def play(pool, hardness="absolute", n_bins=10, n_draw=50, foresight=True):
+def play(pool, hardness="absolute", n_bins=10, n_draw=50, foresight=True, uniform_share=0.0):
     """Two rounds; everything the pool answers."""
-    answers = [pool.draw([n_draw], 0).ids]
+    first = pool.draw([n_draw], 0)
+    answers = [first.ids, first.stands_for]
     for i, model in enumerate(MODELS, start=1):
         pool.score(model)
-        bins = pool.cut(hardness_named(hardness), n_bins, Outlook(i, n_draw, 0.5) if foresight else None)
-        quota = allocate(1 / (bins.mean_hardness + 0.5), bins.counts, n_draw)
-        answers += [bins.counts, bins.mean_hardness, quota, pool.draw(quota.tolist(), i).ids]
+        outlook = Outlook(i, n_draw, 0.5, uniform_share)
+        bins = pool.cut(hardness_named(hardness), n_bins, outlook if foresight else None)
+        weight = 1 / (bins.mean_hardness + 0.5)
+        if uniform_share:
+            weight = with_uniform_share(weight, bins.counts, uniform_share)
+        quota = allocate(weight, bins.counts, n_draw)
+        drawn = pool.draw(quota.tolist(), i)
+        answers += [bins.counts, bins.mean_hardness, quota, drawn.ids, drawn.stands_for]
     return answers
 
 
@@ -166,6 +172,22 @@ def test_foresight_changes_nothing_that_is_answered(make_pool, reference):
         np.testing.assert_array_equal(answer, expected)
 
 
+def test_every_pool_draws_the_same_rows_where_a_share_is_drawn_uniformly(make_pool):
+    expected = play(frame(X), uniform_share=0.3)
+    for answer, of_reference in zip(play(make_pool(), uniform_share=0.3), expected, strict=True):
+        np.testing.assert_array_equal(answer, of_reference)
+
+
+def test_drawn_rows_stand_for_all_rows_of_their_bins(make_pool):
+    pool = make_pool()
+    pool.score(MODELS[0])
+    bins = pool.cut(hardness_named("absolute"), 4)
+    quota = np.minimum(bins.counts, [7, 1000, 5, 3])
+    stands_for = pool.draw(quota.tolist(), 1).stands_for
+    expected = np.repeat(bins.counts / np.maximum(quota, 1), quota)
+    np.testing.assert_array_equal(np.sort(stands_for), np.sort(expected))
+
+
 def test_before_the_first_cut_all_rows_share_one_bin(make_pool):
     drawn = make_pool().draw([40], 3).ids
     keys = row_keys(IDS, SEED, 3)
@@ -173,7 +195,7 @@ def test_before_the_first_cut_all_rows_share_one_bin(make_pool):
 
 
 def test_no_row_is_drawn_twice(make_pool):
-    for drawn in play(make_pool())[::4]:
+    for drawn in play(make_pool())[::5]:
         assert len(set(drawn.tolist())) == drawn.size == 50
 
 

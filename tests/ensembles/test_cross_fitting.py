@@ -31,7 +31,7 @@ def test_no_copy_has_seen_the_row_that_it_scores():
     ids = np.arange(40)
     rows = Rows(ids, ids[:, np.newaxis].astype(float), {})
     y = (ids < 20).astype(np.intp)
-    found = cross_fit(MemberFactory(Parrot(), 0, {}), 1, rows, y, seed=0, n_threads=1)
+    found = cross_fit(MemberFactory([Parrot()], 0, {}), 1, rows, y, seed=0, n_threads=1)
     assert (found.probabilities == 0.5).all()
 
 
@@ -95,7 +95,7 @@ def test_every_row_is_left_out_once_and_scored_by_the_copy_that_has_not_seen_it(
     own = np.linspace(0.01, 0.99, n_rare + 20)  # each row's feature is a number of its own
     rows = Rows(np.arange(own.size) + 100, own[:, np.newaxis], {})
     y = (np.arange(own.size) < n_rare).astype(np.intp)
-    found = cross_fit(MemberFactory(Reader(), 0, {}), 1, rows, y, seed=0, n_threads=1)
+    found = cross_fit(MemberFactory([Reader()], 0, {}), 1, rows, y, seed=0, n_threads=1)
     assert found.ids.tolist() == rows.ids.tolist()
     np.testing.assert_allclose(found.probabilities, np.column_stack([1 - own, own]))
     assert len(Reader.fits) == n_copies
@@ -108,7 +108,7 @@ def test_the_first_part_is_scored_like_all_others(monkeypatch):
     monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, 7, dtype=dtype))
     ids = np.arange(40)
     rows = Rows(ids, ids[:, np.newaxis] / 40, {})
-    found = cross_fit(MemberFactory(Reader(), 0, {}), 1, rows, (ids < 20).astype(np.intp), seed=0, n_threads=1)
+    found = cross_fit(MemberFactory([Reader()], 0, {}), 1, rows, (ids < 20).astype(np.intp), seed=0, n_threads=1)
     assert ((found.probabilities >= 0) & (found.probabilities <= 1)).all()
 
 
@@ -126,9 +126,9 @@ def test_the_members_of_a_finished_ensemble_are_cross_fitted_on_their_own_rows(m
     own = np.linspace(0.01, 0.99, 30)
     labels = encode_labels((np.arange(30) < 15).astype(int))
     seen = [np.arange(0, 30, 2), np.arange(1, 30, 2)]
-    fitted = cross_fit_all(
-        MemberFactory(Reader(), 0, {}), ["one", "two"], InMemoryTable(own[:, np.newaxis]), labels, seen, 0, 1, 1
-    )
+    table = InMemoryTable(own[:, np.newaxis])
+    training_sets = [(table.rows(rows), labels.codes[rows].astype(np.intp)) for rows in seen]
+    fitted = cross_fit_all(MemberFactory([Reader()], 0, {}), ["one", "two"], training_sets, 0, 1, 1)
     assert [one.model for one in fitted] == ["one", "two"]
     for one, rows in zip(fitted, seen, strict=True):
         assert one.scores.ids.tolist() == rows.tolist()

@@ -12,12 +12,11 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-import selfpaced
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export import export_onnx
+from tests.ensembles_by_name import ENSEMBLES
 
-ENSEMBLES = {name: getattr(selfpaced, name) for name in selfpaced.__all__ if name.endswith("Classifier")}
 BASES = {
     "tree": DecisionTreeClassifier(max_features=3),
     "stump": DecisionTreeClassifier(max_depth=1),

@@ -20,7 +20,7 @@ class Numbers:
     def picked(self, kept, positions):
         return kept[positions]
 
-    def rows(self, kept):
+    def rows(self, kept, stands_for=None):
         return np.sort(kept)
 
 
@@ -35,13 +35,14 @@ def shortlisted(keys, hardness, n_bins, outlook, batch_rows):
         under = keys[some] <= shortlist.limits.take(bins[some])
         shortlist.add(keys[some][under], bins[some][under], keys[some][under])
         counts = np.bincount(bins[: start + batch_rows], minlength=n_bins)
-        shortlist.narrow(lambda counts=counts: outlook.most_drawn(edges, counts))
+        shortlist.narrow(lambda counts=counts: outlook.most_drawn(edges, counts, keys.size))
         largest = max(largest, shortlist._size)
     counts = np.bincount(bins, minlength=n_bins)
     sums = np.bincount(bins, weights=hardness, minlength=n_bins)
     mean = np.divide(sums, counts, out=np.full(n_bins, np.nan), where=counts > 0)
     quota = allocate(1 / (mean + outlook.alpha), counts, outlook.n_draw)
-    return shortlist.drawn(quota.tolist()), np.sort(keys[smallest_keys(keys, bins, quota.tolist())]), largest
+    drawn = shortlist.drawn(quota.tolist(), counts.tolist())
+    return drawn, np.sort(keys[smallest_keys(keys, bins, quota.tolist())]), largest
 
 
 @given(

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from selfpaced._jobs.bases import base_model
 from selfpaced._jobs.opening import Source
 from selfpaced._jobs.train import TrainRequest, check_enough, open_for, split_for
+from selfpaced.bases import base_model, columns_of
 from selfpaced.ensembles import (
     BalanceCascadeClassifier,
     EasyEnsembleClassifier,
@@ -89,14 +89,13 @@ def _task(request: TrainRequest, source: Source) -> Task:
     labels = source.labels
     check_enough(labels, request.target)
     train, test = split_for(request, source)
-    positive = source.table.roles.positive
-    rare = labels.names[labels.rarest] if positive is None else positive
+    rare = labels.score_label(source.table.roles.positive)
     is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
     return Task(train.features(), is_rare[0], test.features(), is_rare[1])
 
 
 def _methods(request: TrainRequest, source: Source, task: Task) -> Iterator[Method]:
-    base = base_model(request.base, source.table.schema)
+    base = base_model(request.base, columns_of(None, source.table.schema))
     settings: dict[str, Any] = {"n_estimators": request.members, "random_state": request.seed}
     threads: dict[str, Any] = {"n_jobs": request.n_jobs}
     self_paced = SelfPacedEnsembleClassifier(base, n_bins=request.bins, **settings, **threads)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from selfpaced._jobs.bases import base_model
 from selfpaced._jobs.leakage import Leak, find_leaks
 from selfpaced._jobs.opening import Source, Wanted, open_source
 from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced._jobs.splits import held_out_at_random, held_out_by_time
+from selfpaced.bases import base_model, columns_of
 from selfpaced.calibration import BEST_METHOD
 from selfpaced.callbacks import Callback
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
@@ -124,7 +124,7 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     check_enough(source.labels, request.target)
     train_part, test_part = split_for(request, source)
     amounts = None if request.amount is None else amounts_in(test_part, request.amount)
-    base = base_model(request.base, source.table.schema)
+    base = base_model(request.base, columns_of(None, source.table.schema))
     model = SelfPacedEnsembleClassifier(
         base,
         request.members,

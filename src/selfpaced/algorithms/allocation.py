@@ -23,6 +23,20 @@ def allocate(weight: ArrayLike, room: ArrayLike, total: int) -> NDArray[np.int64
     return _largest_remainder(shares, total)
 
 
+def with_uniform_share(weight: ArrayLike, counts: ArrayLike, share: float) -> NDArray[np.float64]:
+    """Weights by which the given share of the draw takes every row alike, and the rest follows `weight`.
+
+    >>> with_uniform_share([3, 1], counts=[100, 900], share=0.5).tolist()
+    [0.425, 0.575]
+    """
+    filled = np.asarray(counts) > 0
+    mixed = np.zeros(filled.size)
+    if filled.any():
+        by_weight, by_rows = (_normalised(np.asarray(each, dtype=np.float64)[filled]) for each in (weight, counts))
+        mixed[filled] = (1 - share) * by_weight + share * by_rows
+    return mixed
+
+
 def proportional_shares(weight: NDArray[np.float64], room: NDArray[np.int64], total: int) -> NDArray[np.float64]:
     """Real-valued shares: proportional to weight in every bin that is not full."""
     shares = room.astype(np.float64)

@@ -12,29 +12,44 @@ from selfpaced.algorithms.allocation import proportional_shares
 
 @dataclass(frozen=True)
 class Outlook:
-    """The draw that follows a cut: `n_draw` rows in round `round_number`, bins weighted by 1 / (h + alpha)."""
+    """The draw that follows a cut: `n_draw` rows in round `round_number`, bins weighted by 1 / (h + alpha).
+
+    A share of the draw may take every row alike, whatever its bin.
+    """
 
     round_number: int
     n_draw: int
     alpha: float
+    uniform_share: float = 0.0
 
-    def most_drawn(self, edges: ArrayLike, counts: ArrayLike) -> NDArray[np.int64]:
+    def most_drawn(self, edges: ArrayLike, counts: ArrayLike, n_rows: int) -> NDArray[np.int64]:
         """The most rows that each bin can be asked for, whatever rows are yet to come.
 
-        `edges` are the bounds of the bins, one more than there are bins; `counts` the rows seen so far. The mean
-        hardness of a bin lies between its edges, so its weight is bounded; and what other bins take can only grow with
-        their rows. So a bin is asked for most if it weighs as much as it may, all others as little, and they get no
-        rows beyond those seen.
+        `edges` are the bounds of the bins, one more than there are bins; `counts` the rows seen so far, of `n_rows` in
+        all. The mean hardness of a bin lies between its edges, so its weight is bounded; and what other bins take can
+        only grow with their rows. So a bin is asked for most if it weighs as much as it may, all others as little, and
+        they get no rows beyond those seen.
 
-        >>> Outlook(1, n_draw=100, alpha=0.5).most_drawn([0, 0.5, 1], counts=[1000, 1000]).tolist()
+        >>> Outlook(1, n_draw=100, alpha=0.5).most_drawn([0, 0.5, 1], counts=[1000, 1000], n_rows=2000).tolist()
         [76, 51]
-        >>> Outlook(1, n_draw=100, alpha=0.5).most_drawn([0, 0.5, 1], counts=[1000, 10]).tolist()
+        >>> Outlook(1, n_draw=100, alpha=0.5).most_drawn([0, 0.5, 1], counts=[1000, 10], n_rows=2000).tolist()
         [91, 51]
         """
         bounds = np.asarray(edges, dtype=np.float64)
         seen = np.asarray(counts, dtype=np.int64)
         with np.errstate(divide="ignore"):
             largest, smallest = 1 / (bounds[:-1] + self.alpha), 1 / (bounds[1:] + self.alpha)
+        if self.uniform_share:
+            if not np.isfinite(largest).all():
+                return np.full(seen.size, self.n_draw)
+            if not largest.any():  # in the limit of an infinite alpha all bins weigh the same
+                largest = smallest = np.ones(seen.size)
+            # What the uniform share adds to the weight of a bin, for each of the class's rows that lie in it.
+            odds = self.uniform_share / (1 - self.uniform_share) / max(n_rows, 1)
+            largest, smallest = (
+                largest + odds * largest.sum() * (seen + n_rows - seen.sum()),
+                smallest + odds * smallest[seen > 0].sum() * seen,
+            )
         return np.array([self._most_of(number, largest[number], smallest, seen) for number in range(seen.size)])
 
     def _most_of(self, number: int, weight: float, others: NDArray[np.float64], seen: NDArray[np.int64]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from selfpaced.algorithms.allocation import allocate
+from selfpaced.algorithms.allocation import allocate, with_uniform_share
 from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pacing import Pacing
@@ -23,26 +23,31 @@ def self_paced(
     pacing: Pacing,
     n_models: int,
     n_bins: int,
+    uniform_share: float = 0.0,
 ) -> Iterator[Step[Rows]]:
-    """Yield f_0, f_1, ..., f_n of Algorithm 1. f_0 is the warm-up: it scores, and is no member of the ensemble.
+    """Yield f_0, f_1, ..., f_n of Algorithm 1. f_0 is the warm-up: it scores, and is not a member of the ensemble.
 
     The paper has one pool, the majority class. With more classes every class but the smallest has a pool of its own.
+    It draws all rows by hardness; here a share of them can be drawn at random from the whole class.
     """
     samples = [Sample(None, None, pool.draw([n_draw], 0)) for pool in pools]
     model = fit([sample.rows for sample in samples])  # line 2: f_0
     yield Step(0, None, samples, model)
     for i in range(1, n_models + 1):  # line 3
         alpha = pacing(i, n_models)  # line 7
-        samples = [_under_sample(pool, model, alpha, i, n_draw, hardness, n_bins) for pool in pools]  # lines 4-9
+        outlook = Outlook(i, n_draw, alpha, uniform_share)
+        samples = [_under_sample(pool, model, outlook, hardness, n_bins) for pool in pools]  # lines 4-9
         model = fit([sample.rows for sample in samples])  # line 10: f_i
         yield Step(i, alpha, samples, model)
 
 
 def _under_sample(
-    pool: MajorityPool[Rows], model: Any, alpha: float, i: int, n_draw: int, hardness: Hardness, n_bins: int
+    pool: MajorityPool[Rows], model: Any, outlook: Outlook, hardness: Hardness, n_bins: int
 ) -> Sample[Rows]:
     pool.score(model)  # line 4: F_i
-    bins = pool.cut(hardness, n_bins, Outlook(i, n_draw, alpha))  # lines 5-6: B_l, h_l
-    weight = 1 / (bins.mean_hardness + alpha)  # line 8: p_l
-    quota = allocate(weight, bins.counts, n_draw)  # line 9: how many of each bin
-    return Sample(bins, quota, pool.draw(quota.tolist(), i))  # line 9: which
+    bins = pool.cut(hardness, n_bins, outlook)  # lines 5-6: B_l, h_l
+    weight = 1 / (bins.mean_hardness + outlook.alpha)  # line 8: p_l
+    if outlook.uniform_share:
+        weight = with_uniform_share(weight, bins.counts, outlook.uniform_share)
+    quota = allocate(weight, bins.counts, outlook.n_draw)  # line 9: how many of each bin
+    return Sample(bins, quota, pool.draw(quota.tolist(), outlook.round_number))  # line 9: which

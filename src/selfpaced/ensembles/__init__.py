@@ -1,5 +1,6 @@
 """The scikit-learn face, one estimator a file."""
 
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.balance_cascade import BalanceCascadeClassifier
 from selfpaced.ensembles.easy_ensemble import EasyEnsembleClassifier
 from selfpaced.ensembles.rus_boost import RUSBoostClassifier
@@ -9,6 +10,7 @@ from selfpaced.ensembles.smote_boost import SMOTEBoostClassifier
 from selfpaced.ensembles.under_bagging import UnderBaggingClassifier
 
 __all__ = [
+    "AutoSelfPacedClassifier",
     "BalanceCascadeClassifier",
     "EasyEnsembleClassifier",
     "RUSBoostClassifier",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,25 @@ RowsDone = Callable[[int, int | None], None]
 PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
 
 
+class Scoring(Protocol):
+    """How a fitted ensemble turns rows into probabilities."""
+
+    def means(self, table: InMemoryTable) -> Floats:
+        """The probabilities before any calibration."""
+
+    def probabilities(self, table: InMemoryTable) -> Floats:
+        """The probabilities, calibrated."""
+
+    def staged(self, table: InMemoryTable) -> Iterator[Floats]:
+        """The probabilities of the first part, of the first two, and so on."""
+
+    def spread(self, table: InMemoryTable, share: float) -> Spread:
+        """The range in which the middle share of the members' probabilities lies, each calibrated."""
+
+    def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
+        """Batches of a table with their probabilities, in order. `progress` gets the rows done and the rows to do."""
+
+
 @dataclass(frozen=True)
 class AveragedMembers:
     """Members, how much each counts, and the map from their mean to probabilities.
@@ -46,42 +65,30 @@ class AveragedMembers:
     n_threads: int
 
     def means(self, table: InMemoryTable) -> Floats:
-        """The mean of the members' probabilities, before any calibration."""
-        scorers = self._scorers(table.n_rows)
+        scorers = self.scorers(table.n_rows)
         return mean_probabilities(scorers, table, self.n_classes, self.n_threads, self.weights)
 
     def probabilities(self, table: InMemoryTable) -> Floats:
-        """The mean of the members' probabilities, calibrated."""
         return self._calibrated(self.means(table))
 
     def staged(self, table: InMemoryTable) -> Iterator[Floats]:
-        """The probabilities of the first member, of the first two, and so on."""
-        scorers = self._scorers(table.n_rows)
+        scorers = self.scorers(table.n_rows)
         stages = staged_probabilities(scorers, table, self.n_classes, self.n_threads, self.weights)
         return map(self._calibrated, stages)
 
     def spread(self, table: InMemoryTable, share: float) -> Spread:
-        """The range in which the middle share of the members' probabilities lies, each calibrated."""
-        scorers = [scorer.then(self._calibrated) for scorer in self._scorers(table.n_rows)]
+        scorers = [scorer.then(self._calibrated) for scorer in self.scorers(table.n_rows)]
         return probability_spread(scorers, table, self.n_classes, self.n_threads, share, self.weights)
 
     def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
-        """Batches of a table with their probabilities, in order. `progress` gets the rows done and the rows to do."""
-        scorers = self._scorers(table.reader.batch_rows)
-        # Models with threads of their own get one batch at a time.
-        threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
+        scorers = self.scorers(table.reader.batch_rows)
 
-        def work(batch: StreamedBatch) -> tuple[StreamedBatch, Floats]:
-            batch.check()
-            rows = InMemoryTable(batch.features_for(scorers))
-            return batch, self._calibrated(mean_probabilities(scorers, rows, self.n_classes, 1, self.weights))
+        def work(rows: InMemoryTable) -> Floats:
+            return self._calibrated(mean_probabilities(scorers, rows, self.n_classes, 1, self.weights))
 
-        for batch, probabilities in over_stream(work, table.batches(), threads):
-            yield batch, probabilities
-            if progress is not None:
-                progress(batch.stop, table.n_rows)
+        return streamed_probabilities(work, scorers, table, self.n_threads, progress)
 
-    def _scorers(self, n_rows: int) -> list[Scorer]:
+    def scorers(self, n_rows: int) -> list[Scorer]:
         return [scorer_of(member, n_rows) for member in self.members]
 
     def _calibrated(self, means: Any) -> Floats:
@@ -89,16 +96,45 @@ class AveragedMembers:
         return calibrated
 
 
+def streamed_probabilities(
+    probabilities_of: Callable[[InMemoryTable], Floats],
+    scorers: Sequence[Scorer],
+    table: StreamedTable,
+    n_threads: int,
+    progress: RowsDone | None,
+) -> Iterator[tuple[StreamedBatch, Floats]]:
+    """Batches of a table with what a function says of their rows, in order. The scorers are those that it uses."""
+    # Models with threads of their own get one batch at a time.
+    threads = min([n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
+
+    def work(batch: StreamedBatch) -> tuple[StreamedBatch, Floats]:
+        batch.check()
+        return batch, probabilities_of(InMemoryTable(batch.features_for(scorers)))
+
+    for batch, probabilities in over_stream(work, table.batches(), threads):
+        yield batch, probabilities
+        if progress is not None:
+            progress(batch.stop, table.n_rows)
+
+
 def averaged_members(model: Any) -> AveragedMembers:
-    """The members of a fitted ensemble."""
+    """The members of a fitted ensemble whose probabilities are averaged."""
     check_is_fitted(model)
     weights, n_threads = model._member_weights(), model._n_threads()
     return AveragedMembers(model.estimators_, weights, model.calibrator_, len(model.classes_), n_threads)
 
 
-def base_of(model: Any) -> Any:
-    """The base model of an ensemble: the one given, or its default."""
-    return model._base()
+def scoring_of(model: Any) -> Scoring:
+    """How a fitted ensemble turns rows into probabilities."""
+    check_is_fitted(model)
+    scoring: Scoring = model._scoring()
+    return scoring
+
+
+def bases_of(model: Any) -> list[Any]:
+    """The base models of an ensemble: those that were given, or its default."""
+    bases: list[Any] = model._bases()
+    return bases
 
 
 def rows_in_memory(model: Any, X: Any) -> InMemoryTable:
@@ -108,6 +144,7 @@ def rows_in_memory(model: Any, X: Any) -> InMemoryTable:
 
 
 def readable_rows(model: Any, X: Any, metadata: Mapping[str, Any] | None = None) -> InMemoryTable:
-    """Rows as the base model of an ensemble reads them."""
-    packages = {kind.__module__.partition(".")[0] for kind in type(base_of(model)).__mro__}
+    """Rows as the base models of an ensemble read them."""
+    kinds = [kind for base in bases_of(model) for kind in type(base).__mro__]
+    packages = {kind.__module__.partition(".")[0] for kind in kinds}
     return InMemoryTable(polars_as_arrow(X) if packages & PANDAS_READERS else X, metadata)

@@ -16,8 +16,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.calibration import BEST_METHOD, Calibrator
-from selfpaced.ensembles.averaged import averaged_members, rows_in_memory
+from selfpaced.ensembles.averaged import Scoring, averaged_members, rows_in_memory, scoring_of
 from selfpaced.ensembles.checks import check_features, check_jobs, check_share
+from selfpaced.ensembles.metadata import named_bases
 from selfpaced.ensembles.recalibrating import calibrator_by
 from selfpaced.ensembles.table_methods import ScoresTables
 from selfpaced.ensembles.trained_on import record_of
@@ -50,11 +51,11 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         Members that are trained on balanced rows give probabilities that rank well, and are far above the true share
         of the minority. If the ensemble is calibrated, the mean is mapped to true probabilities.
         """
-        return averaged_members(self).probabilities(rows_in_memory(self, X))
+        return scoring_of(self).probabilities(rows_in_memory(self, X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Yield the probabilities of the first member, of the first two together, and so on."""
-        return averaged_members(self).staged(rows_in_memory(self, X))
+        return scoring_of(self).staged(rows_in_memory(self, X))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`; minus infinity where that is 0."""
@@ -99,7 +100,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         >>> (high - low)[:, 1].round(1).tolist()
         [0.1, 0.8]
         """
-        return averaged_members(self).spread(rows_in_memory(self, X), check_share(share))
+        return scoring_of(self).spread(rows_in_memory(self, X), check_share(share))
 
     def calibrate(self, X: Any, y: Any, method: str = BEST_METHOD, *, sample_weight: Any = None) -> Self:
         """Make the probabilities true by rows that the ensemble was not trained on, in place of any calibration it has.
@@ -170,19 +171,16 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return mean
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """The metadata that `fit` consumes itself and passes on to the base model."""
+        """The metadata that `fit` consumes itself and passes on to the base models."""
         passed_on = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(estimator=self._base(), method_mapping=passed_on)
-        )
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(method_mapping=passed_on, **named_bases(self._bases()))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._base()).input_tags
-        tags.input_tags.sparse = base.sparse
-        tags.input_tags.allow_nan = base.allow_nan
+        bases = [get_tags(base).input_tags for base in self._bases()]
+        tags.input_tags.sparse = all(base.sparse for base in bases)
+        tags.input_tags.allow_nan = all(base.allow_nan for base in bases)
         return tags
 
     def _remember(
@@ -196,7 +194,10 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         self.classes_ = labels.classes
         self.class_counts_ = labels.counts
         self.minority_class_ = labels.classes[labels.rarest]
-        self.trained_on_ = record_of(labels, roles or Roles(), schema, self.estimators_[0], snapshot)
+        self.trained_on_ = record_of(labels, roles or Roles(), schema, self.estimators_, snapshot)
+
+    def _scoring(self) -> Scoring:
+        return averaged_members(self)
 
     def _member_weights(self) -> NDArray[np.float64] | None:
         """How much each member counts in a mean; None if all count the same."""
@@ -204,6 +205,11 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def _bases(self) -> list[Any]:
+        """The base models, which take turns: one, or as many as the list that was given has."""
+        base = self._base()
+        return list(base) if isinstance(base, list | tuple) else [base]
 
     def _n_threads(self) -> int:
         return int(effective_n_jobs(check_jobs(self.n_jobs)))

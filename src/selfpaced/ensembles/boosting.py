@@ -74,13 +74,13 @@ class BoostingEnsemble(AveragingEnsemble):
 
         X = self._features(X, reset=True)
         labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, base, labels, fit_params), len(labels.codes))
+        per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
         weights = np.asarray(per_row.pop("sample_weight", np.ones(labels.codes.size)), dtype=np.float64)
         self._check_row_metadata(per_row)
         table = readable_rows(self, X, per_row)
         rows_of_round = self._rows_of_round(table, labels, seed)
 
-        work = _Work(table, labels, rows_of_round, MemberFactory(base, seed, for_all), self._n_threads())
+        work = _Work(table, labels, rows_of_round, MemberFactory([base], seed, for_all), self._n_threads())
         steps = boost(work.fit, work.doubts_of, weights, n_members, labels.classes.size, learning_rate)
         members = list(naming_the_round(steps, 1, n_members))
         self.estimators_ = [member.model for member in members]

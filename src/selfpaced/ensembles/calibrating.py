@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,8 @@ from numpy.typing import NDArray
 from selfpaced.algorithms.hardness import HARDNESS
 from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.calibration import FITTED_MAPS, Calibrator, PriorCorrection, fit_calibrator
-from selfpaced.ensembles.cross_fitting import CrossFitted, honest_means, probabilities_of
-from selfpaced.pools.chunk import bin_dtype, cut, doubt, mean_doubt
+from selfpaced.ensembles.cross_fitting import CrossFitted, honest_means
+from selfpaced.ensembles.weighting import Weighting
 from selfpaced.pools.reserved_rounds import CALIBRATION_SAMPLE_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.tables import ClassSplit, InMemoryTable
@@ -44,16 +43,20 @@ def needs_copies(method: str | None) -> bool:
     return method in FITTED_MAPS
 
 
-def prior_correction(counts: Sequence[int], minority_class: int, n_draw: int) -> PriorCorrection:
-    """Every class counts as many times as it was thinned out by; the minority was not.
+def prior_correction(
+    counts: Sequence[int], minority_class: int, n_draw: int, weighting: Weighting | None = None
+) -> PriorCorrection:
+    """Every class counts as many times as it was thinned out by, as far as weights have not made up for it.
 
     >>> prior_correction([1000, 10], minority_class=1, n_draw=10).factors.tolist()
     [100.0, 1.0]
+    >>> prior_correction([1000, 10], minority_class=1, n_draw=10, weighting=Weighting(0.5)).factors.tolist()
+    [10.0, 1.0]
     """
     rows = np.array(counts, dtype=np.float64)
     drawn = np.minimum(rows, n_draw)
     drawn[minority_class] = rows[minority_class]
-    return PriorCorrection(rows / drawn)
+    return PriorCorrection((rows / drawn) ** (1.0 if weighting is None else 1 - weighting.power))
 
 
 def fitted_calibrator(
@@ -61,18 +64,14 @@ def fitted_calibrator(
     split: ClassSplit,
     pools: Mapping[int, MajorityPool[Rows]],
     members: Sequence[CrossFitted],
-    others: Sequence[Any],
     n_threads: int,
 ) -> Calibrator:
-    """The map by a method that looks at rows.
-
-    The pools have scored all models of the fit: the members, and others such as a warm-up.
-    """
+    """The map by a method that looks at rows. The pools have scored all models of the fit."""
     n_classes = len(split.counts)
     minority = split.minority
     own = honest_means(members, InMemoryTable(minority.features), minority.ids, n_classes, n_threads)
     parts = [Scored(split.minority_class, own, _own_weights(minority))]
-    parts += [_larger(number, pool, members, others, n_classes, n_threads) for number, pool in pools.items()]
+    parts += [_larger(number, pool, members, n_classes, n_threads) for number, pool in pools.items()]
     return fit_calibrator(
         method,
         np.concatenate([part.probabilities for part in parts]),
@@ -83,33 +82,13 @@ def fitted_calibrator(
 
 
 def _larger(
-    number: int,
-    pool: MajorityPool[Rows],
-    members: Sequence[CrossFitted],
-    others: Sequence[Any],
-    n_classes: int,
-    n_threads: int,
+    number: int, pool: MajorityPool[Rows], members: Sequence[CrossFitted], n_classes: int, n_threads: int
 ) -> Scored:
     bins = pool.cut(HARDNESS["absolute"], N_BINS)
     rows = pool.draw(np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist(), CALIBRATION_SAMPLE_ROUND)
-    table = InMemoryTable(rows.features)
-    doubts, sums = np.zeros(len(rows), dtype=np.float32), np.zeros((len(rows), n_classes))
-    for model in others:
-        doubts += doubt(probabilities_of(model, table, n_classes, n_threads), number)
-    for member in members:
-        probabilities = probabilities_of(member.model, table, n_classes, n_threads)
-        doubts += doubt(probabilities, number)
-        sums += member.honest_probabilities(probabilities, rows.ids)
-    bin_of = _bins(mean_doubt(doubts, len(members) + len(others)))
-    stands_for = bins.counts / np.maximum(np.bincount(bin_of, minlength=N_BINS), 1)
-    return Scored(number, sums / len(members), stands_for[bin_of] * _own_weights(rows))
-
-
-def _bins(doubts: NDArray[np.float32]) -> NDArray[np.unsignedinteger]:
-    """The bins that the pool has found for the same rows."""
-    bins = np.empty(doubts.size, dtype=bin_dtype(N_BINS))
-    cut(doubts, HARDNESS["absolute"], 1.0, bins, N_BINS)
-    return bins
+    assert rows.stands_for is not None  # every pool says it of the rows that it draws
+    means = honest_means(members, InMemoryTable(rows.features), rows.ids, n_classes, n_threads)
+    return Scored(number, means, rows.stands_for * _own_weights(rows))
 
 
 def _own_weights(rows: Rows) -> Floats:

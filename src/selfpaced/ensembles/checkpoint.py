@@ -56,9 +56,8 @@ class Checkpoint:
         self._saved: dict[int, FinishedRound] = {}
         if self._folder is not None:
             import_skops()  # an hour later would be late
-            text = json.dumps(plan, default=str, indent=1, sort_keys=True)
-            self._plan = sha256(text.encode()).hexdigest()
-            self._begin(self._folder, text)
+            self._plan = plan_hash(plan)
+            self._begin(self._folder, _as_text(plan))
 
     def model(self, number: int) -> Any:
         """The model of a finished round, or None."""
@@ -78,7 +77,7 @@ class Checkpoint:
             return
         parts = vars(FinishedRound(self._plan, model, round, honest))
         content = dumped(parts, "The member", ALLOWING, self._allow, "Fit without a checkpoint.")
-        _write(self._folder / _file_name(round.number), content)
+        write_private(self._folder / _file_name(round.number), content)
 
     def replaying(self, split: ClassSplit) -> list[MajorityPool[Rows]]:
         """The pools of the larger classes; asked about finished rounds, they answer from the notes."""
@@ -102,7 +101,7 @@ class Checkpoint:
         if (folder / PLAN).exists():
             _refuse_other_plan(folder, _read_plan(folder), json.loads(plan))
         else:
-            _write(folder / PLAN, plan.encode())
+            write_private(folder / PLAN, plan.encode())
         for path in sorted(folder.glob(f"round-*{ENDING}")):
             saved = self._read(path)
             self._saved[saved.round.number] = saved
@@ -127,7 +126,16 @@ def _file_name(number: int) -> str:
     return f"round-{number:04}{ENDING}"
 
 
-def _write(path: Path, content: bytes) -> None:
+def plan_hash(plan: Mapping[str, Any]) -> str:
+    """What the files of a fit are known by."""
+    return sha256(_as_text(plan).encode()).hexdigest()
+
+
+def _as_text(plan: Mapping[str, Any]) -> str:
+    return json.dumps(plan, default=str, indent=1, sort_keys=True)
+
+
+def write_private(path: Path, content: bytes) -> None:
     """Models tell of the rows that they were trained on: nobody else may read them."""
     with whole_file(path, mode=0o600) as temporary:
         temporary.write_bytes(content)

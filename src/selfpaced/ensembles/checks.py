@@ -30,6 +30,16 @@ FEWEST_MINORITY_ROWS = 2
 FEW_TO_CALIBRATE_BY = 20
 
 
+def check_groups(groups: Any, labels: Labels) -> NDArray[Any]:
+    """One group for each row, none of them missing."""
+    values = column_or_1d(groups)
+    check_consistent_length(labels.codes, values)
+    missing = np.array([value is None or value != value for value in values.tolist()])
+    if missing.any():
+        raise ValueError(f"groups has {missing.sum()} missing values; every row needs a group.")
+    return np.asarray(values)
+
+
 def check_whole(name: str, value: Any, at_most: int | None = None) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
         raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
@@ -60,6 +70,12 @@ def check_classifier(estimator: Any) -> Any:
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
         raise ValueError(f"estimator must be a classifier, an object and not a class; got {estimator!r}.")
     return estimator
+
+
+def check_classifiers(estimators: list[Any]) -> list[Any]:
+    if not estimators:
+        raise ValueError("estimator is an empty list; give a classifier, or a list of classifiers that take turns.")
+    return [check_classifier(each) for each in estimators]
 
 
 def check_weighable(estimator: Any) -> Any:

@@ -7,7 +7,7 @@ and none from a model that knew its label. Only the few rows of the training set
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.ensembles.members import MemberFactory
-from selfpaced.pools.keys import row_keys
+from selfpaced.pools.keys import Keys, row_keys
 from selfpaced.pools.reserved_rounds import FOLDS_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import mean_probabilities, scorer_of
-from selfpaced.tables import InMemoryTable, Labels
+from selfpaced.tables import InMemoryTable
 
 Floats = NDArray[np.float64]
 
@@ -66,22 +66,19 @@ def cross_fit(
 def cross_fit_all(
     factory: MemberFactory,
     members: Sequence[Any],
-    table: InMemoryTable,
-    labels: Labels,
-    training_rows: Sequence[NDArray[np.intp]],
+    training_sets: Iterable[tuple[Rows, NDArray[np.intp]]],
     seed: int,
     n_threads: int,
     first_number: int,
 ) -> list[CrossFitted]:
-    """The members of a finished ensemble with honest scores of their training rows, which stand at known places.
+    """The members of a finished ensemble with honest scores of their training rows. A training set is rows and classes.
 
     `first_number` is the number that the first member had for the factory: 0, or 1 after a warm-up.
     """
-    fitted = []
-    for number, (member, seen) in enumerate(zip(members, training_rows, strict=True), start=first_number):
-        y = labels.codes[seen].astype(np.intp)
-        fitted.append(CrossFitted(member, cross_fit(factory, number, table.rows(seen), y, seed, n_threads)))
-    return fitted
+    return [
+        CrossFitted(member, cross_fit(factory, number, rows, y, seed, n_threads))
+        for number, (member, (rows, y)) in enumerate(zip(members, training_sets, strict=True), start=first_number)
+    ]
 
 
 def folds(ids: NDArray[np.integer], y: NDArray[np.integer], seed: int, number: int) -> NDArray[np.intp]:
@@ -96,10 +93,15 @@ def folds(ids: NDArray[np.integer], y: NDArray[np.integer], seed: int, number: i
             "Rows are left out to see what the others say of them, and a member has been given only one row of a "
             "class. Raise ratio, or calibrate on rows of their own: model.calibrate(X, y)."
         )
-    by_class_and_key = np.lexsort((row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y))
-    part_of = np.empty(ids.size, dtype=np.intp)
-    part_of[by_class_and_key] = np.arange(ids.size) - np.searchsorted(np.sort(y), np.sort(y))
-    return part_of % n_folds
+    return stratified_parts(row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y, n_folds)
+
+
+def stratified_parts(keys: Keys, y: NDArray[np.integer], n_parts: int) -> NDArray[np.intp]:
+    """A part for each row, by the order of the keys in its class: all parts have equally many rows of each class."""
+    by_class_and_key = np.lexsort((keys, y))
+    part_of = np.empty(y.size, dtype=np.intp)
+    part_of[by_class_and_key] = np.arange(y.size) - np.searchsorted(np.sort(y), np.sort(y))
+    return part_of % n_parts
 
 
 def honest_means(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms.hardness import hardness_named
 from selfpaced.calibration import PriorCorrection
-from selfpaced.ensembles.averaged import averaged_members, rows_in_memory
+from selfpaced.ensembles.averaged import rows_in_memory, scoring_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.calibrating import prior_correction
 from selfpaced.ensembles.checks import check_known_labels, check_seed, check_whole
@@ -19,6 +19,8 @@ from selfpaced.ensembles.cross_fitting import cross_fit_all, honest_means
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
 from selfpaced.ensembles.suspects import Suspects, most_doubted, own_probabilities, places_of_training_rows
+from selfpaced.ensembles.weighting import weighting_named
+from selfpaced.pools.rows import Rows
 from selfpaced.rounds import Round
 from selfpaced.tables import InMemoryTable, Labels
 
@@ -38,7 +40,7 @@ class DoubtingEnsemble(AveragingEnsemble):
         """
         table = rows_in_memory(self, X)
         labels = check_known_labels(y, X, self.classes_)
-        doubts = 1 - own_probabilities(averaged_members(self).means(table), labels)
+        doubts = 1 - own_probabilities(scoring_of(self).means(table), labels)
         return hardness_named(self.get_params(deep=False).get("hardness", "absolute"))(
             np.clip(doubts, 0, 1).astype(np.float32)
         )
@@ -105,26 +107,37 @@ class DoubtingEnsemble(AveragingEnsemble):
                 "for others, and doubted too little. If they are not, say trained_on=False.",
                 stacklevel=2,
             )
-        means = (
-            averaged_members(self).means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
-        )
+        means = scoring_of(self).means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
         calibrator = self.calibrator_ or self._prior_correction()
         return most_doubted(calibrator(means), labels, n, label, seen is not None)
 
     def _places_of_training_rows(self, labels: Labels, ids: Any) -> list[NDArray[np.intp]] | None:
-        rounds = self.rounds_[1 - self._first_round :][: len(self.estimators_)]
-        return places_of_training_rows(rounds, labels, self.class_counts_, ids)
+        return places_of_training_rows(self._rounds_of_members(), labels, self.class_counts_, ids)
 
     def _honest_means(
         self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
     ) -> NDArray[np.float64]:
-        base, seed, n_threads = self._base(), check_seed(self.random_state), self._n_threads()
-        per_row, for_all = split_by_row(fit_metadata(self, base, labels, fit_params), table.n_rows)
-        factory, table = MemberFactory(base, seed, for_all), table.with_metadata(per_row)
+        bases, seed, n_threads = self._bases(), check_seed(self.random_state), self._n_threads()
+        per_row, for_all = split_by_row(fit_metadata(self, bases, labels, fit_params), table.n_rows)
+        factory, table = MemberFactory(bases, seed, for_all), table.with_metadata(per_row)
         first_number = 1 - self._first_round
-        members = cross_fit_all(factory, self.estimators_, table, labels, seen, seed, n_threads, first_number)
+        members = cross_fit_all(
+            factory, self.estimators_, self._training_sets(table, labels, seen), seed, n_threads, first_number
+        )
         return honest_means(members, table, np.arange(table.n_rows), len(self.classes_), n_threads)
+
+    def _training_sets(
+        self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]]
+    ) -> Iterator[tuple[Rows, NDArray[np.intp]]]:
+        """The rows that each member was trained on, with what they weighed, and their classes."""
+        for places, each in zip(seen, self._rounds_of_members(), strict=True):
+            rows = table.rows(places)
+            yield rows if each.weights is None else rows.weighted(each.weights), labels.codes[places].astype(np.intp)
+
+    def _rounds_of_members(self) -> list[Round]:
+        return self.rounds_[1 - self._first_round :][: len(self.estimators_)]
 
     def _prior_correction(self) -> PriorCorrection:
         n_draw = max(int(notes.quota.sum()) for notes in self.rounds_[0].bins.values())
-        return prior_correction(self.class_counts_.tolist(), self.trained_on_.minority_number, n_draw)
+        weighting = weighting_named(self.get_params(deep=False).get("weighting"))
+        return prior_correction(self.class_counts_.tolist(), self.trained_on_.minority_number, n_draw, weighting)

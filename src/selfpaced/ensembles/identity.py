@@ -16,8 +16,11 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from selfpaced.tables import Table
 from selfpaced.versions import versions_of
 
+# Parameters that do not change the model, or only by the speed of the machine; the seed stands for the random_state.
+NOT_IN_THE_MODEL = ("callbacks", "client", "n_jobs", "random_state", "time_limit")
 PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis))
 # What `sklearn.base.clone` copies besides the parameters.
 CLONED = ("_metadata_request", "_sklearn_output_config")
@@ -44,6 +47,12 @@ def described(kind: type, parameters: Mapping[str, Any]) -> dict[str, str]:
     versions = versions_of({"numpy", "selfpaced", "sklearn", *describer.packages})
     versions["python"] = versions["python"].rpartition(".")[0]
     return facts | {f"version of {name}": version for name, version in versions.items()}
+
+
+def identity_of_fit(model: Any, seed: int, table: Table) -> dict[str, Any]:
+    """What a fitted model depends on, for its checkpoint: parameters, versions of packages, seed and data."""
+    parameters = {name: value for name, value in model.get_params().items() if name not in NOT_IN_THE_MODEL}
+    return {**described(type(model), parameters), "seed": seed, **table.identity()}
 
 
 class Describer:

@@ -1,14 +1,15 @@
-"""Members: clones of the base model, each with a seed of its own, trained on a few rows."""
+"""Members: clones of the base models, each with a seed of its own, trained on a few rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
+from selfpaced.ensembles.metadata import weights_argument
 from selfpaced.pools.keys import mix
 
 # Training sets of fewer numbers than this (rows times columns) are fitted in one thread: on a busy machine the base
@@ -22,18 +23,23 @@ class MemberFactory:
 
     Parameters
     ----------
-    arguments : arguments of the base model's `fit` that are the same for every member.
+    bases : the base models, which take turns.
+    arguments : arguments of the base models' `fit` that are the same for every member.
     """
 
-    def __init__(self, base: Any, seed: int, arguments: Mapping[str, Any]) -> None:
-        self._base = base
+    def __init__(self, bases: Sequence[Any], seed: int, arguments: Mapping[str, Any]) -> None:
+        self._bases = bases
         self._seed = seed
         self._arguments = arguments
         self._thread_pools = ThreadpoolController()
 
     def fit(self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> Any:
-        """Train member `number`; 0 is the warm-up."""
-        model = clone(self._base).set_params(**self._random_states(number))
+        """Train member `number`; 0 is the warm-up, where there is one."""
+        base = self._bases[number % len(self._bases)]
+        model = with_params(clone(base), self._random_states(base, number))
+        if "sample_weight" in metadata:
+            others = {name: value for name, value in metadata.items() if name != "sample_weight"}
+            metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
         if X.shape[0] * X.shape[1] < SMALL_TRAINING_SET:
             self._fit_in_one_thread(model, X, y, metadata)
         else:
@@ -43,15 +49,47 @@ class MemberFactory:
     def _fit_in_one_thread(self, model: Any, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> None:
         """The user's settings are restored afterwards, so that predictions use the threads they would have used."""
         left_open = _jobs_left_open(model)
-        model.set_params(**dict.fromkeys(left_open, 1))
+        with_params(model, dict.fromkeys(left_open, 1) | _unlisted(model, "thread_count", 1))
         with self._thread_pools.limit(limits=1):
             model.fit(X, y, **metadata, **self._arguments)
-        model.set_params(**dict.fromkeys(left_open))
+        with_params(model, dict.fromkeys(left_open))
 
-    def _random_states(self, number: int) -> dict[str, int]:
-        """A seed for every random_state in the base model, nested ones too."""
-        names = [name for name in sorted(self._base.get_params(deep=True)) if _is_called(name, "random_state")]
+    def _random_states(self, base: Any, number: int) -> dict[str, int]:
+        """A seed for every random_state in a base model, nested ones too."""
+        names = [name for name in base.get_params(deep=True) if _is_called(name, "random_state")]
+        names = sorted({*names, *_unlisted(base, "random_seed", None)})
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
+
+
+def in_one_thread(recipe: Any) -> Any:
+    """An ensemble that is not fitted, with its base models, set to one thread: its caller has one for each core."""
+    bases = recipe.estimator if isinstance(recipe.estimator, list | tuple) else [recipe.estimator]
+    for base in bases:
+        if base is not None:
+            names = [*_jobs_left_open(base), *(n for n, v in base.get_params(deep=True).items() if _is_jobs(n) and v)]
+            with_params(base, dict.fromkeys(names, 1) | _unlisted(base, "thread_count", 1))
+    return recipe.set_params(n_jobs=1)
+
+
+def with_params(model: Any, params: Mapping[str, Any]) -> Any:
+    """The model with some parameters set. Without any it is left alone: a fitted CatBoost refuses set_params()."""
+    return model.set_params(**params) if params else model
+
+
+def _unlisted(model: Any, name: str, value: Any) -> dict[str, Any]:
+    """A value for a parameter of every CatBoost model in a model, by the parameter's name.
+
+    CatBoost lists the parameters that it was given, and no others. One that was given stays as it is, but for the seed,
+    which may be given by two names.
+    """
+    parts = {"": model, **{f"{name}__": part for name, part in model.get_params(deep=True).items()}}
+    found = {}
+    for prefix, part in parts.items():
+        if type(part).__module__.partition(".")[0] == "catboost":
+            given = part.get_params()
+            if "random_state" not in given if name == "random_seed" else name not in given:
+                found[prefix + name] = value
+    return found
 
 
 def _jobs_left_open(model: Any) -> list[str]:
@@ -60,11 +98,15 @@ def _jobs_left_open(model: Any) -> list[str]:
     return [
         name
         for name, value in parameters.items()
-        if _is_called(name, "n_jobs")
+        if _is_jobs(name)
         and value is None
         # The owner of "step__n_jobs" is the parameter "step"; the owner of "n_jobs" is the model.
         and not type(parameters.get(name[: -len("__n_jobs")], model)).__module__.startswith("sklearn.")
     ]
+
+
+def _is_jobs(parameter: str) -> bool:
+    return _is_called(parameter, "n_jobs")
 
 
 def _is_called(parameter: str, name: str) -> bool:

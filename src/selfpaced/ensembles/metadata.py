@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,31 +16,64 @@ from selfpaced.tables import Labels
 from selfpaced.tables.weights import refuse_negative
 
 
-def fit_metadata(ensemble: Any, base: Any, labels: Labels, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the base model's `fit`, checked: only those it asked for, or a sample_weight it takes."""
+def named_bases(bases: Sequence[Any]) -> dict[str, Any]:
+    """Base models by the names under which metadata are routed to them."""
+    if len(bases) == 1:
+        return {"estimator": bases[0]}
+    return {f"estimator_{number}": base for number, base in enumerate(bases)}
+
+
+def fit_metadata(ensemble: Any, bases: Sequence[Any], labels: Labels, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the base models' `fit`, checked: only those they asked for, or a sample_weight they take."""
     given = {name: value for name, value in given.items() if value is not None}
     if "sample_weight" in given:
         given["sample_weight"] = check_weights(given["sample_weight"], labels)
     if not given:
         return {}
     if get_config()["enable_metadata_routing"]:
-        return dict(process_routing(ensemble, "fit", **given).estimator.fit)
+        routed = process_routing(ensemble, "fit", **given)
+        return _asked_by_all([dict(routed[name].fit) for name in named_bases(bases)])
     others = sorted(set(given) - {"sample_weight"})
     if others:
         raise TypeError(
             f"fit got {others}, which are no arguments of its own, and are passed on to base models only with routing: "
             "sklearn.set_config(enable_metadata_routing=True), then set_fit_request on the base model."
         )
-    check_takes_weights(base)
+    check_takes_weights(bases, "sample_weight was given")
     return given
 
 
-def check_takes_weights(base: Any) -> None:
-    if not has_fit_parameter(base, "sample_weight"):
-        raise ValueError(
-            f"sample_weight was given, but the base model {type(base).__name__} takes none in fit. Leave it out, "
-            "choose another base model, or, for a Pipeline, enable metadata routing and request it on the step."
-        )
+def _asked_by_all(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What every base model has requested: a row brings the same metadata to all of them."""
+    names = [sorted(each) for each in asked]
+    if any(each != names[0] for each in names):
+        raise ValueError(f"The base models request different metadata, {names}; let all of them request the same.")
+    return asked[0]
+
+
+def check_takes_weights(bases: Sequence[Any], why: str) -> None:
+    for base in bases:
+        if weights_argument(base) is None:
+            raise ValueError(
+                f"{why}, but the base model {type(base).__name__} takes no sample_weight in fit. Leave it out, or "
+                "choose another base model."
+            )
+
+
+def weights_argument(base: Any) -> str | None:
+    """What the `fit` of a base model calls the weights of rows; None if it takes none.
+
+    The last step of a pipeline gets them. With metadata routing, steps get them if they request them.
+    """
+    if has_fit_parameter(base, "sample_weight"):
+        return "sample_weight"
+    if not hasattr(base, "steps"):
+        return None
+    if get_config()["enable_metadata_routing"]:
+        return "sample_weight"
+    name, last = base.steps[-1]
+    argument = weights_argument(last)
+    return None if argument is None else f"{name}__{argument}"
 
 
 def split_by_row(metadata: Mapping[str, Any], n_rows: int) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from selfpaced.calibration import FITTED_MAPS, Calibrator, fit_calibrator
-from selfpaced.ensembles.averaged import averaged_members, rows_in_memory
+from selfpaced.ensembles.averaged import rows_in_memory, scoring_of
 from selfpaced.ensembles.checks import check_known_labels, check_present, warn_of_few_rows
 from selfpaced.ensembles.metadata import check_weights
 
@@ -20,7 +20,7 @@ def calibrator_by(model: Any, X: Any, y: Any, method: str, sample_weight: Any) -
     labels = check_known_labels(y, X, model.classes_)
     for number in range(labels.classes.size):
         check_present(labels, number, "y", "calibrated by")
-    means = averaged_members(model).means(table)
+    means = scoring_of(model).means(table)
     if (means == means[0]).all():
         raise ValueError("All rows get the same score from the ensemble: there is nothing to calibrate.")
     weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, labels)

@@ -13,6 +13,7 @@ from selfpaced.callbacks import Callback
 from selfpaced.ensembles.checks import check_whole
 from selfpaced.ensembles.training import Algorithm
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.ensembles.weighting import weighting_named
 
 # A bin number takes at most two bytes a row; more bins than this would each hold next to nothing.
 MOST_BINS = 2**16
@@ -30,9 +31,10 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
 
     Parameters
     ----------
-    estimator : classifier, default=DecisionTreeClassifier()
+    estimator : classifier or list of classifiers, default=DecisionTreeClassifier()
         The base model. One without `predict_proba` is scored by its decision function (logistic function, or softmax
-        for several classes) or, failing that, by its votes. Its labels are the class numbers 0, 1, ...
+        for several classes) or, failing that, by its votes. Its labels are the class numbers 0, 1, ... The models of a
+        list take turns: the warm-up is trained with the first, the first member with the second, and so on.
     n_estimators : int, default=10
         Members of the ensemble. One more model, the warm-up, is trained and not kept.
     n_bins : int, default=20
@@ -60,8 +62,14 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         classes that are thinned out; it costs nothing, and is right only where rows are drawn without a look at their
         hardness. The others fit a rising map to honest scores of the training rows: five copies of each member are
         trained, each without a fifth of the member's rows, so that a fit takes several times as long. "isotonic" is
-        the best of them on the whole. Of two classes, all keep the rows in order; of more, each class is mapped by
-        itself, and making them add up to 1 may change an order a little.
+        the best of them on the whole. With two classes the map is monotonic, so it does not change the ranking. With
+        more classes each class has its own map, which can change the ranking slightly.
+    weighting : {"sqrt", "inverse"} or None, default=None
+        What a drawn row weighs in the fit of a member. By default all rows weigh the same, as in the paper. A row of a
+        hardness bin from which m of n rows were drawn weighs sqrt(n / m) or n / m, times its sample weight. With
+        "inverse" members learn the true shares of the classes; hardness is judged after their probabilities are
+        brought back to equal shares, and 30% of the rows are drawn from the whole class, so that every bin is seen.
+        The base model must take `sample_weight`.
 
     Attributes
     ----------
@@ -115,6 +123,7 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         random_state: Any = None,
         callbacks: Sequence[Callback] | Callback | None = None,
         calibration: str | None = None,
+        weighting: str | None = None,
     ) -> None:
         super().__init__(
             estimator, n_estimators, ratio=ratio, n_jobs=n_jobs, random_state=random_state, callbacks=callbacks
@@ -123,10 +132,13 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         self.n_bins = n_bins
         self.hardness = hardness
         self.pacing = pacing
+        self.weighting = weighting
 
     def _algorithm(self, n_members: int) -> Algorithm:
+        weighting = weighting_named(self.weighting)
         return partial(
             self_paced,
+            uniform_share=0.0 if weighting is None else weighting.uniform_share,
             hardness=hardness_named(self.hardness),
             pacing=pacing_named(self.pacing),
             n_models=n_members,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +48,19 @@ class TrainedOn:
         return dict(zip(self.classes, self.class_counts, strict=True))
 
     @property
+    def labels(self) -> ClassCounts:
+        """The classes and their counts as they were in training."""
+        return ClassCounts(np.array(self.classes, dtype=object), np.array(self.class_counts))
+
+    @property
     def minority_number(self) -> int:
         """The column of the rarest class in `predict_proba`."""
-        return ClassCounts(np.array(self.classes, dtype=object), np.array(self.class_counts)).rarest
+        return self.labels.rarest
 
     @property
     def score_label(self) -> Any:
         """The label whose probability is the score, as it is written in the data."""
-        return self.classes[self.minority_number] if self.positive is None else self.positive
+        return self.labels.score_label(self.positive)
 
     @property
     def score_column(self) -> int:
@@ -71,9 +76,9 @@ class TrainedOn:
 
 
 def record_of(
-    labels: ClassCounts, roles: Roles, schema: Schema | None, member: Any, snapshot: str | None = None
+    labels: ClassCounts, roles: Roles, schema: Schema | None, members: Sequence[Any], snapshot: str | None = None
 ) -> TrainedOn:
-    """The record of a fit that has ended, with one of its members."""
+    """The record of a fit that has ended with some members."""
     positive = roles.positive.item() if isinstance(roles.positive, np.generic) else roles.positive
     counts = tuple(labels.counts.tolist())
-    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions_for(member), snapshot)
+    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions_for(members), snapshot)

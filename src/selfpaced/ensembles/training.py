@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.algorithms.step import Sample, Step
@@ -20,6 +21,7 @@ from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_f
 from selfpaced.ensembles.evaluation import EvalSet
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.timing import Stopwatch, TimedPool
+from selfpaced.ensembles.weighting import Weighting
 from selfpaced.pools.rows import Rows
 from selfpaced.rounds import BinNotes, Round
 from selfpaced.tables import ClassCounts, ClassSplit, stack
@@ -69,8 +71,9 @@ class Settings:
     ratio: float
     callbacks: CallbackList
     seed: int
-    base: Any
+    bases: Sequence[Any]
     calibration: str | None
+    weighting: Weighting | None
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Training:
         for something new, and no row is read for them.
         """
         stopwatch = Stopwatch()
-        pools = [TimedPool(pool, stopwatch) for pool in self.checkpoint.replaying(self.split)]
+        pools = [TimedPool(pool, stopwatch) for pool in self._pools()]
         honest: dict[int, HonestScores] = {}
         steps = self.settings.algorithm(pools, n_draw, self._fit(stopwatch, honest))
         models: list[Any] = []
@@ -120,14 +123,25 @@ class Training:
         if self.settings.calibration is None:
             return None
         if not needs_copies(self.settings.calibration):
-            return prior_correction(self.split.counts, self.split.minority_class, n_draw)
+            weighting = self.settings.weighting
+            return prior_correction(self.split.counts, self.split.minority_class, n_draw, weighting)
         by_number = dict(enumerate(models, start=self.first_round))
-        members = [CrossFitted(by_number.pop(number), honest[number]) for number in range(1, n_kept + 1)]
+        members = [CrossFitted(by_number[number], honest[number]) for number in range(1, n_kept + 1)]
         for pool in pools:
             pool.score(models[-1])
         by_class = dict(zip(self.split.pools, pools, strict=True))
-        others = list(by_number.values())
-        return fitted_calibrator(self.settings.calibration, self.split, by_class, members, others, self.n_threads)
+        return fitted_calibrator(self.settings.calibration, self.split, by_class, members, self.n_threads)
+
+    def _pools(self) -> Sequence[MajorityPool[Rows]]:
+        pools, weighting = self.checkpoint.replaying(self.split), self.settings.weighting
+        return pools if weighting is None else weighting.applied_to_pools(pools, self.split.counts)
+
+    def _blocks(self, drawn: Sequence[Rows]) -> list[Rows]:
+        """The rows of a member's training set by class, with their weights."""
+        weighting, minority = self.settings.weighting, self.split.minority
+        if weighting is None:
+            return [minority, *drawn]
+        return [minority.weighted(np.ones(len(minority))), *map(weighting.applied_to, drawn)]
 
     def _fit(self, stopwatch: Stopwatch, honest: dict[int, HonestScores]) -> Fit:
         """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class.
@@ -142,7 +156,7 @@ class Training:
             if saved is not None:
                 honest.update(self.checkpoint.honest(self.first_round + number))
                 return saved
-            blocks = [self.split.minority, *drawn]
+            blocks = self._blocks(drawn)
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
@@ -175,7 +189,15 @@ class Training:
             seconds_fitting=seconds["fitting"],
             score=score,
             ids=ids.astype(np.min_scalar_type(ids.max())),
+            weights=self._weights([sample.rows for sample in step.samples]),
         )
+
+    def _weights(self, drawn: Sequence[Rows]) -> NDArray[np.float64] | None:
+        """What the rows of a training set weigh besides their sample weights, the rare ones first."""
+        weighting = self.settings.weighting
+        if weighting is None:
+            return None
+        return np.concatenate([np.ones(len(self.split.minority)), *map(weighting.weights_of, drawn)])
 
 
 def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:

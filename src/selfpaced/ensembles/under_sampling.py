@@ -15,7 +15,7 @@ from selfpaced.ensembles.calibrating import needs_copies
 from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import (
     check_classes,
-    check_classifier,
+    check_classifiers,
     check_features,
     check_known_labels,
     check_labels,
@@ -28,15 +28,13 @@ from selfpaced.ensembles.checks import (
 )
 from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.ensembles.evaluation import EvalSet, eval_set_of
-from selfpaced.ensembles.identity import described
+from selfpaced.ensembles.identity import identity_of_fit
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import check_takes_weights, fit_metadata, split_by_row
 from selfpaced.ensembles.training import Algorithm, Settings, Training, rows_to_draw
+from selfpaced.ensembles.weighting import weighting_named
 from selfpaced.tables import ClassCounts, LabelledTable, SplitPlan, Table
 from selfpaced.tables.schema import Schema
-
-# Parameters that do not change the model; the seed stands for the random_state.
-NOT_IN_THE_MODEL = ("callbacks", "client", "n_jobs", "random_state")
 
 
 @contextmanager
@@ -100,7 +98,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         settings = self._settings()
         X = check_features(self, X, reset=True)
         labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, settings.base, labels, fit_params), len(labels.codes))
+        per_row, for_all = split_by_row(fit_metadata(self, settings.bases, labels, fit_params), len(labels.codes))
         table = LabelledTable(readable_rows(self, X, per_row), labels)
         return self._train(settings, table, eval_set, Checkpoint(None, {}), for_all)
 
@@ -142,8 +140,8 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             raise ValueError(f"allow={allow!r} is for the files of a checkpoint. Name its folder: checkpoint='...'.")
         settings = self._settings(stored_seed(checkpoint) if self.random_state is None else None)
         if table.roles.weight is not None:
-            check_takes_weights(settings.base)
-        kept = Checkpoint(checkpoint, {} if checkpoint is None else self._identity(settings, table), allow)
+            check_takes_weights(settings.bases, "the table has sample weights")
+        kept = Checkpoint(checkpoint, {} if checkpoint is None else identity_of_fit(self, settings.seed, table), allow)
         return self._train(settings, table, eval_set, kept, {})
 
     def _train(
@@ -157,7 +155,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             split = table.split(SplitPlan(settings.seed, n_threads, n_draw, self._first_round, on_rows))
             check_features(self, split.minority.features, reset=True)
             held_out = self._open_eval_set(eval_set, table, labels)
-            factory = MemberFactory(settings.base, settings.seed, for_all)
+            factory = MemberFactory(settings.bases, settings.seed, for_all)
             training = Training(split, factory, held_out, settings, self._first_round, checkpoint, n_threads)
             with hinting_at_categories(table.schema):
                 outcome = training.run(n_draw)
@@ -174,22 +172,23 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         calibrates = needs_copies(settings.calibration)
         return FitPlan(settings.n_members, n_rows, n_minority, eval_set is not None, self._first_round, calibrates)
 
-    def _identity(self, settings: Settings, table: Table) -> dict[str, Any]:
-        """What a model depends on, for the checkpoint of a fit: parameters, versions of packages, seed and data."""
-        parameters = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
-        return {**described(type(self), parameters), "seed": settings.seed, **table.identity()}
-
     def _settings(self, seed: int | None = None) -> Settings:
         """Check all parameters before a single row is read. A given seed takes precedence over `random_state`."""
         n_members = check_whole("n_estimators", self.n_estimators)
+        optional = self.get_params(deep=False)  # some of the ensembles have these parameters
+        weighting = weighting_named(optional.get("weighting"))
+        bases = check_classifiers(self._bases())
+        if weighting is not None:
+            check_takes_weights(bases, f"weighting={optional['weighting']!r} weights the rows that are drawn")
         return Settings(
             n_members,
             self._algorithm(n_members),
             check_positive("ratio", self.ratio),
             CallbackList(self.callbacks),
             check_seed(self.random_state) if seed is None else seed,
-            check_classifier(self._base()),
-            check_method(self.get_params(deep=False).get("calibration")),
+            bases,
+            check_method(optional.get("calibration")),
+            weighting,
         )
 
     def _open_eval_set(self, eval_set: Any, table: Table, labels: ClassCounts) -> EvalSet | None:

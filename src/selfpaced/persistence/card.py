@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from selfpaced.ensembles.averaged import base_of
+from selfpaced.ensembles.averaged import bases_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.table_scoring import feature_names_of
 from selfpaced.tables.schema import Schema
@@ -41,7 +41,7 @@ class ModelCard:
     ----------
     kind : the ensemble's class.
     created_at : when the file was written, in UTC.
-    base_model, parameters : as text.
+    base_model, parameters : as text; several base models are separated by commas.
     feature_names : None for a model that was trained without names.
     schema, target, positive : of the files it was trained on with `fit_table`; None otherwise.
     snapshot : the version of the lake table that it was trained on, if it was one.
@@ -80,7 +80,7 @@ def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] |
     return ModelCard(
         kind=type(model).__name__,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        base_model=repr(base_of(model)),
+        base_model=", ".join(map(repr, bases_of(model))),
         parameters={name: repr(value) for name, value in model.get_params(deep=False).items() if name != "estimator"},
         n_features=int(model.n_features_in_),
         feature_names=None if names is None else tuple(names),
@@ -93,7 +93,7 @@ def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] |
         rounds=tuple(_rounds(model)),
         metrics=dict(metrics or {}),
         notes=notes,
-        versions=versions_for(model.estimators_[0]),
+        versions=versions_for(model.estimators_),
         storage=storage,
         snapshot=trained_on.snapshot,
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.pool import HardnessBins
-from selfpaced.pools.keys import Ids, Keys, row_keys
+from selfpaced.pools.keys import Ids, Keys, row_keys, smallest_keys
 
 Floats = NDArray[np.float32]
 BinNumbers = NDArray[np.unsignedinteger]
@@ -137,6 +137,12 @@ class Candidates:
 
     def found(self, n_bins: int) -> NDArray[np.int64]:
         return np.bincount(self.bins, minlength=n_bins)
+
+    def drawn(self, quota: Sequence[int]) -> Candidates:
+        """The `quota[b]` smallest keys of every bin b, in the order of the ids."""
+        chosen = smallest_keys(self.keys, self.bins, quota)
+        chosen = chosen[np.argsort(self.ids[chosen])]
+        return Candidates(self.ids[chosen], self.bins[chosen], self.keys[chosen])
 
 
 def take_candidates(ids: Ids, bins: BinNumbers, limits: Keys, seed: int, round_number: int) -> Candidates:

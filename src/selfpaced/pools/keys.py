@@ -98,6 +98,17 @@ def enough_under_limits(find: Callable[[Keys], Found], quota: Sequence[int], cou
         slack *= 2
 
 
+def rows_behind(bins: NDArray[np.unsignedinteger], quota: Sequence[int], counts: Sequence[int]) -> NDArray[np.float64]:
+    """How many rows each drawn row stands for, by its bin.
+
+    >>> rows_behind(np.array([0, 0, 1]), quota=[2, 5], counts=[100, 1]).tolist()
+    [50.0, 50.0, 1.0]
+    """
+    drawn = np.maximum(np.minimum(quota, counts), 1)
+    behind: NDArray[np.float64] = (np.asarray(counts) / drawn)[bins]
+    return behind
+
+
 def smallest_keys(keys: Keys, bins: NDArray[np.unsignedinteger], quota: Sequence[int]) -> NDArray[np.intp]:
     """Where the `quota[b]` smallest keys of every bin b stand."""
     by_bin_and_key = np.lexsort((keys, bins))

@@ -21,7 +21,7 @@ from selfpaced.pools.chunk import (
     mean_doubt,
     take_candidates,
 )
-from selfpaced.pools.keys import Ids, Keys, enough_under_limits, row_keys, smallest_keys
+from selfpaced.pools.keys import Ids, Keys, enough_under_limits, row_keys, rows_behind
 from selfpaced.pools.rows import Rows, RowSource
 from selfpaced.scoring import Scorer, scorer_of
 from selfpaced.scoring.scorer import chunks_for
@@ -86,8 +86,8 @@ class MemoryPool:
 
             return Candidates.joined(over_chunks(work, self._ids.size, ROWS_HASHED_AT_ONCE, self._n_threads))
 
-        found = enough_under_limits(candidates, quota, self._counts)
-        return self._table.rows(np.sort(found.ids[smallest_keys(found.keys, found.bins, quota)]))
+        drawn = enough_under_limits(candidates, quota, self._counts).drawn(quota)
+        return self._table.rows(drawn.ids).standing_for(rows_behind(drawn.bins, quota, self._counts))
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         scorers = self._take_waiting()

@@ -31,7 +31,7 @@ from selfpaced.pools.blocks import (
     Under,
 )
 from selfpaced.pools.chunk import BinTotals, Candidates
-from selfpaced.pools.keys import Ids, Keys, enough_under_limits, smallest_keys
+from selfpaced.pools.keys import Ids, Keys, enough_under_limits, rows_behind
 from selfpaced.pools.rows import Rows
 
 Answer = TypeVar("Answer")
@@ -89,18 +89,14 @@ class Partitions:
             self._cuts = asked, cuts, self.engine.ask(CountBins(cuts), CountBins.merge, features=False)
         return self._cuts[1][class_number], self._cuts[2][class_number]
 
-    def limits(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> tuple[Keys, Ids]:
-        """The largest keys that are drawn, and the ids of the rows. Keys and ids travel, of not many more rows."""
+    def drawn(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Candidates:
+        """The rows that are drawn, sorted by id. Their ids, bins and keys travel, and those of not many more rows."""
 
         def candidates(limits: Keys) -> Candidates:
             under = Under(bins, limits, self.seed, round_number)
             return self.engine.ask(under.candidates, Candidates.joined, features=False)
 
-        found = enough_under_limits(candidates, quota, counts)
-        chosen = smallest_keys(found.keys, found.bins, quota)
-        limits = np.zeros(len(quota), dtype=np.uint64)
-        np.maximum.at(limits, found.bins[chosen], found.keys[chosen])
-        return limits, found.ids[chosen]
+        return enough_under_limits(candidates, quota, counts).drawn(quota)
 
     def collect(self, question: Callable[[Block], Sequence[Rows]], ids: Ids | None = None) -> Rows:
         """The rows that a question is about, from all partitions. Their ids help an engine, if they are known."""
@@ -111,8 +107,8 @@ class Partitions:
         upper, above, _ = self._reached(CountBits(class_number), n_rows)
         lower, above_too, n_equal = self._reached(CountBits(class_number, upper), n_rows - above)
         bits, n_wanted = upper << 16 | lower, n_rows - above - above_too
-        limits, _ = self.limits(Equals(class_number, bits), [n_wanted], [n_equal], round_number)
-        limit = int(limits[0])
+        kept = self.drawn(Equals(class_number, bits), [n_wanted], [n_equal], round_number)
+        limit = int(kept.keys.max(initial=0))
         self.engine.advance(LetGo(class_number, bits, limit, self.seed, round_number))
 
     def _reached(self, question: CountBits, n_rows: int) -> tuple[int, int, int]:
@@ -165,9 +161,12 @@ class PartitionedPool:
         return totals.as_bins(cut.top)
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
-        limits, ids = self._partitions.limits(self._bins, quota, self._counts, round_number)
+        drawn = self._partitions.drawn(self._bins, quota, self._counts, round_number)
+        limits = np.zeros(len(quota), dtype=np.uint64)
+        np.maximum.at(limits, drawn.bins, drawn.keys)
         under = Under(self._bins, limits, self._partitions.seed, round_number)
-        return self._partitions.collect(under.rows, ids)
+        rows = self._partitions.collect(under.rows, drawn.ids)
+        return rows.standing_for(rows_behind(drawn.bins, quota, self._counts))
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         self._partitions.fold()

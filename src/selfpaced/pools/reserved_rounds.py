@@ -8,5 +8,7 @@ from __future__ import annotations
 HOLDOUT_ROUND = 2**32
 TABLE_SAMPLE_ROUND = 2**33
 CALIBRATION_SAMPLE_ROUND = 2**33 + 1
+WORKING_SAMPLE_ROUND = 2**33 + 2
+RECIPE_FOLDS_ROUND = 2**33 + 3
 # The folds of member i are drawn in round FOLDS_ROUND + i: no number above is free.
 FOLDS_ROUND = 2**34

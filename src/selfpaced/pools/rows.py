@@ -16,17 +16,28 @@ class Rows:
     Attributes
     ----------
     metadata : per-row arguments of the base model's `fit`, such as sample_weight.
+    stands_for : for rows that a pool has drawn, how many rows each stands for: the rows in its hardness bin, divided by
+        those that were drawn from the bin.
     """
 
     ids: NDArray[np.integer]
     features: Any
     metadata: dict[str, Any]
+    stands_for: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return int(self.ids.size)
 
     def with_ids(self, ids: NDArray[np.integer]) -> Rows:
         return replace(self, ids=ids)
+
+    def standing_for(self, n_rows: NDArray[np.float64]) -> Rows:
+        return replace(self, stands_for=n_rows)
+
+    def weighted(self, factors: NDArray[np.float64]) -> Rows:
+        """The same rows with their sample weights, 1 where there are none, multiplied by some factors."""
+        weights = self.metadata.get("sample_weight", 1.0) * factors
+        return replace(self, metadata={**self.metadata, "sample_weight": weights})
 
 
 class RowSource(Protocol):

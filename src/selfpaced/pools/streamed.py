@@ -20,7 +20,16 @@ from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pool import HardnessBins
 from selfpaced.pools.chunk import NO_CLASS, BinTotals, Floats, bin_dtype, cut, doubt, hardest, mean_doubt
-from selfpaced.pools.keys import LARGEST_KEY, Ids, Keys, enough_under_limits, key_limits, row_keys, smallest_keys
+from selfpaced.pools.keys import (
+    LARGEST_KEY,
+    Ids,
+    Keys,
+    enough_under_limits,
+    key_limits,
+    row_keys,
+    rows_behind,
+    smallest_keys,
+)
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer, scorer_of
 from selfpaced.scoring.threads import over_stream
@@ -68,7 +77,7 @@ class BatchSource(Protocol):
     def picked(self, kept: Any, positions: NDArray[np.intp]) -> Any:
         """A part of what was kept."""
 
-    def rows(self, kept: Any) -> Rows:
+    def rows(self, kept: Any, stands_for: NDArray[np.float64] | None = None) -> Rows:
         """What was kept, as rows for a member, in the order of their ids."""
 
 
@@ -93,10 +102,10 @@ class Shortlist:
             self._prune(most_drawn())
             self._narrow_at = 2 * self._size
 
-    def drawn(self, quota: Sequence[int]) -> Rows:
+    def drawn(self, quota: Sequence[int], counts: Sequence[int]) -> Rows:
         keys, bins, kept = self._joined()
         chosen = smallest_keys(keys, bins, quota)
-        return self._table.rows(self._table.picked(kept, chosen))
+        return self._table.rows(self._table.picked(kept, chosen), rows_behind(bins[chosen], quota, counts))
 
     def found(self, n_bins: int) -> NDArray[np.int64]:
         """How many rows of each bin are there."""
@@ -185,7 +194,7 @@ class Stream:
             self._over_batches(partial(self._shortlist_into, shortlist, class_number, bin_of, i), [])
             return shortlist
 
-        return enough_under_limits(shortlisted, quota, counts).drawn(quota)
+        return enough_under_limits(shortlisted, quota, counts).drawn(quota, counts)
 
     def begin(
         self, minority: int, counts: Mapping[int, int], n_draw: int, i: int
@@ -245,6 +254,7 @@ class Stream:
         scorers = self._take_waiting()
         nothing = BinTotals((0,) * plan.n_bins, (0,) * plan.n_bins)
         cuttings = {number: Cutting(nothing, Shortlist(self.table, plan.n_bins)) for number in classes}
+        n_rows = {number: int(np.count_nonzero(self.classes == number)) for number in classes}
 
         def work(batch: Batch) -> None:
             if scorers:
@@ -263,7 +273,8 @@ class Stream:
                 with self._lock:
                     cutting.totals = BinTotals.summed([cutting.totals, totals])
                     cutting.shortlist.add(keys[under], bins[under], kept)
-                    cutting.shortlist.narrow(partial(plan.outlook.most_drawn, plan.edges, cutting.totals.counts))
+                    most = partial(plan.outlook.most_drawn, plan.edges, cutting.totals.counts, n_rows[number])
+                    cutting.shortlist.narrow(most)
 
         self._over_batches(work, scorers)
         return cuttings
@@ -328,7 +339,7 @@ class StreamedPool:
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
         foreseen = self._bins.foreseen
         if foreseen is not None and foreseen[0] == round_number:
-            return foreseen[1].shortlist.drawn(quota)
+            return foreseen[1].shortlist.drawn(quota, self._bins.counts)
         return self._stream.collect(self._own_class, self._bins.of, quota, self._bins.counts, round_number)
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:

@@ -84,7 +84,9 @@ def _check_nodes(
 def _check_members(model: Any) -> None:
     """Members of an ensemble see the features that it is given."""
     for member in _parts(getattr(model, "estimators_", [])):
-        if getattr(member, "n_features_in_", model.n_features_in_) != model.n_features_in_:
+        # A loaded CatBoost has forgotten the number, says 0, and checks the features itself.
+        n_features = getattr(member, "n_features_in_", 0)
+        if n_features and n_features != model.n_features_in_:
             raise ModelFileError(
                 f"a member wants {member.n_features_in_} features, and the ensemble has {model.n_features_in_}."
             )

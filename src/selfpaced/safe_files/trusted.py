@@ -15,16 +15,19 @@ OURS = [
     "selfpaced.calibration.IsotonicMap",
     "selfpaced.calibration.PriorCorrection",
     "selfpaced.calibration.RareClassMap",
+    "selfpaced.ensembles.auto.AutoSelfPacedClassifier",
     "selfpaced.ensembles.balance_cascade.BalanceCascadeClassifier",
+    "selfpaced.ensembles.choosing.RecipeResult",
     "selfpaced.ensembles.cross_fitting.HonestScores",
     "selfpaced.ensembles.easy_ensemble.EasyEnsembleClassifier",
+    "selfpaced.ensembles.pooling.LogOddsPool",
     "selfpaced.ensembles.rus_boost.RUSBoostClassifier",
     "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier",
     "selfpaced.ensembles.smote_bagging.SMOTEBaggingClassifier",
     "selfpaced.ensembles.smote_boost.SMOTEBoostClassifier",
     "selfpaced.ensembles.trained_on.TrainedOn",
     "selfpaced.ensembles.under_bagging.UnderBaggingClassifier",
-    "selfpaced._jobs.bases.numbered_columns",
+    "selfpaced.bases.numbered_columns",
     "selfpaced.rounds.BinNotes",
     "selfpaced.rounds.Round",
     "selfpaced.tables.schema.Column",
@@ -59,8 +62,9 @@ INSIDE_SCIKIT_LEARN = [
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
 ]
-# A Booster goes into the file as text (LightGBM) or bytes (XGBoost) of its own format, not as a pickle.
+# A Booster goes into the file as text (LightGBM) or bytes (XGBoost, CatBoost) of its own format, not as a pickle.
 BOOSTERS = [
+    "catboost.core.CatBoostClassifier",
     "collections.OrderedDict",
     "lightgbm.basic.Booster",
     "lightgbm.sklearn.LGBMClassifier",

@@ -9,6 +9,7 @@ from selfpaced.scoring.averaging import mean_probabilities, staged_probabilities
 from selfpaced.scoring.hist_gradient_boosting import hist_gradient_boosting_scorer
 from selfpaced.scoring.lightgbm import lightgbm_scorer
 from selfpaced.scoring.plain import plain_scorer
+from selfpaced.scoring.rebalanced import Rebalanced
 from selfpaced.scoring.scorer import Probabilities, Scorer
 from selfpaced.scoring.spread import Spread, probability_spread
 from selfpaced.scoring.trees import adaboost_scorer, bagging_scorer, forest_scorer, tree_scorer
@@ -29,6 +30,8 @@ SCORERS: dict[tuple[str, str], Callable[[Any, int], Scorer | None]] = {
 
 def scorer_of(model: Any, n_rows: int) -> Scorer:
     """The fastest road to a model's probabilities for so many rows: one made for its kind, or its `predict_proba`."""
+    if isinstance(model, Rebalanced):
+        return scorer_of(model.model, n_rows).then(model.correct)
     for kind in type(model).__mro__:
         make = SCORERS.get((kind.__module__.partition(".")[0], kind.__name__))
         # A subclass that predicts in its own way is asked in its own way.

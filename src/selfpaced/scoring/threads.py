@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeVar
+
+from selfpaced.scoring.rebalanced import Rebalanced
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -54,5 +57,8 @@ def over_stream(work: Callable[[Item], Result], items: Iterable[Item], n_threads
 
 def in_one_thread(model: Any) -> Any:
     """The model itself, with every `n_jobs` in it set to 1: whoever calls it has a thread for each core already."""
+    if isinstance(model, Rebalanced):
+        return replace(model, model=in_one_thread(model.model))
     names = [name for name in model.get_params(deep=True) if name.rpartition("__")[2] == "n_jobs"]
-    return model.set_params(**dict.fromkeys(names, 1))
+    # A fitted CatBoost refuses set_params, even without any.
+    return model.set_params(**dict.fromkeys(names, 1)) if names else model

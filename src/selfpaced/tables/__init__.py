@@ -3,6 +3,7 @@
 from selfpaced.tables.arrays import LabelledTable, split_classes
 from selfpaced.tables.as_trained import as_trained
 from selfpaced.tables.databases import DatabaseTable
+from selfpaced.tables.frame_schema import schema_of_frame
 from selfpaced.tables.labels import ClassCounts, Labels, encode_labels, read_labels, refuse_missing_labels
 from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
 from selfpaced.tables.opening import open_table
@@ -37,6 +38,7 @@ __all__ = [
     "polars_as_arrow",
     "read_labels",
     "refuse_missing_labels",
+    "schema_of_frame",
     "split_classes",
     "stack",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from selfpaced.tables.files import fingerprint
 from selfpaced.tables.labels import Labels, read_labels
 from selfpaced.tables.memory import InMemoryTable
 from selfpaced.tables.roles import Roles
+from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ClassSplit, SplitPlan
 
 
@@ -25,14 +26,15 @@ class LabelledTable:
     Attributes
     ----------
     source : the array that the rows are in, by which a resumed fit knows them again; None if nobody will ask.
+    schema : how the rows were read from a frame with strings or dates; None for other rows.
     """
 
     rows: InMemoryTable
     known_labels: Labels
     source: Any = None
-    schema = None
-    snapshot = None
-    roles = Roles()
+    schema: Schema | None = None
+    roles: Roles = field(default_factory=Roles)
+    snapshot: None = None
 
     def labels(self) -> Labels:
         return self.known_labels

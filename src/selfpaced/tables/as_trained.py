@@ -13,12 +13,12 @@ from selfpaced.tables.schema import Column, Schema
 def as_trained(schema: Schema, frame: Any) -> Any:
     """A pandas frame of the features. Columns that have been converted already stay as they are."""
     pa = import_arrow()
-    batch = _as_arrow(frame)
+    batch = as_arrow(frame)
     arrays = [_converted(column, batch) for column in schema.columns]
     return pa.Table.from_arrays(arrays, names=schema.names).to_pandas()
 
 
-def _as_arrow(frame: Any) -> Any:
+def as_arrow(frame: Any) -> Any:
     pa = import_arrow()
     kind = kind_of(frame)
     if kind is PANDAS:

@@ -39,7 +39,9 @@ def open_rows(kind: RowSource, source: Any, **options: Unpack[RowOptions]) -> St
     names = feature_names([*fields, *reader.left_out], named, exclude, roles)
     schema = frozen_schema(reader, fields, names).in_zone(options.get("timezone"))
     table = StreamedTable(reader, schema, roles)
-    return replace(table, memory_for_tags=options.get("memory_for_tags", table.memory_for_tags))
+    return replace(
+        table, memory_for_tags=_whole("memory_for_tags", options.get("memory_for_tags", table.memory_for_tags))
+    )
 
 
 def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[ReadingOptions]) -> StreamedTable:
@@ -87,10 +89,14 @@ def _is_list_of_conditions(filter: Any) -> bool:
 def restricted(reader: Reader, reading: Mapping[str, Any]) -> Reader:
     """The reader of the rows that satisfy the filter, with batches of the size asked for."""
     condition = row_filter(reading.get("filter"), reader)
-    batch_rows = reading.get("batch_rows", DEFAULT_BATCH_ROWS)
-    if not isinstance(batch_rows, Integral) or batch_rows < 1:
-        raise ValueError(f"batch_rows must be a whole number >= 1; got {batch_rows!r}.")
-    return replace(reader, filter=condition, batch_rows=int(batch_rows))
+    batch_rows = _whole("batch_rows", reading.get("batch_rows", DEFAULT_BATCH_ROWS))
+    return replace(reader, filter=condition, batch_rows=batch_rows)
+
+
+def _whole(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
+    return int(value)
 
 
 def check_columns(reader: Reader, roles: Roles) -> None:
@@ -135,10 +141,10 @@ def frozen_schema(
         look_through(reader, looks)
         profiles = {name: look.result() for name, look in looks.items()}
     complete |= {name for name in unsure if not profiles[name].n_missing}
-    return frozen(fields, names, complete, {name: _categories(profiles[name]) for name in strings})
+    return frozen(fields, names, complete, {name: categories_of(profiles[name]) for name in strings})
 
 
-def _categories(profile: ColumnProfile) -> tuple[str, ...]:
+def categories_of(profile: ColumnProfile) -> tuple[str, ...]:
     if profile.n_distinct > MOST_CATEGORIES:
         raise TableError(
             f"Column {profile.name!r} has more than {MOST_CATEGORIES} different strings. Is it a name or a free text? "

@@ -137,7 +137,7 @@ class StreamedTable:
         picked = kept.take(pa.array(positions)).combine_chunks()
         return picked.to_batches()[0] if picked.num_rows else kept.slice(0, 0).to_batches()[0]
 
-    def rows(self, kept: Any) -> Rows:
+    def rows(self, kept: Any, stands_for: NDArray[np.float64] | None = None) -> Rows:
         """Rows sorted by id, features as a pandas frame. An id that occurs twice is refused."""
         pa = import_arrow()
         table = pa.Table.from_batches([kept]) if isinstance(kept, pa.RecordBatch) else kept
@@ -148,7 +148,8 @@ class StreamedTable:
         if twice.size:
             raise TableError(f"The id {ids[twice[0]]} in column {self.roles.id!r} occurs more than once.")
         weights = {"sample_weight": table.column(WEIGHT).to_numpy()} if WEIGHT in table.column_names else {}
-        return Rows(ids, table.select(self.schema.names).to_pandas(), weights)
+        stands_for = None if stands_for is None else stands_for[order]
+        return Rows(ids, table.select(self.schema.names).to_pandas(), weights, stands_for)
 
 
 def _tags(n_rows: int, most_bytes: int) -> NDArray[np.float32]:

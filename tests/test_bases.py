@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from selfpaced import open_table
-from selfpaced._jobs.bases import BASES, base_model, numbered_columns
 from selfpaced._jobs.compare import seeded
+from selfpaced.bases import BASES, base_model, columns_of, numbered_columns
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def table(tmp_path_factory):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_every_base_model_reads_strings_and_missing_values(name, table):
     rows, y = table
-    model = seeded(base_model(name, rows.schema), 0).fit(rows.features(), y)
+    model = seeded(base_model(name, columns_of(None, rows.schema)), 0).fit(rows.features(), y)
     assert model.score(rows.features(), y) > 0.95
 
 
@@ -36,7 +36,7 @@ def test_every_base_model_reads_strings_and_missing_values(name, table):
 def test_a_string_that_training_did_not_have_is_no_error(name, table):
     rows, y = table
     frame = rows.features()
-    model = seeded(base_model(name, rows.schema), 0).fit(frame[:300], y[:300])
+    model = seeded(base_model(name, columns_of(None, rows.schema)), 0).fit(frame[:300], y[:300])
     odd = frame[300:].assign(word=pd.Categorical(["fax"] * 100))
     if name == "gbdt":
         odd["word"] = pd.Categorical([None] * 100, categories=frame["word"].cat.categories)
@@ -51,7 +51,7 @@ def test_boosted_trees_have_leaves_of_a_few_rows(table):
         {"number": rare * 1.0, "word": pd.Categorical(["web"] * 24, rows.features()["word"].cat.categories)}
     )
     for name in ("gbdt", "lightgbm"):
-        scores = base_model(name, rows.schema).fit(frame, rare).predict_proba(frame)[:, 1]
+        scores = base_model(name, columns_of(None, rows.schema)).fit(frame, rare).predict_proba(frame)[:, 1]
         assert scores[rare].min() > 0.9 > 0.1 > scores[~rare].max()
 
 
@@ -61,13 +61,13 @@ def test_gradient_boosting_knows_up_to_255_categories(tmp_path, n_words, is_enco
     pd.DataFrame({"word": words, "label": [n % 3 == 0 for n in range(2 * n_words)]}).to_parquet(
         tmp_path / "rows.parquet"
     )
-    model = base_model("gbdt", open_table(tmp_path / "rows.parquet", target="label").schema)
+    model = base_model("gbdt", columns_of(None, open_table(tmp_path / "rows.parquet", target="label").schema))
     assert hasattr(model, "steps") == is_encoded
 
 
 @pytest.mark.parametrize(("name", "is_plain"), [("amount", True), ("a:b", False), ("größe", False), ("a b", True)])
 def test_lightgbm_gets_numbers_for_names_that_it_refuses(tmp_path, name, is_plain):
     pd.DataFrame({name: [1.0, 2.0] * 10, "label": [0, 1] * 10}).to_parquet(tmp_path / "rows.parquet")
-    model = base_model("lightgbm", open_table(tmp_path / "rows.parquet", target="label").schema)
+    model = base_model("lightgbm", columns_of(None, open_table(tmp_path / "rows.parquet", target="label").schema))
     assert hasattr(model, "steps") != is_plain
     assert list(numbered_columns(pd.DataFrame({"x:": [1], "y": [2]})).columns) == ["column_0", "column_1"]

@@ -1,0 +1,194 @@
+"""Base models by name, each with what it needs to read a table of numbers, categories and missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from selfpaced.tables.kinds import KINDS, kind_of
+from selfpaced.tables.schema import Schema
+
+# Boosted trees expect thousands of rows, and members see few: with the usual 20 rows in a leaf, and 100 of a category,
+# they would learn nothing from a few dozen.
+FEWEST_ROWS_IN_A_LEAF = 5
+MOST_CATEGORIES_OF_GBDT = 255
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The features of a table, as far as a base model must know them.
+
+    Attributes
+    ----------
+    names : the names of all features; None if they have none, in which case all of them are numbers.
+    categorical : the names of the features that are categories, with the number of categories of each.
+    """
+
+    names: Sequence[str] | None
+    categorical: dict[str, int]
+
+    @property
+    def numbers(self) -> list[str]:
+        return [name for name in self.names or () if name not in self.categorical]
+
+
+def columns_of(features: Any, schema: Schema | None) -> Columns:
+    """The columns of a table with a schema, or of some rows without one."""
+    if schema is not None:
+        counts = {column.name: column.categories for column in schema.columns}
+        return Columns(schema.names, {name: len(known) for name, known in counts.items() if known is not None})
+    kind = kind_of(features)
+    if kind not in KINDS.values():
+        return Columns(None, {})
+    readers = dict(kind.columns(features))
+    categories = {name: len(set(each.objects())) for name, each in readers.items() if not each.is_number}
+    return Columns(list(readers), categories)
+
+
+def base_model(name: str, columns: Columns) -> Any:
+    """A classifier for some features. Models that cannot read categories or missing values get an encoder first."""
+    return BASES[name](columns)
+
+
+def _tree(columns: Columns) -> Any:
+    from sklearn.tree import DecisionTreeClassifier
+
+    return with_codes(DecisionTreeClassifier(max_depth=10), columns.categorical)
+
+
+def _forest(columns: Columns) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return with_codes(RandomForestClassifier(n_estimators=50), columns.categorical)
+
+
+def _extra_trees(columns: Columns) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return with_codes(ExtraTreesClassifier(n_estimators=100), columns.categorical)
+
+
+def _gbdt(columns: Columns) -> Any:
+    """scikit-learn's histogram gradient boosting, which knows categories up to 255."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(max_iter=50, early_stopping=False, min_samples_leaf=FEWEST_ROWS_IN_A_LEAF)
+    many = [name for name, n_categories in columns.categorical.items() if n_categories > MOST_CATEGORIES_OF_GBDT]
+    return with_codes(model, many)
+
+
+def _lightgbm(columns: Columns) -> Any:
+    return lightgbm(columns, n_estimators=50)
+
+
+def lightgbm(columns: Columns, **parameters: Any) -> Any:
+    """LightGBM for small training sets. It reads categories of pandas frames and missing values by itself."""
+    try:
+        from lightgbm import LGBMClassifier
+    except ImportError as error:
+        raise ImportError("LightGBM is not installed: pip install 'selfpaced[lightgbm]', or --base gbdt") from error
+    few = FEWEST_ROWS_IN_A_LEAF
+    fewer = {"min_child_samples": few, "min_data_per_group": few}
+    model = LGBMClassifier(**fewer | parameters, verbose=-1)
+    return _with_plain_names(columns, model)
+
+
+def catboost(columns: Columns, **parameters: Any) -> Any:
+    """CatBoost on numbers. It gets categories as codes: its own encoding needs strings without missing values."""
+    try:
+        from catboost import CatBoostClassifier
+    except ImportError as error:
+        raise ImportError("CatBoost is not installed: pip install 'selfpaced[catboost]'") from error
+    model = CatBoostClassifier(verbose=0, allow_writing_files=False, **parameters)
+    return with_codes(model, columns.categorical)
+
+
+def _catboost(columns: Columns) -> Any:
+    return catboost(columns, iterations=200)
+
+
+def _logistic(columns: Columns) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return with_scales(LogisticRegression(max_iter=1000), columns)
+
+
+def _knn(columns: Columns) -> Any:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return with_scales(KNeighborsClassifier(), columns)
+
+
+def _mlp(columns: Columns) -> Any:
+    return neural_network(columns, max_iter=300)
+
+
+def neural_network(columns: Columns, max_iter: int = 100) -> Any:
+    """A network with one hidden layer. Its training stops after `max_iter` passes, converged or not."""
+    from sklearn.neural_network import MLPClassifier
+
+    return with_scales(MLPClassifier(hidden_layer_sizes=(64,), alpha=0.01, max_iter=max_iter), columns)
+
+
+BASES: dict[str, Callable[[Columns], Any]] = {
+    "tree": _tree,
+    "gbdt": _gbdt,
+    "lightgbm": _lightgbm,
+    "catboost": _catboost,
+    "forest": _forest,
+    "extra_trees": _extra_trees,
+    "logistic": _logistic,
+    "knn": _knn,
+    "mlp": _mlp,
+}
+
+
+def with_codes(model: Any, categorical: Sequence[str] | dict[str, int]) -> Any:
+    """A model that reads some categorical columns as numbers, which trees split well enough.
+
+    Categories that it was not trained with are one number of their own.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    if not categorical:
+        return model
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
+    columns = ColumnTransformer(
+        [("categories", encoder, list(categorical))], remainder="passthrough", verbose_feature_names_out=False
+    )
+    return make_pipeline(columns.set_output(transform="pandas"), model)  # other categories remain categories
+
+
+def with_scales(model: Any, columns: Columns) -> Any:
+    """A model that gets numbers on one scale, missing values filled and marked, and a column for each category."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    if columns.names is None:
+        return make_pipeline(filled, StandardScaler(), model)
+    encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=100, sparse_output=False)
+    parts = [
+        ("numbers", make_pipeline(filled, StandardScaler()), columns.numbers),
+        ("categories", encoder, list(columns.categorical)),
+    ]
+    return make_pipeline(ColumnTransformer([part for part in parts if part[2]]), model)
+
+
+def _with_plain_names(columns: Columns, model: Any) -> Any:
+    """LightGBM refuses some characters in the names of columns: then it gets numbers for names."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    if not any(set(str(name)) & set('",:[]{}') or not str(name).isascii() for name in columns.names or ()):
+        return model
+    return make_pipeline(FunctionTransformer(numbered_columns), model)
+
+
+def numbered_columns(frame: Any) -> Any:
+    return frame.set_axis([f"column_{number}" for number in range(frame.shape[1])], axis=1)

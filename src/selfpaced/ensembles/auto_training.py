@@ -1,0 +1,216 @@
+"""A fit of the classifier that chooses: from a table to a blend of recipes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from selfpaced.bases import columns_of
+from selfpaced.calibration import FITTED_MAPS, check_method
+from selfpaced.callbacks import Callback, CallbackList, FitPlan, Stop
+from selfpaced.ensembles.averaged import bases_of
+from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
+from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
+from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, Chooser, Clock, Judgements
+from selfpaced.ensembles.identity import identity_of_fit
+from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, Judge, folds_of, uncalibrated
+from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
+from selfpaced.ensembles.recipes import default_recipes, not_installed
+from selfpaced.ensembles.saved_judgements import SavedJudgements
+from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.training import Training, rows_to_draw
+from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.ensembles.working_sample import needs_scout, working_sample
+from selfpaced.pools.keys import mix
+from selfpaced.rounds import Round
+from selfpaced.tables import ClassSplit, SplitPlan, Table
+
+N_SCOUTS = 3
+
+
+def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
+    """The recipes that a user gave, by name, checked."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise ValueError(f"recipes must be a list of (name, ensemble) pairs; got {given!r}.")
+    for pair in given:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
+            raise ValueError(f"A recipe is a pair of a name and an ensemble, as ('trees', ...); got {pair!r}.")
+        if not isinstance(pair[1], UnderSamplingEnsemble):
+            raise ValueError(
+                f"The recipe {pair[0]!r} must be a SelfPacedEnsembleClassifier, an UnderBaggingClassifier or a "
+                f"BalanceCascadeClassifier; got {pair[1]!r}."
+            )
+    names = [name for name, _ in given]
+    if len(set(names)) < len(names):
+        raise ValueError(f"Recipes need names of their own; got {names}.")
+    return dict(given)
+
+
+class AutoTraining:
+    """One fit. `model` is the classifier with its parameters, which are checked before a row is read.
+
+    Parameters
+    ----------
+    groups : the group of each row of a table in memory.
+    checkpoint, allow : as for `fit_table`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        table: Table,
+        groups: NDArray[Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
+    ) -> None:
+        if allow and checkpoint is None:
+            raise ValueError(f"allow={allow!r} is for the files of a checkpoint. Name its folder: checkpoint='...'.")
+        self._clock = Clock(_check_limit(model.time_limit), time.perf_counter())
+        self.calibration = _check_calibration(model.calibration)
+        self._callbacks = CallbackList(model.callbacks)
+        stored = stored_seed(checkpoint) if model.random_state is None else None
+        self._seed = check_seed(model.random_state) if stored is None else stored
+        self._given = None if model.recipes is None else recipes_to_try(model.recipes)
+        self._model = model
+        self._n_threads = model._n_threads()
+        self._groups = groups
+        self.table = table
+        self.labels = check_classes(table.labels(), table.roles.labels_are_in)
+        self._folder = None if checkpoint is None else Path(checkpoint)
+        self._allow = allow
+        self._plan: dict[str, Any] = {}
+        if checkpoint is not None:
+            self._plan = identity_of_fit(model, self._seed, table)
+            Checkpoint(self._folder, self._plan, allow)  # refuses the folder of another fit
+
+    def run(self) -> Blend:
+        n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
+        with warnings.catch_warnings():
+            # Recipes ask for as many common rows as there are: where there are fewer, they take all.
+            warnings.filterwarnings("ignore", message="ratio=")
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged as it is
+            split = self._split(n_rare)
+            check_features(self._model, split.minority.features, reset=True)
+            recipes = self._recipes(split)
+            self._names = list(recipes)
+            plan = FitPlan(2 * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
+            with self._callbacks.during(plan):
+                judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
+                told = self._callbacks.on_recipe_begin
+                chooser = Chooser(recipes, judge, self._fit, self._clock, told)
+                blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
+        self._warn(blend, n_rare)
+        return blend if self._given is not None else replace(blend, results=[*blend.results, *not_installed()])
+
+    def _recipes(self, split: ClassSplit) -> Mapping[str, UnderSamplingEnsemble]:
+        if self._given is not None:
+            return self._given
+        return default_recipes(columns_of(split.minority.features, self.table.schema))
+
+    def _pooled_classes(self) -> list[int]:
+        n_classes = len(self.labels.classes)
+        return [self.labels.rarest] if n_classes == 2 else list(range(n_classes))
+
+    def _split(self, n_draw: int) -> ClassSplit:
+        plan = SplitPlan(self._seed, self._n_threads, n_draw, 0, self._callbacks.on_rows_read)
+        return self.table.split(plan)
+
+    def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> Judge:
+        last_model = self._scouted(next(iter(recipes.values())), split) if needs_scout(split) else None
+        sample = working_sample(split, last_model, self._seed)
+        groups = None if self._groups is None else self._groups[sample.ids]
+        folds, n_classes = folds_of(sample, groups, self._seed), len(self.labels.classes)
+        return Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
+
+    def _scouted(self, recipe: UnderSamplingEnsemble, split: ClassSplit) -> Any:
+        """The last model of a small ensemble by which the pools have learned which rows are hard."""
+        self._callbacks.on_recipe_begin("the hard rows", "finding")
+        scout = SelfPacedEnsembleClassifier(
+            bases_of(recipe), N_SCOUTS, random_state=self._seed, n_jobs=self._model.n_jobs
+        )
+        settings = scout._settings()
+        factory, no_checkpoint = MemberFactory(settings.bases, settings.seed, {}), Checkpoint(None, {})
+        training = Training(split, factory, None, settings, 0, no_checkpoint, self._n_threads)
+        return training.run(rows_to_draw(settings.ratio, self.labels)).members[-1]
+
+    def _fit(self, name: str, recipe: UnderSamplingEnsemble) -> UnderSamplingEnsemble:
+        """A recipe trained on the whole table."""
+        number = sorted(self._names).index(name)
+        ensemble: UnderSamplingEnsemble = clone(recipe).set_params(
+            random_state=mix(self._seed, number) % LARGEST_RANDOM_STATE,
+            n_jobs=self._model.n_jobs,
+            callbacks=[Forwarding(self._callbacks), Deadline(self._clock)],
+            **uncalibrated(recipe),
+        )
+        folder = None if self._folder is None else self._folder / f"recipe-{number}"
+        kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
+        ensemble._train(ensemble._settings(), self.table, None, kept, {})
+        ensemble.callbacks = None
+        return ensemble
+
+    def _judgements(self) -> Judgements:
+        return Judgements() if self._folder is None else SavedJudgements(self._folder, self._plan, self._allow)
+
+    def _warn(self, blend: Blend, n_rare: int) -> None:
+        """Say what a user would not expect of the model."""
+        rarest = self.labels.names[self.labels.rarest]
+        if n_rare < FEWEST_RARE_ROWS:
+            warnings.warn(
+                f"The class {rarest!r} has {n_rare} rows. To compare recipes takes at least {FEWEST_RARE_ROWS}: here "
+                "all of them count the same, and the scores are not calibrated.",
+                stacklevel=5,
+            )
+        late = [result.name for result in blend.results if result.note == TIME_IS_UP]
+        if late:
+            warnings.warn(
+                f"The time limit of {self._clock.limit} s was reached. Left out: {', '.join(late)}.", stacklevel=5
+            )
+        if blend.calibrator is not None:
+            warn_of_few_rows(self.labels, stacklevel=5)
+
+
+class Forwarding(Callback):
+    """Tells the callbacks of the whole fit how far a table has been read."""
+
+    def __init__(self, callbacks: CallbackList) -> None:
+        self._callbacks = callbacks
+
+    def on_rows_read(self, n_read: int, n_rows: int) -> None:
+        self._callbacks.on_rows_read(n_read, n_rows)
+
+
+class Deadline(Callback):
+    """Ends the fit of a recipe when the time is up, with the members that it has."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def on_round_end(self, round: Round) -> Stop | None:
+        return Stop(keep=round.number) if round.number > 0 and not self._clock.allows(0.0) else None
+
+
+def _check_limit(time_limit: Any) -> float | None:
+    if time_limit is None:
+        return None
+    if not isinstance(time_limit, Real) or isinstance(time_limit, bool) or not float(time_limit) > 0:
+        raise ValueError(f"time_limit must be None or a positive number of seconds; got {time_limit!r}.")
+    return float(time_limit)
+
+
+def _check_calibration(method: Any) -> str | None:
+    if method == "prior":
+        raise ValueError(
+            "calibration='prior' is for one ensemble. A blend is calibrated by its honest scores: "
+            f"None or one of {sorted(FITTED_MAPS)}."
+        )
+    return check_method(method)

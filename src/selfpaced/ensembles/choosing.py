@@ -1,0 +1,206 @@
+"""Choosing among recipes: judge each on a working sample, weigh them, train those that count on the whole table."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.calibration import Calibrator, fit_calibrator
+from selfpaced.ensembles.blending import aucprc_of, blend_weights, standard_error
+from selfpaced.ensembles.judging import Judge, Judgement
+from selfpaced.ensembles.pooling import LogOddsPool, equal_pool, log_odds, pool_of
+
+Floats = NDArray[np.float64]
+
+# The share of a time limit that judging may take; the rest is for training on the whole table.
+SHARE_TO_JUDGE = 0.5
+TIME_IS_UP = "left out: the time limit was reached"
+
+
+@dataclass(frozen=True)
+class RecipeResult:
+    """What came of a recipe.
+
+    Attributes
+    ----------
+    name : str
+        The name of the recipe.
+    aucprc, standard_error : float or None
+        AUCPRC on rows that it was not trained on, of the working sample; None if it was not judged.
+    weight : float
+        How much it counts in the blend; 0 if it is not a part of it.
+    seconds_judging, seconds_fitting : float
+        Time spent on judging it, and on training it on the whole table.
+    note : str or None
+        Why it is not a part of the blend, or was not judged.
+    """
+
+    name: str
+    aucprc: float | None = None
+    standard_error: float | None = None
+    weight: float = 0.0
+    seconds_judging: float = 0.0
+    seconds_fitting: float = 0.0
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The time that a fit may take, in seconds; None for as long as it needs."""
+
+    limit: float | None
+    begin: float
+
+    def allows(self, seconds: float, share: float = 1.0) -> bool:
+        """Whether so many more seconds stay within a share of the limit."""
+        return self.limit is None or time.perf_counter() - self.begin + seconds <= share * self.limit
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The ensembles that count, in the order of their recipes, the pool of them, its calibration, and what was done."""
+
+    ensembles: dict[str, Any]
+    pool: LogOddsPool
+    calibrator: Calibrator | None
+    results: list[RecipeResult]
+
+
+class Chooser:
+    """Chooses among recipes, given by name. `told` is called with the name of each and what happens to it.
+
+    Parameters
+    ----------
+    judge : what compares them; None where there are too few rare rows.
+    fit : trains a recipe on the whole table.
+    """
+
+    def __init__(
+        self,
+        recipes: Mapping[str, Any],
+        judge: Judge | None,
+        fit: Callable[[str, Any], Any],
+        clock: Clock,
+        told: Callable[[str, str], None],
+    ) -> None:
+        self._recipes = recipes
+        self._judge = judge
+        self._fit = fit
+        self._clock = clock
+        self._told = told
+        self._results = {name: RecipeResult(name) for name in recipes}
+        self._judged: dict[str, Judgement] = {}
+
+    def chosen(self, classes: Sequence[int], calibration: str | None, saved: Judgements) -> Blend:
+        """The blend. `classes` are the numbers of the classes that are pooled."""
+        if self._judge is not None:
+            self._judge_all(self._judge, saved)
+        weights = self._weights()
+        ensembles = self._fitted(weights)
+        if not ensembles:
+            reasons = "; ".join(f"{name}: {each.note}" for name, each in self._results.items())
+            raise ValueError(f"No recipe could be trained on these rows. {reasons}")
+        kept = np.array([weights[name] for name in ensembles])
+        pool, calibrator = equal_pool(len(ensembles), classes), None
+        if self._judge is not None and all(name in self._judged for name in ensembles):
+            honest = [self._judged[name].probabilities for name in ensembles]
+            pool = pool_of(honest, kept, self._judge.rows.weights, classes)
+            calibrator = self._calibrator(calibration, pool(honest))
+        for name, weight in zip(ensembles, pool.weights.tolist(), strict=True):
+            self._note(name, weight=weight)
+        return Blend(ensembles, pool, calibrator, list(self._results.values()))
+
+    def _judge_all(self, judge: Judge, saved: Judgements) -> None:
+        slowest = 0.0
+        known = {name: saved.get(name) for name in self._recipes}
+        with judge.at_work() as begin:
+            # With a time limit recipes are judged one after the other, to stop in time.
+            begun = {} if self._clock.limit else {n: begin(r) for n, r in self._recipes.items() if known[n] is None}
+            for name, recipe in self._recipes.items():
+                if self._judged and not self._clock.allows(slowest, SHARE_TO_JUDGE):
+                    self._note(name, note=TIME_IS_UP)
+                    continue
+                self._told(name, "judging")
+                with self._noting_failure(name):
+                    found = known[name] or (begun.get(name) or begin(recipe))()
+                    saved.put(name, found)
+                    slowest = max(slowest, found.seconds)
+                    self._take(name, found, judge)
+
+    def _take(self, name: str, found: Judgement, judge: Judge) -> None:
+        score = aucprc_of(found.probabilities, judge.rows)
+        error = standard_error(found.probabilities, judge.rows, judge.seed)
+        self._judged[name] = found
+        self._note(name, aucprc=score, standard_error=error, seconds_judging=found.seconds)
+
+    def _weights(self) -> dict[str, float]:
+        """The weights of the recipes that are to be trained."""
+        if self._judge is None:
+            return dict.fromkeys(self._recipes, 1 / len(self._recipes))
+        if not self._judged:
+            return {}
+        rows = self._judge.rows
+        equal = np.full(len(self._judged), 1 / len(self._judged))
+        honest = [each.probabilities for each in self._judged.values()]
+        scale = pool_of(honest, equal, rows.weights, range(honest[0].shape[1]))
+        standard = [
+            (log_odds(each) - centre) / spread
+            for each, centre, spread in zip(honest, scale.centres, scale.spreads, strict=True)
+        ]
+        weights = blend_weights(standard, rows, self._judge.seed)
+        for name, weight in zip(self._judged, weights.tolist(), strict=True):
+            if weight == 0:
+                self._note(name, note="left out: the others are better without it")
+        return {name: w for name, w in zip(self._judged, weights.tolist(), strict=True) if w > 0}
+
+    def _fitted(self, weights: Mapping[str, float]) -> dict[str, Any]:
+        """The recipes trained on the whole table, those that count most first, as far as the time allows."""
+        fitted: dict[str, Any] = {}
+        slowest = 0.0
+        for name in sorted(weights, key=lambda name: -weights[name]):
+            if fitted and not self._clock.allows(slowest):
+                self._note(name, note=TIME_IS_UP)
+                continue
+            self._told(name, "fitting")
+            with self._noting_failure(name):
+                begin = time.perf_counter()
+                fitted[name] = self._fit(name, self._recipes[name])
+                slowest = max(slowest, time.perf_counter() - begin)
+                self._note(name, seconds_fitting=time.perf_counter() - begin)
+        return {name: fitted[name] for name in self._recipes if name in fitted}
+
+    def _calibrator(self, method: str | None, pooled: Floats) -> Calibrator | None:
+        if method is None or self._judge is None:
+            return None
+        judge = self._judge
+        return fit_calibrator(method, pooled, judge.sample.classes, judge.sample.weights, judge.rare_class)
+
+    def _note(self, name: str, **facts: Any) -> None:
+        self._results[name] = replace(self._results[name], **facts)
+
+    @contextmanager
+    def _noting_failure(self, name: str) -> Iterator[None]:
+        """A recipe that fails on the rows is reported, and the others go on."""
+        try:
+            yield
+        except Exception as error:  # base models raise errors of all kinds
+            reason = " ".join(str(error).split())
+            self._note(name, note=f"failed: {type(error).__name__}: {reason}")
+            warnings.warn(f"The recipe {name!r} failed and is left out. {type(error).__name__}: {reason}", stacklevel=9)
+
+
+class Judgements:
+    """What is known of recipes from an earlier fit that was interrupted. Here nothing is, and nothing is kept."""
+
+    def get(self, name: str) -> Judgement | None:
+        return None
+
+    def put(self, name: str, judgement: Judgement) -> None:
+        pass

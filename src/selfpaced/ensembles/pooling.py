@@ -1,0 +1,94 @@
+"""Pooling: the probabilities of several ensembles as one, by a weighted sum of their log-odds.
+
+Recipes give probabilities on scales of their own: one that saw ten common rows for each rare one gives lower ones than
+one that saw as many. Their log-odds, each brought to the same mean and spread on honest scores, can be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+Floats = NDArray[np.float64]
+
+# Nobody is surer than this: the log-odds of 0 and 1 are infinite.
+SUREST = 1e-6
+
+
+def log_odds(probabilities: Floats) -> Floats:
+    clipped = np.clip(probabilities, SUREST, 1 - SUREST)
+    return np.log(clipped) - np.log1p(-clipped)
+
+
+@dataclass(frozen=True)
+class LogOddsPool:
+    """From the probabilities of several ensembles to one: log-odds = intercept + sum of coefficient times log-odds.
+
+    Attributes
+    ----------
+    weights : how much each ensemble counts; they add up to 1.
+    centres, spreads : mean and standard deviation of the log-odds of each ensemble, a row each, a column for each
+        of the classes that are pooled.
+    classes : the numbers of the classes that are pooled: of two classes the rare one, of more all.
+    """
+
+    weights: Floats
+    centres: Floats
+    spreads: Floats
+    classes: tuple[int, ...]
+
+    def __call__(self, parts: Sequence[Floats]) -> Floats:
+        """The probabilities of all ensembles together."""
+        standard = [self._standardised(number, part) for number, part in enumerate(parts)]
+        return self._probabilities(np.tensordot(self.weights, standard, axes=1), parts[0].shape[1])
+
+    def alone(self, number: int, part: Floats) -> Floats:
+        """The probabilities of one ensemble, on the scale of all together."""
+        return self._probabilities(self._standardised(number, part), part.shape[1])
+
+    def first(self, n_parts: int) -> LogOddsPool:
+        """The pool of the first ensembles only."""
+        some = slice(n_parts)
+        weights = self.weights[some] / self.weights[some].sum()
+        return LogOddsPool(weights, self.centres[some], self.spreads[some], self.classes)
+
+    def _standardised(self, number: int, part: Floats) -> Floats:
+        standard: Floats = (log_odds(part[:, list(self.classes)]) - self.centres[number]) / self.spreads[number]
+        return standard
+
+    def _probabilities(self, standard: Floats, n_classes: int) -> Floats:
+        shares = expit(self.weights @ self.centres + self.weights @ self.spreads * standard)
+        if n_classes > 2:
+            return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        probabilities = np.empty((len(standard), 2))
+        probabilities[:, self.classes[0]] = shares[:, 0]
+        probabilities[:, 1 - self.classes[0]] = 1 - shares[:, 0]
+        return probabilities
+
+
+def pool_of(honest: Sequence[Floats], weights: Floats, rows_weights: Floats, classes: Sequence[int]) -> LogOddsPool:
+    """The pool of some ensembles by the probabilities that they give to rows that they were not trained on.
+
+    Parameters
+    ----------
+    weights : how much each ensemble counts.
+    rows_weights : how many rows each row stands for.
+    """
+    logits = [log_odds(each[:, list(classes)]) for each in honest]
+    centres = np.array([np.average(each, axis=0, weights=rows_weights) for each in logits])
+    variances = [
+        np.average((each - c) ** 2, axis=0, weights=rows_weights) for each, c in zip(logits, centres, strict=True)
+    ]
+    # An ensemble that says the same of all rows is left as it is.
+    spreads = np.sqrt(np.where(np.array(variances) > 0, variances, 1.0))
+    return LogOddsPool(weights / weights.sum(), centres, spreads, tuple(classes))
+
+
+def equal_pool(n_parts: int, classes: Sequence[int]) -> LogOddsPool:
+    """The mean of the log-odds, where nothing is known about the ensembles."""
+    shape = n_parts, len(classes)
+    return LogOddsPool(np.full(n_parts, 1 / n_parts), np.zeros(shape), np.ones(shape), tuple(classes))

@@ -1,0 +1,47 @@
+"""What is known of recipes, kept in a folder, so that a fit that was killed does not judge them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from selfpaced.ensembles.checkpoint import ALLOWING, plan_hash, write_private
+from selfpaced.ensembles.choosing import Judgements
+from selfpaced.ensembles.judging import Judgement
+from selfpaced.safe_files.archive import dumped, loaded
+
+
+class SavedJudgements(Judgements):
+    """Judgements in the files of a checkpoint. `plan` is what the fit is made of."""
+
+    def __init__(self, folder: Path, plan: Mapping[str, Any], allow: str | Sequence[str]) -> None:
+        self._folder = folder
+        self._plan = plan_hash(plan)
+        self._allow = allow
+
+    def get(self, name: str) -> Judgement | None:
+        path = self._path(name)
+        if not path.exists():
+            return None
+        try:
+            parts = loaded(path, str(path), ALLOWING, self._allow)
+            belongs = parts.pop("plan") == self._plan and parts.pop("name") == name
+            found = Judgement(**parts)
+        except Exception as error:  # whatever damage leads to
+            raise ValueError(
+                f"{path} of the checkpoint is damaged; remove it, and the recipe is judged again."
+            ) from error
+        if not belongs:
+            raise ValueError(f"{path} belongs to another fit; remove it, and the recipe is judged again.")
+        return found
+
+    def put(self, name: str, judgement: Judgement) -> None:
+        path = self._path(name)
+        if not path.exists():
+            parts = {"plan": self._plan, "name": name, **vars(judgement)}
+            write_private(path, dumped(parts, "The judgement", ALLOWING, self._allow, "Fit without a checkpoint."))
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"judged-{sha256(name.encode()).hexdigest()[:16]}.skops"
