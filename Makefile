@@ -47,6 +47,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/outofcore.py
+	$(BIN)/python benchmarks/remote.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/calibration.py

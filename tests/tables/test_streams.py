@@ -38,14 +38,16 @@ def in_memory():
 
 @pytest.mark.slow
 def test_an_ibis_table_has_the_members_of_memory(in_memory):
-    ibis = pytest.importorskip("ibis")
+    import ibis
+
     table = ibis.polars.connect({"shop": pl.from_arrow(ARROW)}).table("shop")
     assert members_of(fitted(open_table(table, **COLUMNS))) == members_of(in_memory)
 
 
 @pytest.mark.slow
 def test_a_dataset_of_hugging_face_has_the_members_of_memory(in_memory):
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     rows = datasets.Dataset(datasets.table.InMemoryTable(ARROW))
     assert members_of(fitted(open_table(rows, **COLUMNS))) == members_of(in_memory)
     assert members_of(fitted(open_table(rows.to_iterable_dataset(), **COLUMNS))) == members_of(in_memory)

@@ -75,7 +75,6 @@ def test_a_file_url_is_a_path(tmp_path):
 
 
 def test_https_is_read(tmp_path):
-    pytest.importorskip("aiohttp")
     pq.write_table(ARROW, tmp_path / "rows.parquet")
     handler = partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
     handler.func.log_message = lambda *given: None
