@@ -3,7 +3,7 @@
     python benchmarks/remote.py [--rows 2000000] [--repeats 3]
 
 The same Parquet files are fitted from a local folder, from an S3 server on this machine (moto, a process of its own)
-with copies in a cache, and without copies, in turn. The seconds are those of the rounds after the first, in which copies
+with copies in a cache, and without copies, in turn. The seconds are those of the rounds after the first, where copies
 are read; the seconds of making the copies are shown beside them. The server is slow, so the line without copies says
 little about a real one.
 """

@@ -122,16 +122,18 @@ class TestTables(TableExam):
             np.testing.assert_array_equal(member.tree_.threshold, other.tree_.threshold)
             np.testing.assert_array_equal(member.tree_.value, other.tree_.value)
 
-    def test_scores_are_those_of_the_same_rows_in_memory(self, opened, tmp_path):
-        if "DataFrame" in opened.name or opened.name == "an array":
-            pytest.skip("predict_proba scores arrays, and cluster frames are scored on their cluster")
-        training = tmp_path / "training.parquet"
-        ROWS.to_parquet(training, index=False)
-        model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
-        model.fit_table(open_table(training, **COLUMNS))
-        source = opened.source if opened.fresh is None else opened.fresh()
-        reading = {name: value for name, value in opened.needed.items() if name == "connection"}
-        np.testing.assert_array_equal(model.score_table(source, **reading), model.predict_proba(ROWS[["a", "b"]])[:, 1])
+
+@pytest.mark.parametrize("make", IN_THIS_PROCESS[1:])
+def test_scores_are_those_of_the_same_rows_in_memory(make, tmp_path, tmp_path_factory):
+    training = tmp_path_factory.mktemp("training") / "rows.parquet"
+    ROWS.to_parquet(training, index=False)
+    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
+    model.fit_table(open_table(training, **COLUMNS))
+    opened = make(tmp_path)
+    reading = {name: value for name, value in opened.needed.items() if name == "connection"}
+    np.testing.assert_array_equal(
+        model.score_table(opened.source, **reading), model.predict_proba(ROWS[["a", "b"]])[:, 1]
+    )
 
 
 def test_one_label_of_several_is_scored_by_its_own_probability(tmp_path):
