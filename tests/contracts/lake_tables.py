@@ -18,13 +18,14 @@ def delta_table(uri, **options):
     return uri
 
 
-def iceberg_table(folder, rows=ARROW):
-    """A table of a catalog in a folder."""
+def iceberg_table(folder, **properties):
+    """A table of a catalog in a folder; its rows are there too, unless the properties say otherwise."""
     from pyiceberg.catalog.sql import SqlCatalog
 
-    catalog = SqlCatalog("default", uri=f"sqlite:///{folder}/catalog.db", warehouse=folder.as_uri())
+    properties = {"warehouse": folder.as_uri(), **properties}
+    catalog = SqlCatalog("default", uri=f"sqlite:///{folder}/catalog.db", **properties)
     catalog.create_namespace("shop")
-    table = catalog.create_table("shop.transactions", rows.schema)
-    table.append(rows.slice(0, N_EARLIER))
-    table.overwrite(rows)
+    table = catalog.create_table("shop.transactions", ARROW.schema)
+    table.append(ARROW.slice(0, N_EARLIER))
+    table.overwrite(ARROW)
     return table

@@ -7,6 +7,7 @@ import os
 import threading
 import urllib.request
 
+import deltalake
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -21,7 +22,7 @@ from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
 from selfpaced.tables import formats
-from tests.contracts.lake_tables import delta_table
+from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS, Opened, TableExam
 from tests.servers import S3Server, free_port
 
@@ -114,6 +115,35 @@ def test_a_delta_table_is_read_with_its_live_rows_only(server, in_memory):
     assert members_of(fitted(table)) == members_of(in_memory)
     assert table.snapshot == "version 1 of the Delta table s3://bucket/delta"
     assert open_table("s3://bucket/delta", version=0, **COLUMNS).n_rows == N_EARLIER
+
+
+def test_a_delta_table_that_is_open_is_read_with_its_own_credentials(server, in_memory, monkeypatch):
+    options = {**server.environment, "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
+    delta_table("s3://bucket/open", storage_options=options)
+    for name in server.environment:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    table = open_table(deltalake.DeltaTable("s3://bucket/open", storage_options=options), **COLUMNS)
+    assert members_of(fitted(table)) == members_of(in_memory)
+
+
+def test_an_iceberg_table_is_read_with_the_credentials_of_its_catalog(server, in_memory, tmp_path, monkeypatch):
+    for name in server.environment:
+        monkeypatch.delenv(name)
+    credentials = {
+        "warehouse": "s3://bucket/iceberg",
+        "s3.endpoint": f"http://127.0.0.1:{server.port}",
+        "s3.access-key-id": "test",
+        "s3.secret-access-key": "test",
+        "s3.region": "us-east-1",
+    }
+    table = open_table(iceberg_table(tmp_path, **credentials), **COLUMNS)
+    assert members_of(fitted(table)) == members_of(in_memory)
+    assert all(str(file.path).startswith("s3://bucket/iceberg/") for file in table.reader.files)
+
+
+def test_a_resumed_fit_may_read_copies(forwarder, in_memory, tmp_path):
+    assert opened_through(forwarder).identity() == opened_through(forwarder, cache=tmp_path).identity()
 
 
 def test_a_missing_bucket_and_a_missing_file_are_named(shop):

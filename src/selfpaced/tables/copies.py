@@ -78,7 +78,7 @@ class _Copies:
             schema=import_arrow().schema(own),
             added=file.added,
             without_gaps=file.without_gaps,
-            digest=fingerprint(file.data)["digest"],
+            digest=fingerprint(file.data),
             kept=file.kept,
         )
 

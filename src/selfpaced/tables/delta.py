@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.remote_files import Place, is_url, located, shown
+from selfpaced.remote_files import Place, RemoteFile, is_url, located, shown
 from selfpaced.tables.files import File, open_file, with_deleted
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.lakes import DELTA, lake_of
@@ -45,7 +45,7 @@ def delta_reader(source: Any, plan: ReadPlan) -> Reader:
     actions = import_arrow().table(table.get_add_actions(flatten=True)).sort_by("path").to_pylist()
     if not actions:
         raise TableError(f"Version {version} of the Delta table {shown(uri)} has no rows.")
-    root = located(uri)
+    root = _root(source, table, uri)
     files = [_file(root, action, schema, masks) for action in actions]
     return Reader(files, snapshot=f"version {version} of the Delta table {shown(uri)}")
 
@@ -99,6 +99,18 @@ def _deletion_vectors(table: Any) -> dict[str, NDArray[np.bool_]]:
     return {unquote(uri): np.asarray(mask.values, dtype=bool) for uri, mask in masks}
 
 
+def _root(source: Any, table: Any, uri: str) -> Place:
+    """The folder of the table. A table that was opened elsewhere is read with the credentials that it has."""
+    place = located(uri)
+    if isinstance(place, Path) or source is not table:
+        return place
+    try:
+        filesystem = table.to_pyarrow_dataset().filesystem
+    except import_delta().exceptions.DeltaProtocolError:  # deletion vectors
+        return place
+    return RemoteFile(filesystem, "", place.shown)
+
+
 def _file(root: Place, action: Mapping[str, Any], schema: Any, masks: Mapping[str, Any]) -> File:
     relative = unquote(action["path"])
     place = _below(root, relative)
@@ -115,4 +127,6 @@ def _file(root: Place, action: Mapping[str, Any], schema: Any, masks: Mapping[st
 def _below(root: Place, relative: str) -> Place:
     if is_url(relative):  # a clone names the files of another table
         return located(relative)
-    return root / relative if isinstance(root, Path) else root.child(f"{root.path}/{relative}")
+    if isinstance(root, Path):
+        return root / relative
+    return RemoteFile(root.filesystem, f"{root.path}/{relative}".lstrip("/"), f"{root}/{relative}")

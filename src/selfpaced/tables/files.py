@@ -45,7 +45,7 @@ class File:
     added: Mapping[str, Any]
     without_gaps: frozenset[str]
     state: tuple[str, ...]
-    digest: str | None = None
+    digest: Any = None
     kept: NDArray[np.bool_] | None = None
 
     @property
@@ -55,7 +55,8 @@ class File:
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """The rows in order. An error names the file; so does one that has changed since it was opened."""
         pa = import_arrow()
-        self._refuse_change()
+        if isinstance(self.data, Path):  # others are compared when they are opened, each time
+            self._refuse_change()
         own = [name for name in columns if name not in self.added]
         n_read = 0
         with naming(self.data, self.format.name, self._refuse_change):
@@ -129,7 +130,7 @@ class LoadedFile:
         raise AssertionError
 
 
-def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *, digest: str | None = None) -> File:
+def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *, digest: Any = None) -> File:
     """Read the description of a file. `data` is the Parquet file that was made of it, if one was."""
     pa = import_arrow()
     data = path if data is None else data

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.remote_files import located, shown
+from selfpaced.remote_files import Place, RemoteFile, is_local, located, shown
 from selfpaced.tables.files import File, open_file
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.lakes import HINT, ICEBERG, METADATA, METADATA_ENDING, lake_of
@@ -38,7 +38,7 @@ def iceberg_reader(source: Any, plan: ReadPlan) -> Reader:
     if snapshot is None or not tasks:
         raise TableError(f"{name[0].upper()}{name[1:]} has no rows in this snapshot.")
     kept = f"snapshot {snapshot.snapshot_id} of {name}"
-    files = _plain_files(scan, tasks)
+    files = _plain_files(table.io, scan, tasks)
     if files is not None:
         return Reader(files, snapshot=kept)
     return replace(_through_pyiceberg(table, scan, tasks, name, plan), snapshot=kept)
@@ -88,15 +88,24 @@ def _snapshot_id(table: Any, version: Any, name: str) -> int | None:
     return int(found.snapshot_id)
 
 
-def _plain_files(scan: Any, tasks: list[Any]) -> list[File] | None:
+def _plain_files(io: Any, scan: Any, tasks: list[Any]) -> list[File] | None:
     """The files of a snapshot, if they can be read as they are: no rows deleted, no columns renamed or added since."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     wanted = schema_to_pyarrow(scan.projection(), include_field_ids=False)
-    if any(task.delete_files or task.file.file_format != "PARQUET" for task in tasks):
+    if any(task.delete_files or task.file.file_format != "PARQUET" for task in tasks) or not hasattr(
+        io, "fs_by_scheme"
+    ):
         return None
-    files = [open_file(located(task.file.file_path), {}) for task in tasks]
+    files = [open_file(_place(io, task.file.file_path), {}) for task in tasks]
     return files if all(_has_types_of(file, wanted) for file in files) else None
+
+
+def _place(io: Any, url: str) -> Place:
+    """A file with the credentials that the catalog gives."""
+    scheme, host, path = io.parse_location(url, io.properties)
+    filesystem = io.fs_by_scheme(scheme, host)
+    return Path(path) if is_local(filesystem) else RemoteFile(filesystem, path, shown(url))
 
 
 def _has_types_of(file: File, wanted: Any) -> bool:

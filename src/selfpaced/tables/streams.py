@@ -38,7 +38,7 @@ def stream_reader(source: Any, plan: ReadPlan) -> Reader:
 def _batches_by(source: Any) -> Callable[[Any], Batches] | None:
     """How the rows of a source are asked for; None if it is no stream."""
     package = type(source).__module__.partition(".")[0]
-    if package == "polars" and hasattr(source, "collect_batches"):
+    if package == "polars" and hasattr(source, "collect_schema") and hasattr(source, "lazy") and not is_frame(source):
         return _of_lazy_frame
     if package == "datasets" and hasattr(source, "with_format") and hasattr(source, "iter"):
         return _of_hugging_face
@@ -54,6 +54,10 @@ def _of_stream(source: Any) -> Batches:
 
 def _of_lazy_frame(frame: Any) -> Batches:
     """polars computes the rows piece by piece, in their order."""
+    if not hasattr(frame, "collect_batches"):
+        raise TableError(
+            "A LazyFrame is read by collect_batches, which this polars does not have: install a newer one."
+        )
     schema = frame.collect_schema().to_frame(eager=True).to_arrow().schema
     return schema, (batch.to_arrow() for batch in frame.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True))
 
