@@ -174,6 +174,7 @@ class Forwarder(http.server.BaseHTTPRequestHandler):
     """Passes requests on to the S3 server, unless it is told to misbehave."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = 2**16  # header and body in one packet: the client would wait 40 ms for the second one
 
     def do_GET(self):
         self.server.n_requests += 1
@@ -182,7 +183,8 @@ class Forwarder(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if status is not None:
-            self._answer(status, b"<Error><Code>AccessDenied</Code></Error>", {})
+            code = {403: "AccessDenied", 503: "SlowDown"}[status]
+            self._answer(status, f"<Error><Code>{code}</Code></Error>".encode(), {"Content-Type": "application/xml"})
             return
         request = urllib.request.Request(f"http://127.0.0.1:{self.server.behind}{self.path}", method=self.command)
         for name, value in self.headers.items():
