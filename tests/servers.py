@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import os
 import pwd
 import shutil
@@ -9,7 +10,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.error
+import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
@@ -80,6 +84,66 @@ class S3Server:
             retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
             **options,
         )
+
+
+class _Forwarder(http.server.BaseHTTPRequestHandler):
+    """Passes requests on to the S3 server, unless it is told to misbehave."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = 2**16  # header and body in one packet: the client would wait 40 ms for the second one
+
+    def do_GET(self):
+        self.server.n_requests += 1
+        self.server.paths.append(self.path)
+        status = self.server.misbehave(self.server.n_requests)
+        if status == "cut":
+            self.close_connection = True
+            return
+        if status is not None:
+            code = {403: "AccessDenied", 503: "SlowDown"}[status]
+            self._answer(status, f"<Error><Code>{code}</Code></Error>".encode(), {"Content-Type": "application/xml"})
+            return
+        request = urllib.request.Request(f"http://127.0.0.1:{self.server.behind}{self.path}", method=self.command)
+        for name, value in self.headers.items():
+            if name.lower() not in ("connection",):
+                request.add_header(name, value)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                self._answer(answer.status, answer.read(), dict(answer.headers))
+        except urllib.error.HTTPError as error:
+            self._answer(error.code, error.read(), dict(error.headers))
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _answer(self, status, body, headers):
+        self.server.n_bytes += len(body)
+        self.send_response(status)
+        for name, value in headers.items():
+            if name.lower() not in ("connection", "content-length", "transfer-encoding", "server", "date"):
+                self.send_header(name, value)
+        length = headers.get("Content-Length", len(body)) if self.command == "HEAD" else len(body)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *given):
+        pass
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """A proxy that counts requests and bytes, and misbehaves if it is told to.
+
+    Attributes
+    ----------
+    misbehave : from the number of a request to None, to "cut" the connection, or to the status to answer with.
+    """
+
+    def __init__(self, behind: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Forwarder)
+        self.behind, self.n_requests, self.n_bytes, self.paths = behind, 0, 0, []
+        self.misbehave = lambda number: None
+        threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
 class PostgresServer:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import http.server
 import os
-import threading
-import urllib.request
 
 import deltalake
 import numpy as np
@@ -24,7 +21,7 @@ from selfpaced.exceptions import TableError
 from selfpaced.tables import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS, Opened, TableExam
-from tests.servers import S3Server, free_port
+from tests.servers import Proxy, S3Server, free_port
 
 ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
 URL = "s3://bucket/shop/"
@@ -170,57 +167,10 @@ def test_a_file_that_is_replaced_between_two_rounds_is_refused_by_name(server, s
         fitted(open_table(shop, **COLUMNS), callbacks=[Replace()])
 
 
-class Forwarder(http.server.BaseHTTPRequestHandler):
-    """Passes requests on to the S3 server, unless it is told to misbehave."""
-
-    protocol_version = "HTTP/1.1"
-    wbufsize = 2**16  # header and body in one packet: the client would wait 40 ms for the second one
-
-    def do_GET(self):
-        self.server.n_requests += 1
-        status = self.server.misbehave(self.server.n_requests)
-        if status == "cut":
-            self.close_connection = True
-            return
-        if status is not None:
-            code = {403: "AccessDenied", 503: "SlowDown"}[status]
-            self._answer(status, f"<Error><Code>{code}</Code></Error>".encode(), {"Content-Type": "application/xml"})
-            return
-        request = urllib.request.Request(f"http://127.0.0.1:{self.server.behind}{self.path}", method=self.command)
-        for name, value in self.headers.items():
-            if name.lower() not in ("connection",):
-                request.add_header(name, value)
-        try:
-            with urllib.request.urlopen(request) as answer:
-                self._answer(answer.status, answer.read(), dict(answer.headers))
-        except urllib.error.HTTPError as error:
-            self._answer(error.code, error.read(), dict(error.headers))
-
-    do_HEAD = do_GET  # noqa: N815
-
-    def _answer(self, status, body, headers):
-        self.server.n_bytes += len(body)
-        self.send_response(status)
-        for name, value in headers.items():
-            if name.lower() not in ("connection", "content-length", "transfer-encoding", "server", "date"):
-                self.send_header(name, value)
-        length = headers.get("Content-Length", len(body)) if self.command == "HEAD" else len(body)
-        self.send_header("Content-Length", str(length))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *given):
-        pass
-
-
 @pytest.fixture
 def forwarder(server, shop):
     """A proxy before the S3 server that can be told to misbehave, and counts requests and bytes."""
-    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Forwarder)
-    proxy.behind, proxy.n_requests, proxy.n_bytes = server.port, 0, 0
-    proxy.misbehave = lambda number: None
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    proxy = Proxy(server.port)
     proxy.filesystem = server.filesystem(proxy.server_port)
     yield proxy
     proxy.shutdown()
@@ -267,15 +217,11 @@ def test_a_round_fetches_the_bytes_of_its_columns_only(server, forwarder):
 
 
 def test_files_are_listed_once(forwarder):
-    passed, handle = [], Forwarder.do_GET
     table = opened_through(forwarder)
-    try:
-        Forwarder.do_GET = lambda self: passed.append(self.path) or handle(self)
-        fitted(table)
-    finally:
-        Forwarder.do_GET = handle
-    assert passed
-    assert [path for path in passed if "list-type" in path] == []
+    forwarder.paths.clear()
+    fitted(table)
+    assert forwarder.paths
+    assert [path for path in forwarder.paths if "list-type" in path] == []
 
 
 def test_with_a_cache_later_rounds_ask_the_server_for_nothing(forwarder, in_memory, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +42,16 @@ class Wanted:
     exclude: Sequence[str] = ()
     out_of_core: bool | None = None
 
+    def excluded(self, names: Sequence[str]) -> list[str]:
+        """The columns that are excluded. On the command line several may be joined by commas."""
+        return [part for name in self.exclude for part in ([name] if name in names else name.split(","))]
+
+    def needed(self, names: Iterable[str]) -> list[str]:
+        """The columns that will be read."""
+        known = list(names)
+        exclude = set(self.excluded(known)) - set(self.roles.columns)
+        return [name for name in known if name not in exclude]
+
 
 @dataclass(frozen=True)
 class Source:
@@ -68,8 +78,8 @@ class Source:
 def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     """Open a file, drop the columns that cannot be features, and load it if it is small."""
     reader = _reader(wanted, progress)
-    names, roles = reader.column_names, wanted.roles
-    exclude = [part for name in wanted.exclude for part in ([name] if name in names else name.split(","))]
+    names, roles = [*reader.column_names, *reader.left_out], wanted.roles
+    exclude = wanted.excluded(names)
     assert roles.target is not None
     for name in (*roles.columns, *exclude):
         if name not in names:
@@ -105,8 +115,7 @@ def _reader(wanted: Wanted, progress: Progress | None) -> Reader:
     data = data_of(wanted.path)
     kind = row_source_of(data.source, data.reading)
     check_options(kind, data.reading)
-    # Columns are only excluded once their names are known: on the command line they may be joined by commas.
-    return open_reader(kind, data.source, replace(plan_of(data.reading), progress=progress))
+    return open_reader(kind, data.source, replace(plan_of(data.reading), progress=progress, needed=wanted.needed))
 
 
 def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:

@@ -62,7 +62,10 @@ def _present(folder: Place, names: Iterable[str]) -> set[str]:
 
 def _names_in(folder: Place, name: str) -> list[str]:
     if isinstance(folder, Path):
-        return [path.name for path in (folder / name).iterdir()]
+        try:
+            return [path.name for path in (folder / name).iterdir()]
+        except PermissionError:  # a folder above that is somebody else's
+            return []
     from pyarrow import fs
 
     selector = fs.FileSelector(f"{folder.path}/{name}")

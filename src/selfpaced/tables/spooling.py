@@ -51,7 +51,9 @@ def _written(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan, fol
             n_bytes += group.nbytes
             plan.tell(n_bytes, None)
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{name} cannot be written to {folder.parent} to be read every round: {error}") from error
+        raise TableError(
+            f"The rows of {name} cannot be kept in {folder.parent} to be read every round: {error}"
+        ) from error
     finally:
         if writer is not None:
             writer.close()
@@ -86,7 +88,7 @@ def _with_needed_columns(name: str, batches: Iterable[Any], plan: ReadPlan, keep
     for batch in batches:
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
         if len(set(table.column_names)) < len(table.column_names):
-            raise TableError(f"{name} has two columns of one name: {table.column_names}. Give each a name of its own.")
+            raise TableError(f"Two columns of {name} have one name: {table.column_names}. Give each a name of its own.")
         table = table.select(plan.needed(table.column_names)).replace_schema_metadata(None)
         if table.num_rows or keep_empty:
             yield table.cast(pa.schema([_storable(field) for field in table.schema]))
