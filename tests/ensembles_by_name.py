@@ -9,8 +9,13 @@ def _auto(estimator=None, n_estimators=3, **params):
         ("self-paced", selfpaced.SelfPacedEnsembleClassifier(estimator, n_estimators)),
         ("bags", selfpaced.UnderBaggingClassifier(estimator, n_estimators, ratio=2)),
     ]
-    return selfpaced.AutoSelfPacedClassifier(recipes, **params)
+    return selfpaced.AutoSelfPacedClassifier(recipes, **{"calibration": None} | params)
 
 
 ENSEMBLES = {name: getattr(selfpaced, name) for name in selfpaced.__all__ if name.endswith("Classifier")}
 ENSEMBLES["AutoSelfPacedClassifier"] = _auto
+
+
+def given_bases(ensemble):
+    """The base models that an ensemble was made from."""
+    return [each.estimator for _, each in ensemble.recipes] if hasattr(ensemble, "recipes") else [ensemble.estimator]

@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
 from selfpaced.tables import Labels
-from selfpaced.tables.weights import refuse_negative
+from selfpaced.tables.weights import refuse_bad
 
 
 def named_bases(bases: Sequence[Any]) -> dict[str, Any]:
@@ -41,6 +41,15 @@ def fit_metadata(ensemble: Any, bases: Sequence[Any], labels: Labels, given: Map
         )
     check_takes_weights(bases, "sample_weight was given")
     return given
+
+
+def weights_only(given: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
+    """The sample weights among the arguments of a `fit` that takes no others, checked."""
+    others = sorted(set(given) - {"sample_weight"})
+    if others:
+        raise TypeError(f"fit got {others}; besides X, y and groups it takes sample_weight only.")
+    weights = given.get("sample_weight")
+    return {} if weights is None else {"sample_weight": check_weights(weights, labels)}
 
 
 def _asked_by_all(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -97,7 +106,7 @@ def check_weights(sample_weight: Any, labels: Labels) -> NDArray[Any]:
         raise ValueError(f"sample_weight must be numbers; got an array of {weights.dtype}.")
     check_consistent_length(labels.codes, weights)
     assert_all_finite(weights, input_name="sample_weight")
-    refuse_negative(weights, "sample_weight")
+    refuse_bad(weights, "sample_weight")
     by_class = np.bincount(labels.codes, weights=weights, minlength=labels.classes.size)
     if not by_class.all():
         name = labels.names[int(by_class.argmin())]
