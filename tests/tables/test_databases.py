@@ -174,6 +174,13 @@ def test_scores_are_written_to_a_table(postgres, model):
     assert sorted(found) == sorted(expected)
 
 
+def test_a_connection_that_cannot_write_scores_is_refused(model, shop):
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(TypeError, match="a connection of ADBC or DuckDB"):
+        model.predict_table(IN_ORDER, DatabaseTable(connection, "scores"), connection=shop)
+    connection.close()
+
+
 def test_all_scores_are_written_or_none(postgres, model):
     n_batches = 0
 

@@ -316,6 +316,9 @@ def test_every_command_reads_and_writes_urls(shop, tmp_path, capsys):
     where = "s3://bucket/out"
     train = ["train", shop, "--target", "label", "-o", f"{where}/model.skops", "--report", f"{where}/train.html"]
     assert main([*train, *exclude, *fast, "--cache", str(tmp_path / "copies")]) == 0
+    assert {tuple(pq.read_schema(path).names) for path in (tmp_path / "copies").iterdir()} == {
+        ("a", "b", "label", "tx")
+    }
     assert main(["predict", f"{where}/model.skops", shop, "-o", f"{where}/scores.parquet", "--keep", "tx", "-q"]) == 0
     assert main(["evaluate", f"{where}/model.skops", shop, "-q"]) == 0
     assert main(["report", f"{where}/model.skops", shop, "-o", f"{where}/page.html", "-q"]) == 0

@@ -83,6 +83,8 @@ def open_reader(kind: RowSource, source: Any, plan: ReadPlan) -> Reader:
 
 def plan_of(options: Mapping[str, Any]) -> ReadPlan:
     """What the options say about reading."""
+    if options.get("cache_bytes") is not None:
+        _whole("cache_bytes", options["cache_bytes"])
     names = {field.name for field in fields_of(ReadPlan)}
     return ReadPlan(**{name: value for name, value in options.items() if name in names and value is not None})
 
