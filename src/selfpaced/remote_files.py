@@ -23,7 +23,8 @@ PIECE_BYTES = 2**23
 BY_PYARROW = ("s3", "gs", "gcs", "abfs", "abfss")
 OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}  # Hadoop's
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters at least: C:// is a drive
-_SECRET = re.compile(r"//[^/@]*@")
+_SECRET = re.compile(r"(//[^/@:\s]*):[^/@\s]*@")  # abfs://container@account has none
+_OPTIONS = re.compile(r"\?\w+=\S*")  # which may be keys and signatures
 # What a second attempt would not change.
 _FINAL = re.compile(
     r"ACCESS_DENIED|NO_SUCH_(BUCKET|KEY|UPLOAD)|RESOURCE_NOT_FOUND|INVALID_ACCESS_KEY|SIGNATURE|Forbidden"
@@ -51,11 +52,12 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        return PurePosixPath(self.path).name
+        # The path of a web page is its URL, which may have a signature at its end.
+        return PurePosixPath(_OPTIONS.sub("", self.path) if is_url(self.path) else self.path).name
 
     @property
     def suffix(self) -> str:
-        return PurePosixPath(self.path).suffix
+        return PurePosixPath(self.name).suffix
 
     def child(self, path: str) -> RemoteFile:
         """The file at another path, in the same file system. Its URL is shown below this one's."""
@@ -127,12 +129,16 @@ def located(source: AnyPath, filesystem: Any = None) -> Place:
 
 
 def shown(source: Any) -> str:
-    """A source as messages show it: a URL without its password.
+    """A source as messages show it: a URL without its password and options.
 
-    >>> shown("s3://key:secret@bucket/a.parquet")
-    's3://bucket/a.parquet'
+    >>> shown("s3://key:secret@bucket/a.parquet?secret_key=secret")
+    's3://key@bucket/a.parquet'
     """
-    return _SECRET.sub("//", source) if is_url(source) else str(source)
+    return _OPTIONS.sub("", _without_password(source)) if is_url(source) else str(source)
+
+
+def _without_password(text: str) -> str:
+    return _SECRET.sub(r"\1@", text)
 
 
 def is_local(filesystem: Any) -> bool:
@@ -180,7 +186,7 @@ def explaining(source: Any, doing: str) -> Iterator[None]:
     except OSError as error:
         denied = isinstance(error, PermissionError) or re.search("ACCESS_DENIED|Forbidden|SIGNATURE", str(error))
         hint = " Credentials come from the usual environment variables, or from filesystem=." if denied else ""
-        raise TableError(f"{shown(source)} cannot be {doing}: {_SECRET.sub('//', str(error))}{hint}") from error
+        raise TableError(f"{shown(source)} cannot be {doing}: {_without_password(str(error))}{hint}") from error
 
 
 def downloaded(source: RemoteFile, target: Path) -> Path:
@@ -250,7 +256,7 @@ def _behind(url: str) -> RemoteFile:
 
         return RemoteFile(fs.LocalFileSystem(), unquote(urlsplit(url).path), url)
     filesystem, path = _pyarrow_system(url) if scheme in BY_PYARROW else _fsspec_system(url, scheme)
-    return RemoteFile(filesystem, path.rstrip("/"), shown(url.partition("?")[0] if scheme in BY_PYARROW else url))
+    return RemoteFile(filesystem, path.rstrip("/"), shown(url))
 
 
 def _pyarrow_system(url: str) -> tuple[Any, str]:

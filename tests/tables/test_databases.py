@@ -147,7 +147,7 @@ def test_a_wrong_query_is_one_error(postgres, shop, query):
 
 
 def test_a_server_that_is_not_there_is_one_error_without_the_password():
-    with pytest.raises(TableError, match=r"postgresql://127.0.0.1:1/shop cannot be reached") as raised:
+    with pytest.raises(TableError, match=r"postgresql://me@127.0.0.1:1/shop cannot be reached") as raised:
         open_table("SELECT 1", connection="postgresql://me:hush@127.0.0.1:1/shop", target="y")
     assert "hush" not in str(raised.value)
 

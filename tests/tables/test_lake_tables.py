@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import string
 import struct
+import sys
 from base64 import b85encode
 
 import deltalake
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.expressions import EqualTo
+from pyiceberg.types import DoubleType
 from pyroaring import BitMap
 from sklearn.tree import DecisionTreeClassifier
 
@@ -21,6 +23,7 @@ from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import read_card
+from selfpaced.tables.files import open_file, with_deleted
 from tests.contracts.lake_tables import ARROW, delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 
@@ -132,8 +135,6 @@ def test_deletion_vectors_are_applied(tmp_path):
 
 def test_marked_rows_are_left_out(tmp_path):
     """As a writer with deletion vectors would mark them."""
-    from selfpaced.tables.files import open_file, with_deleted
-
     pq.write_table(ARROW, tmp_path / "rows.parquet", row_group_size=70)
     file = with_deleted(open_file(tmp_path / "rows.parquet", {}), (ROWS["a"] >= 0).to_numpy())
     read = pa.Table.from_batches(file.batches(["a"], 64)).column("a").to_pylist()
@@ -186,7 +187,7 @@ def test_a_hudi_table_is_refused(tmp_path):
 
 
 def test_without_deltalake_the_extra_is_named(delta, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "deltalake", None)
+    monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(ImportError, match=r"selfpaced\[delta\]"):
         open_table(delta, **COLUMNS)
 
@@ -224,7 +225,7 @@ def test_deleted_rows_and_renamed_columns_are_read_as_they_are_now(iceberg):
     iceberg.delete(EqualTo("kind", 2))
     with iceberg.update_schema() as update:
         update.rename_column("a", "amount")
-        update.add_column("new", __import__("pyiceberg.types", fromlist=["DoubleType"]).DoubleType())
+        update.add_column("new", DoubleType())
     table = open_table(iceberg, target="label", columns=["amount", "new"])
     frame = table.features()
     assert sorted(frame["amount"]) == sorted(ROWS.loc[ROWS["kind"] != 2, "a"])
@@ -240,9 +241,8 @@ def test_an_unknown_snapshot_is_refused_with_the_known_ones(iceberg):
 
 def test_without_pyiceberg_the_extra_is_named(iceberg, monkeypatch):
     location = iceberg.metadata_location
-    monkeypatch.setitem(__import__("sys").modules, "pyiceberg", None)
-    monkeypatch.setitem(__import__("sys").modules, "pyiceberg.table", None)
-    monkeypatch.setitem(__import__("sys").modules, "pyiceberg.io.pyarrow", None)
+    for name in ("pyiceberg", "pyiceberg.table", "pyiceberg.io.pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"selfpaced\[iceberg\]"):
         open_table(location, **COLUMNS)
 

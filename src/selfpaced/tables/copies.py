@@ -87,7 +87,8 @@ class _Copies:
         return [name for name in needed if name not in file.added]
 
     def _path(self, file: File) -> Path:
-        key = repr((str(file.data), sorted(self._columns(file)))).encode()
+        assert isinstance(file.data, RemoteFile)
+        key = repr((file.data.shown, file.data.path, sorted(self._columns(file)))).encode()
         return self._folder / f"{file.data.name}.{blake2b(key, digest_size=8).hexdigest()}{ENDING}"
 
     def _mark(self, file: File) -> dict[str, Any]:

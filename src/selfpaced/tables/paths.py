@@ -57,12 +57,12 @@ def _path_of(place: Place) -> PurePath:
 
 
 def _refuse_twice(places: list[Place]) -> None:
-    known = set()
+    known: set[Any] = set()
     for place in places:
-        key = place if isinstance(place, RemoteFile) else place.resolve()
-        if str(key) in known:
-            raise TableError(f"{key} is named more than once: its rows would count more than once.")
-        known.add(str(key))
+        key = (place.shown, place.path) if isinstance(place, RemoteFile) else place.resolve()
+        if key in known:
+            raise TableError(f"{place} is named more than once: its rows would count more than once.")
+        known.add(key)
 
 
 def _typed_alike(found: Found) -> Found:
