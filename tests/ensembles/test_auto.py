@@ -1,11 +1,10 @@
 """The classifier that chooses among recipes."""
 
-import time
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import average_precision_score
@@ -16,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import recipes, working_sample
+from selfpaced.ensembles import auto_training, choosing, recipes, working_sample
 from selfpaced.ensembles.judging import folds_of
 from selfpaced.ensembles.working_sample import WorkingSample
 
@@ -293,18 +292,14 @@ class TestTimeLimit:
         model = auto(time_limit=1000.0).fit(X, y)
         np.testing.assert_array_equal(model.predict_proba(X_test), fitted.predict_proba(X_test))
 
-    def test_recipes_for_which_no_time_is_left_are_left_out(self, rows):
+    def test_recipes_for_which_no_time_is_left_are_left_out(self, rows, monkeypatch):
+        """The time to judge is up after the first recipe, and there is time to train it."""
         X, _, y, _ = rows
-
-        class Slow(DecisionTreeClassifier):
-            def fit(self, X, y, sample_weight=None):
-                time.sleep(0.1)
-                return super().fit(X, y, sample_weight)
-
-        slow = SelfPacedEnsembleClassifier(Slow(), 3)
-        with pytest.warns(UserWarning, match="Left out: last"):
-            model = auto([("trees", TREES), ("slow", slow), ("last", TREES)], time_limit=0.5).fit(X, y)
-        assert model.recipes_[0].aucprc is not None
+        monkeypatch.setattr(choosing.Clock, "allows", lambda clock, seconds, share=1.0: share == 1)
+        with pytest.warns(UserWarning, match="Left out: forest, guess"):
+            model = auto(time_limit=1000.0).fit(X, y)
+        assert [result.aucprc is None for result in model.recipes_] == [False, True, True]
+        assert len(model.estimators_) == 4
 
 
 class TestBadInput:
@@ -345,3 +340,32 @@ class TestBadInput:
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
         assert not hasattr(model, "estimators_")
+
+
+def test_recipes_trained_side_by_side_are_those_trained_one_after_the_other(rows, monkeypatch):
+    X, X_test, y, _ = rows
+    at_once = []
+    real = choosing.side_by_side
+    monkeypatch.setattr(choosing, "side_by_side", lambda n: at_once.append(n) or real(n))
+    side_by_side = auto(n_jobs=2).fit(X, y).predict_proba(X_test)
+    monkeypatch.setattr(auto_training, "SMALL_TRAINING_SET", 100)
+    np.testing.assert_array_equal(auto(n_jobs=2).fit(X, y).predict_proba(X_test), side_by_side)
+    assert at_once == [2, 1]
+
+
+def test_sparse_rows_are_read_by_the_default_recipes(rows):
+    X, _, y, _ = rows
+    sparse = csr_matrix(np.where(np.abs(X) > 1, X, 0))
+    few = recipes.default_recipes(recipes.Columns(None, {}, are_sparse=True))
+    model = auto([(name, few[name].set_params(n_estimators=2)) for name in few if "CatBoost" not in name]).fit(
+        sparse, y
+    )
+    assert not [result for result in model.recipes_ if result.note and "failed" in result.note]
+
+
+def test_a_scout_that_fails_is_followed_by_the_next(rows, monkeypatch):
+    monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 600)
+    X, _, y, _ = rows
+    with pytest.warns(UserWarning, match="The recipe 'broken' failed"):
+        model = auto([("broken", SelfPacedEnsembleClassifier(Failing())), ("trees", TREES)]).fit(X, y)
+    assert list(model.ensembles_) == ["trees"]
