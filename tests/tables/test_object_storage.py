@@ -124,6 +124,7 @@ def test_a_delta_table_that_is_open_is_read_with_its_own_credentials(server, in_
     assert members_of(fitted(table)) == members_of(in_memory)
 
 
+@pytest.mark.slow
 def test_an_iceberg_table_is_read_with_the_credentials_of_its_catalog(server, in_memory, tmp_path, monkeypatch):
     for name in server.environment:
         monkeypatch.delenv(name)
@@ -189,7 +190,7 @@ def test_connections_that_are_cut_are_tried_again(forwarder, in_memory):
 
 def test_slow_down_is_tried_again(forwarder, in_memory):
     table = opened_through(forwarder)
-    forwarder.misbehave = lambda number: 503 if number % 4 == 0 else None
+    forwarder.misbehave = lambda number: 503 if number % 9 == 0 else None
     assert members_of(fitted(table)) == members_of(in_memory)
 
 
@@ -267,16 +268,23 @@ def test_a_copy_that_is_interrupted_leaves_nothing(forwarder, tmp_path):
     assert [path for path in tmp_path.iterdir() if path.suffix == ".part"] == []
 
 
-def test_a_fit_that_a_dead_server_stops_goes_on_with_its_checkpoint(server, in_memory, tmp_path):
+@pytest.mark.slow
+def test_a_server_that_dies_in_the_middle_of_a_round_is_one_error(server, in_memory, tmp_path):
     write_shop(server)
 
-    class Kill(Callback):
-        def on_round_end(self, *given):
-            server.stop()
+    class KillInTheMiddleOfARound(Callback):
+        n_rounds = 0
 
-    table = open_table("bucket/shop", filesystem=server.filesystem(), **COLUMNS)
-    with pytest.raises(TableError, match=r"s3://bucket/shop/0.parquet cannot be read"):
-        fitted_with_checkpoint(table, tmp_path / "rounds", callbacks=[Kill()])
+        def on_round_end(self, *given):
+            self.n_rounds += 1
+
+        def on_rows_read(self, n_read, n_rows):
+            if self.n_rounds == 2 and n_read < n_rows:
+                server.stop()
+
+    table = open_table("bucket/shop", filesystem=server.filesystem(), batch_rows=20, **COLUMNS)
+    with pytest.raises(TableError, match=r"s3://bucket/shop/[01].parquet cannot be read"):
+        fitted_with_checkpoint(table, tmp_path / "rounds", callbacks=[KillInTheMiddleOfARound()])
     assert any((tmp_path / "rounds").glob("round-*"))
     server.start()
     write_shop(server)
