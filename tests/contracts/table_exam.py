@@ -232,7 +232,9 @@ class TableExam:
             assert honoured(option, opened, tmp_path)
         else:
             # A connection makes a query of whatever is given.
-            as_query = "|is a query, a text|shop.duckdb is not there" if option == "connection" else ""
+            as_query = (
+                "|filesystem= for a query|is a query, a text|shop.duckdb is not there" if option == "connection" else ""
+            )
             with pytest.raises((TableError, TypeError), match=f"cannot honour {option}= for {opened.name}{as_query}"):
                 opened.open(**{option: GIVEN[option]})
 

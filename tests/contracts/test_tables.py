@@ -1,7 +1,6 @@
 """Every kind of table in this process and on Dask sits the exam.
 
-Spark's is in `tests/cluster/test_spark.py`, those of servers are in `tests/tables/test_object_storage.py` and
-`tests/tables/test_databases.py`.
+Spark's is in `tests/cluster/test_spark.py`, that of PostgreSQL in `tests/tables/test_databases.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from pyarrow import fs
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
@@ -37,6 +37,12 @@ def parquet(tmp_path):
 
 def url(tmp_path):
     return Opened(parquet(tmp_path).source.as_uri(), "files", COLUMNS)
+
+
+def other_file_system(tmp_path):
+    """The same files through a file system that is not the local one, as those of object stores are read."""
+    system = fs.SubTreeFileSystem("/", fs.LocalFileSystem())
+    return Opened(str(parquet(tmp_path).source), "files", {**COLUMNS, "filesystem": system})
 
 
 def csv(tmp_path):
@@ -95,7 +101,20 @@ def sqlite(tmp_path):
 
 
 IN_THIS_PROCESS = (
-    *(array, parquet, url, csv, dataset, filtered_dataset, delta, iceberg, duckdb_relation, lazy_frame, batch_reader),
+    *(
+        array,
+        parquet,
+        url,
+        other_file_system,
+        csv,
+        dataset,
+        filtered_dataset,
+        delta,
+        iceberg,
+        duckdb_relation,
+        lazy_frame,
+        batch_reader,
+    ),
     *(duckdb_file, sqlite),
 )
 
@@ -130,7 +149,7 @@ def test_scores_are_those_of_the_same_rows_in_memory(make, tmp_path, tmp_path_fa
     model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
     model.fit_table(open_table(training, **COLUMNS))
     opened = make(tmp_path)
-    reading = {name: value for name, value in opened.needed.items() if name == "connection"}
+    reading = {name: value for name, value in opened.needed.items() if name in ("connection", "filesystem")}
     np.testing.assert_array_equal(
         model.score_table(opened.source, **reading), model.predict_proba(ROWS[["a", "b"]])[:, 1]
     )

@@ -20,7 +20,7 @@ from selfpaced.cli import main
 from selfpaced.exceptions import TableError
 from selfpaced.tables import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
-from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS, Opened, TableExam
+from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.servers import Proxy, S3Server, free_port
 
 ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
@@ -70,12 +70,6 @@ def members_of(model):
 def in_memory():
     model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
     return model.fit(ROWS[["a", "b"]], ROWS["label"])
-
-
-class TestTablesOnS3(TableExam):
-    @pytest.fixture
-    def opened(self, shop):
-        return Opened(shop, "files", COLUMNS)
 
 
 @pytest.mark.parametrize("source", [URL, "s3://bucket/shop/*.parquet", "s3a://bucket/shop"])

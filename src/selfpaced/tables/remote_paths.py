@@ -41,8 +41,10 @@ def listed(place: RemoteFile, pattern: str = "") -> Iterator[Listed]:
                 raise TableError(f"{place} is not there.")
         selector = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
         found = patiently(lambda: place.filesystem.get_file_info(selector))
-    root = PurePosixPath(place.path)
-    files = sorted(PurePosixPath(one.path).relative_to(root) for one in found if one.type == fs.FileType.File)
+    root = place.path.strip("/")  # some file systems list paths without the first slash
+    files = sorted(
+        PurePosixPath(one.path.lstrip("/")).relative_to(root) for one in found if one.type == fs.FileType.File
+    )
     yield from _matches(place, files, pattern) if pattern else iter([(place, files)])
 
 
