@@ -60,6 +60,12 @@ def test_only_needed_columns_are_written(tmp_path):
     assert table.labels().counts.sum() == (ROWS["b"] > 0).sum()
 
 
+def test_the_index_of_pandas_is_no_feature():
+    rows = pa.Table.from_pandas(ROWS.set_index("tx"))
+    assert open_table(rows.to_reader(), target="label", exclude=["kind"]).schema.names[:2] == ["a", "b"]
+    assert "tx" not in open_table(rows.to_reader(), target="label").schema.names
+
+
 def test_an_excluded_column_that_is_not_there_is_refused():
     with pytest.raises(TableError, match="There is no column 'nope'"):
         open_table(ARROW.to_reader(), target="label", exclude=["nope", "tx"])

@@ -142,7 +142,7 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
         schema, n_rows, without_gaps = format.describe(data)
         _refuse_names_that_come_twice(path, schema.names)
-    fields = [without_views(field) for field in schema if field.name not in {*added, *_index_columns(schema)}]
+    fields = [without_views(field) for field in schema if field.name not in {*added, *index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
     without = frozenset(name for name, value in added.items() if value is not None)
     known = without_gaps - set(added) | without
@@ -169,7 +169,7 @@ def _refuse_names_that_come_twice(path: Any, names: Sequence[str]) -> None:
         raise TableError(f"{path} has more than one column {twice!r}. Give each a name of its own.")
 
 
-def _index_columns(schema: Any) -> list[str]:
+def index_columns(schema: Any) -> list[str]:
     """Columns that pandas wrote for an index, and would read as one: no features of anybody."""
     written_by_pandas = schema.pandas_metadata or {}
     return [name for name in written_by_pandas.get("index_columns", []) if isinstance(name, str)]

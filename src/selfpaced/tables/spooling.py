@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import open_file
+from selfpaced.tables.files import index_columns, open_file
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.reading import ReadPlan
@@ -89,7 +89,9 @@ def _with_needed_columns(name: str, batches: Iterable[Any], plan: ReadPlan, keep
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
         if len(set(table.column_names)) < len(table.column_names):
             raise TableError(f"Two columns of {name} have one name: {table.column_names}. Give each a name of its own.")
-        table = table.select(plan.needed(table.column_names)).replace_schema_metadata(None)
+        indices = index_columns(table.schema)
+        names = [name for name in plan.needed(table.column_names) if name not in indices]
+        table = table.select(names).replace_schema_metadata(None)
         if table.num_rows or keep_empty:
             yield table.cast(pa.schema([_storable(field) for field in table.schema]))
 
