@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import auto_training, choosing, recipes, working_sample
+from selfpaced.ensembles import choosing, recipes, working_sample
 from selfpaced.ensembles.judging import folds_of
 from selfpaced.ensembles.working_sample import WorkingSample
 
@@ -342,17 +342,7 @@ class TestBadInput:
         assert not hasattr(model, "estimators_")
 
 
-def test_recipes_trained_side_by_side_are_those_trained_one_after_the_other(rows, monkeypatch):
-    X, X_test, y, _ = rows
-    at_once = []
-    real = choosing.side_by_side
-    monkeypatch.setattr(choosing, "side_by_side", lambda n: at_once.append(n) or real(n))
-    side_by_side = auto(n_jobs=2).fit(X, y).predict_proba(X_test)
-    monkeypatch.setattr(auto_training, "SMALL_TRAINING_SET", 100)
-    np.testing.assert_array_equal(auto(n_jobs=2).fit(X, y).predict_proba(X_test), side_by_side)
-    assert at_once == [2, 1]
-
-
+@pytest.mark.slow
 def test_sparse_rows_are_read_by_the_default_recipes(rows):
     X, _, y, _ = rows
     sparse = csr_matrix(np.where(np.abs(X) > 1, X, 0))

@@ -141,3 +141,9 @@ def test_several_classes_are_pooled_one_by_one_and_add_up_to_one():
 def test_the_first_ensembles_share_the_weight_of_all():
     pool = LogOddsPool(np.array([0.2, 0.3, 0.5]), np.zeros((3, 1)), np.ones((3, 1)), (1,))
     assert pool.first(2).weights.tolist() == pytest.approx([0.4, 0.6])
+
+
+def test_recipes_that_are_all_perfect_count_the_same():
+    rows = labelled(50, 500)
+    recipes = [two_columns(rows.classes + 0.1 * np.random.default_rng(seed).random(550)) for seed in range(4)]
+    np.testing.assert_allclose(blend_weights(recipes, rows, seed=0), 0.25)

@@ -14,7 +14,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.bases import columns_of
 from selfpaced.calibration import FITTED_MAPS, check_method
@@ -24,8 +23,8 @@ from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
 from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, Chooser, Clock, Judgements
 from selfpaced.ensembles.identity import identity_of_fit
-from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, Judge, folds_of, uncalibrated
-from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, SMALL_TRAINING_SET, MemberFactory
+from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, Judge, folds_of, ignoring_habits, uncalibrated
+from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
 from selfpaced.ensembles.recipes import default_recipes, not_installed
 from selfpaced.ensembles.saved_judgements import SavedJudgements
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
@@ -64,7 +63,6 @@ class AutoTraining:
     ----------
     groups : the group of each row of a table in memory.
     checkpoint, allow : as for `fit_table`.
-    in_memory : whether all rows of the table are in memory.
     """
 
     def __init__(
@@ -74,7 +72,6 @@ class AutoTraining:
         groups: NDArray[Any] | None = None,
         checkpoint: str | PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
-        in_memory: bool = False,
     ) -> None:
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} is for the files of a checkpoint. Name its folder: checkpoint='...'.")
@@ -87,7 +84,6 @@ class AutoTraining:
         self._model = model
         self._n_threads = model._n_threads()
         self._groups = groups
-        self._in_memory = in_memory
         self.table = table
         self.labels = check_classes(table.labels(), table.roles.labels_are_in)
         self._folder = None if checkpoint is None else Path(checkpoint)
@@ -99,10 +95,7 @@ class AutoTraining:
 
     def run(self) -> Blend:
         n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
-        with warnings.catch_warnings():
-            # Recipes ask for as many common rows as there are: where there are fewer, they take all.
-            warnings.filterwarnings("ignore", message="ratio=")
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged as it is
+        with ignoring_habits():
             split = self._split(n_rare)
             check_features(self._model, split.minority.features, reset=True)
             recipes = self._recipes(split)
@@ -111,7 +104,7 @@ class AutoTraining:
             with self._callbacks.during(plan):
                 judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
                 told = self._callbacks.on_recipe_begin
-                chooser = Chooser(recipes, judge, self._fit, self._clock, told, self._n_at_once(recipes, split))
+                chooser = Chooser(recipes, judge, self._fit, self._clock, told)
                 blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
         return blend if self._given is not None else replace(blend, results=[*blend.results, *not_installed()])
@@ -120,14 +113,6 @@ class AutoTraining:
         if self._given is not None:
             return self._given
         return default_recipes(columns_of(split.minority.features, self.table.schema))
-
-    def _n_at_once(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> int:
-        """Recipes are trained side by side where their members are trained in one thread each, on rows in memory."""
-        if not self._in_memory or self._clock.limit is not None:
-            return 1
-        n_rows = (1 + max(recipe.ratio for recipe in recipes.values()) * len(split.pools)) * len(split.minority)
-        n_numbers = min(n_rows, sum(split.counts)) * split.minority.features.shape[1]
-        return self._n_threads if n_numbers < SMALL_TRAINING_SET else 1
 
     def _pooled_classes(self) -> list[int]:
         n_classes = len(self.labels.classes)

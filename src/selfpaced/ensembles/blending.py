@@ -21,6 +21,8 @@ N_RESAMPLES = 40
 TEMPERATURE = 0.03
 # How many recipes are chosen, one after the other and with replacement, into the mixture that is best together.
 N_CHOSEN = 8
+# Differences of AUCPRC that are rounding.
+AS_GOOD = 1e-9
 # A recipe with less than this is dropped: it would cost time in every prediction and change next to nothing.
 SMALLEST_WEIGHT = 0.05
 
@@ -106,15 +108,18 @@ def _by_own_score(honest: Sequence[Floats], rows: Labelled, weights: Floats) -> 
 
 
 def _by_best_mixture(honest: Sequence[Floats], rows: Labelled, weights: Floats) -> Floats:
-    """The shares of recipes in the mixture that is made by adding, each time, the recipe that helps most."""
-    counts, total, best = np.zeros(len(honest)), np.zeros_like(honest[0]), -1.0
+    """The shares of recipes in the mixture that is made by adding, each time, the recipe that helps most.
+
+    Recipes that help as much as each other share the place: on easy rows all are right, and none deserves to lead.
+    """
+    shares, total, best = np.zeros(len(honest)), np.zeros_like(honest[0]), 0.0
     for _ in range(N_CHOSEN):
-        scores = [aucprc_of(total + each, rows, weights) for each in honest]
-        chosen = int(np.argmax(scores))
-        if scores[chosen] <= best:
+        scores = np.array([aucprc_of(total + each, rows, weights) for each in honest])
+        if scores.max() <= best + AS_GOOD:
             break
-        best = scores[chosen]
-        counts[chosen] += 1
-        total = total + honest[chosen]
-    shares: Floats = counts / counts.sum()
-    return shares
+        best = float(scores.max())
+        chosen = np.flatnonzero(scores >= best - AS_GOOD)
+        shares[chosen] += 1 / chosen.size
+        total = total + np.mean([honest[number] for number in chosen.tolist()], axis=0)
+    normalised: Floats = shares / shares.sum()
+    return normalised

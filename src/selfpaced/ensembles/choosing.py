@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +15,6 @@ from selfpaced.calibration import Calibrator, fit_calibrator
 from selfpaced.ensembles.blending import aucprc_of, blend_weights, standard_error
 from selfpaced.ensembles.judging import Judge, Judgement
 from selfpaced.ensembles.pooling import LogOddsPool, equal_pool, log_odds, pool_of
-from selfpaced.scoring.threads import side_by_side
 
 Floats = NDArray[np.float64]
 
@@ -52,28 +50,16 @@ class RecipeResult:
     note: str | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Clock:
     """The time that a fit may take, in seconds; None for as long as it needs."""
 
     limit: float | None
     begin: float
-    is_stopped: bool = False
 
     def allows(self, seconds: float, share: float = 1.0) -> bool:
         """Whether so many more seconds stay within a share of the limit."""
-        if self.limit is None or self.is_stopped:
-            return not self.is_stopped
-        return time.perf_counter() - self.begin + seconds <= share * self.limit
-
-    @contextmanager
-    def stopping_after_errors(self) -> Iterator[None]:
-        """After an error or Ctrl-C the time is up for all that is still at work."""
-        try:
-            yield
-        except BaseException:
-            self.is_stopped = True
-            raise
+        return self.limit is None or time.perf_counter() - self.begin + seconds <= share * self.limit
 
 
 @dataclass(frozen=True)
@@ -93,7 +79,6 @@ class Chooser:
     ----------
     judge : what compares them; None where there are too few rare rows.
     fit : trains a recipe on the whole table.
-    n_at_once : how many recipes are trained on the whole table side by side.
     """
 
     def __init__(
@@ -103,14 +88,12 @@ class Chooser:
         fit: Callable[[str, Any], Any],
         clock: Clock,
         told: Callable[[str, str], None],
-        n_at_once: int,
     ) -> None:
         self._recipes = recipes
         self._judge = judge
         self._fit = fit
         self._clock = clock
         self._told = told
-        self._n_at_once = n_at_once
         self._results = {name: RecipeResult(name) for name in recipes}
         self._judged: dict[str, Judgement] = {}
 
@@ -134,21 +117,23 @@ class Chooser:
         return Blend(ensembles, pool, calibrator, list(self._results.values()))
 
     def _judge_all(self, judge: Judge, saved: Judgements) -> None:
+        known = {name: earlier for name in self._recipes if (earlier := saved.get(name)) is not None}
+        others = {name: recipe for name, recipe in self._recipes.items() if name not in known}
+        # With a time limit recipes are judged one after the other, to stop in time.
+        at_once = judge.judged(list(others.values())) if self._clock.limit is None else None
         slowest = 0.0
-        known = {name: saved.get(name) for name in self._recipes}
-        with judge.at_work() as begin:
-            # With a time limit recipes are judged one after the other, to stop in time.
-            begun = {} if self._clock.limit else {n: begin(r) for n, r in self._recipes.items() if known[n] is None}
-            for name, recipe in self._recipes.items():
-                if self._judged and not self._clock.allows(slowest, SHARE_TO_JUDGE):
-                    self._note(name, note=TIME_IS_UP)
-                    continue
-                self._told(name, "judging")
-                with self._noting_failure(name):
-                    found = known[name] or (begun.get(name) or begin(recipe))()
-                    saved.put(name, found)
-                    slowest = max(slowest, found.seconds)
-                    self._take(name, found, judge)
+        for name, recipe in self._recipes.items():
+            if self._judged and not self._clock.allows(slowest, SHARE_TO_JUDGE):
+                self._note(name, note=TIME_IS_UP)
+                continue
+            self._told(name, "judging")
+            found: Judgement | Exception = known.get(name) or next(at_once or judge.judged([recipe]))
+            if isinstance(found, Exception):
+                self._note_failure(name, found)
+                continue
+            saved.put(name, found)
+            slowest = max(slowest, found.seconds)
+            self._take(name, found, judge)
 
     def _take(self, name: str, found: Judgement, judge: Judge) -> None:
         score = aucprc_of(found.probabilities, judge.rows)
@@ -180,23 +165,20 @@ class Chooser:
         """The recipes trained on the whole table, those that count most first, as far as the time allows."""
         fitted: dict[str, Any] = {}
         slowest = 0.0
-        names = sorted(weights, key=lambda name: -weights[name])
-        with side_by_side(self._n_at_once) as submit, self._clock.stopping_after_errors():
-            begun = {} if self._n_at_once == 1 else {name: submit(self._timed_fit, name) for name in names}
-            for name in names:
-                if fitted and not self._clock.allows(slowest):
-                    self._note(name, note=TIME_IS_UP)
-                    continue
-                self._told(name, "fitting")
-                with self._noting_failure(name):
-                    fitted[name], seconds = begun[name].result() if begun else self._timed_fit(name)
-                    slowest = max(slowest, seconds)
-                    self._note(name, seconds_fitting=seconds)
+        for name in sorted(weights, key=lambda name: -weights[name]):
+            if fitted and not self._clock.allows(slowest):
+                self._note(name, note=TIME_IS_UP)
+                continue
+            self._told(name, "fitting")
+            begin = time.perf_counter()
+            try:
+                fitted[name] = self._fit(name, self._recipes[name])
+            except Exception as error:  # base models raise errors of all kinds
+                self._note_failure(name, error)
+            seconds = time.perf_counter() - begin
+            slowest = max(slowest, seconds)
+            self._note(name, seconds_fitting=seconds)
         return {name: fitted[name] for name in self._recipes if name in fitted}
-
-    def _timed_fit(self, name: str) -> tuple[Any, float]:
-        begin = time.perf_counter()
-        return self._fit(name, self._recipes[name]), time.perf_counter() - begin
 
     def _calibrator(self, method: str | None, pooled: Floats) -> Calibrator | None:
         if method is None or self._judge is None:
@@ -207,15 +189,11 @@ class Chooser:
     def _note(self, name: str, **facts: Any) -> None:
         self._results[name] = replace(self._results[name], **facts)
 
-    @contextmanager
-    def _noting_failure(self, name: str) -> Iterator[None]:
+    def _note_failure(self, name: str, error: Exception) -> None:
         """A recipe that fails on the rows is reported, and the others go on."""
-        try:
-            yield
-        except Exception as error:  # base models raise errors of all kinds
-            reason = " ".join(str(error).split())
-            self._note(name, note=f"failed: {type(error).__name__}: {reason}")
-            warnings.warn(f"The recipe {name!r} failed and is left out. {type(error).__name__}: {reason}", stacklevel=9)
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        self._note(name, note=f"failed: {reason}")
+        warnings.warn(f"The recipe {name!r} failed and is left out. {reason}", stacklevel=7)
 
 
 class Judgements:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.ensembles.blending import Labelled
 from selfpaced.ensembles.cross_fitting import stratified_parts
@@ -20,7 +21,6 @@ from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
 from selfpaced.ensembles.working_sample import WorkingSample
 from selfpaced.pools.keys import mix, row_keys
 from selfpaced.pools.reserved_rounds import RECIPE_FOLDS_ROUND
-from selfpaced.scoring.threads import side_by_side
 
 Floats = NDArray[np.float64]
 
@@ -54,41 +54,68 @@ class Judge:
         ranked = [self.rare_class] if self.n_classes == 2 else list(range(self.n_classes))
         return Labelled(self.sample.classes, self.sample.weights, ranked)
 
-    @contextmanager
-    def at_work(self) -> Iterator[Callable[[Any], Callable[[], Judgement]]]:
-        """Something that begins to judge a recipe, and returns what waits for the judgement.
+    def judged(self, recipes: Sequence[Any]) -> Iterator[Judgement | Exception]:
+        """What each recipe says of the sample, in order, or the error that it failed with.
 
-        The copies of all recipes that have begun share the threads, so that no core waits for the last of a recipe.
+        Copies of a recipe are trained without a part of the sample each, and score that part. With more than one thread
+        they are trained in processes: scikit-learn's forests and column transformers change the filters for warnings
+        while they are fitted, for all threads at once.
         """
-        with side_by_side(self.n_threads) as submit:
-            yield partial(self._begun, submit)
+        parts = [self._part(number) for number in range(int(self.parts.max()) + 1)]
+        work = Parallel(n_jobs=self.n_threads, return_as="generator")
+        scores = work(delayed(scores_of)(recipe, part) for recipe in recipes for part in parts)
+        for _ in recipes:
+            yield self._joined([next(scores) for _ in parts])
 
-    def _begun(self, submit: Callable[..., Future[Any]], recipe: Any) -> Callable[[], Judgement]:
-        """Train copies of a recipe without a part of the sample each, and score that part."""
-        running = [submit(self._scores_of, recipe, part) for part in range(int(self.parts.max()) + 1)]
-
-        def result() -> Judgement:
-            probabilities, seconds = np.empty((self.parts.size, self.n_classes)), 0.0
-            for part, each in enumerate(running):
-                probabilities[self.parts == part], took = each.result()
-                seconds += took
-            return Judgement(probabilities, seconds / self.n_threads)
-
-        return result
-
-    def _scores_of(self, recipe: Any, part: int) -> tuple[Floats, float]:
-        """What a copy that was trained without a part says of it, and the seconds that it took."""
-        begin = time.perf_counter()
-        learnt, left_out = (np.flatnonzero(chosen) for chosen in (self.parts != part, self.parts == part))
+    def _part(self, number: int) -> Part:
+        learnt, left_out = (np.flatnonzero(chosen) for chosen in (self.parts != number, self.parts == number))
         rows = self.sample.rows.rows(learnt)
-        model = in_one_thread(clone(recipe)).set_params(
-            n_estimators=min(N_MEMBERS, recipe.n_estimators),
-            random_state=mix(self.seed, part) % LARGEST_RANDOM_STATE,
-            callbacks=None,
-            **uncalibrated(recipe),
-        )
-        model.fit(rows.features, self.sample.classes[learnt], **rows.metadata)
-        return model.predict_proba(self.sample.rows.take(left_out)), time.perf_counter() - begin
+        seed = mix(self.seed, number) % LARGEST_RANDOM_STATE
+        return Part(rows.features, self.sample.classes[learnt], rows.metadata, self.sample.rows.take(left_out), seed)
+
+    def _joined(self, scores: Sequence[tuple[Floats | Exception, float]]) -> Judgement | Exception:
+        probabilities, seconds = np.empty((self.parts.size, self.n_classes)), 0.0
+        for number, (of_part, took) in enumerate(scores):
+            if isinstance(of_part, Exception):
+                return of_part
+            probabilities[self.parts == number] = of_part
+            seconds += took
+        return Judgement(probabilities, seconds / self.n_threads)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows to train a copy of a recipe on, and the rows that it has to score."""
+
+    features: Any
+    classes: NDArray[np.intp]
+    metadata: dict[str, Any]
+    left_out: Any
+    seed: int
+
+
+def scores_of(recipe: Any, part: Part) -> tuple[Floats | Exception, float]:
+    """What a copy of a recipe says of the rows that were left out, or the error it failed with, and the seconds."""
+    begin = time.perf_counter()
+    model = in_one_thread(clone(recipe)).set_params(
+        n_estimators=min(N_MEMBERS, recipe.n_estimators), random_state=part.seed, callbacks=None, **uncalibrated(recipe)
+    )
+    try:
+        with ignoring_habits():
+            scores = model.fit(part.features, part.classes, **part.metadata).predict_proba(part.left_out)
+    except Exception as error:  # base models raise errors of all kinds
+        return error, time.perf_counter() - begin
+    return scores, time.perf_counter() - begin
+
+
+@contextmanager
+def ignoring_habits() -> Iterator[None]:
+    """Without warnings of what is usual for recipes."""
+    with warnings.catch_warnings():
+        # They ask for as many common rows as there are: where there are fewer, they take all.
+        warnings.filterwarnings("ignore", message="ratio=")
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged as it is
+        yield
 
 
 def uncalibrated(recipe: Any) -> dict[str, None]:
