@@ -15,7 +15,7 @@ help:
 	@echo "make test-fast        run the tests that are not slow and need no cluster and no browser"
 	@echo "make exam             compare scores of the same rows in many forms, on random tables, for an hour"
 	@echo "make check            check format, lint, types and layers only"
-	@echo "make system-packages  install Chromium and Java for the tests that need them (as root on Debian)"
+	@echo "make system-packages  install Chromium, Java and PostgreSQL for the tests that need them (as root on Debian)"
 	@echo "make bench            run the benchmarks (an hour; peers are installed into .bench/)"
 	@echo "make field            compare all methods on 39 tables (hours; goes on where it was stopped); see docs/field.md"
 	@echo "make paper            make a quick pass over the paper's experiments; the pages are in .paper/"
@@ -48,6 +48,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/outofcore.py
+	$(BIN)/python benchmarks/remote.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/calibration.py
@@ -81,7 +82,7 @@ paper: .venv/installed-dev
 
 # All but PySpark, which is built at the same time.
 .venv/installed-most: .venv/bin/python pyproject.toml
-	$(PIP) --editable '.[catboost,cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]' --group dev
+	$(PIP) --editable '.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]' --group dev
 	touch $@
 
 .venv/installed-dev: .venv/installed-most .venv/installed-pyspark
@@ -100,7 +101,7 @@ test-oldest:
 	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --group dev \
-		--editable '.[catboost,cli,dask,explain,frames,lightgbm,onnx,smote,xgboost]'
+		--editable '.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]'
 	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --deselect tests/test_credit_fraud.py \
 		--deselect 'tests/ensembles/test_inputs.py::test_a_pipeline_finds_its_columns_by_name[polars]' \
 		tests/ensembles tests/onnx_export tests/persistence tests/scoring tests/tables tests/test_*.py

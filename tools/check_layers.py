@@ -16,7 +16,9 @@ from pathlib import Path
 
 # From the lowest up. Packages of one layer do not use each other.
 LAYERS = [
-    ["algorithms", "calibration", "datasets", "exceptions", "metrics", "versions", "whole_files"],
+    ["algorithms", "calibration", "datasets", "exceptions", "metrics", "versions"],
+    ["remote_files"],
+    ["whole_files"],
     ["safe_files", "thresholds"],
     ["scoring"],
     ["pools"],

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import dataclass
+from glob import glob
 
 APT_GET = ("apt-get", "-o", "DPkg::Lock::Timeout=300")  # another process may be installing
 
@@ -32,12 +33,15 @@ class Program:
         """
         if self.home and (folder := os.environ.get(self.home)):
             return folder
-        return next((path for command in self.commands if (path := shutil.which(command))), None)
+        # Debian keeps some programs out of the path, in a folder for each version.
+        commands = [found for command in self.commands for found in (sorted(glob(command), reverse=True) or [command])]
+        return next((path for command in commands if (path := shutil.which(command))), None)
 
 
 CHROMIUM = Program("Chromium", ("chromium", "chromium-browser", "google-chrome"), ("chromium", "fonts-liberation"))
 JAVA = Program("Java", ("java",), ("openjdk-17-jre-headless",), home="JAVA_HOME")
-PROGRAMS = (CHROMIUM, JAVA)
+POSTGRESQL = Program("PostgreSQL", ("postgres", "/usr/lib/postgresql/*/bin/postgres"), ("postgresql",))
+PROGRAMS = (CHROMIUM, JAVA, POSTGRESQL)
 
 
 def main() -> None:

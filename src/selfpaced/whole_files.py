@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, here or behind a URL."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from selfpaced.remote_files import AnyPath, Place, RemoteFile, located, upload
 
 
 @contextmanager
-def whole_file(
-    path: str | os.PathLike[str], error_type: type[Exception] | None = None, mode: int | None = None
-) -> Iterator[Path]:
+def whole_file(path: AnyPath, error_type: type[Exception] | None = None, mode: int | None = None) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` when the block ends.
 
     After an error or Ctrl-C the temporary file is removed, and an earlier file at `path` stays as it was. A block that
-    removes the temporary file itself gives up: nothing is renamed. A symbolic link is followed, not replaced.
+    removes the temporary file itself gives up: nothing is renamed. A symbolic link is followed, not replaced. For a
+    URL, the temporary file is in a folder of this machine, and is uploaded when the block ends.
 
     Parameters
     ----------
-    path : path of the file to write.
+    path : path or URL of the file to write.
     error_type : exception class, optional
         The type of the error that is raised when the file cannot be written; by default the operating system's.
     mode : int, optional
@@ -37,7 +39,12 @@ def whole_file(
     ...     [(found.name, found.read_text()) for found in Path(folder).iterdir()]
     [('a.txt', 'all of it')]
     """
-    target = Path(path).resolve()
+    place = located(path)
+    if isinstance(place, RemoteFile):
+        with _uploaded(place, error_type) as temporary:
+            yield temporary
+        return
+    target = place.resolve()
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")  # as `remove_stale` expects
     try:
         if not target.parent.is_dir():
@@ -59,11 +66,24 @@ def whole_file(
             temporary.unlink(missing_ok=True)
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes | str, error_type: type[Exception] | None = None) -> Path:
-    """Write bytes, or text as UTF-8, to a file that appears whole or not at all. Return its path."""
-    with whole_file(path, error_type) as temporary:
+@contextmanager
+def _uploaded(target: RemoteFile, error_type: type[Exception] | None) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="selfpaced-") as folder:
+        temporary = Path(folder) / target.name
+        yield temporary
+        try:
+            if temporary.exists():
+                upload(temporary, target)
+        except (OSError, NotImplementedError) as error:
+            raise (error_type or OSError)(f"{target} cannot be written: {error}") from error
+
+
+def write_whole(path: AnyPath, content: bytes | str, error_type: type[Exception] | None = None) -> Place:
+    """Write bytes, or text as UTF-8, to a file that appears whole or not at all. Return its place."""
+    place = located(path)
+    with whole_file(place, error_type) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-    return Path(path)
+    return place
 
 
 def remove_stale(folder: Path, ending: str) -> None:

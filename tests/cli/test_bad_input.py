@@ -53,7 +53,7 @@ def rows(n=60, n_rare=10):
         ("", "rows.parquet", "is empty"),
         ("a,y\n", "rows.csv", "has a header and no rows"),
         ("nonsense", "rows.parquet", "cannot be read as Parquet"),
-        ("nonsense", "rows.xlsx", "is of no kind that is read here"),
+        ("nonsense", "rows.xlsx", "has an unsupported format"),
         ("a,a,y\n1,2,0\n", "rows.csv", "more than one column 'a'"),
         ("a,y\nK\xf6ln,0\n".encode("latin-1"), "rows.csv", "is not UTF-8"),
         ("a,y\n1,0\n1,2,3\n", "rows.csv", "has 3 values in line 3, and 2 columns"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from pyarrow import fs
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
@@ -15,7 +16,7 @@ from selfpaced.tables import SplitPlan, Table
 from selfpaced.tables.opening import SOURCES
 from selfpaced.tables.options import TableOptions
 
-N_ROWS, N_RARE = 400, 30
+N_ROWS, N_RARE, N_EARLIER = 400, 30, 250
 PLAN = SplitPlan(seed=3, n_threads=1, n_draw=N_RARE, first_round=0, on_rows=lambda n_read, n_rows: None)
 
 
@@ -39,14 +40,27 @@ COLUMNS = {"target": "label", "exclude": NOT_FEATURES}
 
 @dataclass
 class Opened:
-    """A source of rows, the name that errors call it by, and the options that it needs in any case."""
+    """A source of rows, the name that errors call it by, and the options that it needs in any case.
+
+    Attributes
+    ----------
+    fresh : makes the source, if it can be read only once.
+    is_written : whether its rows are written to a file before they are read.
+    earlier : the version of a lake table that has the first rows only.
+    has_dates : whether the source has a type for dates.
+    """
 
     source: object
     name: str
     needed: dict
+    fresh: object = None
+    is_written: bool = False
+    earlier: object = None
+    has_dates: bool = True
 
     def open(self, **options):
-        return open_table(self.source, **{**self.needed, **options})
+        source = self.source if self.fresh is None else self.fresh()
+        return open_table(source, **{**self.needed, **options})
 
 
 def features_of(rows) -> np.ndarray:
@@ -82,7 +96,7 @@ def honoured(option: str, opened: Opened, tmp_path) -> bool:
     if option == "id":
         ids = minority(opened.open(id="tx")).ids
         return ids.tolist() == sorted(ROWS.loc[ROWS["label"] == 1, "tx"])
-    if option == "timezone":
+    if option == "timezone" and opened.has_dates:
         table = opened.open(columns=["when"], exclude=[], timezone="Asia/Tokyo")
         hours = features_of(minority(table))[:, 2]
         return sorted(hours) == sorted((ROWS.loc[ROWS["label"] == 1, "when"].dt.hour + 9) % 24)
@@ -90,25 +104,67 @@ def honoured(option: str, opened: Opened, tmp_path) -> bool:
         return max(batch.stop - batch.start for batch in opened.open(batch_rows=7).batches()) == 7
     if option == "memory_for_tags":
         return opened.open(memory_for_tags=1).memory_for_tags == 1
-    if option == "types":
-        text = tmp_path / "typed.csv"
-        ROWS.to_csv(text, index=False)
-        table = open_table(text, **opened.needed, types={"a": "float32"})
-        return [column.type for column in table.schema.columns] == ["float", "double"]
-    if option == "cache":
-        text = tmp_path / "cached.csv"
-        ROWS.to_csv(text, index=False)
-        open_table(text, **opened.needed, cache=tmp_path / "cache")
-        return any((tmp_path / "cache").iterdir())
-    if option == "progress":
-        text = tmp_path / "shown.csv"
-        ROWS.to_csv(text, index=False)
-        open_table(text, **opened.needed, progress=lambda done, total: seen.append(done))
-        return bool(seen)
-    assert option == "client", f"the exam knows no effect of the option {option!r}"
-    return opened.open().labels().counts.sum() == N_ROWS
+    if option == "version":
+        return opened.open(version=opened.earlier).labels().counts.sum() == N_EARLIER
+    if opened.name == "files" and option in FILE_OPTIONS:
+        return FILE_OPTIONS[option](opened.needed, tmp_path)
+    if option in ("cache", "progress") and opened.is_written:
+        table = opened.open(cache=tmp_path / "cache", progress=lambda done, total: seen.append(done))
+        return bool(seen) and any((tmp_path / "cache").iterdir()) and table.n_rows == N_ROWS
+    assert option in ("cache", "cache_bytes", "client", "connection", "progress", "timezone"), (
+        f"no effect of {option!r} is known"
+    )
+    return opened.open(**{option: opened.needed.get(option, GIVEN[option])}).labels().counts.sum() == N_ROWS
 
 
+def types_are_set(needed, tmp_path) -> bool:
+    ROWS.to_csv(tmp_path / "typed.csv", index=False)
+    table = open_table(tmp_path / "typed.csv", **needed, types={"a": "float32"})
+    return [column.type for column in table.schema.columns] == ["float", "double"]
+
+
+def a_cache_is_kept(needed, tmp_path) -> bool:
+    ROWS.to_csv(tmp_path / "cached.csv", index=False)
+    open_table(tmp_path / "cached.csv", **needed, cache=tmp_path / "cache")
+    return any((tmp_path / "cache").iterdir())
+
+
+def progress_is_told(needed, tmp_path) -> bool:
+    seen = []
+    ROWS.to_csv(tmp_path / "shown.csv", index=False)
+    open_table(tmp_path / "shown.csv", **needed, progress=lambda done, total: seen.append(done))
+    return bool(seen)
+
+
+def other_rows_are_read(needed, tmp_path) -> bool:
+    """The same path in another file system."""
+    table = open_table("rows.parquet", **{**needed, "filesystem": elsewhere(tmp_path)})
+    return table.labels().counts.sum() == N_EARLIER
+
+
+def copies_are_limited(needed, tmp_path) -> bool:
+    with pytest.raises(TableError, match="take more than 10 bytes"):
+        open_table(
+            "rows.parquet",
+            **{**needed, "filesystem": elsewhere(tmp_path), "cache": tmp_path / "cache", "cache_bytes": 10},
+        )
+    return not any((tmp_path / "cache").iterdir())
+
+
+def elsewhere(tmp_path) -> fs.FileSystem:
+    """A file system with the first rows."""
+    (tmp_path / "elsewhere").mkdir(exist_ok=True)
+    ROWS.iloc[:N_EARLIER].to_parquet(tmp_path / "elsewhere" / "rows.parquet", index=False)
+    return fs.SubTreeFileSystem(str(tmp_path / "elsewhere"), fs.LocalFileSystem())
+
+
+FILE_OPTIONS = {
+    "types": types_are_set,
+    "cache": a_cache_is_kept,
+    "progress": progress_is_told,
+    "filesystem": other_rows_are_read,
+    "cache_bytes": copies_are_limited,
+}
 GIVEN = {
     "target": "label",
     "positive": 1,
@@ -124,6 +180,10 @@ GIVEN = {
     "cache": "folder",
     "progress": print,
     "client": object(),
+    "filesystem": fs.LocalFileSystem(),
+    "cache_bytes": 2**30,
+    "version": 0,
+    "connection": "shop.duckdb",
 }
 
 
@@ -166,12 +226,16 @@ class TableExam:
 
     @pytest.mark.parametrize("option", sorted(TableOptions.__optional_keys__))
     def test_every_option_is_honoured_or_refused_by_name(self, opened, option, tmp_path):
-        source = next(source for source in SOURCES if source.recognises(opened.source))
+        source = next(source for source in SOURCES if source.recognises(opened.source, opened.needed))
         assert source.name == opened.name
         if option in source.honours:
             assert honoured(option, opened, tmp_path)
         else:
-            with pytest.raises(TableError, match=rf"cannot honour {option}= for {opened.name}"):
+            # A connection makes a query of whatever is given.
+            as_query = (
+                "|filesystem= for a query|is a query, a text|shop.duckdb is not there" if option == "connection" else ""
+            )
+            with pytest.raises((TableError, TypeError), match=f"cannot honour {option}= for {opened.name}{as_query}"):
                 opened.open(**{option: GIVEN[option]})
 
     def test_an_unknown_option_is_refused_with_the_known_ones(self, opened):

@@ -183,7 +183,7 @@ def test_a_file_that_changes_during_the_fit_is_named(folder, frame):
     [
         ("nowhere", "nowhere is not there"),
         ("*.nothing", "No file matches"),
-        ("notes.txt", r"notes\.txt is of no kind that is read here; these are .*\.parquet"),
+        ("notes.txt", r"notes\.txt has an unsupported format. Supported are .*\.parquet"),
         ("empty", "No file with a known ending"),
     ],
 )

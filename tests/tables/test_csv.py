@@ -563,10 +563,12 @@ def test_types_without_a_csv_file_are_refused(tmp_path):
         open_table(tmp_path, types={"a": "string"})
 
 
-def test_a_dataset_of_csv_files_is_refused(write):
+def test_a_dataset_of_csv_files_is_read_in_its_own_way(write):
     ds = pytest.importorskip("pyarrow.dataset")
-    with pytest.raises(TableError, match="opened by their paths"):
-        open_table(ds.dataset(write("a,y\n1,0\n"), format="csv"), target="y")
+    semicolons = ds.CsvFileFormat(pa.csv.ParseOptions(delimiter=";"))
+    table = open_table(ds.dataset(write("a,b;y\n1;0\n2;1\n"), format=semicolons), target="y")
+    assert table.schema.names == ["a,b"]
+    assert table.labels().counts.tolist() == [1, 1]
 
 
 def test_a_fit_on_a_csv_file_has_the_members_of_a_fit_in_memory(write, frauds, tree):

@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced._jobs.data import data_of
 from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced.ensembles.averaged import RowsDone
 from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
+from selfpaced.ensembles.table_scoring import (
+    TableEvaluation,
+    evaluation,
+    open_to_score,
+    rare_rows,
+    scores_of,
+)
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.tables import Roles, StreamedTable
@@ -80,7 +87,8 @@ def evaluate(
     rule = judging.known.rule if chosen is None else chosen
     if judging.amount is not None and not isinstance(rule, LowestCost):
         raise TableError("Amounts are for a rule by costs: --rule cost=5 --amount COL.")
-    table = open_to_score(model, source, Roles(target, model.trained_on_.positive), {})
+    data = data_of(source)
+    table = open_to_score(model, data.source, Roles(target, model.trained_on_.positive), data.reading)
     column, unpriced = (judging.amount, None) if chosen is not None else _amounts_for(judging, table)
     amounts = None if column is None else amounts_in(table, column)
     is_rare = rare_rows(model.trained_on_, table)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from selfpaced._jobs.columns import Dropped, dropped_columns
+from selfpaced._jobs.data import data_of
 from selfpaced.exceptions import TableError
 from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.tables.label_look import LabelLook
 from selfpaced.tables.look import ColumnLook, ColumnProfile, look_through
-from selfpaced.tables.opening_files import frozen_schema, open_reader
+from selfpaced.tables.opening_rows import frozen_schema, open_reader, plan_of
+from selfpaced.tables.options import check_options
 from selfpaced.tables.reader import Reader
+from selfpaced.tables.row_sources import row_source_of
 from selfpaced.tables.schema import unified_fields
 
 # The share of this machine's memory that the rows of a table may take.
@@ -38,6 +41,16 @@ class Wanted:
     roles: Roles
     exclude: Sequence[str] = ()
     out_of_core: bool | None = None
+
+    def excluded(self, names: Sequence[str]) -> list[str]:
+        """The columns that are excluded. On the command line several may be joined by commas."""
+        return [part for name in self.exclude for part in ([name] if name in names else name.split(","))]
+
+    def needed(self, names: Iterable[str]) -> list[str]:
+        """The columns that will be read."""
+        known = list(names)
+        exclude = set(self.excluded(known)) - set(self.roles.columns)
+        return [name for name in known if name not in exclude]
 
 
 @dataclass(frozen=True)
@@ -64,9 +77,9 @@ class Source:
 
 def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     """Open a file, drop the columns that cannot be features, and load it if it is small."""
-    reader = open_reader(wanted.path, progress=progress)
-    names, roles = reader.column_names, wanted.roles
-    exclude = [part for name in wanted.exclude for part in ([name] if name in names else name.split(","))]
+    reader = _reader(wanted, progress)
+    names, roles = [*reader.column_names, *reader.left_out], wanted.roles
+    exclude = wanted.excluded(names)
     assert roles.target is not None
     for name in (*roles.columns, *exclude):
         if name not in names:
@@ -96,6 +109,13 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
         table = table.loaded()  # without the columns that nobody will ask for
     # A fit does not read the columns to keep.
     return Source(replace(table, roles=replace(roles, keep=())), dropped, in_memory)
+
+
+def _reader(wanted: Wanted, progress: Progress | None) -> Reader:
+    data = data_of(wanted.path)
+    kind = row_source_of(data.source, data.reading)
+    check_options(kind, data.reading)
+    return open_reader(kind, data.source, replace(plan_of(data.reading), progress=progress, needed=wanted.needed))
 
 
 def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:

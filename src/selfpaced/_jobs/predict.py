@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced._jobs.data import data_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.table_scoring import ScoringOptions
+from selfpaced.remote_files import Place
+from selfpaced.tables import DatabaseTable
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Predicted:
 def predict(
     model: AveragingEnsemble,
     source: Any,
-    output: Path,
+    output: Place | DatabaseTable,
     *,
     keep: Sequence[str] = (),
     threshold: float | None = None,
@@ -46,6 +49,8 @@ def predict(
         n_alerts += 0 if threshold is None else int((scores >= threshold).sum())
         total += float(scores.sum())
 
-    model.predict_table(source, output, keep=keep, threshold=threshold, progress=progress, on_scores=count)
+    data = data_of(source)
+    reading: ScoringOptions = {**data.reading, "progress": progress}
+    model.predict_table(data.source, output, keep=keep, threshold=threshold, on_scores=count, **reading)
     is_calibrated = model.calibrator_ is not None
     return Predicted(n_rows, None if threshold is None else n_alerts, total if is_calibrated else None)

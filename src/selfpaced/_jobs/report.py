@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced._jobs.data import data_of
 from selfpaced._jobs.opening import fits_in_memory
 from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced._jobs.train import Trained
@@ -61,7 +62,9 @@ def report_of_file(
     if target is None or trained_on.schema is None:
         raise TableError("The model was not trained from a file; use model.report(X, y) with rows in memory.")
     rule_of(request.rule or "f1", request.amount)  # a wrong one is refused before the rows are scored
-    table = open_to_score(model, source, Roles(target, trained_on.positive, amount=request.amount), {})
+    data = data_of(source)
+    roles = Roles(target, trained_on.positive, amount=request.amount)
+    table = open_to_score(model, data.source, roles, data.reading)
     rare_rows(trained_on, table)  # and so are unknown labels
     return _report(model, table, request, None if _fits(table) else scores_of(model, table, progress), {})
 

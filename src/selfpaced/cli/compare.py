@@ -9,7 +9,8 @@ from selfpaced._jobs.compare import Compared, compare
 from selfpaced._jobs.methods import CHOSEN
 from selfpaced._jobs.paired import CONFIDENCE, Interval
 from selfpaced._jobs.picture import drawn
-from selfpaced.cli.talk import Talk, check_output, table
+from selfpaced.cli.data import check_output
+from selfpaced.cli.talk import Talk, table
 from selfpaced.cli.train import request_of
 from selfpaced.report.columns import shortened
 from selfpaced.whole_files import write_whole

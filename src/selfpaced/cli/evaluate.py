@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from selfpaced._jobs.evaluate import Judging, evaluate, known_from
 from selfpaced._jobs.words import chance, cost_in_words, expected, headline, origin, promise
+from selfpaced.cli.data import data_in, what_is_done
 from selfpaced.cli.predict import threshold_of
 from selfpaced.cli.talk import Talk
 from selfpaced.exceptions import TableError
@@ -22,9 +23,9 @@ def run(options: Namespace) -> None:
     target = options.target or model.trained_on_.target
     if target is None:
         raise TableError("Which column holds the labels? Name it: --target COL.")
-    with talk.progress("scoring") as progress:
+    with talk.progress(what_is_done(options, "scoring")) as progress:
         judging = Judging(threshold, options.rule, options.amount, known)
-        judged = evaluate(model, options.data, target, judging, progress)
+        judged = evaluate(model, data_in(options), target, judging, progress)
     found, choice = judged.evaluation, judged.choice
     label, chosen = model.score_label_, "" if choice is None else f", {origin(choice)}"
     if as_trained and known.rule is not None:

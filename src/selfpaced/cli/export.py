@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from selfpaced.cli.talk import Talk, check_output
+from selfpaced.cli.data import check_output
+from selfpaced.cli.talk import Talk
 from selfpaced.onnx_export import export_onnx
 from selfpaced.persistence import load_model
 

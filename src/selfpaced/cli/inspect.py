@@ -24,6 +24,7 @@ def run(options: Namespace) -> None:
     facts = {
         "written": card.created_at,
         "trained on": counts,
+        "snapshot": card.snapshot or "",
         "to find": repr(card.positive if card.positive is not None else card.minority_class),
         "target": card.target or "",
         "features": ", ".join(features),

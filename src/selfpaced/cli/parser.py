@@ -53,7 +53,16 @@ def _train(command: argparse.ArgumentParser) -> None:
 def _predict(command: argparse.ArgumentParser) -> None:
     _model(command)
     _data(command)
-    command.add_argument("-o", "--output", required=True, metavar="FILE", help="scores.parquet or scores.csv")
+    command.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="scores.parquet or scores.csv, also s3://...; a database"
+    )
+    command.add_argument("--table", metavar="NAME", help="the table for the scores, if the output is a database")
+    command.add_argument(
+        "--if-exists",
+        choices=("fail", "append", "replace"),
+        default="fail",
+        help="what to do if that table is there already (default: %(default)s)",
+    )
     command.add_argument("--keep", default="", metavar="COLS", help="columns to put beside the scores, as id,amount")
     command.add_argument(
         "--threshold",
@@ -119,8 +128,14 @@ def _completion(command: argparse.ArgumentParser) -> None:
 
 def _data(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "data", metavar="DATA", help="CSV, TSV (also packed), Parquet, Feather or JSON lines; a file, folder or pattern"
+        "data",
+        metavar="DATA",
+        help="CSV, TSV (also compressed), Parquet, Feather or JSON lines: a file, folder, pattern or URL (s3://, "
+        "gs://, abfs://); a Delta or Iceberg table; with --query a database: postgresql://... or a .duckdb file",
     )
+    command.add_argument("--query", metavar="SELECT", help="the rows to read from the database DATA")
+    command.add_argument("--cache", metavar="FOLDER", help="keep copies of remote and text files in this folder")
+    command.add_argument("--snapshot", metavar="VERSION", help="of a Delta or Iceberg table (default: the newest)")
 
 
 def _model(command: argparse.ArgumentParser) -> None:
@@ -198,6 +213,8 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         [
             "model.skops july.parquet -o scores.parquet --keep tx_id",
             "model.skops july.csv -o scores.csv --threshold best",
+            "model.skops s3://bucket/july/ -o s3://bucket/scores.parquet --cache copies",
+            "model.skops postgresql://host/shop --query 'SELECT * FROM july' -o postgresql://host/shop --table scores",
         ],
     ),
     "evaluate": (

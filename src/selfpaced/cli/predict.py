@@ -6,19 +6,20 @@ from argparse import Namespace
 
 from selfpaced._jobs.predict import predict
 from selfpaced._jobs.words import counted
-from selfpaced.cli.talk import Talk, check_output
+from selfpaced.cli.data import data_in, scores_output, what_is_done
+from selfpaced.cli.talk import Talk
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import load_model, read_card
 
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
-    output = check_output(options.output, [".parquet", ".csv"])
+    output = scores_output(options)
     threshold = threshold_of(options.threshold, options.model)
     model = load_model(options.model)
     keep = [name.strip() for name in options.keep.split(",") if name.strip()]
-    with talk.progress("scoring") as progress:
-        found = predict(model, options.data, output, keep=keep, threshold=threshold, progress=progress)
+    with talk.progress(what_is_done(options, "scoring")) as progress:
+        found = predict(model, data_in(options), output, keep=keep, threshold=threshold, progress=progress)
     talk.say(f"The scores of {counted(found)} are in {output}.")
     talk.result({"output": str(output), "threshold": threshold, **vars(found)})
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from selfpaced._jobs.report import ReportRequest, report_of_file
-from selfpaced.cli.talk import Talk, check_output
+from selfpaced.cli.data import check_output, data_in, what_is_done
+from selfpaced.cli.talk import Talk
 from selfpaced.persistence import load_model
 
 
@@ -14,9 +15,9 @@ def run(options: Namespace) -> None:
     output = check_output(options.output, [".html"])
     facts = None if options.facts is None else check_output(options.facts, [".json"])
     model = load_model(options.model)
-    with talk.progress("scoring") as progress:
+    with talk.progress(what_is_done(options, "scoring")) as progress:
         request = ReportRequest(options.target, options.id, options.rule, options.amount)
-        report = report_of_file(model, options.data, request, progress)
+        report = report_of_file(model, data_in(options), request, progress)
     report.save(output)
     if facts is not None:
         report.save(facts)

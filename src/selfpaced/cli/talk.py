@@ -8,13 +8,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any
 
 from selfpaced.callbacks import Callback, ProgressBar
-from selfpaced.exceptions import TableError
 
 BOLD, YELLOW, RESET = "\x1b[1m", "\x1b[33m", "\x1b[0m"
 
@@ -89,19 +87,6 @@ def _has_rich() -> bool:
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
-
-
-def check_output(path: str, endings: Sequence[str]) -> Path:
-    """Refuse a file that could not be written, before an hour of work."""
-    output = Path(path)
-    if output.suffix.lower() not in endings:
-        raise TableError(f"{path} should end in {' or '.join(endings)}.")
-    folder = output.parent
-    if not folder.is_dir():
-        raise TableError(f"The folder {folder} for {output.name} is not there. Make it first: mkdir -p {folder}")
-    if output.is_dir() or not os.access(folder, os.W_OK):
-        raise TableError(f"{path} cannot be written: {'it is a folder' if output.is_dir() else 'no permission'}.")
-    return output
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), words: Collection[int] = (0,)) -> str:

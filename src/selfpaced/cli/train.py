@@ -11,8 +11,9 @@ from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.train import Trained, train
 from selfpaced._jobs.words import chance, expected, headline, origin, promise
 from selfpaced.callbacks import Callback
+from selfpaced.cli.data import check_output, data_in, what_is_done
 from selfpaced.cli.recipes import WHAT_THEY_ARE, recipe_table, recipes_of
-from selfpaced.cli.talk import Talk, check_output
+from selfpaced.cli.talk import Talk
 from selfpaced.persistence import save_model
 
 
@@ -20,7 +21,7 @@ def run(options: Namespace) -> None:
     talk = Talk(options)
     output = check_output(options.output, [".skops"])
     page = None if options.report is None else check_output(options.report, [".html"])
-    with talk.progress("reading") as progress:
+    with talk.progress(what_is_done(options, "reading")) as progress:
         trained = train(request_of(options, talk.callbacks()), progress)
     _tell(talk, trained)
     save_model(trained.model, output, metrics=metrics_of(trained))
@@ -39,7 +40,7 @@ def request_of(options: Namespace, callbacks: Sequence[Callback]) -> TrainReques
     """What was typed, as the job reads it. Commands without an option have its default."""
     names = {field.name for field in fields(TrainRequest)}
     given = {name: value for name, value in vars(options).items() if name in names}
-    return TrainRequest(options.data, callbacks=callbacks, **given)
+    return TrainRequest(data_in(options), callbacks=callbacks, **given)
 
 
 def metrics_of(trained: Trained) -> dict[str, Any]:

@@ -185,7 +185,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         self.n_training_rows_ = [each.n_rows for each in self._rounds_of_members()]
         self.calibrator_ = blend.calibrator
         self.calibration_ = None if blend.calibrator is None else training.calibration
-        self._remember(training.labels, training.table.roles, training.table.schema)
+        table = training.table
+        self._remember(training.labels, table.roles, table.schema, table.snapshot)
         return self
 
     def _scoring(self) -> Scoring:

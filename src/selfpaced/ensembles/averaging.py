@@ -183,12 +183,18 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         tags.input_tags.allow_nan = all(base.allow_nan for base in bases)
         return tags
 
-    def _remember(self, labels: ClassCounts, roles: Roles | None = None, schema: Schema | None = None) -> None:
+    def _remember(
+        self,
+        labels: ClassCounts,
+        roles: Roles | None = None,
+        schema: Schema | None = None,
+        snapshot: str | None = None,
+    ) -> None:
         """The last step of a fit, after `estimators_` is set."""
         self.classes_ = labels.classes
         self.class_counts_ = labels.counts
         self.minority_class_ = labels.classes[labels.rarest]
-        self.trained_on_ = record_of(labels, roles or Roles(), schema, self.estimators_)
+        self.trained_on_ = record_of(labels, roles or Roles(), schema, self.estimators_, snapshot)
 
     def _scoring(self) -> Scoring:
         return averaged_members(self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -20,7 +19,8 @@ from selfpaced.ensembles.table_scoring import (
     write_scores,
 )
 from selfpaced.ensembles.trained_on import TrainedOn
-from selfpaced.tables import Roles, StreamedTable
+from selfpaced.remote_files import Place
+from selfpaced.tables import DatabaseTable, Roles, StreamedTable
 from selfpaced.tables.roles import names_of
 
 
@@ -34,10 +34,10 @@ class ScoresTables:
 
         Parameters
         ----------
-        source : path, glob pattern, folder or list of these, or a table that `open_table` opened
+        source : whatever `open_table` opens but arrays and cluster frames, or a table that it opened
         columns : list of str, default=None
             The features, for a model that was trained without names of features.
-        filter, batch_rows, cache :
+        filter, batch_rows, cache, cache_bytes, filesystem, connection, version :
             As for `open_table`. They are refused for a table that is open already.
         progress : callable, default=None
             Called after each batch with the rows scored and the rows to score, None if a filter decides.
@@ -57,26 +57,27 @@ class ScoresTables:
         threshold: float | None = None,
         on_scores: Callable[[NDArray[np.float64]], None] | None = None,
         **reading: Unpack[ScoringOptions],
-    ) -> Path:
+    ) -> Place | DatabaseTable:
         """Score files batch by batch and write the scores to a file, in the order of the rows.
 
         Parameters
         ----------
-        source : path, glob pattern, folder or list of these, or a table that `open_table` opened
-        output : path
-            A Parquet or CSV file, by its ending. It appears when all rows are scored, or not at all.
+        source : whatever `open_table` opens but arrays and cluster frames, or a table that it opened
+        output : path, URL or DatabaseTable
+            A Parquet or CSV file, by its ending, or `selfpaced.tables.DatabaseTable("postgresql://...", "scores")`. It
+            appears when all rows are scored, or not at all.
         keep : list of str, default=()
             Columns of the source that are written beside the scores, such as ids.
         threshold : float, default=None
             Adds a column `alert`: whether the score is at or above the threshold.
         on_scores : callable, default=None
             Called with the scores of each batch, to count them as they pass.
-        columns, filter, batch_rows, cache, progress :
+        columns, progress, and the options of reading :
             As for `score_table`.
 
         Returns
         -------
-        Path
+        Path, RemoteFile or DatabaseTable
             The output. For two classes its column `score` is the probability of `score_label_`; for more classes
             there is a column `score_LABEL` for each label.
         """
@@ -96,12 +97,12 @@ class ScoresTables:
 
         Parameters
         ----------
-        source : path, glob pattern, folder or list of these, or a table that `open_table` opened
+        source : whatever `open_table` opens but arrays and cluster frames, or a table that it opened
         target : str, default=None
             The column of labels; by default the one that `fit_table` had.
         threshold : float, default=None
             The threshold to judge alerts by; by default the best by F1 on these rows, which flatters.
-        columns, filter, batch_rows, cache, progress :
+        columns, progress, and the options of reading :
             As for `score_table`.
 
         Returns

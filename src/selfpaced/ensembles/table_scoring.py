@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -15,8 +14,9 @@ from selfpaced.ensembles.averaged import RowsDone, scoring_of
 from selfpaced.ensembles.trained_on import TrainedOn, named_among
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
-from selfpaced.tables import ReadingOptions, Roles, StreamedTable, open_files, open_like
-from selfpaced.tables.opening_files import check_columns
+from selfpaced.remote_files import Place
+from selfpaced.tables import DatabaseTable, ReadingOptions, Roles, StreamedTable, open_like, open_streamed
+from selfpaced.tables.opening_rows import check_columns
 from selfpaced.tables.options import check_names
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
@@ -75,7 +75,7 @@ def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions
         return open_like(source, model.trained_on_.schema, roles, **reading)
     if isinstance(source, np.ndarray):
         raise TypeError("Arrays in memory, memory maps included, are scored by predict_proba(X).")
-    table = open_files(source, columns=columns if names is None else names, **reading)
+    table = open_streamed(source, columns=columns if names is None else names, **reading)
     if len(table.schema.names) != model.n_features_in_:
         raise TableError(
             f"The model was trained on {model.n_features_in_} features without names, and the files have "
@@ -136,8 +136,8 @@ def write_scores(
     threshold: float | None = None,
     progress: RowsDone | None = None,
     on_scores: Callable[[Floats], None] | None = None,
-) -> Path:
-    """Write the scores of a table to a file, in the order of the rows."""
+) -> Place | DatabaseTable:
+    """Write the scores of a table to a file or a database, in the order of the rows."""
     trained_on: TrainedOn = model.trained_on_
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
     no_scores = _score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold)

@@ -30,6 +30,8 @@ class TrainedOn:
         The features as they were read from a table; None for rows in memory, which models read as they are.
     versions : mapping of str to str
         The versions of Python and of the packages that trained the members.
+    snapshot : str or None
+        The version of a lake table that the rows are from.
     """
 
     classes: tuple[Any, ...]
@@ -38,6 +40,7 @@ class TrainedOn:
     positive: Any
     schema: Schema | None
     versions: Mapping[str, str]
+    snapshot: str | None = None
 
     @property
     def counts(self) -> dict[Any, int]:
@@ -85,8 +88,10 @@ def named_among(classes: Sequence[Any], label: Any) -> Any:
     return True if isinstance(classes[-1], bool) and not isinstance(label, bool) else label
 
 
-def record_of(labels: ClassCounts, roles: Roles, schema: Schema | None, members: Sequence[Any]) -> TrainedOn:
+def record_of(
+    labels: ClassCounts, roles: Roles, schema: Schema | None, members: Sequence[Any], snapshot: str | None = None
+) -> TrainedOn:
     """The record of a fit that has ended with some members."""
     positive = roles.positive.item() if isinstance(roles.positive, np.generic) else roles.positive
     counts = tuple(labels.counts.tolist())
-    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions_for(members))
+    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions_for(members), snapshot)

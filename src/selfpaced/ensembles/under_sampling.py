@@ -161,7 +161,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
                 outcome = training.run(n_draw)
         self.estimators_, self.rounds_, self.calibrator_ = outcome.members, outcome.rounds, outcome.calibrator
         self.calibration_ = settings.calibration
-        self._remember(labels, table.roles, table.schema)
+        self._remember(labels, table.roles, table.schema, table.snapshot)
         if needs_copies(settings.calibration):
             warn_of_few_rows(labels, stacklevel=4)
         return self

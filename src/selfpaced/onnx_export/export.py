@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -14,10 +12,11 @@ from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export.graph import graph_of
 from selfpaced.onnx_export.members import read_member
 from selfpaced.persistence.card import card_as_json, card_of
+from selfpaced.remote_files import AnyPath, Place, located
 from selfpaced.whole_files import write_whole
 
 
-def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
+def export_onnx(model: Any, path: AnyPath) -> Place:
     """Write an ensemble as one ONNX graph that gives its probabilities and labels.
 
     Its input `X` takes rows of 64-bit floats, with NaN where a value is missing. Its outputs are `label` and
@@ -28,7 +27,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
     model : a fitted ensemble whose members are decision trees, random forests, extra trees, HistGradientBoosting or
         LightGBM. HistGradientBoosting may not split by category; LightGBM's columns of categories become columns of
         their numbers.
-    path : a file ending in `.onnx`. It appears whole or not at all.
+    path : a file or URL ending in `.onnx`. It appears whole or not at all.
 
     Returns
     -------
@@ -49,10 +48,10 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
     >>> np.allclose(probabilities, model.predict_proba(X), atol=1e-12)
     True
     """
-    path = Path(path)
+    place = located(path)
     onnx = _import_onnx()
-    if path.suffix.lower() != ".onnx":
-        raise ModelFileError(f"{path.name} does not end in .onnx, as ONNX files do.")
+    if place.suffix.lower() != ".onnx":
+        raise ModelFileError(f"{place.name} does not end in .onnx, as ONNX files do.")
     if not isinstance(model, AveragingEnsemble):
         raise ModelFileError(f"export_onnx takes an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
@@ -61,7 +60,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> Path:
     graph = graph_of(members, weights, model.calibrator_, model.classes_, model.n_features_in_)
     onnx.helper.set_model_props(graph, {"card": card_as_json(card_of(model, "onnx", None, None))})
     onnx.checker.check_model(graph)
-    return write_whole(path, graph.SerializeToString(), ModelFileError)
+    return write_whole(place, graph.SerializeToString(), ModelFileError)
 
 
 def _import_onnx() -> Any:

@@ -46,6 +46,7 @@ class ModelCard:
     base_model, parameters : as text; several base models are separated by commas.
     feature_names : None for a model that was trained without names.
     schema, target, positive : of the files it was trained on with `fit_table`; None otherwise.
+    snapshot : the version of the lake table that it was trained on, if it was one.
     classes, class_counts : the labels in sorted order, and how many training rows each had.
     rounds : a summary of each round, or of each member where there are no notes of rounds.
     metrics, notes : what `save_model` was given.
@@ -71,6 +72,7 @@ class ModelCard:
     notes: str | None
     versions: Mapping[str, str]
     storage: str
+    snapshot: str | None = None
     format_version: int = FORMAT_VERSION
     recipes: tuple[RecipeResult, ...] = ()
 
@@ -98,6 +100,7 @@ def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] |
         versions=versions_for(model.estimators_),
         storage=storage,
         recipes=tuple(model.recipes_) if isinstance(model, AutoSelfPacedClassifier) else (),
+        snapshot=trained_on.snapshot,
     )
 
 

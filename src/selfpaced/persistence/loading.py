@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -18,21 +17,20 @@ from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledMod
 from selfpaced.persistence.archive import PICKLE, card_in
 from selfpaced.persistence.card import ModelCard
 from selfpaced.persistence.earlier import bring_up_to_date
+from selfpaced.remote_files import AnyPath, RemoteFile, content_of, located, shown
 from selfpaced.safe_files.archive import loaded, opened, part_of
 from selfpaced.safe_files.contents import check_contents
 from selfpaced.versions import differences
 
 
-def load_model(
-    path: str | os.PathLike[str], *, allow: str | Sequence[str] = (), trusted_pickle: bool = False
-) -> AveragingEnsemble:
+def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle: bool = False) -> AveragingEnsemble:
     """Load an ensemble that `save_model` wrote.
 
     Only types that this library knows to be harmless are brought to life. Which ones is not for the file to say.
 
     Parameters
     ----------
-    path : the file.
+    path : the file, or a URL such as "s3://bucket/model.skops".
     allow : names of further types that you trust, such as "mypackage.MyClassifier".
     trusted_pickle : whether to load a file that was saved with `format="joblib"`, which may run any code.
 
@@ -40,10 +38,10 @@ def load_model(
     -------
     The fitted ensemble. `save_model` has an example.
     """
-    return read_model(Path(path), str(path), allow, trusted_pickle)
+    return read_model(_source(path), shown(path), allow, trusted_pickle)
 
 
-def read_card(path: str | os.PathLike[str]) -> ModelCard:
+def read_card(path: AnyPath) -> ModelCard:
     """What a model file says of its model. The model is not loaded, and nothing in the file can run.
 
     Examples
@@ -59,8 +57,21 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
     >>> card.kind, card.classes, card.class_counts, card.notes
     ('UnderBaggingClassifier', (0, 1), (500, 50), 'a trial')
     """
-    with opened(Path(path), str(path)) as archive:
-        return card_in(archive, str(path))
+    with opened(_source(path), shown(path)) as archive:
+        return card_in(archive, shown(path))
+
+
+def _source(path: AnyPath) -> Path | io.BytesIO:
+    """The path of a file, or what a file behind a URL holds."""
+    place = located(path)
+    if not isinstance(place, RemoteFile):
+        return place
+    try:
+        return io.BytesIO(content_of(place))
+    except FileNotFoundError as error:
+        raise ModelFileError(f"There is no file {place}.") from error
+    except OSError as error:
+        raise ModelFileError(f"{place} cannot be read: {error}") from error
 
 
 def read_model(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import io
-import os
 import pickle
 import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -18,6 +16,7 @@ from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
 from selfpaced.persistence.archive import PICKLE, add_card
 from selfpaced.persistence.card import card_of
+from selfpaced.remote_files import AnyPath, Place, located
 from selfpaced.safe_files.archive import dumped
 from selfpaced.whole_files import write_whole
 
@@ -26,13 +25,13 @@ ENDINGS = {".skops": "skops", ".joblib": "joblib", ".pkl": "joblib"}
 
 def save_model(
     model: Any,
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     format: str = "skops",
     metrics: Mapping[str, Any] | None = None,
     notes: str | None = None,
     allow: str | Sequence[str] = (),
-) -> Path:
+) -> Place:
     """Save a fitted ensemble in one file, with a card that says what it is.
 
     The file appears whole or not at all. The loaded model predicts the same, bit for bit. Callbacks are not saved.
@@ -41,7 +40,7 @@ def save_model(
     Parameters
     ----------
     model : a fitted ensemble of this package.
-    path : a file ending in `.skops`; with `format="joblib"` in `.joblib` or `.pkl`.
+    path : a file or URL ending in `.skops`; with `format="joblib"` in `.joblib` or `.pkl`.
     format : {"skops", "joblib"}, default="skops"
         "joblib" is a pickle: it takes any model, and runs any code when it is loaded.
     metrics, notes : what the card should say besides, such as `{"aucprc": 0.87}`.
@@ -64,9 +63,9 @@ def save_model(
     >>> (loaded.predict_proba(X) == model.predict_proba(X)).all()
     np.True_
     """
-    path = Path(path)
-    _check_ending(path, format)
-    return write_whole(path, model_bytes(model, format, metrics, notes, allow), ModelFileError)
+    place = located(path)
+    _check_ending(place, format)
+    return write_whole(place, model_bytes(model, format, metrics, notes, allow), ModelFileError)
 
 
 def model_bytes(
@@ -90,14 +89,14 @@ def model_bytes(
     return content.getvalue()
 
 
-def _check_ending(path: Path, format: str) -> None:
+def _check_ending(path: Place, format: str) -> None:
     if format not in ENDINGS.values():
         raise ValueError(f"format must be 'skops' or 'joblib'; got {format!r}.")
     meant = ENDINGS.get(path.suffix.lower())
     if meant == "joblib" and format == "skops":
         raise ModelFileError(
             f"{path.name} has the ending of a pickle, which runs any code when it is loaded. Name it "
-            f"{path.with_suffix('.skops').name}, or say format='joblib' if you mean it."
+            f"{path.name.removesuffix(path.suffix)}.skops, or say format='joblib' if you mean it."
         )
     if meant != format:
         endings = [ending for ending, of in ENDINGS.items() if of == format]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from html import escape
-from pathlib import Path
 
+from selfpaced.remote_files import AnyPath, Place, located
 from selfpaced.report.facts import Facts
 from selfpaced.report.page import page_of
 from selfpaced.whole_files import write_whole
@@ -31,9 +30,9 @@ class Report:
         """The facts as JSON."""
         return self.facts.to_json()
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, or the facts if its name ends in `.json`. An error leaves no partial file."""
-        target = Path(path)
+    def save(self, path: AnyPath) -> Place:
+        """Write the page to a file or URL, or the facts if it ends in `.json`. An error leaves no partial file."""
+        target = located(path)
         text = self.to_json() if target.suffix.lower() == ".json" else self.to_html()
         return write_whole(target, text)
 

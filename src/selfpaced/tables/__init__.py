@@ -2,11 +2,12 @@
 
 from selfpaced.tables.arrays import LabelledTable, split_classes
 from selfpaced.tables.as_trained import as_trained
+from selfpaced.tables.databases import DatabaseTable
 from selfpaced.tables.frame_schema import schema_of_frame
 from selfpaced.tables.labels import ClassCounts, Labels, encode_labels, read_labels, refuse_missing_labels
 from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
 from selfpaced.tables.opening import open_table
-from selfpaced.tables.opening_files import open_files, open_like
+from selfpaced.tables.opening_rows import open_like, open_streamed
 from selfpaced.tables.options import ReadingOptions
 from selfpaced.tables.partitions import PartitionedTable
 from selfpaced.tables.roles import Roles
@@ -16,6 +17,7 @@ from selfpaced.tables.table import ClassSplit, SplitPlan, Table
 __all__ = [
     "ClassCounts",
     "ClassSplit",
+    "DatabaseTable",
     "InMemoryTable",
     "LabelledTable",
     "Labels",
@@ -30,8 +32,8 @@ __all__ = [
     "float_array",
     "float_columns",
     "is_frame",
-    "open_files",
     "open_like",
+    "open_streamed",
     "open_table",
     "polars_as_arrow",
     "read_labels",

@@ -34,6 +34,7 @@ class LabelledTable:
     source: Any = None
     schema: Schema | None = None
     roles: Roles = field(default_factory=Roles)
+    snapshot: None = None
 
     def labels(self) -> Labels:
         return self.known_labels

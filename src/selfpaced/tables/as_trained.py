@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.kinds import ARROW, PANDAS, kind_of
 from selfpaced.tables.schema import Column, Schema
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.pools.keys import Ids
 from selfpaced.scoring import Scorer
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.weights import refuse_bad

@@ -6,20 +6,24 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from selfpaced.exceptions import TableError
+from selfpaced.remote_files import Place, RemoteFile, downloaded
 from selfpaced.tables.csv_reading import ENDINGS, CsvFile, open_csv
-from selfpaced.tables.files import fingerprint, import_arrow, naming
+from selfpaced.tables.files import fingerprint, naming
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.inference import Form, comma_forms
 from selfpaced.tables.json_lines import JSON_ENDINGS, JsonFile, open_json
+from selfpaced.tables.temporary import TemporaryFolder
 from selfpaced.whole_files import remove_stale, whole_file
 
-Progress = Callable[[int, int], object]
+Progress = Callable[[int, int | None], object]
 
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
@@ -30,22 +34,22 @@ TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
 TextFile = CsvFile | JsonFile
 
 
-def is_text(path: Path) -> bool:
+def is_text(path: Place) -> bool:
     return path.name.lower().endswith(TEXT_ENDINGS)
 
 
-def is_cache(path: Path) -> bool:
+def is_cache(path: PurePath) -> bool:
     return path.name.endswith(CACHE_ENDING)
 
 
 def as_parquet(
-    paths: Iterable[Path],
+    paths: Iterable[Place],
     types: Mapping[str, str] | None = None,
     cache: str | PathLike[str] | None = None,
     progress: Progress | None = None,
     *,
     lenient: bool = False,
-) -> dict[Path, Path]:
+) -> dict[Place, Path]:
     """For each text file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
 
     The type of a column of a CSV file is inferred from all of its values: bool (true, false), int64, uint64, float64,
@@ -56,17 +60,20 @@ def as_parquet(
     ----------
     types : columns with the names of their Arrow types, which are not inferred then; "decimal comma" and "thousands
         comma" are float64 that are written so.
-    cache : the folder for the Parquet files; by default each is put beside its text file.
+    cache : the folder for the Parquet files; by default each is put beside its text file. Files of other file systems
+        need one; they are downloaded first.
     progress : called with the bytes read and the bytes to read in all; a file is read twice.
     lenient : take the types where a file has such columns, and any earlier Parquet file that has them already.
     """
     given = {name: _form(name, kind) for name, kind in (types or {}).items()}
     plans = [_planned(path, given, cache, lenient) for path in dict.fromkeys(paths)]
+    downloads = TemporaryFolder() if any(isinstance(plan.path, RemoteFile) for plan in plans) else None
     # All are opened before the first is converted: a bad header shall not show after an hour of reading.
-    stale = [(plan, plan.opened()) for plan in plans if not plan.is_done()]
+    stale = [(plan, plan.opened(downloads)) for plan in plans if not plan.is_done()]
     meter = _Meter(progress, 2 * sum(plan.fingerprint["size"] for plan, _ in stale))
     for plan, text in stale:
-        _convert(plan, text, meter)
+        with _naming_remote(plan.path, text.path):
+            _convert(plan, text, meter)
     return {plan.path: plan.cache for plan in plans}
 
 
@@ -74,7 +81,7 @@ def as_parquet(
 class _Plan:
     """A text file as it is now, the forms given for its columns, and where the Parquet file goes."""
 
-    path: Path
+    path: Place
     fingerprint: Mapping[str, Any]
     given: Mapping[str, Form]
     cache: Path
@@ -101,19 +108,44 @@ class _Plan:
             wanted["types"] = found.get("types")
         return bool(found == wanted)
 
-    def opened(self) -> TextFile:
-        text = open_json(self.path) if self.path.name.lower().endswith(JSON_ENDINGS) else open_csv(self.path)
+    def opened(self, downloads: TemporaryFolder | None) -> TextFile:
+        local = self._local(downloads)
+        with _naming_remote(self.path, local):
+            text = open_json(local) if local.name.lower().endswith(JSON_ENDINGS) else open_csv(local)
         unknown = sorted(set(self.given) - set(text.names))
         if unknown and not self.lenient:
             raise TableError(f"types= names {unknown[0]!r}, but {self.path} has only the columns {list(text.names)}.")
         return text
 
+    def _local(self, downloads: TemporaryFolder | None) -> Path:
+        """The file itself, or a copy of a file in another file system."""
+        if not isinstance(self.path, RemoteFile):
+            return self.path
+        assert downloads is not None
+        folder = downloads.path / blake2b(str(self.path).encode(), digest_size=4).hexdigest()
+        folder.mkdir()
+        return downloaded(self.path, folder / self.path.name)
 
-def _planned(path: Path, given: Mapping[str, Form], cache: str | PathLike[str] | None, lenient: bool) -> _Plan:
-    place = path.with_name(path.name + CACHE_ENDING)
-    if cache is not None:
+
+@contextmanager
+def _naming_remote(path: Place, local: Path) -> Iterator[None]:
+    """Errors about the copy of a file of another file system, with the name of that file."""
+    try:
+        yield
+    except TableError as error:
+        if path is local:
+            raise
+        raise TableError(str(error).replace(str(local), str(path))) from error
+
+
+def _planned(path: Place, given: Mapping[str, Form], cache: str | PathLike[str] | None, lenient: bool) -> _Plan:
+    if cache is None:
+        assert isinstance(path, Path)
+        place = path.with_name(path.name + CACHE_ENDING)
+    else:
         # Files of one name from several folders are told apart in the one folder of caches.
-        folder = blake2b(os.fsencode(path.resolve()), digest_size=4).hexdigest()
+        whole = str(path) if isinstance(path, RemoteFile) else path.resolve()
+        folder = blake2b(os.fsencode(whole), digest_size=4).hexdigest()
         place = Path(cache) / f"{path.name}.{folder}{CACHE_ENDING}"
     with naming(path, "text"):
         return _Plan(path, fingerprint(path), given, place, lenient)
@@ -151,7 +183,7 @@ def _convert(plan: _Plan, text: TextFile, meter: _Meter) -> None:
     try:
         plan.cache.parent.mkdir(parents=True, exist_ok=True)
         remove_stale(plan.cache.parent, CACHE_ENDING)
-        source = plan.path.stat()
+        source = text.path.stat()
         # The new file comes first: a folder that cannot be written to shall not show after an hour of reading.
         with whole_file(plan.cache, mode=source.st_mode & 0o666 | 0o600) as temporary:
             _close_to_other_groups(temporary, source.st_gid)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import import_arrow, naming
+from selfpaced.tables.files import naming
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.inference import AMBIGUOUS, Form, inferred_forms, narrowed, numbers_with_commas
 
 # Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.
@@ -145,8 +146,9 @@ class CsvFile:
             raise TableError(f"{self.path} ends within quotes: the one before {last[:40]!r} is never closed. Close it.")
 
 
-def is_csv(path: Path) -> bool:
-    return path.name.lower().endswith(ENDINGS)
+def is_csv(path: Any) -> bool:
+    """Whether the name of a file, here or behind a URL, is that of a CSV file."""
+    return str(path).lower().endswith(ENDINGS)
 
 
 def open_csv(path: Path) -> CsvFile:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.pools.blocks import Tags
 from selfpaced.pools.dask import DaskEngine, naming_the_cluster
-from selfpaced.tables.files import import_arrow, without_views
+from selfpaced.tables.files import without_views
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.memory import InMemoryTable
 from selfpaced.tables.options import DaskOptions
 from selfpaced.tables.partitions import (

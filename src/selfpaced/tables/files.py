@@ -1,42 +1,24 @@
-"""Files of rows that are read batch by batch: Parquet, Arrow IPC (Feather)."""
+"""Files of rows that are read batch by batch, as they were when they were opened."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from selfpaced.exceptions import TableError
+from selfpaced.remote_files import Place, RemoteFile, patiently
+from selfpaced.tables.formats import Format, format_of, import_arrow
 
 SAMPLE_BYTES = 2**16  # of the beginning, the middle and the end of a file
-
-
-def import_arrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError("Reading files needs pyarrow: pip install 'selfpaced[files]'") from error
-    return pyarrow
-
-
-@dataclass(frozen=True)
-class Format:
-    """How files of one format are read.
-
-    Attributes
-    ----------
-    describe : from a path to (schema, number of rows, columns known to have no gaps).
-    batches : from a path, columns and a number of rows to record batches of at most so many rows.
-    """
-
-    name: str
-    describe: Callable[[Path], tuple[Any, int, frozenset[str]]]
-    batches: Callable[[Path, Sequence[str], int], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -45,48 +27,73 @@ class File:
 
     Attributes
     ----------
-    path : what the user knows it by.
-    data : where its rows are read from: the same, or the Parquet file that was made of a CSV file.
+    path : what the user knows it by: its place, or the name of a query or a stream.
+    data : where its rows are read from: the same, or the Parquet file that was made of it.
     schema : its columns with those that its folder's name adds, as in `year=2024/part.parquet`.
     added : the values of the latter.
     without_gaps : columns that are known to have a value in every row.
+    state : what differs after a change.
+    digest : of its content, where the place of the file says nothing about it.
+    kept : which of its rows count, where some have been deleted.
     """
 
-    path: Path
-    data: Path
+    path: Any
+    data: Place
     format: Format
     schema: Any
-    n_rows: int
+    n_stored: int
     added: Mapping[str, Any]
     without_gaps: frozenset[str]
-    size: int
-    changed_at: int
+    state: tuple[str, ...]
+    digest: Any = None
+    kept: NDArray[np.bool_] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return self.n_stored if self.kept is None else int(self.kept.sum())
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """The rows in order. An error names the file; so does one that has changed since it was opened."""
         pa = import_arrow()
-        self._refuse_change()
+        if isinstance(self.data, Path):  # others are compared when they are opened, each time
+            self._refuse_change()
         own = [name for name in columns if name not in self.added]
         n_read = 0
-        with naming(self.data, self.format.name):
+        with naming(self.data, self.format.name, self._refuse_change):
             for batch in self.format.batches(self.data, own, batch_rows):
-                n_read += batch.num_rows
                 arrays = [
                     pa.repeat(pa.scalar(self.added[name], self.schema.field(name).type), batch.num_rows)
                     if name in self.added
                     else batch.column(name).cast(self.schema.field(name).type)
                     for name in columns
                 ]
-                yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
-        if n_read != self.n_rows:
-            raise TableError(f"{self.path} had {self.n_rows} rows when it was opened, but {n_read} came out of it.")
+                yield self._without_deleted(pa.RecordBatch.from_arrays(arrays, names=list(columns)), n_read)
+                n_read += batch.num_rows
+        if n_read != self.n_stored:
+            raise TableError(f"{self.path} had {self.n_stored} rows when it was opened, but {n_read} came out of it.")
+        if isinstance(self.data, RemoteFile):  # its parts were fetched one by one
+            self._refuse_change()
+
+    def identity(self) -> tuple[str, Any]:
+        """What differs between this file and another one. Of a text file itself, not of its Parquet copy."""
+        return str(self.path), fingerprint(self.path) if self.digest is None else self.digest
+
+    def _without_deleted(self, batch: Any, start: int) -> Any:
+        if self.kept is None:
+            return batch
+        return batch.filter(import_arrow().array(self.kept[start : start + batch.num_rows]))
 
     def _refuse_change(self) -> None:
         try:
-            now = self.data.stat()
-        except OSError as error:
+            if isinstance(self.data, RemoteFile):
+                self.data.refuse_change()
+                return
+            now = _local_state(self.data)
+        except FileNotFoundError as error:
             raise TableError(f"{self.data} was there when the table was opened, and is gone now.") from error
-        if (now.st_size, now.st_mtime_ns) != (self.size, self.changed_at):
+        except OSError as error:
+            raise TableError(f"{self.data} cannot be read any more: {error}") from error
+        if now != self.state:
             raise TableError(
                 f"{self.data} has changed since the table was opened. Open the table again, when nobody writes to it."
             )
@@ -96,11 +103,11 @@ class File:
 class LoadedFile:
     """Rows in memory in the place of files."""
 
-    path: Path
+    path: Any
     rows: Any
 
     @property
-    def data(self) -> Path:
+    def data(self) -> Any:
         return self.path
 
     @property
@@ -118,40 +125,51 @@ class LoadedFile:
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         yield from self.rows.select(list(columns)).to_batches(max_chunksize=batch_rows)
 
+    def identity(self) -> tuple[str, Any]:
+        """Rows in memory are known by the reader that they come from."""
+        raise AssertionError
 
-def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) -> File:
+
+def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *, digest: Any = None) -> File:
+    """Read the description of a file. `data` is the Parquet file that was made of it, if one was."""
     pa = import_arrow()
     data = path if data is None else data
+    assert data is not None
     format = format_of(data)
     with naming(data, format.name):
-        status = data.stat()
-        if status.st_size == 0:
+        data, state = _pinned(data)
+        if state[0] == "0":
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
         schema, n_rows, without_gaps = format.describe(data)
         _refuse_names_that_come_twice(path, schema.names)
-    fields = [without_views(field) for field in schema if field.name not in {*added, *_index_columns(schema)}]
+    fields = [without_views(field) for field in schema if field.name not in {*added, *index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
     without = frozenset(name for name, value in added.items() if value is not None)
-    return File(
-        path,
-        data,
-        format,
-        pa.schema(fields),
-        n_rows,
-        dict(added),
-        without_gaps | without,
-        status.st_size,
-        status.st_mtime_ns,
-    )
+    known = without_gaps - set(added) | without
+    return File(path, data, format, pa.schema(fields), n_rows, dict(added), known, state, digest)
 
 
-def _refuse_names_that_come_twice(path: Path, names: Sequence[str]) -> None:
+def _pinned(place: Place) -> tuple[Place, tuple[str, ...]]:
+    """A place that refuses a file that has changed, and the state of the file now."""
+    if isinstance(place, RemoteFile):
+        pinned = place.pinned()
+        assert pinned.expected is not None
+        return pinned, pinned.expected
+    return place, _local_state(place)
+
+
+def _local_state(path: Path) -> tuple[str, ...]:
+    status = path.stat()
+    return str(status.st_size), str(status.st_mtime_ns)
+
+
+def _refuse_names_that_come_twice(path: Any, names: Sequence[str]) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise TableError(f"{path} has more than one column {twice!r}. Give each a name of its own.")
 
 
-def _index_columns(schema: Any) -> list[str]:
+def index_columns(schema: Any) -> list[str]:
     """Columns that pandas wrote for an index, and would read as one: no features of anybody."""
     written_by_pandas = schema.pandas_metadata or {}
     return [name for name in written_by_pandas.get("index_columns", []) if isinstance(name, str)]
@@ -163,8 +181,11 @@ def without_views(field: Any) -> Any:
     return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
 
 
-def fingerprint(path: Path) -> dict[str, Any]:
+def fingerprint(path: Place) -> dict[str, Any]:
     """What tells a file from one that took its place, even with the same size and time of change."""
+    if isinstance(path, RemoteFile):
+        state = path.expected or patiently(path.state)
+        return {"size": int(state[0]), "digest": blake2b(repr(state).encode(), digest_size=16).hexdigest()}
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         digest = blake2b(repr((status.st_mtime_ns, status.st_ctime_ns, status.st_ino)).encode(), digest_size=16)
@@ -174,86 +195,21 @@ def fingerprint(path: Path) -> dict[str, Any]:
     return {"size": status.st_size, "digest": digest.hexdigest()}
 
 
+def with_deleted(file: File, kept: NDArray[np.bool_]) -> File:
+    """The same file without the rows where `kept` is false."""
+    if kept.size > file.n_stored:
+        raise TableError(f"{file.path} has {file.n_stored} rows, but {kept.size} are marked as deleted or kept.")
+    rest = np.ones(file.n_stored - kept.size, dtype=bool)
+    return replace(file, kept=np.concatenate([kept, rest]))
+
+
 @contextmanager
-def naming(path: Path, format_name: str) -> Iterator[None]:
-    """Errors of the reader, with the name of the file."""
+def naming(path: Any, format_name: str, first: Any = None) -> Iterator[None]:
+    """Errors of the reader, with the name of the file. `first` may know a better reason, and raise it."""
     pa = import_arrow()
     try:
         yield
     except (pa.ArrowException, OSError) as error:
+        if first is not None:
+            first()
         raise TableError(f"{path} cannot be read as {format_name}: {error}") from error
-
-
-def format_of(path: Path) -> Format:
-    format = FORMATS.get(path.suffix.lower())
-    if format is None:
-        raise TableError(
-            f"{path} is of no kind that is read here; these are .csv, .tsv, .jsonl, {', '.join(sorted(FORMATS))}."
-        )
-    return format
-
-
-def _describe_parquet(path: Path) -> tuple[Any, int, frozenset[str]]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        metadata = file.metadata
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
-        full = {
-            name
-            for position, name in enumerate(names)
-            if all(
-                (statistics := group.column(position).statistics) is not None and statistics.null_count == 0
-                for group in groups
-            )
-        }
-        return file.schema_arrow, metadata.num_rows, frozenset(full)
-
-
-def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
-    # Reading ahead within a file took three times the memory and was no faster on a disk.
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        if columns:
-            yield from file.iter_batches(batch_size=batch_rows, columns=list(columns))
-        else:
-            yield from _rows_without_columns(file.metadata.num_rows, batch_rows)
-
-
-def _rows_without_columns(n_rows: int, batch_rows: int) -> Iterator[Any]:
-    """What is left of a file of which only the folder's name is wanted."""
-    pa = import_arrow()
-    for start in range(0, n_rows, batch_rows):
-        length = min(batch_rows, n_rows - start)
-        yield pa.RecordBatch.from_arrays([pa.nulls(length)], names=[""])
-
-
-def _describe_feather(path: Path) -> tuple[Any, int, frozenset[str]]:
-    pa = import_arrow()
-    with pa.memory_map(str(path)) as source:
-        file = pa.ipc.open_file(source)
-        n_rows = sum(file.get_batch(number).num_rows for number in range(file.num_record_batches))
-        return file.schema, n_rows, frozenset()
-
-
-def _feather_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-    pa = import_arrow()
-    with pa.memory_map(str(path)) as source:
-        file = pa.ipc.open_file(source)
-        for number in range(file.num_record_batches):
-            batch = file.get_batch(number).select(list(columns)) if columns else file.get_batch(number)
-            for start in range(0, batch.num_rows, batch_rows):
-                yield batch.slice(start, batch_rows)
-
-
-PARQUET = Format("Parquet", _describe_parquet, _parquet_batches)
-FEATHER = Format("Arrow IPC", _describe_feather, _feather_batches)
-FORMATS: dict[str, Format] = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".feather": FEATHER,
-    ".arrow": FEATHER,
-    ".ipc": FEATHER,
-}

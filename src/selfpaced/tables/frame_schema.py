@@ -7,10 +7,10 @@ from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.as_trained import as_arrow
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.kinds import kind_of
 from selfpaced.tables.look import ColumnLook
-from selfpaced.tables.opening_files import categories_of
+from selfpaced.tables.opening_rows import categories_of
 from selfpaced.tables.schema import Schema, are_strings, frozen
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 
 
 @dataclass(frozen=True, eq=False)

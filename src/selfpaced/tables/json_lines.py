@@ -10,7 +10,8 @@ from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.csv_reading import COMPRESSIONS, opened
-from selfpaced.tables.files import import_arrow, naming
+from selfpaced.tables.files import naming
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.inference import Form, inferred_forms, narrowed
 from selfpaced.tables.schema import merged_types
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.labels import MOST_LABELS, Labels
 from selfpaced.tables.roles import Roles
 from selfpaced.tables.schema import Described

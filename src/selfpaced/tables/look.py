@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.schema import MOST_CATEGORIES, Described, are_dates, are_strings, merged_types
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.conversion import Progress
@@ -34,22 +34,59 @@ class DaskOptions(FrameOptions, total=False):
 
 
 class ReadingOptions(TypedDict, total=False):
-    """How rows are read from files."""
+    """How rows are read."""
 
     filter: Any
     batch_rows: int
     cache: str | PathLike[str] | None
+    cache_bytes: int | None
+    filesystem: Any
+    connection: Any
+    version: Any
 
 
-class FileOptions(FrameOptions, ReadingOptions, total=False):
+class StreamOptions(FrameOptions, total=False):
+    """For rows that are read batch by batch."""
+
     positive: Any
+    filter: Any
+    batch_rows: int
     memory_for_tags: int
-    types: Mapping[str, str] | None
+    cache: str | PathLike[str] | None
     progress: Progress | None
 
 
-class TableOptions(FileOptions, DaskOptions, total=False):
+class QueryOptions(StreamOptions, total=False):
+    connection: Any
+
+
+class LakeOptions(StreamOptions, total=False):
+    version: Any
+    cache_bytes: int | None
+
+
+class FilesOptions(StreamOptions, total=False):
+    types: Mapping[str, str] | None
+    filesystem: Any
+    cache_bytes: int | None
+
+
+class RowOptions(FilesOptions, QueryOptions, LakeOptions, total=False):
+    """For all sources whose rows are read batch by batch."""
+
+
+class TableOptions(RowOptions, DaskOptions, total=False):
     """All options. What they mean is in the documentation of `open_table`."""
+
+
+class Honouring(Protocol):
+    """A kind of source: what errors call it, and the options that it honours."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def honours(self) -> frozenset[str]: ...
 
 
 @dataclass(frozen=True)
@@ -59,18 +96,18 @@ class Source:
     Attributes
     ----------
     name : what error messages call it.
-    recognises : whether something is a source of this kind.
+    recognises : whether something is a source of this kind, by itself and the options given.
     opens : from the source and the options to a table.
     honours : the names of the options that it honours. All others are refused.
     """
 
     name: str
-    recognises: Callable[[Any], bool]
+    recognises: Callable[[Any, Mapping[str, Any]], bool]
     opens: Callable[..., Table]
     honours: frozenset[str]
 
 
-def check_options(source: Source, options: Mapping[str, Any]) -> dict[str, Any]:
+def check_options(source: Honouring, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given. Unknown ones, and those that the source cannot honour, are refused by name."""
     check_names(options, TableOptions.__optional_keys__, "open_table")
     given = {name: value for name, value in options.items() if not _is_default(name, value)}

@@ -17,7 +17,7 @@ from selfpaced.pools.blocks import AllRows, Block, Tags
 from selfpaced.pools.keys import Ids
 from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
 from selfpaced.pools.rows import Rows
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.labels import MOST_LABELS, ClassCounts
 from selfpaced.tables.memory import InMemoryTable, stack
 from selfpaced.tables.options import FrameOptions
@@ -42,6 +42,7 @@ class PartitionedTable:
     class_counts: ClassCounts
     schema: Schema | None
     roles: Roles
+    snapshot: None = None
 
     def labels(self) -> ClassCounts:
         return self.class_counts

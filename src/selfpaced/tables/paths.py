@@ -1,11 +1,11 @@
-"""The files that a user means by a path, a folder, a pattern, a list of these, or a pyarrow dataset."""
+"""The files that a user means by a path, a URL, a folder, a pattern, a list of these, or a pyarrow dataset."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from glob import glob, has_magic
 from os import PathLike, fspath
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from re import fullmatch
 from typing import Any
 from urllib.parse import unquote
@@ -13,40 +13,56 @@ from urllib.parse import unquote
 import numpy as np
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.conversion import TEXT_ENDINGS, is_cache, is_text
-from selfpaced.tables.files import FORMATS
+from selfpaced.remote_files import Place, RemoteFile, is_local, is_url, located, shown
+from selfpaced.tables.conversion import TEXT_ENDINGS, is_cache
+from selfpaced.tables.formats import FORMATS
+from selfpaced.tables.lakes import refuse_lake_above, refuse_lakes_inside
+from selfpaced.tables.remote_paths import listed, matching_remote
 
-Found = list[tuple[Path, Mapping[str, Any]]]
+Found = list[tuple[Place, Mapping[str, Any]]]
 KNOWN_ENDINGS = (*TEXT_ENDINGS, *FORMATS)
 
 
-def find_files(source: Any) -> Found:
+def find_files(source: Any, filesystem: Any = None) -> Found:
     """All files in the order of their names, with the columns that the names of their folders add."""
-    found = list(_paths(source))
+    found = list(_paths(source, filesystem))
     if not found:
-        raise TableError(f"No file with a known ending ({', '.join(sorted(KNOWN_ENDINGS))}) is in {source!r}.")
+        raise TableError(f"No file with a known ending ({', '.join(sorted(KNOWN_ENDINGS))}) is in {shown(source)!r}.")
     return found
 
 
-def _paths(source: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def _paths(source: Any, filesystem: Any) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     if hasattr(source, "columns") or isinstance(source, np.ndarray):
         raise TypeError(f"open_table opens files; a {type(source).__name__} in memory goes to fit(X, y).")
     if hasattr(source, "get_fragments"):
+        if filesystem is not None:
+            raise TableError("A pyarrow dataset has its own file system: leave out filesystem=.")
         found = [_fragment(part) for part in source.get_fragments()]
     elif isinstance(source, str | PathLike):
-        found = [(path, hive_columns(path, root)) for path, root in _matching(fspath(source))]
+        pairs = _matching(fspath(source), filesystem)
+        found = [(place, hive_columns(_path_of(place), root)) for place, root in pairs]
     elif isinstance(source, Iterable):
-        found = [pair for one in source for pair in _paths(one)]
+        found = [pair for one in source for pair in _paths(one, filesystem)]
     else:
         raise TypeError(
-            f"open_table takes a path, a pattern, a list of them or a pyarrow dataset; got {type(source).__name__}. "
-            "Arrays and frames go to fit."
+            "open_table takes a path, a URL, a pattern, a list of them, a pyarrow dataset, a lake table, an Arrow "
+            f"stream or a query; got {type(source).__name__}. Arrays and frames go to fit."
         )
-    paths = [path.resolve() for path, _ in found]
-    twice = next((path for path in paths if paths.count(path) > 1), None)
-    if twice is not None:
-        raise TableError(f"{twice} is named more than once: its rows would count more than once.")
+    _refuse_twice([place for place, _ in found])
     yield from sorted(_typed_alike(found), key=lambda pair: str(pair[0]))
+
+
+def _path_of(place: Place) -> PurePath:
+    return PurePosixPath(place.path) if isinstance(place, RemoteFile) else place
+
+
+def _refuse_twice(places: list[Place]) -> None:
+    known: set[Any] = set()
+    for place in places:
+        key = (place.shown, place.path) if isinstance(place, RemoteFile) else place.resolve()
+        if key in known:
+            raise TableError(f"{place} is named more than once: its rows would count more than once.")
+        known.add(key)
 
 
 def _typed_alike(found: Found) -> Found:
@@ -59,22 +75,30 @@ def _typed_alike(found: Found) -> Found:
     return [(path, {name: typed(name, value) for name, value in added.items()}) for path, added in found]
 
 
-def _fragment(fragment: Any) -> tuple[Path, Mapping[str, Any]]:
+def _fragment(fragment: Any) -> tuple[Place, Mapping[str, Any]]:
+    """A file of a dataset, in the file system that it lies in."""
     import pyarrow.dataset as ds
 
-    path = Path(fragment.path)
-    if is_text(path):  # the dataset's own way of reading it would be lost
-        raise TableError(f"{path} is in a dataset; text files are opened by their paths, with types= where needed.")
-    return path, dict(ds.get_partition_keys(fragment.partition_expression))
+    added = dict(ds.get_partition_keys(fragment.partition_expression))
+    if is_local(fragment.filesystem):
+        return Path(fragment.path), added
+    return located(fragment.path, fragment.filesystem), added
 
 
-def _matching(source: str) -> Iterator[tuple[Path, Path]]:
+def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:
     """The files that a path or pattern means, each with the folder that its own folders are counted from."""
+    if filesystem is not None or is_url(source):
+        place, pattern = matching_remote(source, filesystem)
+        if isinstance(place, RemoteFile):
+            yield from _matching_remote(place, pattern)
+            return
+        source = str(place / pattern) if pattern else str(place)
     if has_magic(source) and not Path(source).exists():
         matches = sorted(path for path in map(Path, glob(source, recursive=True)) if not is_cache(path))
         if not matches:
             raise TableError(f"No file matches {source!r}.")
         root = Path(source[: next(i for i, letter in enumerate(source) if letter in "*?[")]).parent
+        refuse_lake_above(root / "*")
     else:
         root = Path(source)
         matches = [root]
@@ -82,6 +106,7 @@ def _matching(source: str) -> Iterator[tuple[Path, Path]]:
             raise TableError(f"{source} is not there.")
     for match in matches:
         if match.is_dir():
+            refuse_lake_above(match)
             yield from ((path, root) for path in _inside(match))
         else:
             yield match, root
@@ -89,11 +114,31 @@ def _matching(source: str) -> Iterator[tuple[Path, Path]]:
 
 def _inside(folder: Path) -> list[Path]:
     """The files of known kinds in a folder, without the ones made of CSV files that are there themselves."""
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not is_cache(path))
+    files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    refuse_lakes_inside(folder, files)
+    return [folder / path for path in _of_known_kinds(files, folder)]
+
+
+def _matching_remote(place: RemoteFile, pattern: str) -> Iterator[tuple[Place, PurePath]]:
+    root = PurePosixPath(place.path)
+    if pattern:
+        refuse_lake_above(RemoteFile(place.filesystem, f"{place.path}/*", f"{place}/*"))
+    for match, files in listed(place, pattern):
+        if files is None:
+            yield match, root
+            continue
+        refuse_lakes_inside(match, files)
+        refuse_lake_above(match)
+        folder = PurePosixPath(match.path)
+        yield from ((match.child(str(folder / path)), root) for path in _of_known_kinds(files, match))
+
+
+def _of_known_kinds(files: Iterable[PurePath], folder: Place) -> list[PurePath]:
+    """Of the files in a folder, by their relative paths, those that hold rows."""
     # What programs put aside, such as .ipynb_checkpoints or _temporary, is nobody's data.
-    found = (path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts))
-    paths = [path for path in found if path.name.lower().endswith(KNOWN_ENDINGS)]
-    known: dict[Path, Path] = {}
+    found = (path for path in files if not any(part[0] in "._" for part in path.parts))
+    paths = [path for path in found if path.name.lower().endswith(KNOWN_ENDINGS) and not is_cache(path)]
+    known: dict[PurePath, PurePath] = {}
     for path in paths:
         twin = known.setdefault(path.with_name(_bare_name(path)), path)
         if twin is not path:
@@ -104,7 +149,7 @@ def _inside(folder: Path) -> list[Path]:
     return paths
 
 
-def _bare_name(path: Path) -> str:
+def _bare_name(path: PurePath) -> str:
     """
     >>> _bare_name(Path("2024/Sales.CSV.gz")), _bare_name(Path("part.0.parquet"))
     ('Sales', 'part.0')
@@ -113,7 +158,7 @@ def _bare_name(path: Path) -> str:
     return path.name[: -len(next(ending for ending in KNOWN_ENDINGS if name.endswith(ending)))]
 
 
-def hive_columns(path: Path, root: Path) -> dict[str, Any]:
+def hive_columns(path: PurePath, root: PurePath) -> dict[str, Any]:
     """
     >>> hive_columns(Path("data/year=2024/shop=a/part.parquet"), Path("data"))
     {'year': 2024, 'shop': 'a'}

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import File, LoadedFile, fingerprint, import_arrow
+from selfpaced.tables.files import File, LoadedFile
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.schema import Described, unified_fields
 
 DEFAULT_BATCH_ROWS = 2**16
@@ -45,6 +46,9 @@ class Reader:
     filter : the condition that rows must satisfy.
     chosen : which of the rows that satisfy the condition belong to the table; None if all do.
     loaded_from : the identity of the reader that rows in memory come from.
+    snapshot : the version of a lake table that the rows belong to.
+    left_out : columns that the source has and that will not be read.
+    holds : what must not go before the reader, such as the folder of its files.
     """
 
     files: Sequence[File | LoadedFile]
@@ -52,6 +56,9 @@ class Reader:
     filter: RowFilter | None = None
     chosen: NDArray[np.bool_] | None = None
     loaded_from: Mapping[str, Any] | None = None
+    snapshot: str | None = None
+    left_out: tuple[str, ...] = ()
+    holds: tuple[Any, ...] = ()
 
     @property
     def column_names(self) -> list[str]:
@@ -92,15 +99,14 @@ class Reader:
     def loaded(self, columns: Sequence[str]) -> Reader:
         """Some columns of the same rows in memory: what is read more than once is decoded only once."""
         rows = LoadedFile(self.files[0].path, self._table(columns))
-        return Reader([rows], self.batch_rows, loaded_from=self.identity())
+        return Reader([rows], self.batch_rows, loaded_from=self.identity(), snapshot=self.snapshot)
 
     def identity(self) -> dict[str, Any]:
         """What differs between these rows and others."""
         # As text, an expression leaves out what is long about it.
         expression = None if self.filter is None else self.filter.expression
         return {
-            # Of a CSV file itself, not of its Parquet copy.
-            "files": self.loaded_from or [(str(file.path), fingerprint(file.path)) for file in self.files],
+            "files": self.loaded_from or [file.identity() for file in self.files],
             "filter": sha256(pickle.dumps(expression)).hexdigest(),
             "chosen": None if self.chosen is None else sha256(self.chosen.tobytes()).hexdigest(),
         }

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 
 MOST_CATEGORIES = 10_000
 

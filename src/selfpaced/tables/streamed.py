@@ -16,7 +16,7 @@ from selfpaced.pools.reserved_rounds import TABLE_SAMPLE_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.pools.streamed import Stream, StreamedPool
 from selfpaced.tables.batch import StreamedBatch, whole_ids
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.label_look import LabelLook
 from selfpaced.tables.labels import Labels
 from selfpaced.tables.look import look_through
@@ -48,6 +48,11 @@ class StreamedTable:
     def n_rows(self) -> int | None:
         """The number of rows; None if there is a filter and nothing has been read yet."""
         return self.reader.n_rows if self.known_labels is None else int(self.known_labels.codes.size)
+
+    @property
+    def snapshot(self) -> str | None:
+        """The version of a lake table that the rows are from."""
+        return self.reader.snapshot
 
     def labels(self) -> Labels:
         """The classes, and the number of each row's class. The target is read once."""

@@ -60,6 +60,10 @@ class Table(Protocol):
     def roles(self) -> Roles:
         """The columns that are not features."""
 
+    @property
+    def snapshot(self) -> str | None:
+        """The version of a lake table that the rows are from; None if there are no versions."""
+
     def labels(self) -> ClassCounts:
         """The classes and the number of rows of each. They are counted once."""
 

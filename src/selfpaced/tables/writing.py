@@ -1,20 +1,26 @@
-"""Writing rows to a file."""
+"""Writing rows to a file, here or behind a URL, or to a table of a database."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files import import_arrow
+from selfpaced.remote_files import AnyPath, Place, RemoteFile, located
+from selfpaced.tables.databases import DatabaseTable
+from selfpaced.tables.formats import import_arrow
 from selfpaced.whole_files import whole_file
 
+Output = AnyPath | DatabaseTable
 
-def write_batches(batches: Iterable[Any], output: str | os.PathLike[str]) -> Path:
-    """Write record batches to a Parquet or CSV file, by its ending. The file appears whole or not at all."""
-    path = Path(output)
+
+def write_batches(batches: Iterable[Any], output: Output) -> Place | DatabaseTable:
+    """Write record batches to a Parquet or CSV file, by its ending, or to a database. All rows are written, or none."""
+    if isinstance(output, DatabaseTable):
+        output.write(batches)
+        return output
+    path = located(output)
     open_writer = WRITERS.get(path.suffix.lower())
     if open_writer is None:
         raise TableError(f"{path} ends in none of {', '.join(sorted(WRITERS))}: say by the ending what to write.")
@@ -23,10 +29,17 @@ def write_batches(batches: Iterable[Any], output: str | os.PathLike[str]) -> Pat
     return path
 
 
-def refuse_own_source(output: str | os.PathLike[str], sources: Iterable[Path]) -> None:
+def refuse_own_source(output: Output, sources: Iterable[Any]) -> None:
     """Scores that took the place of the rows would be a loss."""
-    if Path(output).resolve() in {path.resolve() for path in sources}:
-        raise TableError(f"{output} is one of the files that are scored: write the scores to another one.")
+    if isinstance(output, DatabaseTable):
+        return
+    place = located(output)
+    if _full_name(place) in {_full_name(path) for path in sources if isinstance(path, Path | RemoteFile)}:
+        raise TableError(f"{place} is one of the files that are scored: write the scores to another one.")
+
+
+def _full_name(place: Place) -> str:
+    return str(place.resolve()) if isinstance(place, Path) else str(place)
 
 
 def refuse_taken(keep: Iterable[str], scores: Iterable[str]) -> None:

@@ -1,0 +1,277 @@
+"""Databases: DuckDB, and whatever has an ADBC driver or a DB-API connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from selfpaced.exceptions import TableError
+from selfpaced.remote_files import is_url, shown
+from selfpaced.tables.formats import import_arrow
+
+BATCH_ROWS = 2**16
+DUCKDB_ENDINGS = (".duckdb", ".ddb")
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+_TYPE_NAME = b"ADBC:postgresql:typname"  # how the driver tells of a type that Arrow does not have
+Rows = tuple[Any, Iterable[Any]]  # the Arrow schema, and record batches
+Consumer = Callable[[Rows], Any]
+
+
+@dataclass(frozen=True)
+class Driver:
+    """How a kind of connection is used.
+
+    Attributes
+    ----------
+    rows : from a connection and a query to its rows, as a context.
+    write : from a connection, the name of a table, what to do if it exists, and rows; all or none. None if it cannot.
+    """
+
+    rows: Callable[[Any, str], Any]
+    write: Callable[[Any, str, str, Rows], None] | None
+
+
+def is_database(text: Any) -> bool:
+    """Whether a text names a database: a URL of PostgreSQL, or a file of DuckDB.
+
+    >>> [is_database(text) for text in ("postgresql://localhost/shop", "shop.duckdb", "shop.parquet")]
+    [True, True, False]
+    """
+    if not isinstance(text, str | PathLike):
+        return False
+    name = fspath(text).lower()
+    return name.startswith(POSTGRES_SCHEMES) or (name.endswith(DUCKDB_ENDINGS) and not is_url(name))
+
+
+@contextmanager
+def connected(connection: Any, *, writing: bool = False) -> Iterator[Any]:
+    """The connection that was given, or one to a database that was named, closed at the end."""
+    if not isinstance(connection, str | PathLike):
+        yield connection
+        return
+    text = fspath(connection)
+    if not is_database(text):
+        raise TableError(
+            f"connection={shown(text)!r} names no database. Give a URL such as 'postgresql://host/database', a file "
+            f"that ends in {' or '.join(DUCKDB_ENDINGS)}, or an open connection of ADBC, DB-API or DuckDB."
+        )
+    connect = _to_postgres if text.lower().startswith(POSTGRES_SCHEMES) else _to_duckdb
+    with closing(connect(text, writing)) as opened:
+        yield opened
+
+
+def driver_of(connection: Any) -> Driver:
+    package = type(connection).__module__.partition(".")[0]
+    if package in ("duckdb", "_duckdb"):
+        return DUCKDB
+    if hasattr(connection, "adbc_get_info"):
+        return ADBC
+    if hasattr(connection, "cursor") and hasattr(connection, "commit"):
+        return DB_API
+    raise TypeError(
+        "connection must be a connection of ADBC, DB-API or DuckDB, or name a database; got "
+        f"{type(connection).__name__}. Of an SQLAlchemy engine, give engine.raw_connection()."
+    )
+
+
+def _to_postgres(url: str, writing: bool) -> Any:
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError as error:
+        raise ImportError("PostgreSQL needs an ADBC driver: pip install 'selfpaced[sql]'") from error
+    try:
+        return dbapi.connect(url)
+    except dbapi.Error as error:
+        raise TableError(f"{shown(url)} cannot be reached: {_one_line(error)}") from error
+
+
+def _to_duckdb(path: str, writing: bool) -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ImportError("DuckDB files need duckdb: pip install 'selfpaced[sql]'") from error
+    if not writing and not Path(path).exists():
+        raise TableError(f"{path} is not there.")
+    try:
+        return duckdb.connect(path, read_only=not writing)
+    except duckdb.Error as error:
+        raise TableError(f"{path} cannot be opened as a DuckDB database: {_one_line(error)}") from error
+
+
+@contextmanager
+def _duckdb_rows(connection: Any, query: str) -> Iterator[Rows]:
+    relation = connection.sql(query)
+    if relation is None:
+        raise TableError("The query gives no rows. It must be a SELECT.")
+    reader = import_arrow().RecordBatchReader.from_stream(relation)
+    yield reader.schema, reader
+
+
+def _duckdb_write(connection: Any, table: str, if_exists: str, rows: Rows) -> None:
+    selfpaced_scores = import_arrow().RecordBatchReader.from_batches(*rows)
+    name = _quoted(table)
+    connection.begin()
+    try:
+        connection.register("selfpaced_scores", selfpaced_scores)
+        if if_exists == "append" and _duckdb_has(connection, table):
+            connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM selfpaced_scores")
+        else:
+            create = "CREATE OR REPLACE TABLE" if if_exists == "replace" else "CREATE TABLE"
+            connection.execute(f"{create} {name} AS SELECT * FROM selfpaced_scores")
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+    finally:
+        connection.unregister("selfpaced_scores")
+
+
+def _duckdb_has(connection: Any, table: str) -> bool:
+    found = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [table]).fetchone()
+    return bool(found[0])
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@contextmanager
+def _adbc_rows(connection: Any, query: str) -> Iterator[Rows]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        reader = cursor.fetch_record_batch()
+        schema = import_arrow().schema([_plain_field(field) for field in reader.schema])
+        yield schema, (_plain_batch(batch, schema) for batch in reader)
+
+
+def _plain_field(field: Any) -> Any:
+    """Numbers of any precision come as text: as floats they are numbers again."""
+    pa = import_arrow()
+    if (field.metadata or {}).get(_TYPE_NAME) == b"numeric" or getattr(field.type, "type_name", None) == "numeric":
+        return pa.field(field.name, pa.float64())
+    return pa.field(field.name, getattr(field.type, "storage_type", field.type))
+
+
+def _plain_batch(batch: Any, schema: Any) -> Any:
+    pa = import_arrow()
+    arrays = [getattr(column, "storage", column) for column in batch.columns]
+    cast = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(cast, schema=schema)
+
+
+def _adbc_write(connection: Any, table: str, if_exists: str, rows: Rows) -> None:
+    mode = {"fail": "create", "append": "create_append", "replace": "replace"}[if_exists]
+    try:
+        with connection.cursor() as cursor:
+            cursor.adbc_ingest(table, import_arrow().RecordBatchReader.from_batches(*rows), mode=mode)
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+@contextmanager
+def _db_api_rows(connection: Any, query: str) -> Iterator[Rows]:
+    # A cursor with a name stays on the server. Others of this package load all rows at once.
+    is_psycopg = type(connection).__module__.startswith("psycopg") and not getattr(connection, "autocommit", False)
+    with closing(connection.cursor("selfpaced") if is_psycopg else connection.cursor()) as cursor:
+        cursor.execute(query)
+        first = cursor.fetchmany(BATCH_ROWS)  # a cursor on the server knows its columns from now on
+        if cursor.description is None:
+            raise TableError("The query gives no rows. It must be a SELECT.")
+        names = [column[0] for column in cursor.description]
+        pa = import_arrow()
+        yield pa.schema([(name, pa.null()) for name in names]), _fetched(cursor, names, first)
+
+
+def _fetched(cursor: Any, names: list[str], rows: list[Any]) -> Iterator[Any]:
+    pa = import_arrow()
+    while rows:
+        columns = zip(*rows, strict=True)
+        arrays = [_inferred(name, values) for name, values in zip(names, columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, names=names)
+        rows = cursor.fetchmany(BATCH_ROWS)
+
+
+def _inferred(name: str, values: Any) -> Any:
+    """An array of the type that the values have. Decimals are whole numbers if they can be, and floats otherwise."""
+    pa = import_arrow()
+    try:
+        array = pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TableError(
+            f"Column {name!r} of the query has values of several types, or of one that Arrow does not have: {error}. "
+            "Cast it in the query."
+        ) from error
+    if not pa.types.is_decimal(array.type):
+        return array
+    return array.cast(pa.int64() if array.type.scale <= 0 and array.type.precision <= 18 else pa.float64())
+
+
+def _one_line(error: Any) -> str:
+    return " ".join(str(error).split())
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table of a database, to write scores to. All rows are written in one transaction, or none.
+
+    Parameters
+    ----------
+    connection : str or connection
+        A URL such as "postgresql://host/database", a file of DuckDB, or an open connection of ADBC or DuckDB.
+    name : str
+        The table.
+    if_exists : {"fail", "append", "replace"}, default="fail"
+        What to do if the table is there already.
+    """
+
+    connection: Any
+    name: str
+    if_exists: str = "fail"
+
+    def __post_init__(self) -> None:
+        if self.if_exists not in IF_EXISTS:
+            raise ValueError(f"if_exists must be one of {', '.join(IF_EXISTS)}; got {self.if_exists!r}.")
+
+    def __str__(self) -> str:
+        return f"table {self.name!r} of {_shown(self.connection)}"
+
+    def write(self, batches: Iterable[Any]) -> None:
+        """Write record batches of one schema."""
+        with connected(self.connection, writing=True) as connection:
+            write = driver_of(connection).write
+            if write is None:
+                raise TypeError(
+                    "Scores are written through a connection of ADBC or DuckDB, or to a database that is named by its "
+                    f"URL or file; got {type(connection).__name__}."
+                )
+            rest = iter(batches)
+            first = next(rest)
+            try:
+                write(connection, self.name, self.if_exists, (first.schema, chain([first], rest)))
+            except Exception as error:
+                raise explained(error, f"The scores cannot be written to the {self}") from error
+
+
+def _shown(connection: Any) -> str:
+    return shown(fspath(connection)) if isinstance(connection, str | PathLike) else type(connection).__name__
+
+
+IF_EXISTS = ("fail", "append", "replace")
+DUCKDB = Driver(_duckdb_rows, _duckdb_write)
+ADBC = Driver(_adbc_rows, _adbc_write)
+DB_API = Driver(_db_api_rows, None)
+
+
+def explained(error: BaseException, what: str) -> BaseException:
+    """An error of a driver as one that says what failed. Errors of this package and of Python stay as they are."""
+    package = type(error).__module__.partition(".")[0]
+    if package in ("builtins", "selfpaced"):
+        return error
+    return TableError(f"{what}: {_one_line(error)}")

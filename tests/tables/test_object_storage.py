@@ -1,0 +1,356 @@
+"""Tables behind S3, on a real server on this machine: the same rows, and clear errors when it fails."""
+
+from __future__ import annotations
+
+import os
+
+import deltalake
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, remote_files
+from selfpaced.callbacks import Callback
+from selfpaced.cli import main
+from selfpaced.exceptions import TableError
+from selfpaced.tables import formats
+from tests.contracts.lake_tables import delta_table, iceberg_table
+from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
+from tests.servers import Proxy, S3Server, free_port
+
+ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
+URL = "s3://bucket/shop/"
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = S3Server()
+    before = dict(os.environ)
+    os.environ.update(server.environment)
+    yield server
+    server.stop()
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(remote_files, "PAUSES", (0.01, 0.02))
+    monkeypatch.setattr(formats, "PAUSES", (0.01, 0.02))
+
+
+@pytest.fixture
+def shop(server):
+    """The rows in two files."""
+    return write_shop(server)
+
+
+def write_shop(server):
+    system = server.filesystem()
+    pq.write_table(ARROW.slice(0, 150), "bucket/shop/0.parquet", filesystem=system, row_group_size=50)
+    pq.write_table(ARROW.slice(150), "bucket/shop/1.parquet", filesystem=system, row_group_size=50)
+    return URL
+
+
+def fitted(table, **options):
+    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0, **options)
+    return model.fit_table(table)
+
+
+def members_of(model):
+    return [member.tree_.threshold.tolist() for member in model.estimators_]
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
+    return model.fit(ROWS[["a", "b"]], ROWS["label"])
+
+
+@pytest.mark.parametrize("source", [URL, "s3://bucket/shop/*.parquet", "s3a://bucket/shop"])
+def test_members_are_those_of_the_same_rows_in_memory(shop, in_memory, source):
+    assert members_of(fitted(open_table(source, **COLUMNS))) == members_of(in_memory)
+
+
+def test_a_csv_file_is_read_too(server, in_memory, tmp_path):
+    with server.filesystem().open_output_stream("bucket/text/rows.csv.gz", compression="gzip") as file:
+        file.write(ROWS.to_csv(index=False).encode())
+    assert members_of(fitted(open_table("s3://bucket/text/rows.csv.gz", **COLUMNS))) == members_of(in_memory)
+
+
+def test_an_error_in_a_remote_csv_file_names_its_url(server):
+    with server.filesystem().open_output_stream("bucket/text/short.csv") as file:
+        file.write(b"a,b\n1,2\n3\n")
+    with pytest.raises(TableError, match=r"s3://bucket/text/short.csv has 1 values in line 3"):
+        open_table("s3://bucket/text/short.csv", target="b")
+
+
+def test_a_dataset_is_read_where_its_files_are(server, shop, tmp_path, monkeypatch):
+    """Not by the same path on this machine."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bucket" / "shop").mkdir(parents=True)
+    for name in ("0.parquet", "1.parquet"):
+        pq.write_table(ARROW.slice(0, 40), tmp_path / "bucket" / "shop" / name)
+    dataset = ds.dataset("bucket/shop", filesystem=server.filesystem())
+    assert open_table(dataset, **COLUMNS).labels().counts.sum() == N_ROWS
+
+
+def test_a_delta_table_is_read_with_its_live_rows_only(server, in_memory):
+    delta_table("s3://bucket/delta", storage_options={"AWS_S3_ALLOW_UNSAFE_RENAME": "true"})
+    table = open_table("s3://bucket/delta", **COLUMNS)
+    assert members_of(fitted(table)) == members_of(in_memory)
+    assert table.snapshot == "version 1 of the Delta table s3://bucket/delta"
+    assert open_table("s3://bucket/delta", version=0, **COLUMNS).n_rows == N_EARLIER
+
+
+def test_a_delta_table_that_is_open_is_read_with_its_own_credentials(server, in_memory, monkeypatch):
+    options = {**server.environment, "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
+    delta_table("s3://bucket/open", storage_options=options)
+    for name in server.environment:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    table = open_table(deltalake.DeltaTable("s3://bucket/open", storage_options=options), **COLUMNS)
+    assert members_of(fitted(table)) == members_of(in_memory)
+
+
+@pytest.mark.slow
+def test_an_iceberg_table_is_read_with_the_credentials_of_its_catalog(server, in_memory, tmp_path, monkeypatch):
+    for name in server.environment:
+        monkeypatch.delenv(name)
+    credentials = {
+        "warehouse": "s3://bucket/iceberg",
+        "s3.endpoint": f"http://127.0.0.1:{server.port}",
+        "s3.access-key-id": "test",
+        "s3.secret-access-key": "test",
+        "s3.region": "us-east-1",
+    }
+    table = open_table(iceberg_table(tmp_path, **credentials), **COLUMNS)
+    assert members_of(fitted(table)) == members_of(in_memory)
+    assert all(str(file.path).startswith("s3://bucket/iceberg/") for file in table.reader.files)
+
+
+def test_a_resumed_fit_may_read_copies(forwarder, in_memory, tmp_path):
+    assert opened_through(forwarder).identity() == opened_through(forwarder, cache=tmp_path).identity()
+
+
+def test_a_missing_bucket_and_a_missing_file_are_named(shop):
+    with pytest.raises(TableError, match=r"s3://no-such-bucket/rows.parquet is not there"):
+        open_table("s3://no-such-bucket/rows.parquet", **COLUMNS)
+    with pytest.raises(TableError, match=r"s3://bucket/shop/2.parquet is not there"):
+        open_table(f"{URL}2.parquet", **COLUMNS)
+
+
+def test_a_password_in_the_url_is_not_shown(server):
+    with pytest.raises(TableError, match=r"^s3://key@bucket/none.parquet") as raised:
+        open_table("s3://key:hush@bucket/none.parquet", **COLUMNS)
+    assert "hush" not in str(raised.value)
+
+
+def test_a_file_that_is_replaced_between_two_rounds_is_refused_by_name(server, shop):
+    class Replace(Callback):
+        def on_round_end(self, *given):
+            pq.write_table(
+                ARROW.slice(150), "bucket/shop/1.parquet", filesystem=server.filesystem(), compression="none"
+            )
+
+    with pytest.raises(TableError, match=r"s3://bucket/shop/1.parquet has changed since the table was opened"):
+        fitted(open_table(shop, **COLUMNS), callbacks=[Replace()])
+
+
+@pytest.fixture
+def forwarder(server, shop):
+    """A proxy before the S3 server that can be told to misbehave, and counts requests and bytes."""
+    proxy = Proxy(server.port)
+    proxy.filesystem = server.filesystem(proxy.server_port)
+    yield proxy
+    proxy.shutdown()
+    proxy.server_close()
+
+
+def opened_through(forwarder, **options):
+    return open_table("bucket/shop", filesystem=forwarder.filesystem, **COLUMNS, **options)
+
+
+def test_connections_that_are_cut_are_tried_again(forwarder, in_memory):
+    table = opened_through(forwarder)
+    forwarder.misbehave = lambda number: "cut" if number % 5 == 0 else None
+    assert members_of(fitted(table)) == members_of(in_memory)
+
+
+def test_slow_down_is_tried_again(forwarder, in_memory):
+    table = opened_through(forwarder)
+    forwarder.misbehave = lambda number: 503 if number % 9 == 0 else None
+    assert members_of(fitted(table)) == members_of(in_memory)
+
+
+def test_denied_access_is_one_error_that_says_where_credentials_come_from(forwarder):
+    forwarder.misbehave = lambda number: 403
+    with pytest.raises(TableError, match=r"s3://bucket/shop cannot be (listed|read): .*environment variables"):
+        opened_through(forwarder)
+
+
+def test_a_round_fetches_the_bytes_of_its_columns_only(server, forwarder):
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame({f"x{number}": rng.random(20_000) for number in range(8)}).assign(
+        label=np.arange(20_000) % 50 == 0
+    )
+    system = server.filesystem()
+    pq.write_table(pa.Table.from_pandas(wide), "bucket/wide/rows.parquet", filesystem=system, compression="none")
+    table = open_table("bucket/wide", filesystem=forwarder.filesystem, target="label", columns=["x2", "x5"])
+    table.labels()
+    group = pq.read_metadata("bucket/wide/rows.parquet", filesystem=system).row_group(0)
+    needed = sum(group.column(number).total_compressed_size for number in (2, 5))
+    before = forwarder.n_bytes
+    sum(batch.stop - batch.start for batch in table.batches())
+    footer = 2 * 2**16  # Arrow fetches the last 64 kB of a file first
+    assert needed <= forwarder.n_bytes - before <= needed + footer
+
+
+def test_files_are_listed_once(forwarder):
+    table = opened_through(forwarder)
+    forwarder.paths.clear()
+    fitted(table)
+    assert forwarder.paths
+    assert [path for path in forwarder.paths if "list-type" in path] == []
+
+
+def test_with_a_cache_later_rounds_ask_the_server_for_nothing(forwarder, in_memory, tmp_path):
+    told = []
+    table = opened_through(
+        forwarder, cache=tmp_path / "copies", progress=lambda done, total: told.append((done, total))
+    )
+    before = forwarder.n_requests
+    assert members_of(fitted(table)) == members_of(in_memory)
+    assert forwarder.n_requests == before
+    assert told[-1][0] == told[-1][1]
+    copies = sorted((tmp_path / "copies").iterdir())
+    assert [pq.read_schema(path).names for path in copies] == [["a", "b", "label"]] * 2
+    assert pq.read_metadata(copies[0]).row_group(0).column(0).compression == "ZSTD"
+
+
+def test_copies_are_used_again_until_the_file_changes(server, forwarder, tmp_path):
+    opened_through(forwarder, cache=tmp_path)
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    opened_through(forwarder, cache=tmp_path)
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+    pq.write_table(ARROW.slice(150, 200), "bucket/shop/1.parquet", filesystem=server.filesystem())
+    assert opened_through(forwarder, cache=tmp_path).n_rows == 350
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_old_copies_make_room_for_new_ones(server, forwarder, tmp_path):
+    opened_through(forwarder, cache=tmp_path, weight="weight")
+    old = set(tmp_path.iterdir())
+    held = sum(path.stat().st_size for path in old)
+    opened_through(forwarder, cache=tmp_path, cache_bytes=held)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= held
+    assert len(old - set(tmp_path.iterdir())) > 0
+
+
+def test_a_copy_that_is_interrupted_leaves_nothing(forwarder, tmp_path):
+    table = opened_through(forwarder)
+    n_before = forwarder.n_requests
+    forwarder.misbehave = lambda number: None if number < n_before + 12 else 403
+    with pytest.raises(TableError):
+        opened_through(forwarder, cache=tmp_path)
+    assert table.n_rows == N_ROWS
+    assert [path for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_in_the_middle_of_a_round_is_one_error(server, in_memory, tmp_path):
+    write_shop(server)
+
+    class KillInTheMiddleOfARound(Callback):
+        n_rounds = 0
+
+        def on_round_end(self, *given):
+            self.n_rounds += 1
+
+        def on_rows_read(self, n_read, n_rows):
+            if self.n_rounds == 2 and n_read < n_rows:
+                server.stop()
+
+    table = open_table("bucket/shop", filesystem=server.filesystem(), batch_rows=20, **COLUMNS)
+    with pytest.raises(TableError, match=r"s3://bucket/shop/[01].parquet cannot be read"):
+        fitted_with_checkpoint(table, tmp_path / "rounds", callbacks=[KillInTheMiddleOfARound()])
+    assert any((tmp_path / "rounds").glob("round-*"))
+    server.start()
+    write_shop(server)
+    again = open_table("bucket/shop", filesystem=server.filesystem(), **COLUMNS)
+    with pytest.raises(ValueError, match="files"):  # written anew, the files have another time: other data
+        fitted_with_checkpoint(again, tmp_path / "rounds")
+    assert members_of(fitted(again)) == members_of(in_memory)
+
+
+def fitted_with_checkpoint(table, folder, **options):
+    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0, **options)
+    return model.fit_table(table, checkpoint=folder)
+
+
+def test_a_fit_that_an_outage_stops_is_resumed(forwarder, in_memory, tmp_path):
+    class Outage(Callback):
+        def on_round_end(self, *given):
+            forwarder.misbehave = lambda number: "cut"
+
+    with pytest.raises(TableError, match=r"cannot be read"):
+        fitted_with_checkpoint(opened_through(forwarder), tmp_path / "rounds", callbacks=[Outage()])
+    forwarder.misbehave = lambda number: None
+    resumed = fitted_with_checkpoint(opened_through(forwarder), tmp_path / "rounds")
+    assert members_of(resumed) == members_of(in_memory)
+
+
+def test_a_server_that_is_not_there_is_one_error():
+    nowhere = S3Server.filesystem(None, free_port())
+    with pytest.raises(TableError, match=r"s3://bucket/shop cannot be (listed|read): .*connect"):
+        open_table("bucket/shop", filesystem=nowhere, **COLUMNS)
+
+
+@pytest.mark.slow
+def test_every_command_reads_and_writes_urls(shop, tmp_path, capsys):
+    exclude = ["--exclude", "kind", "weight", "when"]
+    fast = ["--base", "tree", "--members", "2", "--quiet", "--calibration", "none"]
+    where = "s3://bucket/out"
+    train = ["train", shop, "--target", "label", "-o", f"{where}/model.skops", "--report", f"{where}/train.html"]
+    assert main([*train, *exclude, *fast, "--cache", str(tmp_path / "copies")]) == 0
+    assert {tuple(pq.read_schema(path).names) for path in (tmp_path / "copies").iterdir()} == {
+        ("a", "b", "label", "tx")
+    }
+    assert main(["predict", f"{where}/model.skops", shop, "-o", f"{where}/scores.parquet", "--keep", "tx", "-q"]) == 0
+    assert main(["evaluate", f"{where}/model.skops", shop, "-q"]) == 0
+    assert main(["report", f"{where}/model.skops", shop, "-o", f"{where}/page.html", "-q"]) == 0
+    assert main(["inspect", f"{where}/model.skops", "-q"]) == 0
+    assert main(["export", f"{where}/model.skops", "-o", f"{where}/model.onnx", "-q"]) == 0
+    compare = ["compare", shop, "--target", "label", "--base", "tree", "--members", "2", "-q"]
+    assert main([*compare, *exclude, "--picture", f"{where}/compare.svg"]) == 0
+    scores = pq.read_table(f"{where}/scores.parquet").to_pandas()
+    model = load_model(f"{where}/model.skops")
+    np.testing.assert_array_equal(scores["tx"], ROWS["tx"])
+    np.testing.assert_array_equal(scores["score"], model.score_table(shop))
+    capsys.readouterr()
+
+
+def test_an_output_in_a_missing_bucket_is_refused_before_any_work(shop, capsys):
+    assert main(["train", shop, "--target", "label", "-o", "s3://no-such-bucket/model.skops"]) == 2
+    assert "there is no bucket 'no-such-bucket'" in capsys.readouterr().err
+
+
+def test_an_output_appears_whole_or_not_at_all(server, shop, in_memory, monkeypatch):
+    model = fitted(open_table(shop, **COLUMNS))
+    output = "s3://bucket/whole/scores.parquet"
+    model.predict_table(shop, output)
+    before = server.filesystem().open_input_file("bucket/whole/scores.parquet").read()
+    with pytest.raises(RuntimeError, match="stopped"):
+        model.predict_table(shop, output, on_scores=stop)
+    names = [one.base_name for one in server.filesystem().get_file_info(fs.FileSelector("bucket/whole"))]
+    assert names == ["scores.parquet"]
+    assert server.filesystem().open_input_file("bucket/whole/scores.parquet").read() == before
+
+
+def stop(scores):
+    raise RuntimeError("stopped")

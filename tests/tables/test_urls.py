@@ -1,0 +1,129 @@
+"""URLs of file systems other than S3, which has its own tests."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from functools import partial
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced.exceptions import ModelFileError, TableError
+from selfpaced.remote_files import RemoteFile
+from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
+
+ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
+
+
+def fitted(table):
+    return SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0).fit_table(table)
+
+
+@pytest.fixture
+def memory():
+    """fsspec's file system in memory, with the rows in two partitions."""
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+    for year, rows in ((2023, ARROW.slice(0, 150)), (2024, ARROW.slice(150))):
+        with system.open(f"/shop/year={year}/rows.parquet", "wb") as file:
+            pq.write_table(rows, file)
+    return system
+
+
+def test_folders_behind_urls_become_columns(memory):
+    table = open_table("memory://shop", target="label", columns=["year"])
+    assert table.features()["year"].tolist() == [2023] * 150 + [2024] * 250
+
+
+def test_the_path_and_the_file_system_may_be_given_apart(memory):
+    assert (
+        open_table("/shop", filesystem=memory, **{**COLUMNS, "exclude": [*COLUMNS["exclude"], "year"]}).n_rows == N_ROWS
+    )
+
+
+def test_a_file_that_changes_is_refused(memory):
+    table = open_table("memory://shop/year=2023/rows.parquet", **COLUMNS)
+    with memory.open("/shop/year=2023/rows.parquet", "wb") as file:
+        pq.write_table(ARROW.slice(0, 150), file, compression="none")
+    with pytest.raises(TableError, match=r"memory://shop/year=2023/rows.parquet has changed"):
+        fitted(table)
+
+
+@pytest.mark.parametrize("ending", ["feather", "jsonl"])
+def test_other_formats_are_read(memory, ending):
+    with memory.open(f"/other/rows.{ending}", "wb") as file:
+        if ending == "feather":
+            with pa.ipc.new_file(file, ARROW.schema) as writer:
+                writer.write_table(ARROW, max_chunksize=70)
+        else:
+            file.write(ROWS.to_json(orient="records", lines=True, date_format="iso").encode())
+    table = open_table(f"memory://other/rows.{ending}", **COLUMNS)
+    assert table.features()["b"].tolist() == pytest.approx(ROWS["b"].tolist(), abs=1e-9)
+
+
+def test_a_file_url_is_a_path(tmp_path):
+    pq.write_table(ARROW, tmp_path / "a b.parquet")
+    (file,) = open_table((tmp_path / "a b.parquet").as_uri(), **COLUMNS).reader.files
+    assert file.path == tmp_path / "a b.parquet"
+
+
+class SilentHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *given):
+        pass
+
+
+def test_http_is_read(tmp_path):
+    pq.write_table(ARROW, tmp_path / "rows.parquet")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(SilentHandler, directory=tmp_path))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/rows.parquet?signature=hush"
+    assert open_table(url, **COLUMNS).labels().counts.sum() == N_ROWS
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_unknown_protocol_is_refused():
+    with pytest.raises(TableError, match=r"gopher://shop/rows.parquet cannot be opened"):
+        open_table("gopher://shop/rows.parquet", **COLUMNS)
+
+
+def test_another_thing_than_a_file_system_is_refused():
+    with pytest.raises(TypeError, match="file system of pyarrow or fsspec; got int"):
+        open_table("rows.parquet", filesystem=3, **COLUMNS)
+
+
+def test_a_model_is_saved_and_loaded_by_url(memory):
+    model = fitted(open_table("memory://shop", **{**COLUMNS, "exclude": [*COLUMNS["exclude"], "year"]}))
+    place = save_model(model, "memory://models/model.skops")
+    assert str(place) == "memory://models/model.skops"
+    assert isinstance(place, RemoteFile)
+    X = ROWS[["a", "b"]]
+    assert (load_model("memory://models/model.skops").predict_proba(X) == model.predict_proba(X)).all()
+    assert (load_model(place).predict_proba(X) == model.predict_proba(X)).all()
+    with pytest.raises(ModelFileError, match=r"There is no file memory://models/other.skops"):
+        load_model("memory://models/other.skops")
+
+
+def test_scores_and_sources_of_one_url_are_refused(memory):
+    model = fitted(open_table("memory://shop", **{**COLUMNS, "exclude": [*COLUMNS["exclude"], "year"]}))
+    with pytest.raises(TableError, match="is one of the files that are scored"):
+        model.predict_table("memory://shop/", "memory://shop/year=2023/rows.parquet")
+
+
+def test_the_same_file_twice_is_refused(memory):
+    url = "memory://shop/year=2023/rows.parquet"
+    with pytest.raises(TableError, match="named more than once"):
+        open_table([url, url], **COLUMNS)
+
+
+def test_a_local_file_system_is_the_local_disk(tmp_path):
+    pq.write_table(ARROW, tmp_path / "rows.parquet")
+    table = open_table(str(tmp_path / "rows.parquet"), filesystem=fs.LocalFileSystem(), **COLUMNS)
+    assert table.reader.files[0].path == tmp_path / "rows.parquet"
