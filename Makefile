@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile
 # The tests of a file share their cluster or browser. tests/conftest.py puts the longest files first.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-fast exam check system-packages bench paper clean
+.PHONY: help demo test test-fast exam check system-packages bench field paper clean
 
 help:
 	@echo "make demo             install, then compare Self-paced Ensemble with the alternatives on generated tables"
@@ -17,6 +17,7 @@ help:
 	@echo "make check            check format, lint, types and layers only"
 	@echo "make system-packages  install Chromium and Java for the tests that need them (as root on Debian)"
 	@echo "make bench            run the benchmarks (an hour; peers are installed into .bench/)"
+	@echo "make field            compare all methods on 39 tables (hours; goes on where it was stopped); see docs/field.md"
 	@echo "make paper            make a quick pass over the paper's experiments; the pages are in .paper/"
 
 demo: .venv/installed-demo
@@ -54,6 +55,10 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/stopping.py
 	$(BIN)/python benchmarks/spread.py
 	$(BIN)/python benchmarks/thresholds.py
+
+field: .venv/installed-dev
+	$(BIN)/python benchmarks/field.py
+	$(BIN)/python benchmarks/field.py --render
 
 # Cells whose data are not here fail with their reason; what has been finished is rendered all the same.
 paper: .venv/installed-dev

@@ -28,9 +28,14 @@ def interpreter_of(package: str) -> Path:
     """The interpreter that has the package: the running one for our own."""
     if package not in REQUIREMENTS:
         return Path(sys.executable)
-    folder = BENCH / package
-    if not _is_ready(folder, REQUIREMENTS[package]):
-        _make(folder, REQUIREMENTS[package])
+    return environment(package, REQUIREMENTS[package])
+
+
+def environment(name: str, requirements: list[str]) -> Path:
+    """The interpreter of an environment with these packages, which is made unless it is there."""
+    folder = BENCH / name
+    if not _is_ready(folder, requirements):
+        _make(folder, requirements)
     return folder / "bin" / "python"
 
 

@@ -28,6 +28,12 @@ def test_the_package_keeps_to_its_layers():
         ("ensembles/averaging.py", "import selfpaced.report", "ensembles must not use report"),
         ("report/page.py", "def f(model):\n    return model._means", "page.py:2: _means is a private name of another"),
         ("cli/talk.py", "from selfpaced._jobs.train import _leaks", "talk.py:1: _leaks is a private name of another"),
+        ("report/page.py", "def f(a, b, c, d, *, e, f, g, h, i): ...", "page.py:1: f has 9 parameters"),
+        (
+            "pools/keys.py",
+            "class A:\n    def __init__(self, *a, b, c, d, e, f, g, h, **i): ...",
+            "__init__ has 9 parameters",
+        ),
         ("helpers/strings.py", "", "the package 'helpers' has no layer"),
     ],
 )
@@ -38,6 +44,15 @@ def test_what_crosses_a_border_is_named(tmp_path, file, line, complaint):
     result = run(tmp_path)
     assert result.returncode == 1
     assert complaint in result.stdout
+
+
+def test_constructors_of_estimators_have_as_many_parameters_as_they_need(tmp_path):
+    (tmp_path / "ensembles").mkdir()
+    path = tmp_path / "ensembles" / "one.py"
+    path.write_text("class A:\n    def __init__(self, a, b, c, d, e, f, g, h, i): ...\n")
+    assert run(tmp_path).returncode == 0
+    path.write_text("class A:\n    def fit(self, a, b, c, d, e, f, g, h, i): ...\n")
+    assert run(tmp_path).returncode == 1
 
 
 def test_private_names_of_the_own_package_and_of_self_are_free(tmp_path):

@@ -2,6 +2,9 @@
 
 The order of the layers is the one of ARCHITECTURE.md. A module may import from its own package and from packages of
 lower layers. A name that begins with an underscore belongs to the package that defines it.
+
+No function has more than eight parameters, but for the constructors of estimators, whose signature is their parameters
+for scikit-learn and Spark.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 # Imports of a higher layer, allowed only inside a function.
 LATE = {("ensembles", "report")}  # model.report(X, y)
 ALGORITHMS_USE = {"numpy"}  # what `algorithms` may import from outside, besides the standard library
+MOST_PARAMETERS = 8
+ESTIMATORS = {"ensembles", "dask", "spark"}  # packages whose constructors may have more
 # Private names of other libraries that have no public equivalent.
 ALLOWED_PRIVATE = {
     "_dummy",  # pyspark.ml.param.Params: how every estimator of Spark declares a parameter
@@ -98,6 +103,20 @@ def used_private_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield from ((alias.name, node.lineno) for alias in node.names if is_private(alias.name))
 
 
+def parameters(tree: ast.AST) -> Iterator[tuple[ast.FunctionDef, int]]:
+    """Every function with the number of its parameters, without `self` and `cls`.
+
+    >>> [n for _, n in parameters(ast.parse("def f(self, a, /, b, *rest, c, **more): ..."))]
+    [5]
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            given = node.args
+            named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+            n_named = sum(one.arg not in ("self", "cls") for one in named)
+            yield node, n_named + (given.vararg is not None) + (given.kwarg is not None)
+
+
 def complaints(package: Path) -> Iterator[str]:
     """One line for every import that goes up or sideways, and for every private name of another package."""
     modules: dict[Path, tuple[str, ast.Module]] = {}
@@ -116,6 +135,10 @@ def complaints(package: Path) -> Iterator[str]:
         for used, line in used_private_names(tree):
             if used not in private[name]:
                 yield f"{path}:{line}: {used} is a private name of another package"
+        for function, n_parameters in parameters(tree):
+            is_free = name in ESTIMATORS and function.name == "__init__"
+            if n_parameters > MOST_PARAMETERS and not is_free:
+                yield f"{path}:{function.lineno}: {function.name} has {n_parameters} parameters; make a record of some"
 
 
 def wrong_imports(package: str, tree: ast.Module) -> Iterator[str]:
@@ -134,7 +157,8 @@ def wrong_imports(package: str, tree: ast.Module) -> Iterator[str]:
 def main() -> int:
     package = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "src" / "selfpaced")
     found = list(complaints(package))
-    print("\n".join(found) or "Every package uses only lower layers, and no private names of others.")
+    kept = f"no private names of others, and functions of at most {MOST_PARAMETERS} parameters."
+    print("\n".join(found) or f"Every package uses only lower layers, {kept}")
     return 1 if found else 0
 
 

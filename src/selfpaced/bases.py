@@ -89,7 +89,8 @@ def lightgbm(columns: Columns, **parameters: Any) -> Any:
     except ImportError as error:
         raise ImportError("LightGBM is not installed: pip install 'selfpaced[lightgbm]', or --base gbdt") from error
     few = FEWEST_ROWS_IN_A_LEAF
-    model = LGBMClassifier(**{"min_child_samples": few, "min_data_per_group": few, "verbose": -1} | parameters)
+    fewer = {"min_child_samples": few, "min_data_per_group": few}
+    model = LGBMClassifier(**fewer | parameters, verbose=-1)
     return _with_plain_names(columns, model)
 
 
@@ -120,9 +121,14 @@ def _knn(columns: Columns) -> Any:
 
 
 def _mlp(columns: Columns) -> Any:
+    return neural_network(columns, max_iter=300)
+
+
+def neural_network(columns: Columns, max_iter: int = 100) -> Any:
+    """A network with one hidden layer. Its training stops after `max_iter` passes, converged or not."""
     from sklearn.neural_network import MLPClassifier
 
-    return with_scales(MLPClassifier(hidden_layer_sizes=(64,), early_stopping=False, max_iter=300), columns)
+    return with_scales(MLPClassifier(hidden_layer_sizes=(64,), alpha=0.01, max_iter=max_iter), columns)
 
 
 BASES: dict[str, Callable[[Columns], Any]] = {

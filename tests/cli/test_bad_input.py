@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -185,6 +186,33 @@ class TestOutput:
         monkeypatch.setattr(saving, "write_whole", full)
         assert "No space left on device" in refused(*train("rows.parquet", "-q"))
         assert sorted(os.listdir(".")) == ["rows.parquet"]
+
+    @pytest.mark.parametrize(
+        ("command", "output"),
+        [
+            (
+                ("compare", "rows.parquet", "--target", "y", "--base", "tree", "--members", "2", "-q"),
+                "--picture=out.svg",
+            ),
+            (("report", "model.skops", "rows.parquet", "-q"), "--output=out.html"),
+        ],
+    )
+    def test_a_disk_that_is_full_half_way_leaves_the_earlier_picture_or_page(
+        self, run, refused, monkeypatch, command, output
+    ):
+        write_bytes, name = Path.write_bytes, output.partition("=")[2]
+
+        def full(path, content):
+            write_bytes(path, content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        rows().to_parquet("rows.parquet")
+        assert run(*train("rows.parquet", "-q"))[0] == 0
+        write("earlier", name)
+        monkeypatch.setattr(Path, "write_bytes", full)
+        assert "No space left on device" in refused(*command, output)
+        assert Path(name).read_text() == "earlier"
+        assert sorted(os.listdir(".")) == ["model.skops", name, "rows.parquet"]
 
     def test_a_symbolic_link_is_followed(self, run, tmp_path):
         rows().to_csv("rows.csv", index=False)

@@ -10,17 +10,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import average_precision_score, brier_score_loss
 from sklearn.tree import DecisionTreeClassifier
 
-import selfpaced
 from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, load_model, open_table, save_model
 from selfpaced.calibration import FITTED_MAPS, METHODS, expected_calibration_error
 from selfpaced.callbacks import Callback, EarlyStopping, Stop
 from selfpaced.datasets import make_checkerboard, make_fraud
 from selfpaced.tables import StreamedTable
+from tests.ensembles_by_name import ENSEMBLES
 
 TREE = DecisionTreeClassifier(max_depth=6)
 BASES = pytest.mark.parametrize("base", [TREE, LGBMClassifier(n_estimators=20, verbose=-1)], ids=["trees", "LightGBM"])
 BY_ROWS = pytest.mark.parametrize("method", sorted(FITTED_MAPS))
-ENSEMBLES = [name for name in selfpaced.__all__ if name.endswith("Classifier")]
 
 
 def spe(base=TREE, n_estimators=5, **options):
@@ -221,7 +220,7 @@ def test_a_saved_model_is_calibrated(method, n_classes, train, three_classes, tm
 @pytest.mark.parametrize("name", ENSEMBLES)
 def test_every_ensemble_can_be_calibrated_on_rows_set_aside(name, train, test):
     X, y = make_checkerboard(n_minority=300, n_majority=9000, random_state=2)
-    model = getattr(selfpaced, name)(random_state=0).fit(*train).calibrate(*test)
+    model = ENSEMBLES[name](random_state=0).fit(*train).calibrate(*test)
     assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
 
 

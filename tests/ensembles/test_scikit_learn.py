@@ -155,12 +155,17 @@ class TestSampleWeight:
 
     def test_a_base_that_takes_none_says_so(self, board):
         model = spe(estimator=KNeighborsClassifier())
-        with pytest.raises(ValueError, match="the base model KNeighborsClassifier takes none in fit"):
+        with pytest.raises(ValueError, match="the base model KNeighborsClassifier takes no sample_weight in fit"):
             model.fit(*board, sample_weight=np.ones(1100))
 
-    def test_a_pipeline_says_how_to_pass_them(self, board):
-        model = spe(estimator=make_pipeline(StandardScaler(), DecisionTreeClassifier()))
-        with pytest.raises(ValueError, match="for a Pipeline, enable metadata routing"):
+    def test_the_last_step_of_a_pipeline_gets_them(self, board):
+        model = spe(estimator=make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3)))
+        model.fit(*board, sample_weight=np.full(1100, 2.0))
+        assert model.estimators_[0][-1].tree_.weighted_n_node_samples[0] == 400
+
+    def test_a_pipeline_whose_last_step_takes_none_says_so(self, board):
+        model = spe(estimator=make_pipeline(StandardScaler(), KNeighborsClassifier()))
+        with pytest.raises(ValueError, match="the base model Pipeline takes no sample_weight"):
             model.fit(*board, sample_weight=np.ones(1100))
 
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SMOTEBaggingClassifier
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles.smote_bagging import full_bag, growing_bag
+from selfpaced.ensembles.bags import full_bag, growing_bag
 
 TREE = DecisionTreeClassifier(max_depth=4)
 

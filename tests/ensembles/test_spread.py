@@ -9,11 +9,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import selfpaced
 from selfpaced import RUSBoostClassifier, SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_checkerboard
+from tests.ensembles_by_name import ENSEMBLES
 
-ENSEMBLES = [name for name in selfpaced.__all__ if name.endswith("Classifier")]
 TREE = DecisionTreeClassifier(max_depth=4)
 
 
@@ -26,7 +25,7 @@ def fitted(board):
 def test_every_ensemble_has_a_spread_like_its_probabilities(name, board):
     X, y = board
     base = {} if name == "EasyEnsembleClassifier" else {"estimator": TREE}
-    model = getattr(selfpaced, name)(n_estimators=3, random_state=0, **base).fit(X, y)
+    model = ENSEMBLES[name](n_estimators=3, random_state=0, **base).fit(X, y)
     spread = model.predict_proba_spread(X)
     assert spread.low.shape == spread.high.shape == model.predict_proba(X).shape
     assert (spread.low <= spread.high).all()

@@ -116,6 +116,35 @@ class TestATableThatIsOpenAlready:
             model.evaluate_table(table, target="shop")
         assert model.evaluate_table(table).n_positives == 60
 
+    def test_another_label_to_find_is_refused(self, rows, tmp_path):
+        rows.assign(kind=np.arange(1000) % 3).to_parquet(tmp_path / "kinds.parquet", index=False)
+        tables = [
+            open_table(tmp_path / "kinds.parquet", target="kind", positive=label, columns=["a", "b"])
+            for label in (1, 2)
+        ]
+        model = spe().fit_table(tables[0])
+        with pytest.raises(TableError, match=r"opened with positive=2, and the model finds 1"):
+            model.evaluate_table(tables[1])
+        assert model.evaluate_table(tables[0]).n_positives == 333
+
+    def test_its_features_are_read_as_in_training(self, rows, tmp_path):
+        """By itself it would be opened with the hours of its own time zone, and without the category that it lacks."""
+        lgbm = LGBMClassifier(n_estimators=5, verbose=-1)
+        model = SelfPacedEnsembleClassifier(lgbm, 2, random_state=0)
+        model.fit_table(open_table(tmp_path / "rows.parquet", target="is_fraud", timezone="Asia/Tokyo"))
+        rows[rows["shop"] == "web"].to_parquet(tmp_path / "web.parquet", index=False)
+        table = open_table(tmp_path / "web.parquet", target="is_fraud")
+        np.testing.assert_array_equal(model.score_table(table), model.score_table(tmp_path / "web.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [("score_table", {}), ("predict_table", {"output": "scores.parquet"}), ("evaluate_table", {"target": "is_fraud"})],
+)
+def test_a_misspelt_option_is_refused_with_the_known_ones(frauds, method, given):
+    with pytest.raises(TypeError, match=r"no option 'fitler'. Its options are batch_rows, cache, columns, filter"):
+        getattr(spe().fit(*frauds), method)("rows.parquet", fitler=[("a", ">", 0.0)], **given)
+
 
 def test_names_of_features_are_for_models_without_names(rows, tmp_path):
     table = open_table(tmp_path / "rows.parquet", target="is_fraud", columns=["a", "b"])

@@ -10,6 +10,8 @@ import pytest
 from selfpaced import open_table
 from selfpaced._jobs.splits import held_out_at_random, held_out_by_time
 from selfpaced.exceptions import TableError
+from selfpaced.pools.keys import row_keys
+from selfpaced.pools.reserved_rounds import HOLDOUT_ROUND
 from selfpaced.tables import Labels
 
 
@@ -52,6 +54,13 @@ def test_a_larger_share_holds_out_the_rows_of_a_smaller_one_and_more():
     assert all(larger[smaller].all() for smaller, larger in pairwise(held_out))
 
 
+def test_the_rows_with_the_smallest_keys_of_their_class_are_held_out():
+    labels = labels_of(300, 100)
+    keys = row_keys(np.arange(400, dtype=np.uint64), 5, HOLDOUT_ROUND)
+    smallest = [*np.argsort(keys[:300])[:120], *(300 + np.argsort(keys[300:])[:40])]
+    assert np.flatnonzero(held_out_at_random(labels, 0.4, seed=5)).tolist() == sorted(smallest)
+
+
 def timed(tmp_path, times, y):
     pd.DataFrame({"when": times, "label": y}).to_parquet(tmp_path / "rows.parquet")
     table = open_table(tmp_path / "rows.parquet", target="label")
@@ -64,6 +73,13 @@ def test_the_last_rows_by_time_are_held_out_whatever_their_order(tmp_path, share
     table, labels = timed(tmp_path, order, order % 2)
     held_out = held_out_by_time(table, "when", share, labels)
     assert sorted(order[held_out].tolist()) == list(range(100 - round(100 * share), 100))
+
+
+def test_of_the_smallest_share_the_last_row_is_held_out(tmp_path):
+    """It is of one class only, so the split is refused."""
+    table, labels = timed(tmp_path, np.arange(100), np.arange(100) % 2)
+    with pytest.raises(TableError, match="All rows of the class 0 are before 99"):
+        held_out_by_time(table, "when", 0.001, labels)
 
 
 def test_rows_of_one_moment_stay_together(tmp_path):

@@ -16,17 +16,12 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-import selfpaced
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.bases import Columns, base_model, catboost, with_scales
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export import export_onnx
+from tests.ensembles_by_name import ENSEMBLES
 
-ENSEMBLES = {
-    name: getattr(selfpaced, name)
-    for name in selfpaced.__all__
-    if name.endswith("Classifier") and name != "AutoSelfPacedClassifier"
-}
 NUMBERS = Columns(None, {})
 BASES = {
     "tree": DecisionTreeClassifier(max_features=3),

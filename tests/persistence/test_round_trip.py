@@ -31,13 +31,12 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-import selfpaced
 from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, load_model, open_table, save_model
 from selfpaced.callbacks import ProgressBar
 from selfpaced.dask import DaskUnderBaggingClassifier
 from selfpaced.persistence import read_card
+from tests.ensembles_by_name import ENSEMBLES
 
-ENSEMBLES = {name: getattr(selfpaced, name) for name in selfpaced.__all__ if name.endswith("Classifier")}
 TREE = DecisionTreeClassifier(max_depth=4)
 BASES = {
     "default": None,

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import kstwobign, norm
+from sklearn.metrics import average_precision_score, roc_auc_score
 
+from selfpaced.metrics import aucprc
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.choice import suggested
 from selfpaced.report.columns import Values
@@ -16,7 +18,7 @@ from selfpaced.report.importance import _difference, _some_of_both, importance_f
 from selfpaced.report.learning import learning_facts
 from selfpaced.report.ranking import aucprc_interval, check_costs, ranking_facts, share_interval, threshold_facts
 from selfpaced.report.suspects import suspect_facts, suspect_rows
-from selfpaced.report.tally import Tally, quick_aucprc, spread, tally
+from selfpaced.report.tally import Tally, spread, tally
 from selfpaced.rounds import BinNotes, Round
 
 SHIFT, SHARE, N_ROWS = 1.5, 0.05, 1200
@@ -43,6 +45,15 @@ def true_aucprc():
     return float(np.sum(-np.diff(recall) * (precision[1:] + precision[:-1]) / 2))
 
 
+def areas_of_rows_drawn_again(rng, is_case, scores, n_draws=1000):
+    """The AUCPRC of draws with replacement, by how often each of the rows is drawn. No two scores are equal."""
+    order = np.argsort(-scores)
+    times = rng.multinomial(is_case.size, np.full(is_case.size, 1 / is_case.size), n_draws)[:, order]
+    cases = times * is_case[order]
+    precision = np.cumsum(cases, axis=1) / np.maximum(np.cumsum(times, axis=1), 1)
+    return np.sum(cases * precision, axis=1) / cases.sum(axis=1)
+
+
 class TestTheIntervalOfTheArea:
     def test_it_holds_the_true_area_in_about_90_of_100_samples(self):
         rng, truth = np.random.default_rng(0), true_aucprc()
@@ -56,8 +67,7 @@ class TestTheIntervalOfTheArea:
         for _ in range(6):
             is_case, scores = simulated(rng)
             interval = aucprc_interval(tally(is_case, scores))
-            draws = (rng.integers(0, is_case.size, is_case.size) for _ in range(1000))
-            areas = np.array([quick_aucprc(is_case[rows], scores[rows]) for rows in draws])
+            areas = areas_of_rows_drawn_again(rng, is_case, scores)
             cut_off += [np.mean(areas < interval.low), np.mean(areas > interval.high)]
         assert np.mean(np.abs(np.array(cut_off) - 0.05)) < 0.016
         assert np.mean(cut_off) == pytest.approx(0.05, abs=0.01)
@@ -94,6 +104,16 @@ class TestTheIntervalOfTheArea:
         monkeypatch.setattr("selfpaced.report.ranking.MOST_STEPS", 30)
         coarse = aucprc_interval(tally(is_case, scores))
         assert (coarse.low, coarse.high) == pytest.approx((exact.low, exact.high), abs=0.02)
+
+    def test_of_more_than_5000_rare_rows_5000_evenly_spread_ones_are_steps(self, monkeypatch):
+        seen = []
+        monkeypatch.setattr(
+            "selfpaced.report.ranking._aucprc_of_steps", lambda cases, others: seen.append(cases.size) or 0.0
+        )
+        for n_cases in (5000, 6000):
+            aucprc_interval(tally(np.arange(7000) < n_cases, np.random.default_rng(0).random(7000)))
+        assert set(seen) == {5000}
+        assert len(seen) == 2 * 200
 
 
 class TestDrift:
@@ -198,11 +218,15 @@ class TestCounting:
         assert 0.1 < counts.short(1) <= 0.12345678
         assert counts.short(2) <= 0.1
 
-    def test_the_quick_area_is_the_sum_over_rare_rows(self):
+    def test_finds_are_the_places_of_rare_rows(self):
+        counts = tally(np.array([False, True, True, False, True]), np.array([0.9, 0.8, 0.8, 0.5, 0.1]))
+        assert counts.finds.tolist() == [1, 3]
+
+    def test_the_area_is_the_sum_over_rare_rows(self):
         """Ties, a common row above all rare ones, and one below."""
         is_case = np.array([False, True, True, False, True, False])
         scores = np.array([0.9, 0.8, 0.8, 0.8, 0.3, 0.1])
-        assert quick_aucprc(is_case, scores) == pytest.approx((2 / 4 + 2 / 4 + 3 / 5) / 3)
+        assert aucprc(is_case, scores) == pytest.approx((2 / 4 + 2 / 4 + 3 / 5) / 3)
 
     def test_a_line_is_spread_along_its_length_with_both_ends(self):
         line = np.array([0.0, 1.0, 1.01, 1.02, 2.0, 3.0])
@@ -223,6 +247,14 @@ class TestRanking:
         assert ranking.aucprc == pytest.approx((1 + 2 / 3) / 2)
         assert ranking.auroc == pytest.approx(5 / 6)
         assert ranking.chance == 0.4
+
+    def test_the_areas_of_a_few_rows_with_ties_are_scikit_learns(self):
+        rng = np.random.default_rng(0)
+        for _ in range(50):
+            is_case, scores = rng.permutation([True, True, False, False, False]), rng.integers(0, 4, 5) / 4
+            ranking = ranking_facts(tally(is_case, scores))
+            assert ranking.auroc == pytest.approx(roc_auc_score(is_case, scores))
+            assert ranking.aucprc == pytest.approx(average_precision_score(is_case, scores))
 
     def test_a_curve_has_at_most_400_points(self):
         is_case, scores = simulated(np.random.default_rng(0), 20_000)
@@ -488,6 +520,9 @@ class TestRowsAndColumns:
         facts = column_facts(column, None)
         assert facts.values == "b (40%), d (25%), c (20%)"
         assert (facts.missing, facts.n_distinct) == (0.05, 4)
+
+    def test_of_numbers_the_smallest_the_median_and_the_largest_are_shown(self):
+        assert column_facts(numbers([10, 1, np.nan, 2, 3]), None).values == "1 … 2.5 … 10"
 
     def test_a_column_without_values_has_nothing_to_show(self):
         assert column_facts(numbers([np.nan, np.nan]), None).values == "nothing"

@@ -202,6 +202,8 @@ def test_a_source_without_files_is_refused(folder, source, message):
         ({"target": "label", "columns": ["a", "z"]}, "There is no column 'z'"),
         ({"target": "label", "weight": "w"}, "has no column 'w'"),
         ({"target": "label", "columns": ["label"]}, "No column is left as a feature"),
+        ({"target": "label", "columns": []}, "No column is left as a feature"),
+        ({"target": "label", "memory_for_tags": "2 GB"}, "memory_for_tags must be a whole number >= 1; got '2 GB'"),
         ({"target": "label", "batch_rows": 0}, "batch_rows must be a whole number >= 1; got 0"),
     ],
 )

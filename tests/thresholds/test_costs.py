@@ -59,6 +59,11 @@ def test_a_found_case_dearer_than_a_missed_one_is_refused():
         costs_of([[0, 5], [100, 200]])
 
 
+def test_what_is_right_may_cost_as_much_as_what_is_wrong():
+    assert costs_of([[2, 2], [100, 100]]) == Costs(false_alarm=2, missed=100, hit=100, left_alone=2)
+    assert costs_of((0, 0)) == Costs(0, 0)
+
+
 @pytest.mark.parametrize(
     ("amounts", "complaint"),
     [
@@ -75,4 +80,4 @@ def test_amounts_that_are_none_are_refused(amounts, complaint):
 
 
 def test_amounts_of_ordinary_rows_are_not_looked_at():
-    assert amounts_of([np.nan, -1, 3], np.array([False, False, True])).tolist() == [3]
+    assert amounts_of([np.nan, -1, 0, 3], np.array([False, False, True, True])).tolist() == [0, 3]

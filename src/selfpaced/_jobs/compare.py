@@ -89,8 +89,7 @@ def _task(request: TrainRequest, source: Source) -> Task:
     labels = source.labels
     check_enough(labels, request.target)
     train, test = split_for(request, source)
-    positive = source.table.roles.positive
-    rare = labels.names[labels.rarest] if positive is None else positive
+    rare = labels.score_label(source.table.roles.positive)
     is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
     return Task(train.features(), is_rare[0], test.features(), is_rare[1])
 

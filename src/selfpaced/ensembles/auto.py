@@ -19,7 +19,7 @@ from selfpaced.ensembles.blended import BlendedEnsembles
 from selfpaced.ensembles.checks import check_features, check_groups, check_labels, check_table
 from selfpaced.ensembles.choosing import RecipeResult
 from selfpaced.ensembles.doubting import DoubtingEnsemble
-from selfpaced.ensembles.metadata import check_weights
+from selfpaced.ensembles.metadata import weights_only
 from selfpaced.ensembles.pooling import LogOddsPool
 from selfpaced.ensembles.recipes import default_recipes
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
@@ -128,7 +128,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> Self:
         """Choose among the recipes, and train those that count.
 
         Parameters
@@ -140,8 +140,9 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         groups : array-like of shape (n_rows,), default=None
             The group of each row, such as a card or a customer. No group is in the training rows and in the rows that a
             recipe is judged by.
-        sample_weight : array-like of shape (n_rows,), default=None
-            How much each row counts, in training and in judging.
+        **fit_params : dict
+            `sample_weight`, of shape (n_rows,): how much each row counts, in training and in judging. Recipes whose base
+            models take no weights are left out.
 
         Returns
         -------
@@ -150,7 +151,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         schema = schema_of_frame(X) if is_frame(X) else None
         X = check_features(self, X if schema is None else as_trained(schema, X), reset=True)
         labels = check_labels(y, X)
-        weights = {} if sample_weight is None else {"sample_weight": check_weights(sample_weight, labels)}
+        weights = weights_only(fit_params, labels)
         groups = None if groups is None else check_groups(groups, labels)
         rows = InMemoryTable(polars_as_arrow(X), weights)
         return self._adopt(AutoTraining(self, LabelledTable(rows, labels, schema=schema), groups))

@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.bases import columns_of
 from selfpaced.calibration import FITTED_MAPS, check_method
@@ -97,6 +98,7 @@ class AutoTraining:
         with warnings.catch_warnings():
             # Recipes ask for as many common rows as there are: where there are fewer, they take all.
             warnings.filterwarnings("ignore", message="ratio=")
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged as it is
             split = self._split(n_rare)
             check_features(self._model, split.minority.features, reset=True)
             recipes = self._recipes(split)

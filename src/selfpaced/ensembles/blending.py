@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 N_RESAMPLES = 40
 # A recipe whose AUCPRC is lower by so much gets a share that is lower by the factor e. benchmarks/recipes.py compares.
 TEMPERATURE = 0.03
-# Recipes that are chosen, one after the other and with replacement, into the mixture that is best together.
+# How many recipes are chosen, one after the other and with replacement, into the mixture that is best together.
 N_CHOSEN = 8
 # A recipe with less than this is dropped: it would cost time in every prediction and change next to nothing.
-SMALLEST_WEIGHT = 0.02
+SMALLEST_WEIGHT = 0.05
 
 
 @dataclass(frozen=True)

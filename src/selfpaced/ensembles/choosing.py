@@ -119,19 +119,26 @@ class Chooser:
 
     def _judge_all(self, judge: Judge, saved: Judgements) -> None:
         slowest = 0.0
-        for name, recipe in self._recipes.items():
-            if self._judged and not self._clock.allows(slowest, SHARE_TO_JUDGE):
-                self._note(name, note=TIME_IS_UP)
-                continue
-            self._told(name, "judging")
-            with self._noting_failure(name):
-                found = saved.get(name) or judge.judge(recipe)
-                saved.put(name, found)
-                self._judged[name] = found
-                slowest = max(slowest, found.seconds)
-                score = aucprc_of(found.probabilities, judge.rows)
-                error = standard_error(found.probabilities, judge.rows, judge.seed)
-                self._note(name, aucprc=score, standard_error=error, seconds_judging=found.seconds)
+        known = {name: saved.get(name) for name in self._recipes}
+        with judge.at_work() as begin:
+            # With a time limit recipes are judged one after the other, to stop in time.
+            begun = {} if self._clock.limit else {n: begin(r) for n, r in self._recipes.items() if known[n] is None}
+            for name, recipe in self._recipes.items():
+                if self._judged and not self._clock.allows(slowest, SHARE_TO_JUDGE):
+                    self._note(name, note=TIME_IS_UP)
+                    continue
+                self._told(name, "judging")
+                with self._noting_failure(name):
+                    found = known[name] or (begun.get(name) or begin(recipe))()
+                    saved.put(name, found)
+                    slowest = max(slowest, found.seconds)
+                    self._take(name, found, judge)
+
+    def _take(self, name: str, found: Judgement, judge: Judge) -> None:
+        score = aucprc_of(found.probabilities, judge.rows)
+        error = standard_error(found.probabilities, judge.rows, judge.seed)
+        self._judged[name] = found
+        self._note(name, aucprc=score, standard_error=error, seconds_judging=found.seconds)
 
     def _weights(self) -> dict[str, float]:
         """The weights of the recipes that are to be trained."""

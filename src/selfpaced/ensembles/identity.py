@@ -51,7 +51,7 @@ def described(kind: type, parameters: Mapping[str, Any]) -> dict[str, str]:
 
 def identity_of_fit(model: Any, seed: int, table: Table) -> dict[str, Any]:
     """What a fitted model depends on, for its checkpoint: parameters, versions of packages, seed and data."""
-    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in NOT_IN_THE_MODEL}
+    parameters = {name: value for name, value in model.get_params().items() if name not in NOT_IN_THE_MODEL}
     return {**described(type(model), parameters), "seed": seed, **table.identity()}
 
 

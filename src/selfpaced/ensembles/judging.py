@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from selfpaced.ensembles.blending import Labelled
 from selfpaced.ensembles.cross_fitting import stratified_parts
-from selfpaced.ensembles.members import in_one_thread
+from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
 from selfpaced.ensembles.working_sample import WorkingSample
 from selfpaced.pools.keys import mix, row_keys
 from selfpaced.pools.reserved_rounds import RECIPE_FOLDS_ROUND
 
 Floats = NDArray[np.float64]
 
-N_FOLDS = 4
+N_FOLDS = 3
 # Fewer members than in the end: which recipe is better shows with a few.
 N_MEMBERS = 5
 FEWEST_RARE_ROWS = 10
@@ -51,28 +53,45 @@ class Judge:
         ranked = [self.rare_class] if self.n_classes == 2 else list(range(self.n_classes))
         return Labelled(self.sample.classes, self.sample.weights, ranked)
 
-    def judge(self, recipe: Any) -> Judgement:
-        """Train copies of a recipe without a part of the sample each, and score that part."""
-        begin = time.perf_counter()
-        work = Parallel(n_jobs=self.n_threads, prefer="threads")
-        answers = work(delayed(self._scores_of_part)(recipe, part) for part in range(int(self.parts.max()) + 1))
-        probabilities = np.empty((self.parts.size, self.n_classes))
-        for part, scores in enumerate(answers):
-            probabilities[self.parts == part] = scores
-        return Judgement(probabilities, time.perf_counter() - begin)
+    @contextmanager
+    def at_work(self) -> Iterator[Callable[[Any], Callable[[], Judgement]]]:
+        """Something that begins to judge a recipe, and returns what waits for the judgement.
 
-    def _scores_of_part(self, recipe: Any, part: int) -> Floats:
+        The copies of all recipes that have begun share the threads, so that no core waits for the last of a recipe.
+        """
+        executor = ThreadPoolExecutor(self.n_threads)
+        try:
+            yield partial(self._begun, executor)
+        finally:
+            # After an error or Ctrl-C what has not begun is dropped, not waited for.
+            executor.shutdown(cancel_futures=True)
+
+    def _begun(self, executor: Executor, recipe: Any) -> Callable[[], Judgement]:
+        """Train copies of a recipe without a part of the sample each, and score that part."""
+        running = [executor.submit(self._scores_of, recipe, part) for part in range(int(self.parts.max()) + 1)]
+
+        def result() -> Judgement:
+            probabilities, seconds = np.empty((self.parts.size, self.n_classes)), 0.0
+            for part, each in enumerate(running):
+                probabilities[self.parts == part], took = each.result()
+                seconds += took
+            return Judgement(probabilities, seconds / self.n_threads)
+
+        return result
+
+    def _scores_of(self, recipe: Any, part: int) -> tuple[Floats, float]:
+        """What a copy that was trained without a part says of it, and the seconds that it took."""
+        begin = time.perf_counter()
         learnt, left_out = (np.flatnonzero(chosen) for chosen in (self.parts != part, self.parts == part))
         rows = self.sample.rows.rows(learnt)
         model = in_one_thread(clone(recipe)).set_params(
             n_estimators=min(N_MEMBERS, recipe.n_estimators),
-            random_state=mix(self.seed, part) % 2**31,
+            random_state=mix(self.seed, part) % LARGEST_RANDOM_STATE,
             callbacks=None,
             **uncalibrated(recipe),
         )
         model.fit(rows.features, self.sample.classes[learnt], **rows.metadata)
-        scores: Floats = model.predict_proba(self.sample.rows.take(left_out))
-        return scores
+        return model.predict_proba(self.sample.rows.take(left_out)), time.perf_counter() - begin
 
 
 def uncalibrated(recipe: Any) -> dict[str, None]:
@@ -109,10 +128,3 @@ def _refuse_parts_without_classes(parts: NDArray[np.intp], classes: NDArray[np.i
                 f"The groups leave {there.size} of {n_parts} folds with rows of class number {number}; every fold "
                 "needs some. Its rows are in too few groups: give smaller groups, or none."
             )
-
-
-def weighted_mean(parts: Mapping[str, Floats] | Sequence[Floats], weights: Sequence[float]) -> Floats:
-    """The mean of several arrays of probabilities."""
-    arrays = list(parts.values()) if isinstance(parts, Mapping) else list(parts)
-    mean: Floats = np.average(arrays, axis=0, weights=weights)
-    return mean

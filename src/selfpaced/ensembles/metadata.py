@@ -43,6 +43,15 @@ def fit_metadata(ensemble: Any, bases: Sequence[Any], labels: Labels, given: Map
     return given
 
 
+def weights_only(given: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
+    """The sample weights among the arguments of a `fit` that takes no others, checked."""
+    others = sorted(set(given) - {"sample_weight"})
+    if others:
+        raise TypeError(f"fit got {others}; besides X, y and groups it takes sample_weight only.")
+    weights = given.get("sample_weight")
+    return {} if weights is None else {"sample_weight": check_weights(weights, labels)}
+
+
 def _asked_by_all(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What every base model has requested: a row brings the same metadata to all of them."""
     names = [sorted(each) for each in asked]

@@ -17,6 +17,8 @@ from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
 from selfpaced.tables import ReadingOptions, Roles, StreamedTable, open_files, open_like
 from selfpaced.tables.opening_files import check_columns
+from selfpaced.tables.options import check_names
+from selfpaced.tables.schema import Schema
 from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
 
 Floats = NDArray[np.float64]
@@ -57,10 +59,14 @@ class TableEvaluation:
 def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions) -> StreamedTable:
     """A table with the features that a model was trained with, by its path or open already."""
     check_is_fitted(model)
+    check_names(options, ScoringOptions.__optional_keys__, "A method that scores tables")
     given = {name: value for name, value in options.items() if name != "progress" and value is not None}
     names = feature_names_of(model)
     if isinstance(source, StreamedTable):
-        return _reopened(source, names, roles, given)
+        if given:
+            name = next(iter(given))
+            raise TableError(f"{name}= applies to files that are opened here. Give it to open_table instead.")
+        return _reopened(source, names, roles, model.trained_on_.schema)
     columns: Any = given.pop("columns", None)
     if names is not None and columns is not None:
         raise TableError(f"columns= is for a model without names of features. This one was trained with {names}.")
@@ -79,11 +85,12 @@ def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions
     return replace(table, roles=roles)
 
 
-def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, given: dict[str, Any]) -> StreamedTable:
-    """An open table, whose rows and target are decided. Further columns can be kept."""
-    if given:
-        name = next(iter(given))
-        raise TableError(f"{name}= applies to files that are opened here. Give it to open_table instead.")
+def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, schema: Schema | None) -> StreamedTable:
+    """An open table, whose rows and target are decided. Further columns can be kept.
+
+    Its features are read by the schema of training, if there is one: a table that was opened by itself has its own
+    categories and time zones.
+    """
     if table.schema.names != names:
         raise TableError(
             f"The table has the features {table.schema.names}; the model was trained with {names}. Open it by its "
@@ -94,9 +101,14 @@ def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, given
             f"The table was opened with the target {table.roles.target!r}, not {roles.target!r}. Open it with "
             f"target={roles.target!r}."
         )
+    if None not in (roles.positive, table.roles.positive) and roles.positive != table.roles.positive:
+        raise TableError(
+            f"The table was opened with positive={table.roles.positive!r}, and the model finds {roles.positive!r}. "
+            f"Open it with positive={roles.positive!r}."
+        )
     asked = replace(table.roles, keep=roles.keep)
     check_columns(table.reader, asked)
-    return replace(table, roles=asked)
+    return replace(table, roles=asked, schema=schema or table.schema)
 
 
 def feature_names_of(model: Any) -> list[str] | None:

@@ -45,14 +45,19 @@ class TrainedOn:
         return dict(zip(self.classes, self.class_counts, strict=True))
 
     @property
+    def labels(self) -> ClassCounts:
+        """The classes and their counts as they were in training."""
+        return ClassCounts(np.array(self.classes, dtype=object), np.array(self.class_counts))
+
+    @property
     def minority_number(self) -> int:
         """The column of the rarest class in `predict_proba`."""
-        return ClassCounts(np.array(self.classes, dtype=object), np.array(self.class_counts)).rarest
+        return self.labels.rarest
 
     @property
     def score_label(self) -> Any:
         """The label whose probability is the score, as it is written in the data."""
-        return self.classes[self.minority_number] if self.positive is None else self.positive
+        return self.labels.score_label(self.positive)
 
     @property
     def score_column(self) -> int:

@@ -14,6 +14,6 @@ def bring_up_to_date(model: AveragingEnsemble) -> None:
     state: dict[str, Any] = model.__dict__
     roles = Roles(state.pop("target_", None), state.pop("positive_", None))
     labels = ClassCounts(model.classes_, model.class_counts_)
-    model.trained_on_ = record_of(labels, roles, state.pop("schema_", None), model.estimators_[0])
+    model.trained_on_ = record_of(labels, roles, state.pop("schema_", None), model.estimators_)
     model.calibrator_ = state.get("calibrator_")
     model.calibration_ = None if model.calibrator_ is None else model.get_params(deep=False).get("calibration")

@@ -5,9 +5,7 @@ Any classifier with `predict_proba` will do, also at the end of a pipeline. What
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from selfpaced.ensembles.trained_on import TrainedOn
 from selfpaced.report.columns import shortened
 from selfpaced.report.facts import ModelFacts
 from selfpaced.rounds import Round
+from selfpaced.versions import versions_of as installed
 
 LONGEST_PARAMETER = 120
 
@@ -131,13 +130,4 @@ def _counts(labels: Any) -> dict[str, int]:
 def versions_of(model: Any) -> dict[str, str]:
     """Of Python and the packages that made the scores."""
     base = getattr(ensemble_of(model), "estimator", None)
-    names = dict.fromkeys(["selfpaced", "scikit-learn", "numpy", type(base).__module__.partition(".")[0]])
-    found = {name: _version(name) for name in names}
-    return {"Python": platform.python_version(), **{name: number for name, number in found.items() if number}}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # known by another name, as sklearn is
-        return None
+    return installed({"selfpaced", "sklearn", "numpy", type(base).__module__.partition(".")[0]})

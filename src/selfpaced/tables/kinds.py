@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from selfpaced.tables.schema import are_numbers
+
 Positions = NDArray[np.integer]
 
 
@@ -183,14 +185,9 @@ def _open_arrow(table: Any) -> Any:
 def _arrow_column(table: Any, position: int) -> ColumnReader:
     import pyarrow as pa
 
-    column, types = table.column(position), pa.types
-    is_float = types.is_floating(column.type)
-    is_number = is_float or any(
-        of_type(column.type) for of_type in (types.is_integer, types.is_boolean, types.is_decimal)
-    )
-    return ColumnReader(
-        str(column.type), is_number, is_float, lambda: column.cast(pa.float64()).to_numpy(), column.to_pylist
-    )
+    column = table.column(position)
+    kind, floats = column.type, lambda: column.cast(pa.float64()).to_numpy()
+    return ColumnReader(str(kind), are_numbers(kind), pa.types.is_floating(kind), floats, column.to_pylist)
 
 
 # scikit-learn and most base models do not read pyarrow tables: rows leave them as pandas frames, chunk by chunk.

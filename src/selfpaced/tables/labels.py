@@ -36,6 +36,10 @@ class ClassCounts:
         """The number of the smallest class; of equally small ones the last, with two the usual positive one."""
         return self.counts.size - 1 - int(self.counts[::-1].argmin())
 
+    def score_label(self, positive: Any) -> Any:
+        """The label whose probability is the score: the one to separate from all others, or else the rarest."""
+        return self.names[self.rarest] if positive is None else positive
+
 
 @dataclass(frozen=True)
 class Labels(ClassCounts):

@@ -55,10 +55,6 @@ class ColumnProfile:
     rises: bool
     categories: tuple[str, ...] | None = None
 
-    @property
-    def share_missing(self) -> float:
-        return self.n_missing / max(self.n_rows, 1)
-
 
 class ColumnLook:
     """A column, as far as it has been read."""

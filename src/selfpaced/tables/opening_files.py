@@ -36,7 +36,9 @@ def open_files(source: Any, **options: Unpack[FileOptions]) -> StreamedTable:
     names = feature_names(fields, options.get("columns"), exclude, roles)
     schema = frozen_schema(reader, fields, names).in_zone(options.get("timezone"))
     table = StreamedTable(reader, schema, roles)
-    return replace(table, memory_for_tags=options.get("memory_for_tags", table.memory_for_tags))
+    return replace(
+        table, memory_for_tags=_whole("memory_for_tags", options.get("memory_for_tags", table.memory_for_tags))
+    )
 
 
 def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[ReadingOptions]) -> StreamedTable:
@@ -71,10 +73,14 @@ def open_reader(
 def restricted(reader: Reader, reading: Mapping[str, Any]) -> Reader:
     """The reader of the rows that satisfy the filter, with batches of the size asked for."""
     condition = row_filter(reading.get("filter"), reader)
-    batch_rows = reading.get("batch_rows", DEFAULT_BATCH_ROWS)
-    if not isinstance(batch_rows, Integral) or batch_rows < 1:
-        raise ValueError(f"batch_rows must be a whole number >= 1; got {batch_rows!r}.")
-    return replace(reader, filter=condition, batch_rows=int(batch_rows))
+    batch_rows = _whole("batch_rows", reading.get("batch_rows", DEFAULT_BATCH_ROWS))
+    return replace(reader, filter=condition, batch_rows=batch_rows)
+
+
+def _whole(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
+    return int(value)
 
 
 def check_columns(reader: Reader, roles: Roles) -> None:

@@ -72,11 +72,8 @@ class Source:
 
 def check_options(source: Source, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given. Unknown ones, and those that the source cannot honour, are refused by name."""
-    unknown = sorted(set(options) - TableOptions.__optional_keys__)
-    if unknown:
-        known = ", ".join(sorted(TableOptions.__optional_keys__))
-        raise TypeError(f"open_table has no option {unknown[0]!r}. Its options are {known}.")
-    given = {name: value for name, value in options.items() if not _is_default(value)}
+    check_names(options, TableOptions.__optional_keys__, "open_table")
+    given = {name: value for name, value in options.items() if not _is_default(name, value)}
     refused = sorted(set(given) - source.honours)
     if refused:
         raise TableError(
@@ -85,6 +82,13 @@ def check_options(source: Source, options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _is_default(value: Any) -> bool:
-    """None and an empty list ask for nothing."""
-    return value is None or (isinstance(value, list | tuple) and not value)
+def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> None:
+    """Refuse options that nobody knows, such as misspelt ones."""
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise TypeError(f"{who} has no option {unknown[0]!r}. Its options are {', '.join(sorted(known))}.")
+
+
+def _is_default(name: str, value: Any) -> bool:
+    """None asks for nothing, and so does an empty list, unless it is the list of the features."""
+    return value is None or (name != "columns" and isinstance(value, list | tuple) and not value)

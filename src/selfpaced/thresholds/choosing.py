@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,14 @@ from selfpaced.thresholds.sweep import Sweep, sweep_of
 SAID = {"f1": "F1", "mcc": "MCC"}
 FEWEST_DRAWS = 100  # with fewer, an interval may miss its own figure
 USUAL = ("precision", "recall", "f1", "mcc")
+
+
+class DrawingOptions(TypedDict, total=False):
+    """How the intervals are drawn. `choose_threshold` explains the options, `choice_from` has their defaults."""
+
+    n_bootstrap: int
+    confidence: float
+    random_state: int | np.random.Generator | None
 
 
 @dataclass(frozen=True)
@@ -114,9 +122,7 @@ def choose_threshold(
     costs: Any = None,
     amounts: ArrayLike | None = None,
     pos_label: Any = None,
-    n_bootstrap: int = 1000,
-    confidence: float = 0.9,
-    random_state: int | np.random.Generator | None = 0,
+    **drawing: Unpack[DrawingOptions],
 ) -> ThresholdChoice:
     """The threshold that a rule chooses on rows that the model was not trained on.
 
@@ -140,8 +146,9 @@ def choose_threshold(
     amounts : what missing each row costs, such as the amount of a transaction. Only those of rare rows count.
     pos_label : the label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans; other
         labels need it.
-    n_bootstrap : draws for the intervals, at least 100.
-    confidence : of the intervals.
+    n_bootstrap : draws for the intervals, at least 100; 1,000 by default.
+    confidence : of the intervals; 0.9 by default.
+    random_state : the seed of the draws, an int or a numpy Generator; 0 by default.
 
     Returns
     -------
@@ -176,7 +183,7 @@ def choose_threshold(
             f"All {sweep.n_rows:,} scores are {sweep.thresholds[0]:g}: no threshold tells rows apart. "
             "Has the model learned anything?"
         )
-    return choice_from(sweep, rule, n_bootstrap, confidence, random_state)
+    return choice_from(sweep, rule, **drawing)
 
 
 def choice_from(

@@ -1,0 +1,1 @@
+"""The parts of `field.py`: tables, methods, results, statistics and the page."""

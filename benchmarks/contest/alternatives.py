@@ -1,0 +1,120 @@
+"""What users take for rare events today, each with the settings that are usual for it.
+
+LightGBM, XGBoost, HistGradientBoosting and CatBoost read categories and missing values in their own way. Forests get
+categories as numbers. Nothing else is done to the tables.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from contest.encoding import Encoded, as_numbers, as_text
+from contest.threads import N_THREADS
+
+N_TRIALS = 15
+N_FOLDS = 3
+
+
+def lightgbm(seed: int, **parameters: Any) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(**{"n_estimators": 100, **parameters}, n_jobs=N_THREADS, random_state=seed, verbose=-1)
+
+
+def xgboost(seed: int) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(
+        n_estimators=300, tree_method="hist", enable_categorical=True, n_jobs=N_THREADS, random_state=seed
+    )
+
+
+def hist_gradient_boosting(seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
+
+
+def random_forest(seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return Encoded(as_numbers, RandomForestClassifier(300, n_jobs=N_THREADS, random_state=seed))
+
+
+def extra_trees(seed: int) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return Encoded(as_numbers, ExtraTreesClassifier(300, n_jobs=N_THREADS, random_state=seed))
+
+
+def balanced_random_forest(seed: int) -> Any:
+    from imblearn.ensemble import BalancedRandomForestClassifier
+
+    return Encoded(as_numbers, BalancedRandomForestClassifier(300, n_jobs=N_THREADS, random_state=seed))
+
+
+def catboost(seed: int) -> Any:
+    return Encoded(as_text, CatBoost(seed))
+
+
+class CatBoost:
+    """CatBoost of 500 trees. It must be told which columns are categories, and they are known with the rows."""
+
+    def __init__(self, seed: int) -> None:
+        from catboost import CatBoostClassifier
+
+        self.model = CatBoostClassifier(
+            iterations=500, thread_count=N_THREADS, random_seed=seed, verbose=False, allow_writing_files=False
+        )
+
+    def fit(self, X: pd.DataFrame, y: Any) -> CatBoost:
+        self.model.fit(X, y, cat_features=list(X.select_dtypes(exclude="number").columns))
+        return self
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        return self.model.predict_proba(X)
+
+
+class TunedLightGBM:
+    """LightGBM with the parameters of the best of 15 trials of Optuna by average precision in 3 folds."""
+
+    def __init__(self, seed: int) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.seed = seed
+        self.study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+
+    def fit(self, X: pd.DataFrame, y: Any) -> TunedLightGBM:
+        from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+        folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=self.seed)
+        imbalance = (y == 0).sum() / (y == 1).sum()
+
+        def honest_score(trial: Any) -> float:
+            model = lightgbm(self.seed, **drawn_by(trial, imbalance))
+            return float(cross_val_score(model, X, y, cv=folds, scoring="average_precision").mean())
+
+        self.study.optimize(honest_score, n_trials=N_TRIALS)
+        self.model = lightgbm(self.seed, **self.study.best_params, subsample_freq=1).fit(X, y)
+        return self
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        return self.model.predict_proba(X)
+
+
+def drawn_by(trial: Any, imbalance: float) -> dict[str, Any]:
+    """The parameters that are tuned, and their ranges."""
+    return {
+        "n_estimators": trial.suggest_int("n_estimators", 50, 500, log=True),
+        "learning_rate": trial.suggest_float("learning_rate", 0.01, 0.2, log=True),
+        "num_leaves": trial.suggest_int("num_leaves", 4, 128, log=True),
+        "min_child_samples": trial.suggest_int("min_child_samples", 5, 100, log=True),
+        "colsample_bytree": trial.suggest_float("colsample_bytree", 0.4, 1.0),
+        "subsample": trial.suggest_float("subsample", 0.5, 1.0),
+        "subsample_freq": 1,
+        "reg_lambda": trial.suggest_float("reg_lambda", 1e-3, 10.0, log=True),
+        "scale_pos_weight": trial.suggest_float("scale_pos_weight", 1.0, imbalance, log=True),
+    }

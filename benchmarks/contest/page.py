@@ -1,0 +1,205 @@
+"""`docs/field.md`, written from the results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from contest.markdown import bold, table
+from contest.methods import METHODS, OURS
+from contest.picture import draw
+from contest.runner import BUSY
+from contest.statistics import duel, failures, frame_of, means, ranks, regrets, whole_tables
+from contest.targets import calibration, targets
+
+INTRODUCTION = """# The field: all methods on many tables with rare events
+
+This page and its picture are written by `python benchmarks/field.py --render` from
+[`field.json`](../benchmarks/results/field.json). Every method learns from the same 70% of a table's rows and is judged
+by AUCPRC on the other 30%: the mean over 5 random stratified splits of a table below 20,000 rows and over 3 of a larger
+one. In the order of time the last 30% are tested on, with 3 seeds.
+
+Boosting libraries, CatBoost and our own ensembles read categories and missing values in their own way. Forests get
+categories as numbers. Every method may use 2 threads. AutoGluon and FLAML get the time that ours took on the same rows,
+at least 30 and 10 seconds; AutoGluon has all its models but neural networks. The tables were chosen by rules on their
+rare rows, before any method ran: see `benchmarks/contest/`.
+"""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The fits and figures of the tables that all methods have sat through."""
+
+    frame: pd.DataFrame
+    figures: pd.DataFrame
+    failed: dict[tuple[str, str], str]
+    facts: pd.DataFrame
+
+    @classmethod
+    def of(cls, whole: dict[str, Any], methods: Sequence[str]) -> Findings:
+        frame, failed = frame_of(whole, methods), failures(whole, methods)
+        tried = set(frame["method"]) | {method for _, method in failed}
+        figures = means(frame).reindex(columns=[name for name in methods if name in tried])
+        figures = figures.loc[whole_tables(figures, failed)]
+        facts = pd.DataFrame.from_dict(whole["tables"], orient="index").loc[figures.index]
+        return cls(frame[frame["table"].isin(figures.index)], figures, failed, facts)
+
+
+def write_page(whole: dict[str, Any], methods: Sequence[str], docs: Path) -> Path:
+    found = Findings.of(whole, methods)
+    if found.figures.empty:
+        raise SystemExit("No table has a figure of every method yet. Choose finished methods by --only-method.")
+    draw(found.figures, docs / "images" / "field.png")
+    page = docs / "field.md"
+    page.write_text("\n".join([INTRODUCTION, *sections(found)]))
+    return page
+
+
+def sections(found: Findings) -> list[str]:
+    written = [
+        ("", "![AUCPRC behind the best method of each table, and mean ranks](images/field.png)\n"),
+        ("What was to be reached", target_table(found)),
+        ("All methods", method_table(found)),
+        ("AUCPRC by table", figure_table(found)),
+        ("Ours against each method", duel_table(found)),
+        ("Where we lose", losses(found)),
+        ("Calibration", calibration_text(found)),
+        ("Not possible", failure_list(found)),
+        ("The tables", table_list(found)),
+    ]
+    return [f"## {title}\n\n{text}\n" if title else text for title, text in written if text]
+
+
+def target_table(found: Findings) -> str:
+    words = {True: "met", False: "missed", None: "not measured"}
+    rows = [[target.claim, target.measured, words[target.met]] for target in targets(found.frame, found.figures)]
+    return table(["target", "measured", ""], rows) if rows else ""
+
+
+def method_table(found: Findings) -> str:
+    """Best mean rank first. Seconds are medians over all fits, so that large tables do not decide alone."""
+    mean_ranks, behind = ranks(found.figures).mean().sort_values(), regrets(found.figures)
+    seconds = found.frame.groupby("method")[["fit_seconds", "predict_seconds"]]
+    middle, total = seconds.median(), seconds.sum()
+    rows = [
+        [
+            METHODS[name].title,
+            f"`{name}`",
+            f"{mean_ranks[name]:.2f}",
+            f"{behind[name].mean():.4f}",
+            f"{behind[name].max():.4f}",
+            f"{middle.loc[name, 'fit_seconds']:.2f}",
+            f"{total.loc[name, 'fit_seconds']:.0f}",
+            f"{middle.loc[name, 'predict_seconds']:.3f}",
+        ]
+        for name in mean_ranks.index
+    ]
+    header = ["method", "name below", "mean rank", "mean regret", "largest", "fit s", "all fits s", "predict s"]
+    return table(header, rows) + "\n\n" + reading(found)
+
+
+def reading(found: Findings) -> str:
+    busy = int((found.frame["busy_share"] > BUSY).sum())
+    text = (
+        f"Over {len(found.figures)} tables. The regret is the AUCPRC that a method is behind the best of a table. "
+        "Equal figures, by four digits, share their rank. Seconds are the median over all fits, then the sum."
+    )
+    if busy:
+        text += (
+            f" **{busy} of {len(found.frame)} fits ran while other processes took more than {BUSY:.0%} of the machine: "
+            "their seconds are too long.**"
+        )
+    return text
+
+
+def figure_table(found: Findings) -> str:
+    """The best of each table is bold, with all that are equal to it by the digits shown."""
+    shown = found.figures.round(3)
+    best = shown.max(axis=1)
+    rows = [
+        [
+            name,
+            f"{facts['rows']:,}",
+            f"{facts['rare']:,}",
+            *("—" if isnan(value) else bold(f"{value:.3f}", value == best[name]) for value in shown.loc[name]),
+        ]
+        for name, facts in found.facts.iterrows()
+    ]
+    return table(["table", "rows", "rare", *found.figures.columns], rows)
+
+
+def duel_table(found: Findings) -> str:
+    if OURS not in found.figures:
+        return ""
+    others = [name for name in found.figures if name != OURS]
+    duels = {other: duel(found.frame, OURS, other) for other in others}
+    rows = [
+        [
+            METHODS[other].title,
+            f"{one.ahead} / {one.equal} / {one.behind}",
+            f"{one.wins} / {one.ties} / {one.losses}",
+            f"{one.mean_difference:+.4f}",
+            f"{one.p:.2g}",
+        ]
+        for other, one in duels.items()
+    ]
+    header = ["against", "ahead / equal / behind", "wins / ties / losses", "mean difference", "p"]
+    return table(header, rows) + (
+        "\n\nTables where our mean is higher, equal or lower; then tables with a significant difference at 5% by the "
+        "corrected resampled t-test over the splits (Nadeau and Bengio, 2003). In the order of time there is no other "
+        "split, so that table is a tie. p is that of Wilcoxon's signed-rank test over all tables."
+    )
+
+
+def losses(found: Findings) -> str:
+    """Every table where another method has a higher figure, the largest difference first."""
+    if OURS not in found.figures:
+        return ""
+    behind = regrets(found.figures)[OURS].fillna(found.figures.max(axis=1)).sort_values(ascending=False)
+    best = found.figures.idxmax(axis=1)
+    rows = [
+        [
+            name,
+            f"{found.facts.loc[name, 'rare']:,}",
+            f"{found.figures.loc[name, OURS]:.4f}",
+            METHODS[best[name]].title,
+            f"{found.figures.loc[name, best[name]]:.4f}",
+            f"{by:.4f}",
+        ]
+        for name, by in behind[behind > 0].items()
+    ]
+    if not rows:
+        return "No method has a higher figure on any table."
+    text = f"Another method has a higher figure on {len(rows)} of {len(behind)} tables:\n\n"
+    return text + table(["table", "rare rows", "ours", "best", "its AUCPRC", "behind"], rows)
+
+
+def calibration_text(found: Findings) -> str:
+    if OURS not in found.figures:
+        return ""
+    ratios = calibration(found.frame)
+    text = "Our mean probability of the test rows / their share of rare rows; 1 is right.\n\n"
+    return text + table(["table", "ratio"], [[name, f"{ratio:.3f}"] for name, ratio in ratios.items()])
+
+
+def failure_list(found: Findings) -> str:
+    here = [key for key in found.failed if key[0] in found.figures.index and pd.isna(found.figures.loc[key])]
+    return "\n".join(f"- {table}: {METHODS[method].title}: {found.failed[table, method]}" for table, method in here)
+
+
+def table_list(found: Findings) -> str:
+    rows = [
+        [
+            name,
+            facts["source"],
+            f"{(facts['rows'] - facts['rare']) / facts['rare']:.0f}",
+            *(f"{facts[count]:,}" for count in ("features", "categorical", "missing_values")),
+        ]
+        for name, facts in found.facts.iterrows()
+    ]
+    return table(["table", "source", "common rows for a rare one", "features", "categorical", "missing values"], rows)

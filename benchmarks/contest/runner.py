@@ -1,0 +1,129 @@
+"""The loop over tables, methods and splits: one fit at a time, and none that is finished."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score
+
+from contest.answers import answers
+from contest.environments import REQUIREMENTS
+from contest.methods import METHODS, OURS
+from contest.results import Results, Row
+from contest.splits import held_out_rows, n_splits
+from contest.table import Data, Table
+from contest.threads import USUAL
+
+# The share of the machine that other processes may take before seconds are called too long.
+BUSY = 0.1
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is to be run, and where the results are kept.
+
+    Attributes
+    ----------
+    most_splits : of each table; None for as many as it has.
+    again : whether fits are repeated whose seconds were taken on a busy machine or with another number of threads.
+    """
+
+    tables: Sequence[Table]
+    methods: Sequence[str]
+    results: Results
+    most_splits: int | None = None
+    n_threads: int = USUAL
+    again: bool = False
+
+    def run(self) -> None:
+        for table in self.tables:
+            try:
+                data = table.load()
+            except FileNotFoundError as error:
+                print(f"{table.name}: {error}", flush=True)
+                continue
+            left = {method: self._unfinished(table.name, method, data.y.size) for method in self.methods}
+            if any(left.values()):
+                self._run_table(table, data, left)
+
+    def _unfinished(self, table: str, method: str, n_rows: int) -> list[int]:
+        splits = range(n_splits(n_rows))[: self.most_splits]
+        finished = self.results.finished(table, method)
+        return [
+            split for split in splits if split not in finished or (self.again and not self._counts(finished[split]))
+        ]
+
+    def _counts(self, row: Row) -> bool:
+        return bool(row["busy_share"] <= BUSY and row["threads"] == self.n_threads)
+
+    def _run_table(self, table: Table, data: Data, left: dict[str, list[int]]) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            data.X.assign(is_rare=data.y).to_parquet(folder / "table.parquet")
+            for split in set().union(*left.values()):
+                np.save(folder / f"test-{split}.npy", held_out_rows(data.y, split, table.order))
+            for method, splits in left.items():
+                for answer in answers(method, folder, self._tasks(table.name, method, splits), self.n_threads):
+                    row = {"table": table.name, "method": method} | judged(answer, data, folder)
+                    self.results.add(row, facts_of(table, data), versions_of(method))
+                    announce(row)
+
+    def _tasks(self, table: str, method: str, splits: list[int]) -> dict[int, float | None]:
+        """The seconds that a method may take on each split: of one with a budget, as many as ours took."""
+        least = METHODS[method].least_seconds
+        if least is None:
+            return dict.fromkeys(splits)
+        ours = self.results.finished(table, OURS)
+        missing = [split for split in splits if split not in ours]
+        if missing:
+            print(f"{table}: {method} waits for the time that {OURS} takes on splits {missing}", flush=True)
+        return {split: max(least, ours[split]["fit_seconds"]) for split in splits if split in ours}
+
+
+def facts_of(table: Table, data: Data) -> dict[str, Any]:
+    return {
+        "rows": int(data.y.size),
+        "rare": data.n_rare,
+        "features": data.X.shape[1],
+        "categorical": len(data.categories),
+        "missing_values": int(data.X.isna().to_numpy().sum()),
+        "order": table.order,
+        "source": table.source,
+    }
+
+
+def judged(row: Row, data: Data, folder: Path) -> Row:
+    """A row with the AUCPRC and the mean score of the test rows, if there are scores."""
+    if "error" in row:
+        return row
+    scores = np.load(folder / f"scores-{row['split']}.npy")
+    labels = data.y[np.load(folder / f"test-{row['split']}.npy")]
+    seconds = {name: float(f"{value:.3g}") for name, value in row.items() if name.endswith(("seconds", "share"))}
+    return (
+        row
+        | seconds
+        | {
+            "aucprc": round(float(average_precision_score(labels, scores)), 6),
+            "mean_score": float(f"{scores.mean():.4g}"),
+            "rare_share": float(f"{labels.mean():.4g}"),
+        }
+    )
+
+
+def versions_of(method: str) -> dict[str, str]:
+    environment = METHODS[method].environment
+    if environment is None:
+        return {name: version(name) for name in ("selfpaced", "numpy")}
+    pinned = [requirement.split("==") for requirement in REQUIREMENTS[environment] if "==" in requirement]
+    return {name.partition("[")[0]: number for name, number in pinned}
+
+
+def announce(row: Row) -> None:
+    outcome = row.get("error") or f"AUCPRC {row['aucprc']:.3f}, fit in {row['fit_seconds']:.1f} s"
+    print(f"{row['table']}, split {row['split']}: {row['method']}: {outcome}", flush=True)

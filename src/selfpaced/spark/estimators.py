@@ -1,0 +1,167 @@
+"""The ensembles as `pyspark.ml` estimators. Their parameters come from the scikit-learn classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter
+from io import BytesIO
+from typing import Any, Self, TypeVar
+
+from pyspark import keyword_only
+from pyspark.ml import Estimator
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param.shared import HasSeed, HasWeightCol
+
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.parameters import give_constructor, parameters_of, summaries_of
+from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.safe_files.archive import dumped, loaded
+from selfpaced.safe_files.contents import check_contents
+from selfpaced.spark.model import Columns, SparkUnderSamplingModel
+from selfpaced.spark.saving import ALLOWING, Saved
+from selfpaced.tables.opening import open_table
+from selfpaced.tables.partitions import PartitionedTable
+from selfpaced.tables.roles import Roles
+from selfpaced.tables.spark import open_spark_vectors
+
+# What the constructors call Spark's own parameters.
+SPARK_NAMES = {
+    "features_col": "featuresCol",
+    "label_col": "labelCol",
+    "prediction_col": "predictionCol",
+    "probability_col": "probabilityCol",
+    "weight_col": "weightCol",
+    "id_col": "idCol",
+}
+# Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
+NOT_ON_SPARK = {"random_state", "n_jobs"}
+# By the type of the default.
+CONVERTERS = {int: TypeConverters.toInt, float: TypeConverters.toFloat}
+
+
+class SparkUnderSamplingEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved):  # type: ignore[misc]
+    """What the ensembles on Spark share."""
+
+    kind: type[UnderSamplingEnsemble]
+    own_params: Sequence[str]
+    idCol = Param(Params._dummy(), "idCol", "a column of whole numbers, each once, by which rows are drawn.")  # noqa: N815
+
+    @keyword_only  # type: ignore[untyped-decorator]
+    def __init__(
+        self,
+        *,
+        features_col: str | Sequence[str] = "features",
+        label_col: str = "label",
+        prediction_col: str = "prediction",
+        probability_col: str = "probability",
+        weight_col: str | None = None,
+        id_col: str | None = None,
+        seed: int | None = None,
+        **params: Any,
+    ) -> None:
+        super().__init__()
+        known = parameters_of(self.kind)
+        self._setDefault(
+            weightCol=None, idCol=None, seed=None, **{name: known[name].default for name in self.own_params}
+        )
+        self.setParams(**self._input_kwargs)
+
+    def setParams(self, **given: Any) -> Self:  # noqa: N802  as everywhere in Spark
+        """Set parameters by the names that the constructor has for them."""
+        self._set(**{SPARK_NAMES.get(name, name): value for name, value in given.items()})
+        return self
+
+    def as_bytes(self, given: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        own = {name: given.pop(name) for name in self.own_params if name in given}
+        own.pop("callbacks", None)  # as in model files: they belong to a fit
+        return dumped(own, f"The {type(self).__name__}", ALLOWING), given
+
+    @classmethod
+    def from_bytes(cls, content: BytesIO, path: str) -> Self:
+        own = loaded(content, path, ALLOWING)
+        check_contents(own)
+        estimator: Self = cls(**own)
+        return estimator
+
+    def _fit(self, dataset: Any) -> SparkUnderSamplingModel:
+        params = {name: self.getOrDefault(name) for name in self.own_params}
+        local = self.kind(**params, random_state=self.getOrDefault("seed")).fit_table(self._open(dataset))
+        model = SparkUnderSamplingModel(local.set_params(callbacks=None))  # they have seen what they came for
+        return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
+
+    def _open(self, dataset: Any) -> PartitionedTable:
+        features, target, weight, id = (
+            self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol")
+        )
+        if isinstance(features, str):
+            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id))
+        table = open_table(dataset, target=target, columns=features, weight=weight, id=id)
+        assert isinstance(table, PartitionedTable)
+        return table
+
+
+SparkEstimator = TypeVar("SparkEstimator", bound=SparkUnderSamplingEstimator)
+
+
+def with_params_of(ensemble: type[UnderSamplingEnsemble]) -> Callable[[type[SparkEstimator]], type[SparkEstimator]]:
+    """A class decorator: Spark's Params and the constructor are made from the parameters of a scikit-learn class."""
+    own = {name: each for name, each in parameters_of(ensemble).items() if name not in NOT_ON_SPARK}
+    summaries = summaries_of(ensemble)
+
+    def decorated(kind: type[SparkEstimator]) -> type[SparkEstimator]:
+        kind.kind, kind.own_params = ensemble, tuple(own)
+        for name, each in own.items():
+            text = summaries.get(name, "")
+            small = text[:1].lower() + text[1:]  # as Spark's own texts begin
+            setattr(kind, name, Param(Params._dummy(), name, small, CONVERTERS.get(type(each.default))))
+        columns = parameters_of(SparkUnderSamplingEstimator).values()
+        give_constructor(kind, [*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()), *columns])
+        return kind
+
+    return decorated
+
+
+@with_params_of(SelfPacedEnsembleClassifier)
+class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
+    """`SelfPacedEnsembleClassifier` as a `pyspark.ml` estimator.
+
+    Parameters
+    ----------
+    estimator, n_estimators, n_bins, hardness, pacing, ratio, callbacks, calibration
+        As `SelfPacedEnsembleClassifier` has them.
+    features_col : list of str, or str, default="features"
+        The names of the features, or the name of a column of vectors (or of arrays of numbers).
+    label_col : str, default="label"
+        Labels of any kind. The rarest class is the minority.
+    prediction_col, probability_col : str
+        The columns that the model adds: the most probable label, a number unless the labels are words; and a vector of
+        the probabilities of `model.classes`.
+    weight_col : str, optional
+        Sample weights.
+    id_col : str, optional
+        Whole numbers, each once. Rows are drawn by them, because Spark keeps no order of rows. Not needed for Parquet
+        files, in which rows have positions.
+    seed : int, optional
+        The same number gives the same members, those of `random_state=seed` in memory, for any partitions.
+
+    Examples
+    --------
+    A sketch; `docs/guide/clusters.md` has one that runs::
+
+        model = SparkSelfPacedEnsembleClassifier(
+            estimator=LGBMClassifier(), features_col=["amount", "country"], label_col="is_fraud", id_col="tx_id", seed=0
+        ).fit(df)
+        scored = model.transform(df)
+        model.write().overwrite().save("models/fraud")
+        local = model.to_local()
+    """
+
+
+@with_params_of(BalanceCascadeClassifier)
+class SparkBalanceCascadeClassifier(SparkUnderSamplingEstimator):
+    """`BalanceCascadeClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
+
+
+@with_params_of(UnderBaggingClassifier)
+class SparkUnderBaggingClassifier(SparkUnderSamplingEstimator):
+    """`UnderBaggingClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""

@@ -1,0 +1,117 @@
+"""The page about the field, from made-up results."""
+
+import pytest
+
+from contest.page import write_page
+
+METHODS = ["auto-self-paced", "lightgbm-tuned", "autogluon", "flaml"]
+
+
+def row(table, method, split, aucprc, **more):
+    measured = {"fit_seconds": 2.0, "predict_seconds": 0.1, "busy_share": 0.0, "mean_score": 0.05, "rare_share": 0.05}
+    return {"table": table, "method": method, "split": split, "aucprc": aucprc} | measured | more
+
+
+def whole():
+    """On "hard" ours is best; on "easy" AutoGluon is 0.03 ahead of it; FLAML failed on "easy"."""
+    figures = {
+        ("hard", "auto-self-paced"): 0.62,
+        ("hard", "lightgbm-tuned"): 0.60,
+        ("hard", "autogluon"): 0.61,
+        ("hard", "flaml"): 0.50,
+        ("easy", "auto-self-paced"): 0.92,
+        ("easy", "lightgbm-tuned"): 0.90,
+        ("easy", "autogluon"): 0.95,
+    }
+    rows = [
+        row(*key, split, value + shift, mean_score=0.06 if key[0] == "hard" else 0.05)
+        for key, value in figures.items()
+        for split, shift in enumerate([-0.01, 0, 0.01])
+    ]
+    rows.append({"table": "easy", "method": "flaml", "split": 0, "error": "MemoryError: too many rows"})
+    facts = {"rows": 5000, "rare": 250, "order": "random", "source": "KEEL"}
+    facts |= {"features": 12, "categorical": 3, "missing_values": 1000}
+    tables = dict.fromkeys(("easy", "hard"), facts)
+    return {"results": rows, "tables": tables}
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs")
+    write_page(whole(), METHODS, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(docs):
+    return (docs / "field.md").read_text()
+
+
+def section(page, title):
+    return page.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def line(page, title, start):
+    return next(text for text in section(page, title).splitlines() if text.startswith(f"| {start}"))
+
+
+def test_the_picture_is_beside_the_page(page, docs):
+    assert "(images/field.png)" in page
+    assert (docs / "images" / "field.png").stat().st_size > 10_000
+
+
+def test_the_best_figure_of_a_table_is_bold_and_a_failed_one_is_a_dash(page):
+    assert line(page, "AUCPRC by table", "easy") == "| easy | 5,000 | 250 | 0.920 | 0.900 | **0.950** | — |"
+
+
+def test_a_method_has_its_mean_rank_its_mean_regret_and_its_largest(page):
+    # Ours: ranks 1 and 2, regrets 0 and 0.03.
+    assert line(page, "All methods", "AutoSelfPaced").split("|")[3:6] == [" 1.50 ", " 0.0150 ", " 0.0300 "]
+
+
+def test_our_wins_and_losses_stand_beside_each_method(page):
+    # The differences of all splits are the same, so each is significant.
+    assert line(page, "Ours against each method", "AutoGluon").split("|")[2:5] == [
+        " 1 / 0 / 1 ",
+        " 1 / 0 / 1 ",
+        " -0.0100 ",
+    ]
+
+
+def test_a_table_that_we_lose_is_named_with_the_method_that_won(page):
+    lost = line(page, "Where we lose", "easy")
+    assert lost == "| easy | 250 | 0.9200 | AutoGluon, good_quality | 0.9500 | 0.0300 |"
+
+
+def test_a_target_is_met_or_missed_by_what_was_measured(page):
+    assert line(page, "What was to be reached", "never more than 0.02 behind").endswith("| 0.0300 (easy) | missed |")
+    assert line(page, "What was to be reached", "ahead of lightgbm-tuned").endswith("| 2 of 2; 0 more equal | met |")
+
+
+def test_the_calibration_is_the_mean_probability_over_the_share_of_rare_rows(page):
+    assert line(page, "Calibration", "hard") == "| hard | 1.200 |"
+
+
+def test_a_method_that_failed_is_listed_with_its_reason(page):
+    assert "- easy: FLAML, ap: MemoryError: too many rows" in section(page, "Not possible")
+
+
+def test_a_table_is_listed_with_its_source_and_its_imbalance(page):
+    assert line(page, "The tables", "easy") == "| easy | KEEL | 19 | 12 | 3 | 1,000 |"
+
+
+def test_seconds_of_a_busy_machine_are_called_too_long(tmp_path):
+    busy = whole()
+    busy["results"][0]["busy_share"] = 0.5
+    assert "1 of 21 fits" in write_page(busy, METHODS, tmp_path).read_text()
+
+
+def test_without_ours_the_page_shows_the_others(tmp_path):
+    text = write_page(whole(), ["lightgbm-tuned", "autogluon"], tmp_path).read_text()
+    assert "| easy | 5,000 | 250 | 0.900 | **0.950** |" in text
+    assert "Where we lose" not in text
+
+
+def test_without_a_table_that_all_methods_have_finished_there_is_no_page(tmp_path):
+    with pytest.raises(SystemExit, match="No table has a figure of every method"):
+        write_page({"results": [], "tables": {}}, METHODS, tmp_path)

@@ -1,0 +1,140 @@
+"""Tables, splits, and fits that are saved one by one."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from contest.encoding import as_numbers, as_text
+from contest.keel import chosen, read_keel
+from contest.results import Results
+from contest.runner import Field
+from contest.splits import held_out_rows, n_splits
+from contest.table import Table, labelled
+from selfpaced.datasets import make_checkerboard
+
+KEEL_FILE = """@relation tiny
+@attribute Age real [1.0, 9.0]
+@attribute Kind {a, b}
+@attribute Size integer[1,4]
+@attribute Class {positive, negative}
+@inputs Age, Kind, Size
+@outputs Class
+@data
+1.5, a, 2, negative
+<null>, b, 3, positive
+"""
+
+
+def test_a_keel_file_has_numbers_texts_and_missing_values(tmp_path):
+    (tmp_path / "tiny.dat").write_text(KEEL_FILE)
+    frame = read_keel(tmp_path / "tiny.dat")
+    assert frame["Age"].isna().tolist() == [False, True]
+    assert frame["Size"].tolist() == [2.0, 3.0]
+    assert frame["Kind"].tolist() == ["a", "b"]
+
+
+def test_two_tables_are_taken_from_a_source_those_with_the_most_rare_rows():
+    found = {"yeast4": (51, 1484), "yeast5": (44, 1484), "yeast6": (60, 900), "flare-F": (43, 1066)}
+    assert chosen(found) == ["flare-F", "yeast4", "yeast6"]
+
+
+def test_text_becomes_categories_and_the_rest_numbers():
+    frame = pd.DataFrame({"a": ["x", None], "b": [1, 2], "c": [True, False]})
+    data = labelled(frame, pd.Series([True, False]))
+    assert data.categories == ["a", "c"]
+    assert data.X["b"].dtype == "float64"
+    assert data.y.tolist() == [1, 0]
+
+
+def test_forests_get_categories_as_numbers_and_missing_ones_as_nan():
+    X = pd.DataFrame({"a": pd.Categorical(["y", None, "x"]), "b": [1.0, 2.0, 3.0]})
+    np.testing.assert_array_equal(as_numbers(X), np.array([[1, 1], [np.nan, 2], [0, 3]], np.float32))
+
+
+def test_catboost_gets_a_missing_category_as_text():
+    X = pd.DataFrame({"a": pd.Categorical(["y", None])})
+    assert as_text(X)["a"].tolist() == ["y", "missing"]
+
+
+def test_a_random_split_tests_30_percent_of_each_class():
+    y = np.repeat([0, 1], [900, 100]).astype(np.int8)
+    is_test = held_out_rows(y, 0, "random")
+    assert (is_test.sum(), y[is_test].sum()) == (300, 30)
+
+
+def test_splits_differ_at_random_but_not_in_the_order_of_time():
+    y = np.tile([0, 0, 0, 1], 250).astype(np.int8)
+    assert (held_out_rows(y, 0, "random") != held_out_rows(y, 1, "random")).any()
+    last = held_out_rows(y, 1, "time")
+    assert not last[:700].any()
+    assert last[700:].all()
+
+
+def test_a_small_table_has_five_splits_and_a_large_one_three():
+    assert (n_splits(19_999), n_splits(20_000)) == (5, 3)
+
+
+def added(path, *rows):
+    results = Results(path)
+    for row in rows:
+        results.add(row, {"rows": 10}, {"selfpaced": "1"})
+    return results
+
+
+def test_a_fit_that_failed_is_not_finished(tmp_path):
+    results = added(tmp_path / "field.json", {"table": "a", "method": "m", "split": 0, "error": "no"})
+    assert results.finished("a", "m") == {}
+
+
+def test_a_fit_replaces_the_one_that_failed(tmp_path):
+    key = {"table": "a", "method": "m", "split": 0}
+    results = added(tmp_path / "field.json", key | {"error": "no"}, key | {"aucprc": 0.5})
+    assert results.rows() == [key | {"aucprc": 0.5}]
+
+
+def test_rows_are_in_one_order_whenever_they_were_added(tmp_path):
+    rows = [{"table": table, "method": "m", "split": split} for table in "ab" for split in (0, 1)]
+    one, other = added(tmp_path / "one.json", *rows), added(tmp_path / "other.json", *reversed(rows))
+    assert one.rows() == other.rows() == rows
+
+
+def test_every_row_is_on_a_line_of_its_own(tmp_path):
+    row = {"table": "a", "method": "m", "split": 0}
+    lines = added(tmp_path / "field.json", row).path.read_text().splitlines()
+    assert json.dumps(row) in [line.strip() for line in lines]
+
+
+def board():
+    X, y = make_checkerboard(40, 800, random_state=0)
+    return labelled(pd.DataFrame(X).add_prefix("x"), pd.Series(y == 1))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The rows after a run of one split, and after a run of two."""
+    results = Results(tmp_path_factory.mktemp("field") / "field.json")
+    table = Table("board", "generated", board)
+    rows = []
+    for most_splits in (1, 2):
+        Field([table], ["under-bagging"], results, most_splits, n_threads=1).run()
+        rows.append(results.rows())
+    return rows
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_the_splits_that_are_not_finished(runs):
+    first, second = runs
+    assert [row["split"] for row in second] == [0, 1]
+    # Had the first split been fitted again, its seconds would be others.
+    assert second[0] == first[0]
+
+
+@pytest.mark.slow
+def test_a_fit_is_saved_with_its_figure_its_seconds_and_its_threads(runs):
+    row = runs[0][0]
+    assert 0.1 < row["aucprc"] <= 1
+    assert row["fit_seconds"] > 0
+    assert (row["threads"], row["split"]) == (1, 0)
+    assert row["rare_share"] == pytest.approx(12 / 252, abs=1e-4)
