@@ -141,8 +141,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
             The group of each row, such as a card or a customer. No group is in the training rows and in the rows that a
             recipe is judged by.
         **fit_params : dict
-            `sample_weight`, of shape (n_rows,): how much each row counts, in training and in judging. Recipes whose base
-            models take no weights are left out.
+            `sample_weight`, of shape (n_rows,): how much each row counts, in training and in judging. Recipes whose
+            base models take no weights are left out.
 
         Returns
         -------

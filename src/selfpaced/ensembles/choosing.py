@@ -16,12 +16,21 @@ from selfpaced.calibration import Calibrator, fit_calibrator
 from selfpaced.ensembles.blending import aucprc_of, blend_weights, standard_error
 from selfpaced.ensembles.judging import Judge, Judgement
 from selfpaced.ensembles.pooling import LogOddsPool, equal_pool, log_odds, pool_of
+from selfpaced.exceptions import CheckpointError, ModelFileError, TableError
 
 Floats = NDArray[np.float64]
 
 # The share of a time limit that judging may take; the rest is for training on the whole table.
 SHARE_TO_JUDGE = 0.5
 TIME_IS_UP = "left out: the time limit was reached"
+
+
+class CallbackFailed(Exception):  # noqa: N818  its cause is the error
+    """An error of a user's callback on its way out of the fit of a recipe."""
+
+
+# Errors that are no reason to go on without the recipe that met them.
+NOT_OF_A_RECIPE = (CallbackFailed, CheckpointError, ModelFileError, OSError, TableError)
 
 
 @dataclass(frozen=True)
@@ -190,6 +199,8 @@ class Chooser:
         """A recipe that fails on the rows is reported, and the others go on."""
         try:
             yield
+        except NOT_OF_A_RECIPE:
+            raise
         except Exception as error:  # base models raise errors of all kinds
             reason = " ".join(str(error).split())
             self._note(name, note=f"failed: {type(error).__name__}: {reason}")
