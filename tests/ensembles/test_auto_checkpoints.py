@@ -44,11 +44,10 @@ class AccidentBefore(Callback):
 class AccidentInPass(Callback):
     """Fails in the middle of a pass over the rows, so many passes after recipes have been judged."""
 
+    n_passes, is_fitting = 0, False
+
     def __init__(self, number):
         self.number = number
-
-    def on_fit_begin(self, plan):
-        self.n_passes, self.is_fitting = 0, False
 
     def on_recipe_begin(self, name, stage):
         self.is_fitting = stage == "fitting"

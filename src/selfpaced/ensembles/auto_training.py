@@ -22,7 +22,7 @@ from selfpaced.callbacks import Callback, CallbackList, FitPlan, Stop
 from selfpaced.ensembles.averaged import bases_of
 from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
-from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, CallbackFailed, Chooser, Clock, Judgements
+from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, CallbackError, Chooser, Clock, Judgements
 from selfpaced.ensembles.identity import identity_of_fit
 from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, Judge, folds_of, uncalibrated
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
@@ -191,7 +191,7 @@ class Forwarding(Callback):
         try:
             self._callbacks.on_rows_read(n_read, n_rows)
         except Exception as error:
-            raise CallbackFailed from error
+            raise CallbackError(error) from error
 
 
 @contextmanager
@@ -199,9 +199,8 @@ def errors_of_callbacks() -> Iterator[None]:
     """Errors of callbacks come out as they were."""
     try:
         yield
-    except CallbackFailed as failed:
-        assert failed.__cause__ is not None
-        raise failed.__cause__ from None
+    except CallbackError as failed:
+        raise failed.error from None
 
 
 class Deadline(Callback):

@@ -25,12 +25,16 @@ SHARE_TO_JUDGE = 0.5
 TIME_IS_UP = "left out: the time limit was reached"
 
 
-class CallbackFailed(Exception):  # noqa: N818  its cause is the error
+class CallbackError(Exception):
     """An error of a user's callback on its way out of the fit of a recipe."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 # Errors that are no reason to go on without the recipe that met them.
-NOT_OF_A_RECIPE = (CallbackFailed, CheckpointError, ModelFileError, OSError, TableError)
+NOT_OF_A_RECIPE = (CallbackError, CheckpointError, ModelFileError, OSError, TableError)
 
 
 @dataclass(frozen=True)
