@@ -174,6 +174,7 @@ class TestMembersOfSeveralKinds:
             shap_values(model, rows[0][:5])
 
 
+@pytest.mark.slow  # SHAP compiles its permutations at the first call, which takes 8 s
 class TestPermutations:
     """What SHAP cannot take apart by trees."""
 

@@ -1,12 +1,16 @@
 """The classifier that chooses gives one model for the same rows, wherever they are."""
 
+from copy import deepcopy
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import ExtraTreesClassifier
 
-from selfpaced import open_table
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import auto_training, working_sample
+from selfpaced.ensembles.averaged import keeping_to_one_thread
 from tests.ensembles.blends import assert_the_same_model, auto
 
 
@@ -58,3 +62,14 @@ def test_scores_of_files_are_those_of_rows_in_memory(frame, path):
 def test_the_number_of_threads_changes_nothing(frame, n_jobs):
     X = frame.drop(columns="label")
     assert_the_same_model(auto(n_jobs=n_jobs).fit(X, frame["label"]), in_memory(frame), X)
+
+
+@pytest.mark.parametrize("n_jobs", [2, None])
+def test_a_blend_that_keeps_to_one_thread_has_no_other(frauds, n_jobs):
+    X, y = frauds
+    recipes = [("forests", SelfPacedEnsembleClassifier(ExtraTreesClassifier(5, n_jobs=2), 2))]
+    model = AutoSelfPacedClassifier(recipes, random_state=0, n_jobs=n_jobs).fit(X, y)
+    kept = keeping_to_one_thread(deepcopy(model))
+    np.testing.assert_array_equal(kept.predict_proba(X), model.predict_proba(X))
+    assert {member.n_jobs for member in kept.ensembles_["forests"].estimators_} == {1}
+    assert kept.ensembles_["forests"].n_jobs == 1

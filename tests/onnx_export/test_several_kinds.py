@@ -220,6 +220,7 @@ class TestCategories:
             export_onnx(model, tmp_path / "model.onnx")
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_default_recipes_can_all_be_exported(name, with_missing_values, tmp_path):
     X, y = with_missing_values
