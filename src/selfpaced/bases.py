@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scipy.sparse import issparse
+
 from selfpaced.tables.kinds import KINDS, kind_of
 from selfpaced.tables.schema import Schema
 
@@ -23,10 +25,12 @@ class Columns:
     ----------
     names : the names of all features; None if they have none, in which case all of them are numbers.
     categorical : the names of the features that are categories, with the number of categories of each.
+    are_sparse : whether the features are a sparse matrix.
     """
 
     names: Sequence[str] | None
     categorical: dict[str, int]
+    are_sparse: bool = False
 
     @property
     def numbers(self) -> list[str]:
@@ -40,7 +44,7 @@ def columns_of(features: Any, schema: Schema | None) -> Columns:
         return Columns(schema.names, {name: len(known) for name, known in counts.items() if known is not None})
     kind = kind_of(features)
     if kind not in KINDS.values():
-        return Columns(None, {})
+        return Columns(None, {}, issparse(features))
     readers = dict(kind.columns(features))
     categories = {name: len(set(each.objects())) for name, each in readers.items() if not each.is_number}
     return Columns(list(readers), categories)
@@ -163,12 +167,17 @@ def with_codes(model: Any, categorical: Sequence[str] | dict[str, int]) -> Any:
 
 
 def with_scales(model: Any, columns: Columns) -> Any:
-    """A model that gets numbers on one scale, missing values filled and marked, and a column for each category."""
+    """A model that gets numbers on one scale, missing values filled and marked, and a column for each category.
+
+    Sparse numbers are divided by their largest, so that zeros stay zeros.
+    """
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
+    if columns.are_sparse:
+        return make_pipeline(MaxAbsScaler(), model)
     filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     if columns.names is None:
         return make_pipeline(filled, StandardScaler(), model)

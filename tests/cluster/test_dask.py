@@ -341,7 +341,7 @@ class TestBadInput:
 
     def test_ids_that_come_twice(self, rows, spe):
         twice = in_partitions(rows.assign(number=np.arange(len(rows)) // 2))
-        with pytest.raises(TableError, match="comes more than once"):
+        with pytest.raises(TableError, match="occurs more than once"):
             spe(TREE).fit(twice, "is_fraud", ids="number")
 
     def test_ids_that_are_words(self, rows, spe):

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from lightgbm import LGBMClassifier
 from pyspark import cloudpickle
 from pyspark.ml import Pipeline, PipelineModel
@@ -47,7 +47,8 @@ from tests.contracts import test_majority_pools as exam
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
 from tests.exam.forms import parquet
 from tests.exam.tables import tables
-from tests.exam.test_same_rows_same_scores import scores_of, trained
+from tests.exam.test_same_rows_same_scores import EXAMPLES, scores_of, small_booster, trained
+from tests.exam.test_same_rows_same_scores import exam as exam_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
@@ -431,7 +432,7 @@ class TestBadInput:
             spe(id_col=None).fit(frame_of(rows))
 
     def test_ids_that_come_twice(self, frame_of, rows):
-        with pytest.raises(TableError, match="comes more than once"):
+        with pytest.raises(TableError, match="occurs more than once"):
             spe().fit(frame_of(rows.assign(number=np.arange(len(rows)) // 2)))
 
     def test_ids_that_are_missing(self, frame_of, rows):
@@ -607,13 +608,15 @@ def as_spark_has_them(table):
         pa.types.is_float64,
         pa.types.is_boolean,
         pa.types.is_string,
+        pa.types.is_decimal128,
     )
     names = [field.name for field in table.schema if any(is_kind(field.type) for is_kind in known)]
-    names += [field.name for field in table.schema if field.type in (pa.date32(), pa.timestamp("us"))]
+    moments = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
+    names += [field.name for field in table.schema if field.type in moments]
     return table.select(names).append_column("row_id", pa.array(range(len(table))))
 
 
-@settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(exam_settings, max_examples=max(EXAMPLES // 2, 1))
 @given(table=tables().map(as_spark_has_them))
 def test_the_same_rows_on_spark_train_the_model_of_the_file(spark, table):
     with TemporaryDirectory() as folder:
@@ -621,3 +624,17 @@ def test_the_same_rows_on_spark_train_the_model_of_the_file(spark, table):
         expected = scores_of(trained(path, id="row_id"), path)
         again = trained(spark.createDataFrame(table), id="row_id")
         np.testing.assert_array_equal(scores_of(again, path), expected)
+
+
+@settings(exam_settings, max_examples=max(EXAMPLES // 6, 1))
+@given(table=tables().map(as_spark_has_them))
+def test_the_same_rows_on_spark_get_the_same_scores(spark, table):
+    features = [name for name in table.column_names if name not in ("label", "row_id")]
+    frame = spark.createDataFrame(table)
+    columns = {"features_col": features, "label_col": "label", "id_col": "row_id"}
+    model = SparkSelfPacedEnsembleClassifier(estimator=small_booster(), n_estimators=2, seed=0, **columns).fit(frame)
+    local = model.to_local()
+    with TemporaryDirectory() as folder:
+        expected = local.score_table(parquet(table, Path(folder)))
+    scored = model.transform(frame).orderBy("row_id").select(vector_to_array("probability").alias("p")).collect()
+    np.testing.assert_array_equal([row.p[local.trained_on_.score_column] for row in scored], expected)

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -175,6 +176,14 @@ def test_negative_weights_are_refused_with_their_number(rows, tmp_path):
         spe().fit_table(open_table(path, target="label", weight="w"))
 
 
+@pytest.mark.parametrize("weight", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused(rows, tmp_path, weight):
+    weights = pa.array(np.where(rows["label"] == 1, weight, 1.0))  # NaN here is not a missing value
+    pa.parquet.write_table(pa.Table.from_pandas(rows).append_column("w", weights), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"The weight column 'w' of .* has 60 weight\(s\) that are NaN or infinite"):
+        spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", weight="w"))
+
+
 def test_weights_go_with_their_rows(rows, tmp_path):
     weights = np.where(rows["V0"] > 0, 5.0, 0.2)
     expected = spe().fit(rows.drop(columns="label"), rows["label"], sample_weight=weights)
@@ -282,6 +291,17 @@ def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, t
     assert expected.evaluate_table(folder, target="label").aucprc == found.aucprc
 
 
+def test_a_table_that_was_opened_in_another_zone_is_scored_as_in_training(rows, tmp_path):
+    moments = pa.array(np.arange(N_ROWS) * 10_000).cast(pa.timestamp("s", "America/New_York"))
+    tables = {zone: pa.table({"when": moments.cast(pa.timestamp("s", zone))}) for zone in (moments.type.tz, "UTC")}
+    for zone, table in tables.items():
+        night = pa.compute.hour(moments).to_numpy() < 1
+        pa.parquet.write_table(table.append_column("label", pa.array(night)), tmp_path / f"{zone[:3]}.parquet")
+    model = spe().fit_table(open_table(tmp_path / "Ame.parquet", target="label"))
+    found = model.score_table(open_table(tmp_path / "UTC.parquet", target="label"))
+    np.testing.assert_array_equal(found, model.score_table(tmp_path / "Ame.parquet"))
+
+
 def test_a_later_fit_in_memory_forgets_the_files(rows, tmp_path):
     folder = write(rows, tmp_path / "t")
     model = spe().fit_table(open_table(folder, target="label"))
@@ -298,6 +318,27 @@ def test_the_label_named_positive_is_the_one_that_is_scored(rows, tmp_path):
     scores = pd.read_parquet(model.predict_table(folder, tmp_path / "s.parquet"))["score"]
     assert scores[three["label"] == "many"].mean() > scores[three["label"] != "many"].mean()
     assert model.evaluate_table(folder).n_positives == (three["label"] == "many").sum()
+
+
+@pytest.mark.parametrize("positive", [0, 1, 2])
+@pytest.mark.parametrize("opened", [False, True])
+def test_one_label_is_found_in_a_file_that_lacks_one_of_the_others(rows, tmp_path, positive, opened):
+    kinds = rows.assign(label=np.where(rows["label"] == 1, positive, (positive + 1 + np.arange(N_ROWS) % 2) % 3))
+    kinds.to_parquet(tmp_path / "all.parquet")
+    model = spe().fit_table(open_table(tmp_path / "all.parquet", target="label", positive=positive))
+    for other in ((positive + 1) % 3, (positive + 2) % 3):
+        path = tmp_path / f"without-{other}.parquet"
+        kinds[kinds["label"] != other].to_parquet(path)
+        found = model.evaluate_table(open_table(path, target="label") if opened else path)
+        assert (found.n_positives, found.aucprc > 0.3) == (60, True)
+
+
+@pytest.mark.parametrize("positive", [0, False, np.False_])
+def test_a_number_names_a_boolean_label(rows, tmp_path, positive):
+    rows.astype({"label": bool}).to_parquet(tmp_path / "rows.parquet")
+    model = spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", positive=positive))
+    assert model.trained_on_.score_label is False
+    assert model.trained_on_.score_column == 0
 
 
 def test_words_in_the_names_of_folders_of_csv_files_are_scored_too(rows, tmp_path):

@@ -58,6 +58,16 @@ def tsv(table: pa.Table, folder: Path) -> Path:
     return folder / "rows.tsv.gz"
 
 
+def semicolons(table: pa.Table, folder: Path) -> Path:
+    """With decimal commas, as Excel writes it in half of Europe."""
+    frame = pd.DataFrame(_written(table), dtype=object)
+    floats = [field.name for field in table.schema if _written_as_float(field.type)]
+    for name in floats:
+        frame[name] = [None if value is None else str(value).replace(".", ",") for value in frame[name]]
+    frame.to_csv(folder / "rows.csv.bz2", index=False, sep=";")
+    return folder / "rows.csv.bz2"
+
+
 def json_lines(table: pa.Table, folder: Path) -> Path:
     columns = _written(table)
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -77,6 +87,8 @@ def _plain(column: pa.Array) -> list:
         return column.cast(pa.date32()).cast(pa.string()).to_pylist()
     if pa.types.is_timestamp(column.type):
         return pc.strftime(column, format="%Y-%m-%d %H:%M:%S" + ("%z" if column.type.tz else "")).to_pylist()
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     if pa.types.is_floating(column.type):
@@ -85,63 +97,130 @@ def _plain(column: pa.Array) -> list:
     return column.to_pylist()
 
 
+def _written_as_float(kind: pa.DataType) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
 def _own_width(column: pa.Array) -> list:
     width = column.type.to_pandas_dtype()
     return [None if value is None else width(value) for value in column.to_pylist()]
 
 
 def dictionaries(table: pa.Table, folder: Path) -> Path:
-    strings = [name for name in table.column_names if pa.types.is_string(table.schema.field(name).type)]
-    for name in strings:
-        place = table.column_names.index(name)
-        table = table.set_column(place, name, table.column(name).combine_chunks().dictionary_encode())
-    return parquet(table, folder)
+    return parquet(_cast(table, _is_text, lambda column: column.cast(pa.string()).dictionary_encode()), folder)
+
+
+def unusual_dictionaries(table: pa.Table, folder: Path) -> Path:
+    """In another order, with strings that no row has, and with a missing value among the strings."""
+
+    def encoded(column: pa.Array) -> pa.Array:
+        strings = ["nobody", None, *column.cast(pa.string()).unique().drop_null().to_pylist()[::-1]]
+        missing = pa.array([1], pa.int8())[0]  # rows without a value point at the one that is missing, or at nothing
+        numbers = pc.index_in(column.cast(pa.string()), pa.array(strings)).cast(pa.int8())
+        halves = numbers.slice(0, len(numbers) // 2).fill_null(missing), numbers.slice(len(numbers) // 2)
+        return pa.DictionaryArray.from_arrays(pa.concat_arrays(halves), pa.array(strings))
+
+    feather_of = _cast(table, _is_text, encoded)
+    pyarrow.feather.write_feather(feather_of, folder / "rows.feather", compression="uncompressed")
+    return folder / "rows.feather"
 
 
 def plain_strings(table: pa.Table, folder: Path) -> Path:
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type) or pa.types.is_large_string(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
-    return parquet(table, folder)
+    def decoded(column: pa.Array) -> pa.Array:
+        return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column.cast(pa.string())
+
+    return parquet(_cast(table, lambda kind: _is_text(kind) or pa.types.is_dictionary(kind), decoded), folder)
 
 
 def wider_numbers(table: pa.Table, folder: Path) -> Path:
-    for place, field in enumerate(table.schema):
-        if pa.types.is_signed_integer(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.int64()))
-        elif pa.types.is_float16(field.type) or pa.types.is_float32(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.float64()))
-    return parquet(table, folder)
+    table = _cast(table, pa.types.is_signed_integer, lambda column: column.cast(pa.int64()))
+    return parquet(_cast(table, _is_narrow_float, lambda column: column.cast(pa.float64())), folder)
+
+
+def integers_as_floats(table: pa.Table, folder: Path) -> Path:
+    """As pandas has them after one missing value; those that a float holds."""
+
+    def as_floats(column: pa.Array) -> pa.Array:
+        try:
+            return column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            return column
+
+    return parquet(_cast(table, pa.types.is_integer, as_floats), folder)
+
+
+def booleans_as_numbers(table: pa.Table, folder: Path) -> Path:
+    return parquet(_cast(table, pa.types.is_boolean, lambda column: column.cast(pa.int8())), folder)
 
 
 def another_zone(table: pa.Table, folder: Path) -> Path:
-    for place, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz:
-            moved = table.column(place).cast(pa.timestamp(field.type.unit, "Asia/Tokyo"))
-            table = table.set_column(place, field.name, moved)
-    return parquet(table, folder)
+    def moved(column: pa.Array) -> pa.Array:
+        return column.cast(pa.timestamp(column.type.unit, "Asia/Tokyo"))
+
+    return parquet(_cast(table, lambda kind: getattr(kind, "tz", None) is not None, moved), folder)
 
 
 def finer_unit(table: pa.Table, folder: Path) -> Path:
+    def finer(column: pa.Array) -> pa.Array:
+        return column.cast(pa.timestamp({"s": "us", "ms": "ns"}.get(column.type.unit, "ns"), column.type.tz))
+
+    return parquet(_cast(table, pa.types.is_timestamp, finer), folder)
+
+
+def dates_as_times(table: pa.Table, folder: Path) -> Path:
+    return parquet(_cast(table, pa.types.is_date, lambda column: column.cast(pa.timestamp("s"))), folder)
+
+
+def _cast(table: pa.Table, wanted: Callable[[pa.DataType], bool], cast: Callable[[pa.Array], pa.Array]) -> pa.Table:
+    """The same table with the columns of some types in another form. The labels stay as they are."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit in ("s", "ms"):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.timestamp("us", field.type.tz)))
-    return parquet(table, folder)
+        if wanted(field.type) and field.name != "label":
+            table = table.set_column(place, field.name, cast(table.column(place).combine_chunks()))
+    return table
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _is_narrow_float(kind: pa.DataType) -> bool:
+    return pa.types.is_float16(kind) or pa.types.is_float32(kind)
 
 
 def arrow(table: pa.Table, folder: Path) -> pa.Table:
     return table
 
 
+def chunked_arrow(table: pa.Table, folder: Path) -> pa.Table:
+    return pa.concat_tables([table.slice(0, 0), table.slice(0, 31), table.slice(31, 1), table.slice(32)])
+
+
 def pandas(table: pa.Table, folder: Path) -> pd.DataFrame:
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
+def nullable_pandas(table: pa.Table, folder: Path) -> pd.DataFrame:
+    return table.to_pandas(types_mapper=NULLABLE.get)
+
+
+def classic_pandas(table: pa.Table, folder: Path) -> pd.DataFrame:
+    """Floats for integers with missing values, objects for strings, and an index that counts nothing."""
+    frame = table.to_pandas()
+    return frame.set_axis(range(len(frame), 0, -1))
+
+
 def polars(table: pa.Table, folder: Path) -> pl.DataFrame:
-    return pl.from_arrow(table)
+    """Polars has decimals of 128 bits only."""
+    return pl.from_arrow(_cast(table, pa.types.is_decimal256, lambda column: column.cast(pa.decimal128(38, 7))))
 
 
-TEXT = ("csv", "tsv", "json_lines")
+NULLABLE = {pa.bool_(): pd.BooleanDtype(), pa.float32(): pd.Float32Dtype(), pa.float64(): pd.Float64Dtype()}
+NULLABLE |= {getattr(pa, f"int{bits}")(): getattr(pd, f"Int{bits}Dtype")() for bits in (8, 16, 32, 64)}
+NULLABLE |= {getattr(pa, f"uint{bits}")(): getattr(pd, f"UInt{bits}Dtype")() for bits in (8, 16, 32, 64)}
+NULLABLE |= {pa.string(): pd.StringDtype()}
+# Forms that do not say which type a number has, so that some numbers do not fit any more.
+UNTYPED = ("csv", "tsv", "semicolons", "json_lines", "classic_pandas")
 FORMS: dict[str, Form] = {
     form.__name__: form
     for form in (
@@ -153,14 +232,22 @@ FORMS: dict[str, Form] = {
         feather,
         csv,
         tsv,
+        semicolons,
         json_lines,
         dictionaries,
+        unusual_dictionaries,
         plain_strings,
         wider_numbers,
+        integers_as_floats,
+        booleans_as_numbers,
         another_zone,
         finer_unit,
+        dates_as_times,
         arrow,
+        chunked_arrow,
         pandas,
+        nullable_pandas,
+        classic_pandas,
         polars,
     )
 }

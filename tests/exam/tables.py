@@ -32,8 +32,11 @@ def _kinds() -> list[tuple[pa.DataType, list]]:
         kinds.append((getattr(pa, f"uint{bits}")(), integers(bits, signed=False)))
     kinds += [(kind, floats(kind)) for kind in (pa.float16(), pa.float32(), pa.float64())]
     kinds.append((pa.bool_(), [True, False]))
+    texts = (pa.string(), pa.large_string(), pa.string_view())
+    kinds += [(kind, list(STRINGS)) for kind in texts]
     kinds += [
-        (kind, list(STRINGS)) for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+        (pa.dictionary(pa.int32(), pa.string()), list(STRINGS)),
+        (pa.dictionary(pa.int8(), pa.int64()), [3, 1, 7]),
     ]
     days = [FIRST_DAY, -1, 0, 1, 19_000, 19_800, LAST_DAY]
     kinds.append((pa.date32(), days))
@@ -42,11 +45,17 @@ def _kinds() -> list[tuple[pa.DataType, list]]:
         seconds = [day * DAY + second for day in days for second in (0, 1, 3_599, 43_200)]
         moments = [second * factor for second in seconds] + [1_700_000_000 * factor + 1]
         kinds += [(pa.timestamp(unit, zone), moments) for zone in ZONES]
-    kinds.append((pa.decimal128(9, 2), [0, 1, 110, 333, 123_456_789, -50]))
+    kinds += [(kind, [0, 1, 110, 333, 123_456_789, -50]) for kind in (pa.decimal128(9, 2), pa.decimal256(40, 7))]
     return kinds
 
 
 KINDS = _kinds()
+# Types that no model reads: the refusal names the column.
+UNREADABLE = (
+    *(pa.duration(unit) for unit in ("s", "ms", "us", "ns")),
+    *(pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")),
+    *(pa.binary(), pa.large_binary(), pa.list_(pa.int64()), pa.struct([("a", pa.int64())])),
+)
 
 
 def array_of(kind: pa.DataType, values: list, picks: np.ndarray, missing: np.ndarray) -> pa.Array:
@@ -59,7 +68,7 @@ def array_of(kind: pa.DataType, values: list, picks: np.ndarray, missing: np.nda
         width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
         return pa.array(chosen, width).cast(kind)
     if pa.types.is_dictionary(kind):
-        return pa.array(chosen, pa.string()).dictionary_encode().cast(kind)
+        return pa.array(chosen, kind.value_type).dictionary_encode().cast(kind)
     return pa.array(chosen, kind)
 
 
@@ -78,3 +87,33 @@ def tables(draw: st.DrawFn) -> pa.Table:
     label = np.zeros(N_ROWS, dtype=np.int64)
     label[rng.choice(N_ROWS, N_RARE, replace=False)] = 1
     return pa.table({**columns, "amount": rng.normal(label), "label": label})
+
+
+def written_without_loss(table: pa.Table) -> pa.Table:
+    """The same columns of the types that text is read as: a text file says as much of these as a typed one."""
+
+    def wide(kind: pa.DataType) -> pa.DataType:
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            return pa.timestamp("us", None if getattr(kind, "tz", None) is None else "UTC")
+        if pa.types.is_signed_integer(kind):
+            return pa.int64()
+        if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            return pa.float64()
+        return kind
+
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not pa.types.is_unsigned_integer(column.type):  # text does not say that a number has no sign
+            columns[name] = column.cast(wide(column.type), safe=False)
+    return pa.table(columns)
+
+
+def as_frames_have_them(table: pa.Table) -> pa.Table:
+    """Plain columns: frames keep the order of their categories, files sort them; Dask has no views of strings."""
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return pa.string() if pa.types.is_string_view(kind) else kind
+
+    return table.cast(pa.schema([field.with_type(plain(field.type)) for field in table.schema]))

@@ -1,12 +1,13 @@
 """The same rows in any form get the same scores, bit for bit, or the refusal names the column.
 
 Small in `make test`. `make exam` runs it for an hour on other tables each time; `SELFPACED_EXAM_EXAMPLES` is the number
-of tables for each form.
+of tables.
 """
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,16 +15,18 @@ import dask.dataframe as dd
 import numpy as np
 import onnxruntime
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from lightgbm import LGBMClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced.dask import DaskSelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.onnx_export import export_onnx
 from selfpaced.tables import Roles, open_like
-from tests.exam.forms import FORMS, TEXT, parquet
-from tests.exam.tables import tables
+from tests.exam.forms import FORMS, UNTYPED, parquet
+from tests.exam.tables import UNREADABLE, as_frames_have_them, tables, written_without_loss
 
 EXAMPLES = int(os.environ.get("SELFPACED_EXAM_EXAMPLES", "6"))
 exam = settings(
@@ -34,9 +37,12 @@ exam = settings(
 )
 
 
-def trained(source, **options):
-    base = LGBMClassifier(n_estimators=4, min_child_samples=2, min_data_per_group=2, cat_smooth=1, verbose=-1, n_jobs=1)
-    model = SelfPacedEnsembleClassifier(base, 2, random_state=0)
+def small_booster():
+    return LGBMClassifier(n_estimators=4, min_child_samples=2, min_data_per_group=2, cat_smooth=1, verbose=-1, n_jobs=1)
+
+
+def trained(source, kind=SelfPacedEnsembleClassifier, **options):
+    model = kind(small_booster(), 2, random_state=0)
     return model.fit_table(open_table(source, target="label", **options))
 
 
@@ -55,29 +61,50 @@ def refusal(model, source) -> str:
     return ""
 
 
-@pytest.mark.parametrize("form", FORMS)
-@exam
+@settings(exam, max_examples=3 * EXAMPLES)  # a table takes many forms, but one model
 @given(table=tables())
-def test_the_same_rows_in_another_form_get_the_same_scores(form, table):
-    with TemporaryDirectory() as one, TemporaryDirectory() as other:
-        model = trained(parquet(table, Path(one)))
-        expected = scores_of(model, Path(one) / "rows.parquet")
-        source = FORMS[form](table, Path(other))
-        # Text does not say which type a number has, so that some numbers do not fit any more.
-        if form in TEXT and (reason := refusal(model, source)):
-            assert any(f"Column {name!r}" in reason for name in table.column_names), reason
-        else:
-            np.testing.assert_array_equal(scores_of(model, source), expected)
+def test_the_same_rows_in_another_form_get_the_same_scores(table):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        model = trained(path)
+        expected = scores_of(model, path)
+    for name, form in FORMS.items():
+        with TemporaryDirectory() as folder:
+            source = form(table, Path(folder))
+            if name in UNTYPED and (reason := refusal(model, source)):
+                assert any(f"olumn {column!r}" in reason for column in table.column_names), (name, reason)
+            else:
+                np.testing.assert_array_equal(scores_of(model, source), expected, err_msg=name)
 
 
-@pytest.mark.parametrize("form", ["small_row_groups", "feather", "plain_strings", "dictionaries", "several_files"])
 @exam
 @given(table=tables())
-def test_the_same_rows_in_another_form_train_the_same_model(form, table):
-    with TemporaryDirectory() as one, TemporaryDirectory() as other:
-        path = parquet(table, Path(one))
-        again = trained(FORMS[form](table, Path(other)), batch_rows=17)
-        np.testing.assert_array_equal(scores_of(again, path), scores_of(trained(path), path))
+def test_the_same_rows_in_another_form_train_the_same_model(table):
+    assert_same_models(table, ["small_row_groups", "feather", "plain_strings", "dictionaries", "several_files"])
+
+
+@exam
+@given(table=tables().map(written_without_loss))
+def test_text_trains_the_model_of_the_typed_file_if_it_says_as_much(table):
+    assert_same_models(table, ["csv", "tsv", "semicolons", "json_lines"])
+
+
+def assert_same_models(table, forms):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        expected = scores_of(trained(path), path)
+        for form in forms:
+            with TemporaryDirectory() as other:
+                source = FORMS[form](table, Path(other))
+                np.testing.assert_array_equal(scores_of(trained(source, batch_rows=17), path), expected, err_msg=form)
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather"])
+@pytest.mark.parametrize("kind", UNREADABLE, ids=str)
+def test_a_type_that_no_model_reads_is_refused_by_the_name_of_its_column(kind, form, tmp_path):
+    source = FORMS[form](pa.table({"odd": pa.nulls(4, kind), "label": [0, 0, 1, 1]}), tmp_path)
+    with pytest.raises(TableError, match="Column 'odd'"):
+        open_table(source, target="label")
 
 
 @exam
@@ -109,10 +136,23 @@ def test_an_exported_model_gives_the_same_scores(table):
 
 @pytest.mark.cluster
 @settings(exam, max_examples=max(EXAMPLES // 2, 1))
-@given(table=tables())
+@given(table=tables().map(as_frames_have_them))
 def test_the_same_rows_on_dask_train_the_same_model(dask_cluster, table):
     with TemporaryDirectory() as folder:
         path = parquet(table, Path(folder))
         frame = dd.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3, sort=False)
         again = trained(frame, client=dask_cluster.client)
         np.testing.assert_array_equal(scores_of(again, path), scores_of(trained(path), path))
+
+
+@pytest.mark.cluster
+@settings(exam, max_examples=max(EXAMPLES // 2, 1))
+@given(table=tables().map(as_frames_have_them))
+def test_the_same_rows_on_dask_get_the_same_scores(dask_cluster, table):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        expected = scores_of(trained(path), path)
+        model = trained(path, kind=partial(DaskSelfPacedEnsembleClassifier, client=dask_cluster.client))
+        frame = dd.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3, sort=False)
+        found = model.predict_proba(frame).compute()[:, model.trained_on_.score_column]
+        np.testing.assert_array_equal(found, expected)

@@ -219,6 +219,23 @@ def test_an_id_that_comes_twice_is_refused(folder, frame):
         fit(folder, id="id")
 
 
+def test_an_id_that_comes_twice_among_rows_that_are_not_drawn_is_refused(folder, frame):
+    frame = frame.assign(id=np.arange(len(frame)))
+    common = frame.index[frame["label"] == 0][-2:]
+    frame.loc[common, "id"] = 10**6
+    for number, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        frame.iloc[part].to_parquet(folder / f"{number}.parquet")
+    with pytest.raises(TableError, match="The id 1000000 in column 'id' occurs more than once"):
+        fit(folder, id="id")
+
+
+def test_a_rare_class_without_weight_is_refused(folder, frame):
+    for number in range(3):
+        frame.assign(w=1.0 - frame["label"]).to_parquet(folder / f"{number}.parquet")
+    with pytest.raises(TableError, match="All rows of the class 1 have a weight of 0"):
+        fit(folder, weight="w")
+
+
 def test_ids_that_are_words_are_refused(folder, frame):
     for number in range(3):
         frame.assign(id="a").to_parquet(folder / f"{number}.parquet")

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import TableError
@@ -186,6 +187,25 @@ def test_commas_that_may_be_decimal_or_between_thousands_are_refused(read, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("values", [["1.234"], ["12.345", "7"], ["-1.234", "", "999.000"]])
+def test_points_that_may_separate_thousands_are_refused_beside_decimal_commas(read, values):
+    content = "a;b\n" + "".join(f"{value};1,5\n" for value in values)
+    with pytest.raises(TableError, match=r"points in column 'a' of .*sales\.csv may be .*types=\{'a': 'float64'\}"):
+        read(content)
+    assert read(content, types={"a": "float64"})["a"][0].as_py() == float(values[0])
+
+
+@pytest.mark.parametrize("value", ["1.2345", "0.125", "1.5", "1234.567", "1e3"])
+def test_one_value_that_only_a_decimal_point_explains_decides_for_the_column(read, value):
+    texts = [value] if value == "1e3" else ["1.234", value]
+    table = read("a;b\n" + "".join(f"{text};1,5\n" for text in texts))
+    assert table["a"].to_pylist() == list(map(float, texts))
+
+
+def test_points_are_decimal_where_no_column_has_decimal_commas(read):
+    assert read("a;b\n1.234;1\n")["a"].to_pylist() == [1.234]
+
+
 def test_a_type_for_floats_does_not_make_commas_clear(read):
     with pytest.raises(TableError, match=r"column 'a' of .* may be decimal"):
         read("a;b\n170,124;1\n", types={"a": "float64"})
@@ -216,6 +236,17 @@ def test_scoring_reuses_what_was_opened_with_types(write, frauds, tree):
         model.predict_table(path, path.with_name("scores.csv"))
     open_table(path, types={"a": "decimal comma"})
     model.predict_table(path, path.with_name("scores.csv"))
+
+
+@pytest.mark.parametrize("known", ["", "NA", "None"])
+def test_a_known_string_that_a_csv_file_cannot_tell_from_a_missing_value_is_refused(write, tmp_path, known):
+    rows = pd.DataFrame({"country": [known, "DE"] * 20, "y": [0, 1, 0, 0] * 10})
+    rows.to_parquet(tmp_path / "june.parquet")
+    model = SelfPacedEnsembleClassifier(HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]), 1)
+    model.fit_table(open_table(tmp_path / "june.parquet", target="y"))
+    with pytest.raises(TableError, match=rf"Column 'country' of .*july\.csv has missing values, .*\['{known}'\]"):
+        model.score_table(write(rows.to_csv(index=False), "july.csv"))
+    assert model.score_table(write("country\nDE\nFR\n", "august.csv")).shape == (2,)
 
 
 def test_thousands_in_quotes_are_text_in_a_file_with_commas_unless_their_type_is_given(read):

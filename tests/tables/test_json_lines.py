@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -73,3 +74,27 @@ def test_open_table_takes_them(tmp_path):
     (tmp_path / "events.ndjson").write_text(lines(*({"a": i, "label": int(i > 90)} for i in range(100))))
     table = open_table(tmp_path / "events.ndjson", target="label")
     assert table.labels().counts.tolist() == [91, 9]
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["2024-01-31", "2024-02-01 10:00:00.25"], pa.timestamp("us")),
+        (["2024-01-31 10:00:00+02:00", "2024-01-31T08:00:00Z"], pa.timestamp("us", "UTC")),
+        (["2024-01-31", "2024-01-31 10:00:00.123456789"], pa.timestamp("ns")),
+        (["2024-01-31 00:00Z", "2024-01-31 10:00:00.123456789-05:00"], pa.timestamp("ns", "UTC")),
+        (["9999-01-31", "2024-01-31 10:00:00.123456789"], pa.string()),
+        (["2024-01-31", "2024-01-31Z"], pa.string()),
+        (["2024-01-31", "soon"], pa.string()),
+    ],
+)
+def test_dates_are_found_as_in_csv_files(read, texts, kind):
+    from_json = read(lines(*({"when": text} for text in texts)))
+    from_csv = read("when,n\n" + "".join(f"{text},1\n" for text in texts), "events.csv")
+    assert from_json["when"].type == from_csv["when"].type == kind
+    assert from_json["when"].to_pylist() == from_csv["when"].to_pylist()
+
+
+def test_text_that_begins_with_many_dates_stays_text(read, monkeypatch):
+    monkeypatch.setattr(json_lines, "PIECE_BYTES", 32)
+    assert read(lines(*[{"a": "2024-01-31"}] * 50, {"a": "x"}))["a"].to_pylist() == ["2024-01-31"] * 50 + ["x"]

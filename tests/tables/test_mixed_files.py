@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced._jobs.opening import Wanted, open_source
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
+from selfpaced.tables import Roles
 
 
 @pytest.fixture
@@ -62,3 +66,19 @@ def test_a_missing_value_in_a_later_batch_makes_floats_of_whole_numbers(rows, tm
     found = table.features()["n"]
     assert found.isna().tolist() == (whole.index == 700).tolist()
     assert len(model.score_table(table)) == 800
+
+
+NUMBERS = [(pa.int64(), 2**60 + 1), (pa.float64(), 0.5)], "double", [2.0**60, 0.5]
+SIGNS = [(pa.uint64(), 2**64 - 1), (pa.int64(), -1)], "double", [2.0**64, -1.0]
+TIMES = [(pa.timestamp("ns"), 1), (pa.timestamp("s"), 253_402_214_400)], "seconds", [0.0, 253_402_214_400.0]
+
+
+@pytest.mark.parametrize(("files", "kind", "expected"), [NUMBERS, SIGNS, TIMES])
+@pytest.mark.parametrize("out_of_core", [False, True])
+def test_types_of_two_files_have_a_type_in_common_in_memory_and_on_disk(tmp_path, files, kind, expected, out_of_core):
+    for number, (type, value) in enumerate(files):
+        rows = pa.table({"c": pa.array([value] * 40, type), "y": [0, 0, 0, 1] * 10})
+        pq.write_table(rows, tmp_path / f"{number}.parquet")
+    table = open_source(Wanted(tmp_path, Roles("y"), out_of_core=out_of_core)).table
+    assert table.schema.columns[0].type == kind
+    assert table.features()["c"].unique().tolist() == expected

@@ -154,7 +154,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         weights = weights_only(fit_params, labels)
         groups = None if groups is None else check_groups(groups, labels)
         rows = InMemoryTable(polars_as_arrow(X), weights)
-        return self._adopt(AutoTraining(self, LabelledTable(rows, labels, schema=schema), groups))
+        return self._adopt(AutoTraining(self, LabelledTable(rows, labels, schema=schema), groups, in_memory=True))
 
     def fit_table(
         self, table: Table, *, checkpoint: str | PathLike[str] | None = None, allow: str | Sequence[str] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -25,13 +25,13 @@ from selfpaced.ensembles.checks import check_classes, check_features, check_seed
 from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, CallbackError, Chooser, Clock, Judgements
 from selfpaced.ensembles.identity import identity_of_fit
 from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, Judge, folds_of, uncalibrated
-from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
+from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, SMALL_TRAINING_SET, MemberFactory
 from selfpaced.ensembles.recipes import default_recipes, not_installed
 from selfpaced.ensembles.saved_judgements import SavedJudgements
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.training import Training, rows_to_draw
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
-from selfpaced.ensembles.working_sample import needs_scout, working_sample
+from selfpaced.ensembles.working_sample import WorkingSample, needs_scout, working_sample
 from selfpaced.pools.keys import mix
 from selfpaced.rounds import Round
 from selfpaced.tables import ClassSplit, SplitPlan, Table
@@ -64,6 +64,7 @@ class AutoTraining:
     ----------
     groups : the group of each row of a table in memory.
     checkpoint, allow : as for `fit_table`.
+    in_memory : whether all rows of the table are in memory.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class AutoTraining:
         groups: NDArray[Any] | None = None,
         checkpoint: str | PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
+        in_memory: bool = False,
     ) -> None:
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} is for the files of a checkpoint. Name its folder: checkpoint='...'.")
@@ -85,6 +87,7 @@ class AutoTraining:
         self._model = model
         self._n_threads = model._n_threads()
         self._groups = groups
+        self._in_memory = in_memory
         self.table = table
         self.labels = check_classes(table.labels(), table.roles.labels_are_in)
         self._folder = None if checkpoint is None else Path(checkpoint)
@@ -108,7 +111,7 @@ class AutoTraining:
             with self._callbacks.during(plan):
                 judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
                 told = self._callbacks.on_recipe_begin
-                chooser = Chooser(recipes, judge, self._fit, self._clock, told)
+                chooser = Chooser(recipes, judge, self._fit, self._clock, told, self._n_at_once(recipes, split))
                 with errors_of_callbacks():
                     blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
@@ -119,6 +122,14 @@ class AutoTraining:
             return self._given
         return default_recipes(columns_of(split.minority.features, self.table.schema))
 
+    def _n_at_once(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> int:
+        """Recipes are trained side by side where their members are trained in one thread each, on rows in memory."""
+        if not self._in_memory or self._clock.limit is not None:
+            return 1
+        n_rows = (1 + max(recipe.ratio for recipe in recipes.values()) * len(split.pools)) * len(split.minority)
+        n_numbers = min(n_rows, sum(split.counts)) * split.minority.features.shape[1]
+        return self._n_threads if n_numbers < SMALL_TRAINING_SET else 1
+
     def _pooled_classes(self) -> list[int]:
         n_classes = len(self.labels.classes)
         return [self.labels.rarest] if n_classes == 2 else list(range(n_classes))
@@ -128,15 +139,26 @@ class AutoTraining:
         return self.table.split(plan)
 
     def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> Judge:
-        last_model = self._scouted(next(iter(recipes.values())), split) if needs_scout(split) else None
-        sample = working_sample(split, last_model, self._seed)
+        sample = (
+            self._sample_by_scouts(recipes, split) if needs_scout(split) else working_sample(split, None, self._seed)
+        )
         groups = None if self._groups is None else self._groups[sample.ids]
         folds, n_classes = folds_of(sample, groups, self._seed), len(self.labels.classes)
         return Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
 
+    def _sample_by_scouts(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> WorkingSample:
+        """The sample after a small ensemble has found the hard rows: of the first recipe, or the first that works."""
+        self._callbacks.on_recipe_begin("the hard rows", "finding")
+        for recipe in recipes.values():
+            with suppress(Exception):  # it will fail again when it is judged, and be reported then
+                return working_sample(split, self._scouted(recipe, split), self._seed)
+            split = self._split(len(split.minority))  # pools without the models of the one that failed
+        return working_sample(
+            split, self._scouted(next(iter(recipes.values())), split), self._seed
+        )  # to raise its error
+
     def _scouted(self, recipe: UnderSamplingEnsemble, split: ClassSplit) -> Any:
         """The last model of a small ensemble by which the pools have learned which rows are hard."""
-        self._callbacks.on_recipe_begin("the hard rows", "finding")
         scout = SelfPacedEnsembleClassifier(
             bases_of(recipe), N_SCOUTS, random_state=self._seed, n_jobs=self._model.n_jobs
         )

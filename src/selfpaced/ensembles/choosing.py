@@ -17,6 +17,7 @@ from selfpaced.ensembles.blending import aucprc_of, blend_weights, standard_erro
 from selfpaced.ensembles.judging import Judge, Judgement
 from selfpaced.ensembles.pooling import LogOddsPool, equal_pool, log_odds, pool_of
 from selfpaced.exceptions import CheckpointError, ModelFileError, TableError
+from selfpaced.scoring.threads import side_by_side
 
 Floats = NDArray[np.float64]
 
@@ -64,16 +65,28 @@ class RecipeResult:
     note: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Clock:
     """The time that a fit may take, in seconds; None for as long as it needs."""
 
     limit: float | None
     begin: float
+    is_stopped: bool = False
 
     def allows(self, seconds: float, share: float = 1.0) -> bool:
         """Whether so many more seconds stay within a share of the limit."""
-        return self.limit is None or time.perf_counter() - self.begin + seconds <= share * self.limit
+        if self.limit is None or self.is_stopped:
+            return not self.is_stopped
+        return time.perf_counter() - self.begin + seconds <= share * self.limit
+
+    @contextmanager
+    def stopping_after_errors(self) -> Iterator[None]:
+        """After an error or Ctrl-C the time is up for all that is still at work."""
+        try:
+            yield
+        except BaseException:
+            self.is_stopped = True
+            raise
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,7 @@ class Chooser:
     ----------
     judge : what compares them; None where there are too few rare rows.
     fit : trains a recipe on the whole table.
+    n_at_once : how many recipes are trained on the whole table side by side.
     """
 
     def __init__(
@@ -102,12 +116,14 @@ class Chooser:
         fit: Callable[[str, Any], Any],
         clock: Clock,
         told: Callable[[str, str], None],
+        n_at_once: int,
     ) -> None:
         self._recipes = recipes
         self._judge = judge
         self._fit = fit
         self._clock = clock
         self._told = told
+        self._n_at_once = n_at_once
         self._results = {name: RecipeResult(name) for name in recipes}
         self._judged: dict[str, Judgement] = {}
 
@@ -177,17 +193,23 @@ class Chooser:
         """The recipes trained on the whole table, those that count most first, as far as the time allows."""
         fitted: dict[str, Any] = {}
         slowest = 0.0
-        for name in sorted(weights, key=lambda name: -weights[name]):
-            if fitted and not self._clock.allows(slowest):
-                self._note(name, note=TIME_IS_UP)
-                continue
-            self._told(name, "fitting")
-            with self._noting_failure(name):
-                begin = time.perf_counter()
-                fitted[name] = self._fit(name, self._recipes[name])
-                slowest = max(slowest, time.perf_counter() - begin)
-                self._note(name, seconds_fitting=time.perf_counter() - begin)
+        names = sorted(weights, key=lambda name: -weights[name])
+        with side_by_side(self._n_at_once) as submit, self._clock.stopping_after_errors():
+            begun = {} if self._n_at_once == 1 else {name: submit(self._timed_fit, name) for name in names}
+            for name in names:
+                if fitted and not self._clock.allows(slowest):
+                    self._note(name, note=TIME_IS_UP)
+                    continue
+                self._told(name, "fitting")
+                with self._noting_failure(name):
+                    fitted[name], seconds = begun[name].result() if begun else self._timed_fit(name)
+                    slowest = max(slowest, seconds)
+                    self._note(name, seconds_fitting=seconds)
         return {name: fitted[name] for name in self._recipes if name in fitted}
+
+    def _timed_fit(self, name: str) -> tuple[Any, float]:
+        begin = time.perf_counter()
+        return self._fit(name, self._recipes[name]), time.perf_counter() - begin
 
     def _calibrator(self, method: str | None, pooled: Floats) -> Calibrator | None:
         if method is None or self._judge is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,7 @@ from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
 from selfpaced.ensembles.working_sample import WorkingSample
 from selfpaced.pools.keys import mix, row_keys
 from selfpaced.pools.reserved_rounds import RECIPE_FOLDS_ROUND
+from selfpaced.scoring.threads import side_by_side
 
 Floats = NDArray[np.float64]
 
@@ -59,16 +60,12 @@ class Judge:
 
         The copies of all recipes that have begun share the threads, so that no core waits for the last of a recipe.
         """
-        executor = ThreadPoolExecutor(self.n_threads)
-        try:
-            yield partial(self._begun, executor)
-        finally:
-            # After an error or Ctrl-C what has not begun is dropped, not waited for.
-            executor.shutdown(cancel_futures=True)
+        with side_by_side(self.n_threads) as submit:
+            yield partial(self._begun, submit)
 
-    def _begun(self, executor: Executor, recipe: Any) -> Callable[[], Judgement]:
+    def _begun(self, submit: Callable[..., Future[Any]], recipe: Any) -> Callable[[], Judgement]:
         """Train copies of a recipe without a part of the sample each, and score that part."""
-        running = [executor.submit(self._scores_of, recipe, part) for part in range(int(self.parts.max()) + 1)]
+        running = [submit(self._scores_of, recipe, part) for part in range(int(self.parts.max()) + 1)]
 
         def result() -> Judgement:
             probabilities, seconds = np.empty((self.parts.size, self.n_classes)), 0.0

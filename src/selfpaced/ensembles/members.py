@@ -14,7 +14,7 @@ from selfpaced.pools.keys import mix
 
 # Training sets of fewer numbers than this (rows times columns) are fitted in one thread: on a busy machine the base
 # model's own threads wait for each other longer than they work.
-SMALL_TRAINING_SET = 2**17
+SMALL_TRAINING_SET = 2**19
 LARGEST_RANDOM_STATE = 2**31
 
 

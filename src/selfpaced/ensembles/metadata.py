@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
 from selfpaced.tables import Labels
-from selfpaced.tables.weights import refuse_negative
+from selfpaced.tables.weights import refuse_bad
 
 
 def named_bases(bases: Sequence[Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def check_weights(sample_weight: Any, labels: Labels) -> NDArray[Any]:
         raise ValueError(f"sample_weight must be numbers; got an array of {weights.dtype}.")
     check_consistent_length(labels.codes, weights)
     assert_all_finite(weights, input_name="sample_weight")
-    refuse_negative(weights, "sample_weight")
+    refuse_bad(weights, "sample_weight")
     by_class = np.bincount(labels.codes, weights=weights, minlength=labels.classes.size)
     if not by_class.all():
         name = labels.names[int(by_class.argmin())]

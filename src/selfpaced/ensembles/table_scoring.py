@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.averaged import RowsDone, scoring_of
-from selfpaced.ensembles.trained_on import TrainedOn
+from selfpaced.ensembles.trained_on import TrainedOn, named_among
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
 from selfpaced.tables import ReadingOptions, Roles, StreamedTable, open_files, open_like
@@ -108,7 +108,11 @@ def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, schem
         )
     asked = replace(table.roles, keep=roles.keep)
     check_columns(table.reader, asked)
-    return replace(table, roles=asked, schema=schema or table.schema)
+    # What was frozen when this table was opened, such as time zones and categories, may be other than in training.
+    table = replace(table, roles=asked, schema=schema or table.schema)
+    if roles.target is None or roles.positive == table.roles.positive:
+        return table
+    return replace(table, roles=replace(asked, positive=roles.positive), known_labels=None)
 
 
 def feature_names_of(model: Any) -> list[str] | None:
@@ -166,7 +170,11 @@ def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
         raise TableError("The table has no rows to measure the model by.")
     labels = table.labels()
     known, rare = list(trained_on.classes), trained_on.classes[trained_on.score_column]
-    if rare not in labels.names or any(name not in known for name in labels.names):
+    if table.roles.positive is not None:
+        rare = named_among(labels.names, table.roles.positive)
+    # All labels but one are the others to a model of one label against all.
+    unknown = [name for name in labels.names if name not in known and not trained_on.is_one_against_all]
+    if rare not in labels.names or unknown:
         raise TableError(
             f"The labels in column {table.roles.target!r} are {labels.names}; the model knows {known}, and rows of "
             f"{rare!r} are needed to measure it."

@@ -62,14 +62,27 @@ class TrainedOn:
     @property
     def score_column(self) -> int:
         """The column of the score in `predict_proba`."""
-        # One label against all others is known as True, which 0 and 1 must not be mistaken for.
-        separated = isinstance(self.classes[-1], bool) and not isinstance(self.score_label, bool)
-        return self.classes.index(True if separated else self.score_label)
+        return self.classes.index(named_among(self.classes, self.score_label))
+
+    @property
+    def is_one_against_all(self) -> bool:
+        """Whether the classes are one label and all others, and not labels of the data."""
+        return named_among(self.classes, self.score_label) is not self.score_label
 
     @property
     def roles(self) -> Roles:
         """How the labels of another table are read to be compared with these."""
         return Roles(self.target, self.positive)
+
+
+def named_among(classes: Sequence[Any], label: Any) -> Any:
+    """What a label is called among the classes: True if these are the label and all others, or else itself.
+
+    >>> named_among([False, True], "fraud"), named_among([False, True], False), named_among([0, 1], 0)
+    (True, False, 0)
+    """
+    # 0 and 1 must not be mistaken for False and True.
+    return True if isinstance(classes[-1], bool) and not isinstance(label, bool) else label
 
 
 def record_of(labels: ClassCounts, roles: Roles, schema: Schema | None, members: Sequence[Any]) -> TrainedOn:

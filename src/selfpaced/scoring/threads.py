@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from selfpaced.scoring.rebalanced import Rebalanced
 
@@ -53,6 +56,22 @@ def over_stream(work: Callable[[Item], Result], items: Iterable[Item], n_threads
     finally:
         # After an error or Ctrl-C what has not begun is dropped, not waited for.
         executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def side_by_side(n_threads: int) -> Iterator[Callable[..., Future[Any]]]:
+    """Something that begins a piece of work in one of some threads, and returns what waits for its result.
+
+    Where there is more than one thread, the work itself should keep to one. Libraries with threads of their own are
+    told so for as long as this lasts: pieces of work that each set and restore a limit would restore each other's.
+    """
+    executor = ThreadPoolExecutor(n_threads)
+    with threadpool_limits(limits=1 if n_threads > 1 else None):
+        try:
+            yield executor.submit
+        finally:
+            # After an error or Ctrl-C what has not begun is dropped, not waited for.
+            executor.shutdown(cancel_futures=True)
 
 
 def in_one_thread(model: Any) -> Any:

@@ -15,7 +15,7 @@ from selfpaced.scoring import Scorer
 from selfpaced.tables.files import import_arrow
 from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
-from selfpaced.tables.weights import refuse_negative
+from selfpaced.tables.weights import refuse_bad
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class StreamedBatch:
             weights = column.cast(pa.float64())
         except pa.ArrowException as error:
             raise TableError(f"{what} is {column.type}. Weights must be numbers.") from error
-        refuse_negative(weights.to_numpy(zero_copy_only=False), what)
+        refuse_bad(weights.to_numpy(zero_copy_only=False), what)
         return weights
 
 

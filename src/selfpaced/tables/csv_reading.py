@@ -57,6 +57,8 @@ class CsvFile:
             fitting = narrowed(fitting, batch)
         found = {name: next(iter(forms), Form(pa.string())) for name, forms in fitting.items()}
         self._refuse_ambiguous([name for name, form in found.items() if form.comma == AMBIGUOUS])
+        if any(form.comma is not None for form in [*found.values(), *given.values()]):
+            self._refuse_grouped([name for name, form in found.items() if form.grouped and name not in given])
         for name, form in given.items():
             has_commas = name in unclear and found[name].comma is not None
             found[name] = replace(found[name], type=form.type) if has_commas else form
@@ -122,6 +124,15 @@ class CsvFile:
                 "the command line, write the file without such commas first."
             )
 
+    def _refuse_grouped(self, names: Sequence[str]) -> None:
+        if names:
+            raise TableError(
+                f"The points in column {', '.join(map(repr, names))} of {self.path} may be decimal points or separate "
+                "thousands, because other columns have decimal commas: 1.234 is 1.234 or 1234. In Python, give the "
+                f"column a type: 'float64' or 'string', as in open_table(..., types={{{names[0]!r}: 'float64'}}). On "
+                "the command line, write the file without separators of thousands first."
+            )
+
     def _refuse_open_quote(self, last: str | None) -> None:
         """A quote that is never closed makes one value of all rows behind it, and Arrow does not complain."""
         if last is None or "\n" not in last:
@@ -132,6 +143,10 @@ class CsvFile:
                 tail = (tail + block)[-100:].rstrip()
         if not tail.endswith(b'"'):
             raise TableError(f"{self.path} ends within quotes: the one before {last[:40]!r} is never closed. Close it.")
+
+
+def is_csv(path: Path) -> bool:
+    return path.name.lower().endswith(ENDINGS)
 
 
 def open_csv(path: Path) -> CsvFile:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.pools.blocks import Tags
 from selfpaced.pools.dask import DaskEngine, naming_the_cluster
-from selfpaced.tables.files import import_arrow
+from selfpaced.tables.files import import_arrow, without_views
 from selfpaced.tables.memory import InMemoryTable
 from selfpaced.tables.options import DaskOptions
 from selfpaced.tables.partitions import (
@@ -140,9 +140,10 @@ def as_batch(frame: Any, path: str) -> Any:
     """A pandas frame as a record batch."""
     pa = import_arrow()
     try:
-        return pa.RecordBatch.from_pandas(frame, preserve_index=False)
+        batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError) as error:
         raise TableError(f"{path} has a column of mixed values, which no model reads: {error}") from error
+    return batch.cast(pa.schema(map(without_views, batch.schema)))
 
 
 class _ArrayParts:

@@ -74,7 +74,7 @@ class File:
                 arrays = [
                     pa.repeat(pa.scalar(self.added[name], self.schema.field(name).type), batch.num_rows)
                     if name in self.added
-                    else batch.column(name)
+                    else batch.column(name).cast(self.schema.field(name).type)
                     for name in columns
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
@@ -129,7 +129,7 @@ def open_file(path: Path, added: Mapping[str, Any], data: Path | None = None) ->
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
         schema, n_rows, without_gaps = format.describe(data)
         _refuse_names_that_come_twice(path, schema.names)
-    fields = [field for field in schema if field.name not in {*added, *_index_columns(schema)}]
+    fields = [without_views(field) for field in schema if field.name not in {*added, *_index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
     without = frozenset(name for name, value in added.items() if value is not None)
     return File(
@@ -155,6 +155,12 @@ def _index_columns(schema: Any) -> list[str]:
     """Columns that pandas wrote for an index, and would read as one: no features of anybody."""
     written_by_pandas = schema.pandas_metadata or {}
     return [name for name in written_by_pandas.get("index_columns", []) if isinstance(name, str)]
+
+
+def without_views(field: Any) -> Any:
+    """The same column; views of strings as strings, because Arrow can do little with views yet."""
+    pa = import_arrow()
+    return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
 
 
 def fingerprint(path: Path) -> dict[str, Any]:

@@ -22,12 +22,14 @@ class Form:
     pattern : regular expression that every value matches as a whole; None if any text may be tried.
     comma : what a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS;
         None if numbers have no commas.
+    grouped : whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
     limited : whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
     """
 
     type: Any
     pattern: str | None = None
     comma: str | None = None
+    grouped: bool = False
     limited: bool = False
 
 
@@ -38,15 +40,20 @@ _INTEGER = "0|-?[1-9][0-9]*"
 _EXPONENT = "(?:[eE][+-]?[0-9]+)?"
 _WITHOUT_FRACTION = f"-?(?:0|[1-9][0-9]*){_EXPONENT}|-?(?:[iI]nf|INF)(?:[iI]nity|INITY)?"
 _THOUSANDS = "-?[1-9][0-9]{0,2}(?:,[0-9]{3})+"
-_DATE = (
-    "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-    r"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?)?"
-)
+_OFFSET = "(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 
 
 def _number(mark: str) -> str:
     """The pattern of a number with any decimal mark."""
     return f"{_WITHOUT_FRACTION}|-?(?:(?:0|[1-9][0-9]*)[{mark}][0-9]*|[{mark}][0-9]+){_EXPONENT}"
+
+
+def _date(n_digits: int) -> str:
+    """The pattern of a date, alone or with a time that has up to so many digits of a second."""
+    return (
+        "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+        rf"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,{n_digits}}})?)?)?"
+    )
 
 
 def _spaced(pattern: str) -> str:
@@ -64,9 +71,14 @@ def inferred_forms() -> tuple[Form, ...]:
         Form(pa.uint64(), _spaced("0|[1-9][0-9]*"), limited=True),
         # Longer integers are identifiers most often, and floats would round them.
         Form(pa.string(), _spaced(_INTEGER)),
+        Form(pa.float64(), _spaced(_WITHOUT_FRACTION)),
+        # 1.234 is 1234 in a file with decimal commas, as long as no other value rules that out.
+        Form(pa.float64(), _spaced(rf"{_WITHOUT_FRACTION}|-?[1-9][0-9]{{0,2}}[.][0-9]{{3}}"), grouped=True),
         Form(pa.float64(), _spaced(_number("."))),
-        Form(pa.timestamp("us"), _DATE, limited=True),
-        Form(pa.timestamp("us", "UTC"), f"{_DATE}(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})", limited=True),
+        Form(pa.timestamp("us"), _date(6), limited=True),
+        Form(pa.timestamp("us", "UTC"), _date(6) + _OFFSET, limited=True),
+        Form(pa.timestamp("ns"), _date(9), limited=True),
+        Form(pa.timestamp("ns", "UTC"), _date(9) + _OFFSET, limited=True),
         # 170,124 is 170124 or 170.124, as long as no other value rules out the one or the other.
         Form(pa.string(), _spaced(f"{_WITHOUT_FRACTION}|{_THOUSANDS}"), AMBIGUOUS),
         comma_forms()["decimal comma"],

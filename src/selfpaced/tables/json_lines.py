@@ -11,7 +11,7 @@ from typing import Any
 from selfpaced.exceptions import TableError
 from selfpaced.tables.csv_reading import COMPRESSIONS, opened
 from selfpaced.tables.files import import_arrow, naming
-from selfpaced.tables.inference import Form
+from selfpaced.tables.inference import Form, inferred_forms, narrowed
 from selfpaced.tables.schema import merged_types
 
 PIECE_BYTES = 2**25
@@ -20,7 +20,12 @@ JSON_ENDINGS = tuple(kind + compression for kind in (".jsonl", ".ndjson") for co
 
 @dataclass(frozen=True)
 class JsonFile:
-    """A file of JSON lines. Its columns are all names in any of its rows."""
+    """A file of JSON lines.
+
+    Attributes
+    ----------
+    types : the columns, which are all names in any of the rows. Dates are strings here, as they are in JSON.
+    """
 
     path: Path
     types: Mapping[str, Any]
@@ -30,16 +35,32 @@ class JsonFile:
         return tuple(self.types)
 
     def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
-        """The form of each column. The types are known since the file was opened."""
-        return {name: given.get(name, Form(kind)) for name, kind in self.types.items()}
+        """The form of each column, given or known since the file was opened. Strings that are all dates are dates."""
+        pa = import_arrow()
+        dates = [form for form in inferred_forms() if pa.types.is_timestamp(form.type)]
+        fitting = {name: dates for name, kind in self.types.items() if kind == pa.string() and name not in given}
+        for piece, position in _pieces(self.path) if fitting else ():
+            for batch in self._read(piece, {}).to_batches():
+                fitting = {name: forms for name, forms in narrowed(fitting, batch).items() if forms}
+            at(position)
+            if not fitting:
+                break
+        found = {name: forms[0] for name, forms in fitting.items()}
+        return {name: Form(kind) for name, kind in self.types.items()} | found | dict(given)
 
     def blocks(self, forms: Mapping[str, Form], at: Callable[[int], None]) -> Iterator[Any]:
         """The rows in record batches, values converted to the types of their forms."""
         pa = import_arrow()
         schema = pa.schema([(name, forms[name].type) for name in self.names])
+        found = {name for name in self.names if forms[name].pattern is not None}
+        given = {name: forms[name].type for name in self.names if name not in found}
         for piece, position in _pieces(self.path):
-            yield from _parsed(self.path, piece, schema).select(list(self.names)).to_batches()
+            yield from self._read(piece, given).cast(schema).to_batches()
             at(position)
+
+    def _read(self, piece: bytes, given: Mapping[str, Any]) -> Any:
+        schema = import_arrow().schema([(name, given.get(name, kind)) for name, kind in self.types.items()])
+        return _parsed(self.path, piece, schema).select(list(self.names))
 
 
 def open_json(path: Path) -> JsonFile:
@@ -55,12 +76,14 @@ def open_json(path: Path) -> JsonFile:
 
 
 def _common(path: Path, field: Any, known: Any) -> Any:
+    """The type of a name in one more piece. What Arrow takes for dates in one piece may be plain text in another."""
     pa = import_arrow()
+    kind = pa.string() if pa.types.is_timestamp(field.type) else field.type
     try:
-        return field.type if known is None else merged_types(known, field.type)
+        return kind if known is None else merged_types(known, kind)
     except pa.ArrowException as error:
         raise TableError(
-            f"{field.name!r} is {known} in some rows of {path} and {field.type} in others; make them alike."
+            f"{field.name!r} is {known} in some rows of {path} and {kind} in others; make them alike."
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,11 @@ class LabelLook:
         labels = Labels(classes, np.asarray(counts, dtype=np.int64), codes)
         positive, target = self._roles.positive, self._roles.target
         return labels if positive is None else labels.separated(positive, target)
+
+    def roles(self) -> Roles:
+        """The roles with the positive label as the data have it: 0 is False among booleans."""
+        found = [label for label in self._known.to_pylist() if label == self._roles.positive]
+        return replace(self._roles, positive=found[0]) if found else self._roles
 
     def _alike(self, column: Any, file: Described) -> Any:
         pa = import_arrow()

@@ -10,7 +10,8 @@ from typing import Any, Unpack
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.conversion import Progress, as_parquet, is_text
-from selfpaced.tables.files import import_arrow, open_file
+from selfpaced.tables.csv_reading import MISSING_VALUES, is_csv
+from selfpaced.tables.files import File, LoadedFile, import_arrow, open_file
 from selfpaced.tables.look import ColumnLook, ColumnProfile, look_through
 from selfpaced.tables.options import FileOptions, ReadingOptions
 from selfpaced.tables.paths import Found, find_files
@@ -43,16 +44,28 @@ def open_files(source: Any, **options: Unpack[FileOptions]) -> StreamedTable:
 
 def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[ReadingOptions]) -> StreamedTable:
     """Files that must have the features of a schema: to be scored by the model that was trained with it."""
-    # A string that looks like a number, as postcodes do in some files, is a string as in training. JSON lines lose the
-    # offsets of times unless they are read as strings.
-    read_as_text = [column for column in schema.columns if column.categories is not None or column.has_zone]
-    strings = {column.source: "string" for column in read_as_text}
+    # A string that looks like a number, as postcodes do in some files, is a string as in training.
+    strings = {column.source: "string" for column in schema.columns if column.categories is not None}
     reader = open_reader(source, types=strings, cache=reading.get("cache"), lenient=True)
     for file in reader.files:
         schema.check_columns(file)
+        if is_csv(file.path):
+            _refuse_unclear_categories(schema, file)
     reader = restricted(reader, reading)
     check_columns(reader, roles)
     return StreamedTable(reader, schema, roles)
+
+
+def _refuse_unclear_categories(schema: Schema, file: File | LoadedFile) -> None:
+    """Refuse a CSV file whose missing values may be strings that the model knows, such as "" or the "NA" of Namibia."""
+    for column in schema.columns:
+        unclear = set(MISSING_VALUES).intersection(column.categories or ())
+        if unclear and column.name not in file.without_gaps:
+            raise TableError(
+                f"Column {column.name!r} of {file.path} has missing values, and the model was trained with the "
+                f"string(s) {sorted(unclear)}, which cannot be told from missing values in a CSV file. Write the rows "
+                "to a Parquet file."
+            )
 
 
 def open_reader(

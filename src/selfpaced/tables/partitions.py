@@ -14,19 +14,18 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
 from selfpaced.pools.blocks import AllRows, Block, Tags
-from selfpaced.pools.keys import LARGEST_KEY, Ids, row_keys
+from selfpaced.pools.keys import Ids
 from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
 from selfpaced.pools.rows import Rows
 from selfpaced.tables.files import import_arrow
 from selfpaced.tables.labels import MOST_LABELS, ClassCounts
 from selfpaced.tables.memory import InMemoryTable, stack
 from selfpaced.tables.options import FrameOptions
+from selfpaced.tables.repeated_ids import ids_under, keys_looked_at, refuse_repeated
 from selfpaced.tables.roles import Roles, feature_names
 from selfpaced.tables.schema import MOST_CATEGORIES, Schema, are_strings, frozen, unified_fields
 from selfpaced.tables.table import ClassSplit, SplitPlan
-from selfpaced.tables.weights import refuse_negative
-
-IDS_LOOKED_AT = 2**17
+from selfpaced.tables.weights import refuse_bad, refuse_weightless
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class PartitionedTable:
         larger = {number: n for number, n in enumerate(labels.counts.tolist()) if number != labels.rarest}
         partitions = Partitions(self.begin(), larger, plan.seed)
         minority = partitions.collect(AllRows(labels.rarest))
+        refuse_weightless(minority, labels.names[labels.rarest])
         pools = {number: PartitionedPool(partitions, number, n) for number, n in larger.items()}
         return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)
 
@@ -237,7 +237,7 @@ def _metadata(weights: NDArray[Any] | None, path: str) -> dict[str, Any]:
         return {}
     if weights.dtype.kind not in "fiub" or not np.isfinite(weights).all():
         raise TableError(f"{path} has weights that are no finite numbers; every row needs one.")
-    refuse_negative(weights, f"The weight column of {path}")
+    refuse_bad(weights, f"The weight column of {path}")
     return {"sample_weight": weights.astype(np.float64)}
 
 
@@ -256,7 +256,7 @@ def in_order_of_ids(parts: Sequence[Rows]) -> Rows:
     """The rows of all parts, sorted by id. An id that comes twice is refused."""
     rows = stack(parts)
     order = np.argsort(rows.ids, kind="stable")
-    _refuse_repeated(rows.ids[order])
+    refuse_repeated(rows.ids[order])
     return InMemoryTable(rows.features, rows.metadata).rows(order).with_ids(rows.ids[order])
 
 
@@ -267,17 +267,9 @@ class IdsUnder:
     limit: int
 
     def __call__(self, block: Block) -> Ids:
-        ids: Ids = block.tags.ids
-        return ids[row_keys(ids, 0, 0) <= np.uint64(self.limit)]
+        return ids_under(self.limit, block.tags.ids)
 
 
 def refuse_repeated_ids(ask: Callable[..., Ids], n_rows: int) -> None:
     """Look at the ids of a small table, and at a hundred thousand of a large one: more would have to be shuffled."""
-    limit = LARGEST_KEY if n_rows <= IDS_LOOKED_AT else int(IDS_LOOKED_AT / n_rows * LARGEST_KEY)
-    _refuse_repeated(np.sort(ask(IdsUnder(limit), np.concatenate, features=False)))
-
-
-def _refuse_repeated(sorted_ids: NDArray[Any]) -> None:
-    twice = np.flatnonzero(sorted_ids[1:] == sorted_ids[:-1])
-    if twice.size:
-        raise TableError(f"The id {sorted_ids[twice[0]]} comes more than once; every row needs an id of its own.")
+    refuse_repeated(np.sort(ask(IdsUnder(keys_looked_at(n_rows)), np.concatenate, features=False)))

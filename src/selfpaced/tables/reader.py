@@ -111,7 +111,8 @@ class Reader:
         others = {name for file in self.files for name in file.schema.names} - set(columns)
         fields = unified_fields(self.files, sorted(others))
         schema = pa.schema([(name, fields[name]) for name in columns])
-        return pa.Table.from_batches([batch.cast(schema) for _, batch in self.read(columns)], schema)
+        # What is not exact here, large integers as floats and times to microseconds, models do not read otherwise.
+        return pa.Table.from_batches([batch.cast(schema, safe=False) for _, batch in self.read(columns)], schema)
 
     def _chosen_of(self, batch: Any, start: int) -> Any:
         if self.chosen is None:

@@ -148,9 +148,17 @@ def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> M
 
 
 def merged_types(one: Any, other: Any) -> Any:
+    """A type that the values of two columns fit into, as models read them: times to microseconds, numbers as floats."""
     pa = import_arrow()
     if one == other:
         return one
+    if {one, other} == {pa.uint64(), pa.int64()}:  # the smallest type that holds both is none of integers
+        return pa.float64()
+    if are_dates(one) and are_dates(other):
+        # Nanoseconds would not hold all years that other units do.
+        one, other = (
+            pa.timestamp("us", kind.tz) if getattr(kind, "unit", "") == "ns" else kind for kind in (one, other)
+        )
     if getattr(one, "tz", None) and getattr(other, "tz", None) and one.tz != other.tz:
         one, other = (pa.timestamp(kind.unit, "UTC") for kind in (one, other))  # neither file's zone is the table's
     one, other = (kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other))

@@ -21,9 +21,11 @@ from selfpaced.tables.label_look import LabelLook
 from selfpaced.tables.labels import Labels
 from selfpaced.tables.look import look_through
 from selfpaced.tables.reader import Reader
+from selfpaced.tables.repeated_ids import ids_under, keys_looked_at, refuse_repeated
 from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ClassSplit, SplitPlan
+from selfpaced.tables.weights import refuse_weightless
 
 
 @dataclass
@@ -54,17 +56,20 @@ class StreamedTable:
                 raise ValueError("The table was opened without a target: open_table(..., target='column of labels').")
             look = LabelLook(self.roles)
             look_through(self.reader, {self.roles.target: look})
-            self.known_labels = look.labels()
+            self.known_labels, self.roles = look.labels(), look.roles()
         return self.known_labels
 
     def split(self, plan: SplitPlan) -> ClassSplit:
         """One pass brings in the rows of the minority, and the rows of the first draw."""
         labels = self.labels()
+        if self.roles.id is not None:
+            self._refuse_repeated_ids(labels.codes.size)
         counts = labels.counts.tolist()
         larger = {number: n for number, n in enumerate(counts) if number != labels.rarest}
         tags = _tags(labels.codes.size, self.memory_for_tags)
         stream = Stream(self, labels.codes, plan.seed, plan.n_threads, tags, plan.on_rows)
         minority, drawn = stream.begin(labels.rarest, larger, plan.n_draw, plan.first_round)
+        refuse_weightless(minority, labels.names[labels.rarest])
         foreseen = {number: (plan.first_round, cutting) for number, cutting in drawn.items()}
         pools = {
             number: StreamedPool(stream, number, list(larger), n, foreseen.get(number)) for number, n in larger.items()
@@ -116,12 +121,25 @@ class StreamedTable:
     def ids_of(self, positions: NDArray[np.intp]) -> Ids:
         if self.roles.id is None:
             return positions.astype(np.uint64)
-        parts, start = [], 0
-        for file, batch in self.reader.read([self.roles.id]):
-            here = positions[np.searchsorted(positions, start) : np.searchsorted(positions, start + batch.num_rows)]
-            parts.append(whole_ids(batch.column(self.roles.id), self.roles.id, str(file.path))[here - start])
-            start += batch.num_rows
+        parts = []
+        for start, ids in self._ids():
+            here = positions[np.searchsorted(positions, start) : np.searchsorted(positions, start + ids.size)]
+            parts.append(ids[here - start])
         return np.concatenate(parts)
+
+    def _ids(self) -> Iterator[tuple[int, Ids]]:
+        """The ids of some rows after the other, each time with the position of the first."""
+        assert self.roles.id is not None
+        start = 0
+        for file, batch in self.reader.read([self.roles.id]):
+            yield start, whole_ids(batch.column(self.roles.id), self.roles.id, str(file.path))
+            start += batch.num_rows
+
+    def _refuse_repeated_ids(self, n_rows: int) -> None:
+        """Look at the same share of the ids as on a cluster, in a pass over their column."""
+        limit = keys_looked_at(n_rows)
+        parts = [ids_under(limit, batch_ids) for _, batch_ids in self._ids()]
+        refuse_repeated(np.sort(np.concatenate(parts)), f" in column {self.roles.id!r}")
 
     def joined(self, kept: Sequence[Any]) -> Any:
         pa = import_arrow()
@@ -139,9 +157,7 @@ class StreamedTable:
         ids = table.column(ID).to_numpy()
         order = np.argsort(ids, kind="stable")
         table, ids = table.take(pa.array(order)), ids[order]
-        twice = np.flatnonzero(ids[1:] == ids[:-1])
-        if twice.size:
-            raise TableError(f"The id {ids[twice[0]]} in column {self.roles.id!r} occurs more than once.")
+        refuse_repeated(ids, f" in column {self.roles.id!r}")
         weights = {"sample_weight": table.column(WEIGHT).to_numpy()} if WEIGHT in table.column_names else {}
         stands_for = None if stands_for is None else stands_for[order]
         return Rows(ids, table.select(self.schema.names).to_pandas(), weights, stands_for)

@@ -1,0 +1,371 @@
+"""The classifier that chooses among recipes."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
+from selfpaced.callbacks import Callback
+from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import auto_training, choosing, recipes, working_sample
+from selfpaced.ensembles.judging import folds_of
+from selfpaced.ensembles.working_sample import WorkingSample
+
+TREES = SelfPacedEnsembleClassifier(ExtraTreesClassifier(5), 4, ratio=2)
+FOREST = SelfPacedEnsembleClassifier(ExtraTreesClassifier(10), 3, ratio=3)
+GUESS = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=1, max_features=1), 1)
+RECIPES = [("trees", TREES), ("forest", FOREST), ("guess", GUESS)]
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """A base model that cannot be trained."""
+
+    def fit(self, X, y):
+        raise RuntimeError("out of luck")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_fraud(n_rows=6000, n_frauds=120, n_features=8, random_state=0)
+    return train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    X, _, y, _ = rows
+    return AutoSelfPacedClassifier(RECIPES, random_state=0).fit(X, y)
+
+
+def auto(recipes=RECIPES, **params):
+    return AutoSelfPacedClassifier(recipes, **{"random_state": 0} | params)
+
+
+class TestChoosing:
+    def test_it_tells_what_it_did(self, fitted):
+        assert [result.name for result in fitted.recipes_] == ["trees", "forest", "guess"]
+        assert sum(result.weight for result in fitted.recipes_) == pytest.approx(1)
+        for result in fitted.recipes_:
+            assert 0 < result.aucprc < 1
+            assert 0 < result.standard_error < 0.2
+            assert result.seconds_judging > 0
+            assert (result.weight > 0) == (result.seconds_fitting > 0) == (result.note is None)
+
+    def test_a_recipe_that_does_not_help_is_dropped_with_a_reason(self, fitted):
+        guess = fitted.recipes_[2]
+        assert guess.weight == 0
+        assert guess.note == "left out: the others are better without it"
+        assert list(fitted.ensembles_) == ["trees", "forest"]
+
+    def test_the_honest_score_is_what_other_rows_give(self, fitted, rows):
+        _, X, _, y = rows
+        forest = fitted.recipes_[1]
+        found = average_precision_score(y, fitted.ensembles_["forest"].predict_proba(X)[:, 1])
+        assert abs(found - forest.aucprc) < 4 * forest.standard_error
+
+    def test_the_blend_is_at_least_nearly_as_good_as_its_best_recipe(self, fitted, rows):
+        _, X, _, y = rows
+        alone = [average_precision_score(y, each.predict_proba(X)[:, 1]) for each in fitted.ensembles_.values()]
+        assert average_precision_score(y, fitted.predict_proba(X)[:, 1]) > max(alone) - 0.03
+
+    def test_the_probabilities_are_the_calibrated_pool_of_the_ensembles(self, fitted, rows):
+        X = rows[1]
+        pooled = fitted.pool_([each.predict_proba(X) for each in fitted.ensembles_.values()])
+        np.testing.assert_allclose(fitted.predict_proba(X), fitted.calibrator_(pooled))
+
+    def test_calibrated_probabilities_add_up_to_the_rare_rows(self):
+        X, y = make_fraud(n_rows=20_000, n_frauds=800, n_features=8, random_state=0)
+        model = auto().fit(X[::2], y[::2])
+        assert model.predict_proba(X[1::2])[:, 1].sum() == pytest.approx(y[1::2].sum(), rel=0.1)
+
+    def test_recipes_keep_their_own_parameters(self, fitted):
+        assert fitted.ensembles_["forest"].ratio == 3
+        assert len(fitted.ensembles_["trees"].estimators_) == 4
+        assert len(fitted.estimators_) == 7
+        assert TREES.n_jobs is None
+        assert not hasattr(TREES, "estimators_")
+
+    def test_threads_do_not_change_the_model(self, fitted, rows):
+        X, X_test, y, _ = rows
+        np.testing.assert_array_equal(auto(n_jobs=2).fit(X, y).predict_proba(X_test), fitted.predict_proba(X_test))
+
+    def test_other_kinds_of_ensembles_can_be_recipes(self, rows):
+        X, X_test, y, _ = rows
+        model = auto([("bags", UnderBaggingClassifier(DecisionTreeClassifier(max_depth=4), 3)), ("trees", TREES)])
+        assert model.fit(X, y).predict_proba(X_test).shape == (3000, 2)
+
+    def test_progress_is_told_by_recipe(self, rows):
+        X, _, y, _ = rows
+        told = []
+
+        class Notes(Callback):
+            def on_recipe_begin(self, name, stage):
+                told.append((stage, name))
+
+        auto(RECIPES[:2], callbacks=Notes()).fit(X, y)
+        assert told[:2] == [("judging", "trees"), ("judging", "forest")]
+        assert sorted(told[2:]) == [("fitting", "forest"), ("fitting", "trees")]
+
+
+class TestRows:
+    def test_a_file_gives_the_model_of_memory(self, fitted, rows, tmp_path):
+        X, X_test, y, _ = rows
+        names = [f"x{number}" for number in range(8)]
+        pd.DataFrame(X, columns=names).assign(y=y).to_parquet(tmp_path / "rows.parquet")
+        from_file = auto().fit_table(open_table(tmp_path / "rows.parquet", target="y", batch_rows=700))
+        assert [r.weight for r in from_file.recipes_] == [r.weight for r in fitted.recipes_]
+        frame = pd.DataFrame(X_test, columns=names)
+        np.testing.assert_array_equal(from_file.predict_proba(frame), fitted.predict_proba(X_test))
+
+    @pytest.mark.parametrize("source", ["memory", "file"])
+    def test_of_a_large_class_a_sample_is_judged_by(self, source, rows, tmp_path, monkeypatch):
+        monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 600)
+        monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 50)
+        X, _, y, _ = rows
+        judged = []
+        monkeypatch.setattr(
+            "selfpaced.ensembles.auto_training.folds_of", lambda *a: judged.append(a[0]) or folds_of(*a)
+        )
+        if source == "memory":
+            auto().fit(X, y)
+        else:
+            names = [f"x{number}" for number in range(8)]
+            pd.DataFrame(X, columns=names).assign(y=y).to_parquet(tmp_path / "rows.parquet")
+            auto().fit_table(open_table(tmp_path / "rows.parquet", target="y"))
+        (sample,) = judged
+        assert np.bincount(sample.classes).tolist() == [600, 50]
+        assert sample.weights[sample.classes == 0].sum() == pytest.approx((y == 0).sum(), rel=0.02)
+        assert sample.weights[sample.classes == 1].sum() == pytest.approx((y == 1).sum())
+
+    def test_a_sample_chooses_as_all_rows_do(self, fitted, rows, monkeypatch):
+        monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 900)
+        X, X_test, y, y_test = rows
+        by_sample = auto().fit(X, y)
+        for one, other in zip(by_sample.recipes_, fitted.recipes_, strict=True):
+            assert one.aucprc == pytest.approx(other.aucprc, abs=3 * other.standard_error)
+        scores = [average_precision_score(y_test, m.predict_proba(X_test)[:, 1]) for m in (by_sample, fitted)]
+        assert scores[0] > scores[1] - 0.05
+        assert by_sample.predict_proba(X_test)[:, 1].mean() == pytest.approx(y.mean(), rel=0.25)
+
+    @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+    @pytest.mark.slow
+    def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind):
+        rng = np.random.default_rng(0)
+        y = np.arange(800) % 20 == 0
+        columns = {
+            "amount": np.where(rng.random(800) < 0.1, np.nan, rng.normal(size=800) + y),
+            "where": np.where(y & (rng.random(800) < 0.6), "web", rng.choice(["till", "phone"], 800)).tolist(),
+            "when": pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(800), unit="h"),
+        }
+        frame = kind(columns)
+        model = AutoSelfPacedClassifier(random_state=0, n_jobs=2).fit(frame, y)
+        assert not [result for result in model.recipes_ if result.note and "failed" in result.note]
+        scores = model.predict_proba(frame)[:, 1]
+        assert average_precision_score(y, scores) > 0.5
+        assert list(model.feature_names_in_) == ["amount", "where", "when", "when.weekday", "when.hour"]
+
+    def test_the_order_of_categories_does_not_matter(self, rows):
+        X, _, y, _ = rows
+        words = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+        frame = pd.DataFrame(X[:, 1:], columns=list("ABCDEFG")).assign(word=pd.Categorical(words))
+        other = frame.assign(word=pd.Categorical(words, categories=["c", "a", "b"]))
+        known = recipes.default_recipes(recipes.Columns(list(frame), {"word": 3}))
+        few = [
+            (name, known[name].set_params(n_estimators=2))
+            for name in ("linear", "LightGBM, small trees", "extra trees")
+        ]
+        model = auto(few).fit(frame, y)
+        np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(other))
+
+    def test_weights_count_in_training_and_in_judging(self, rows):
+        X, _, y, _ = rows
+        weights = np.where(X[:, 0] > 0, 5.0, 0.2)
+        plain, weighted = auto().fit(X, y), auto().fit(X, y, sample_weight=weights)
+        assert plain.recipes_[0].aucprc != weighted.recipes_[0].aucprc
+        tree = weighted.ensembles_["forest"].estimators_[0].estimators_[0].tree_
+        assert tree.weighted_n_node_samples[0] != tree.n_node_samples[0]
+
+    def test_suspects_are_judged_by_all_recipes(self, rows):
+        X, _, y, _ = rows
+        wrong = y.copy()
+        flipped = np.flatnonzero(y == 0)[:4]
+        wrong[flipped] = 1
+        found = auto(RECIPES[:2]).fit(X, wrong).suspects(X, wrong, n=40)
+        assert found.cross_fitted
+        assert np.isin(flipped, found.rows).sum() >= 3
+
+
+class TestGroups:
+    def test_no_group_is_on_both_sides(self):
+        classes = np.repeat([1, 0], [40, 400]).astype(np.intp)
+        groups = np.random.default_rng(0).integers(60, size=440)
+        parts = folds_of(WorkingSample(None, classes, np.ones(440), np.arange(440)), groups, seed=0)
+        assert all(np.unique(parts[groups == group]).size == 1 for group in np.unique(groups))
+        assert np.unique(parts).size == 3
+
+    def test_rows_that_repeat_in_a_group_flatter_no_recipe(self):
+        """Cards with many rows each: whoever knows the card knows the answer, and a new card is a guess."""
+        rng = np.random.default_rng(0)
+        cards = rng.integers(200, size=4000)
+        is_bad = rng.random(200) < 0.1
+        X = rng.normal(size=(200, 5))[cards] + 0.001 * rng.normal(size=(4000, 5))
+        y = is_bad[cards].astype(int)
+        recipe = [("trees", SelfPacedEnsembleClassifier(DecisionTreeClassifier(), 3))]
+        by_row, by_card = (auto(recipe).fit(X, y, groups=groups).recipes_[0].aucprc for groups in (None, cards))
+        assert by_row > 0.9
+        assert by_card < 0.5
+
+    def test_missing_groups_are_refused(self, rows):
+        X, _, y, _ = rows
+        groups = np.array(["card"] * 2999 + [None], dtype=object)
+        with pytest.raises(ValueError, match="groups has 1 missing value"):
+            auto().fit(X, y, groups=groups)
+
+    def test_one_giant_group_is_refused(self, rows):
+        X, _, y, _ = rows
+        with pytest.raises(ValueError, match="too few groups"):
+            auto().fit(X, y, groups=np.zeros(3000))
+
+
+class TestFailures:
+    def test_a_recipe_that_fails_is_reported_and_the_others_go_on(self, rows):
+        X, X_test, y, _ = rows
+        model = auto([("broken", SelfPacedEnsembleClassifier(Failing())), ("trees", TREES)])
+        with pytest.warns(UserWarning, match="The recipe 'broken' failed and is left out. RuntimeError: out of luck"):
+            model.fit(X, y)
+        assert model.recipes_[0].note.startswith("failed: RuntimeError: out of luck")
+        assert model.recipes_[1].weight == 1
+        assert model.predict_proba(X_test).shape == (3000, 2)
+
+    def test_if_all_fail_one_error_says_why(self, rows):
+        X, _, y, _ = rows
+        model = auto([("broken", SelfPacedEnsembleClassifier(Failing()))])
+        with pytest.warns(UserWarning, match="broken"), pytest.raises(ValueError, match=r"No recipe.*broken: failed"):
+            model.fit(X, y)
+
+    def test_a_recipe_that_takes_no_weights_is_left_out_where_there_are_weights(self, rows):
+        X, _, y, _ = rows
+        model = auto([("neighbours", SelfPacedEnsembleClassifier(KNeighborsClassifier(), 2)), ("trees", TREES)])
+        with pytest.warns(UserWarning, match="KNeighborsClassifier takes no sample_weight"):
+            model.fit(X, y, sample_weight=np.ones(3000))
+        assert list(model.ensembles_) == ["trees"]
+
+    def test_with_fewer_than_ten_rare_rows_all_recipes_count_the_same(self):
+        X, y = make_fraud(n_rows=500, n_frauds=9, n_features=5, random_state=0)
+        with pytest.warns(UserWarning, match="has 9 rows. To compare recipes takes at least 10"):
+            model = auto().fit(X, y)
+        assert [result.weight for result in model.recipes_] == pytest.approx([1 / 3] * 3)
+        assert model.calibrator_ is None
+        assert model.calibration_ is None
+        assert model.predict_proba(X).shape == (500, 2)
+
+    def test_a_package_that_is_not_installed_is_named(self, monkeypatch, rows):
+        X, _, y, _ = rows
+        missing = {"catboost", "lightgbm"}
+        monkeypatch.setattr(recipes, "find_spec", lambda name: None if name in missing else object())
+        cheap = {name: part for name, part in recipes.RECIPES.items() if name in ("linear", "CatBoost")}
+        monkeypatch.setattr(recipes, "RECIPES", cheap)
+        model = AutoSelfPacedClassifier(random_state=0).fit(X, y)
+        assert {result.name for result in model.recipes_} == {"gradient boosting", "linear", "CatBoost"}
+        assert model.recipes_[-1].note == "left out: catboost is not installed (pip install 'selfpaced[catboost]')"
+
+
+class TestTimeLimit:
+    def test_a_limit_that_cannot_be_kept_still_gives_a_model_and_says_what_is_missing(self, rows):
+        X, X_test, y, _ = rows
+        with pytest.warns(UserWarning, match="The time limit of 0.001 s was reached. Left out: forest, guess"):
+            model = auto(time_limit=0.001).fit(X, y)
+        assert list(model.ensembles_) == ["trees"]
+        assert len(model.ensembles_["trees"].estimators_) == 1
+        assert model.predict_proba(X_test).shape == (3000, 2)
+        assert model.calibration_ == "isotonic"
+
+    def test_a_generous_limit_changes_nothing(self, fitted, rows):
+        X, X_test, y, _ = rows
+        model = auto(time_limit=1000.0).fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X_test), fitted.predict_proba(X_test))
+
+    def test_recipes_for_which_no_time_is_left_are_left_out(self, rows, monkeypatch):
+        """The time to judge is up after the first recipe, and there is time to train it."""
+        X, _, y, _ = rows
+        monkeypatch.setattr(choosing.Clock, "allows", lambda clock, seconds, share=1.0: share == 1)
+        with pytest.warns(UserWarning, match="Left out: forest, guess"):
+            model = auto(time_limit=1000.0).fit(X, y)
+        assert [result.aucprc is None for result in model.recipes_] == [False, True, True]
+        assert len(model.estimators_) == 4
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("params", "message"),
+        [
+            ({"recipes": "trees"}, "recipes must be a list of"),
+            ({"recipes": []}, "recipes must be a list of"),
+            ({"recipes": [TREES]}, "A recipe is a pair of a name and an ensemble"),
+            ({"recipes": [("tree", DecisionTreeClassifier())]}, "The recipe 'tree' must be a SelfPacedEnsemble"),
+            ({"recipes": [("a", TREES), ("a", TREES)]}, "Recipes need names of their own"),
+            ({"time_limit": 0}, "time_limit must be None or a positive number"),
+            ({"time_limit": "1h"}, "time_limit must be None or a positive number"),
+            ({"calibration": "prior"}, "calibration='prior' is for one ensemble"),
+            ({"calibration": "magic"}, "calibration must be None or one of"),
+            ({"n_jobs": 0}, "n_jobs must be"),
+        ],
+    )
+    def test_wrong_parameters_are_refused_by_name(self, params, message, rows):
+        X, _, y, _ = rows
+        with pytest.raises(ValueError, match=message):
+            AutoSelfPacedClassifier(**{"recipes": RECIPES} | params).fit(X, y)
+
+    def test_arguments_that_fit_does_not_take_are_refused(self, rows):
+        X, _, y, _ = rows
+        with pytest.raises(TypeError, match=r"fit got \['eval_set'\]"):
+            auto().fit(X, y, eval_set=(X, y))
+
+    def test_an_interrupted_fit_leaves_no_model(self, rows):
+        X, _, y, _ = rows
+
+        class Interrupting(Callback):
+            def on_recipe_begin(self, name, stage):
+                if stage == "fitting":
+                    raise KeyboardInterrupt
+
+        model = auto(callbacks=Interrupting())
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        assert not hasattr(model, "estimators_")
+
+
+def test_recipes_trained_side_by_side_are_those_trained_one_after_the_other(rows, monkeypatch):
+    X, X_test, y, _ = rows
+    at_once = []
+    real = choosing.side_by_side
+    monkeypatch.setattr(choosing, "side_by_side", lambda n: at_once.append(n) or real(n))
+    side_by_side = auto(n_jobs=2).fit(X, y).predict_proba(X_test)
+    monkeypatch.setattr(auto_training, "SMALL_TRAINING_SET", 100)
+    np.testing.assert_array_equal(auto(n_jobs=2).fit(X, y).predict_proba(X_test), side_by_side)
+    assert at_once == [2, 1]
+
+
+def test_sparse_rows_are_read_by_the_default_recipes(rows):
+    X, _, y, _ = rows
+    sparse = csr_matrix(np.where(np.abs(X) > 1, X, 0))
+    few = recipes.default_recipes(recipes.Columns(None, {}, are_sparse=True))
+    model = auto([(name, few[name].set_params(n_estimators=2)) for name in few if "CatBoost" not in name]).fit(
+        sparse, y
+    )
+    assert not [result for result in model.recipes_ if result.note and "failed" in result.note]
+
+
+def test_a_scout_that_fails_is_followed_by_the_next(rows, monkeypatch):
+    monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 600)
+    X, _, y, _ = rows
+    with pytest.warns(UserWarning, match="The recipe 'broken' failed"):
+        model = auto([("broken", SelfPacedEnsembleClassifier(Failing())), ("trees", TREES)]).fit(X, y)
+    assert list(model.ensembles_) == ["trees"]
