@@ -17,8 +17,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from selfpaced import EasyEnsembleClassifier, RUSBoostClassifier, SelfPacedEnsembleClassifier, explaining
-from selfpaced.explaining import as_seen_in_32_bits, shap_values
+from selfpaced import (
+    AutoSelfPacedClassifier,
+    EasyEnsembleClassifier,
+    RUSBoostClassifier,
+    SelfPacedEnsembleClassifier,
+)
+from selfpaced.explaining import shap_values, trees, values
+from selfpaced.explaining.trees import as_seen_in_32_bits
 
 pd = pytest.importorskip("pandas")
 
@@ -50,6 +56,12 @@ BOOSTED = {
     "HistGradientBoosting": lambda: HistGradientBoostingClassifier(max_iter=10),
     "GradientBoosting": lambda: GradientBoostingClassifier(n_estimators=10),
 }
+# What is not made of trees, or not for SHAP.
+OTHERS = [
+    KNeighborsClassifier(),
+    MLPClassifier((2,), max_iter=1000, solver="lbfgs"),
+    make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3)),
+]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +83,11 @@ def blobs():
 
 def spe(base=None):
     return SelfPacedEnsembleClassifier(TREES["tree"]() if base is None else base, 4, random_state=0)
+
+
+def blend(base=None):
+    recipes = {"trees": spe(base), "others": spe(TREES["forest"]() if base is None else base).set_params(ratio=3)}
+    return AutoSelfPacedClassifier(list(recipes.items()), random_state=0)
 
 
 def added_up(explanation):
@@ -133,10 +150,84 @@ class TestAddingUp:
     def test_values_that_do_not_add_up_are_refused(self, rows, monkeypatch):
         X, y = rows
         model = spe().fit(X, y)
-        whole = explaining._of_member
-        monkeypatch.setattr(explaining, "_of_member", lambda *given: tuple(0.99 * part for part in whole(*given)))
+        whole = trees._of_member
+        monkeypatch.setattr(trees, "_of_member", lambda *given: tuple(0.99 * part for part in whole(*given)))
         with pytest.raises(ValueError, match=r"miss their probabilities by up to 0\.01.*permutation_importance"):
             shap_values(model, X[:5])
+
+
+class TestMembersOfSeveralKinds:
+    def test_values_of_trees_and_boosted_trees_add_up(self, rows):
+        X, y = rows
+        model = spe([TREES["tree"](), lightgbm(), TREES["extra trees"]()]).fit(X, y)
+        explanation = shap_values(model, X[:N_EXPLAINED], background=X[-50:])
+        np.testing.assert_allclose(added_up(explanation), model.predict_proba(X[:N_EXPLAINED])[:, 1], atol=1e-6)
+
+    def test_a_boosted_member_asks_for_a_background_wherever_it_is_in_the_list(self, rows):
+        model = spe([TREES["tree"](), lightgbm()]).fit(*rows)
+        with pytest.raises(ValueError, match=r"trees of LGBMClassifier add up to log-odds"):
+            shap_values(model, rows[0][:5])
+
+    def test_one_that_is_no_tree_is_found_wherever_it_is_in_the_list(self, rows):
+        model = spe([TREES["tree"](), KNeighborsClassifier()]).fit(*rows)
+        with pytest.raises(ValueError, match=r"the members are DecisionTreeClassifier, KNeighborsClassifier: SHAP"):
+            shap_values(model, rows[0][:5])
+
+
+@pytest.mark.slow  # SHAP compiles its permutations at the first call, which takes 8 s
+class TestPermutations:
+    """What SHAP cannot take apart by trees."""
+
+    @pytest.mark.parametrize("base", OTHERS[1:], ids=lambda base: type(base).__name__)
+    def test_values_of_members_of_any_kind_add_up(self, rows, base):
+        X, y = rows
+        model = spe(base).fit(X, y)
+        explanation = shap_values(model, X[:4], background=X[-8:])
+        np.testing.assert_allclose(added_up(explanation), model.predict_proba(X[:4])[:, 1], atol=1e-12)
+        np.testing.assert_allclose(explanation.base_values, model.predict_proba(X[-8:])[:, 1].mean())
+
+    def test_values_of_boosted_members_of_several_classes_add_up(self, blobs):
+        X, y = blobs
+        model = spe(lightgbm()).fit(X, y)
+        explanation = shap_values(model, X[:4], background=X[-8:])
+        assert explanation.shape == (4, 2, 3)
+        np.testing.assert_allclose(added_up(explanation), model.predict_proba(X[:4]), atol=1e-12)
+
+    def test_values_of_a_blend_add_up_to_the_score_before_its_calibration(self, rows):
+        X, y = rows
+        model = blend().fit(X, y)
+        assert len(model.ensembles_) == 2
+        explanation = shap_values(model, X[:4], background=X[-8:])
+        model.calibrator_ = None
+        np.testing.assert_allclose(added_up(explanation), model.predict_proba(X[:4])[:, 1], atol=1e-12)
+        assert np.abs(explanation.values).mean(axis=0).argmax() == 0
+
+    def test_they_agree_with_the_values_of_trees(self, rows, monkeypatch):
+        X, y = rows
+        model = spe().fit(X, y)
+        by_trees = shap_values(model, X[:4], background=X[-8:])
+        monkeypatch.setattr(values, "adds_up_trees", lambda model: False)
+        by_permutations = shap_values(model, X[:4], background=X[-8:])
+        np.testing.assert_allclose(by_permutations.values, by_trees.values, atol=0.02)
+        np.testing.assert_allclose(by_permutations.base_values, by_trees.base_values, atol=1e-6)
+
+    def test_the_same_rows_have_the_same_values_again(self, rows):
+        X, y = rows
+        model = spe(OTHERS[1]).fit(X, y)
+        one, other = (shap_values(model, X[:2], background=X[-8:]).values for _ in range(2))
+        np.testing.assert_array_equal(one, other)
+
+    def test_categories_and_missing_values_are_features_as_others(self, rows):
+        X, y = rows
+        country = np.where(y == 1, "AT", np.where(X[:, 2] > 0, "DE", "FR"))
+        frame = pd.DataFrame(X, columns=NAMES).assign(country=country)
+        frame.loc[::7, ["country", "amount"]] = None
+        model = blend(lightgbm(min_child_samples=5, min_data_per_group=5)).fit(frame, y)
+        explanation = shap_values(model, frame[y == 1][:3], background=frame[-8:])
+        model.calibrator_ = None
+        np.testing.assert_allclose(added_up(explanation), model.predict_proba(frame[y == 1][:3])[:, 1], atol=1e-12)
+        assert explanation.feature_names == [*NAMES, "country"]
+        assert explanation[:, "country"].values[1] > 0
 
 
 class TestRowsAtThresholds:
@@ -211,29 +302,27 @@ class TestRefusals:
             shap_values(model, rows[0][:5])
 
     @pytest.mark.parametrize("kind", BOOSTED)
-    def test_boosted_members_are_explained_for_two_classes_only(self, blobs, kind):
+    def test_boosted_members_of_several_classes_ask_for_a_background(self, blobs, kind):
         X, y = blobs
-        with pytest.raises(ValueError, match=r"for two classes, and the model has 3.*permutation_importance"):
-            shap_values(spe(BOOSTED[kind]()).fit(X, y), X[:5], background=X[:50])
+        with pytest.raises(
+            ValueError, match=r"of 3 classes, and the members are .*background=.*permutation_importance"
+        ):
+            shap_values(spe(BOOSTED[kind]()).fit(X, y), X[:5])
 
-    @pytest.mark.parametrize(
-        "base",
-        [
-            KNeighborsClassifier(),
-            MLPClassifier((2,), max_iter=1000, solver="lbfgs"),
-            make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3)),
-        ],
-        ids=lambda base: type(base).__name__,
-    )
-    def test_members_that_are_no_trees_are_sent_to_permutation_importance(self, rows, base):
+    @pytest.mark.parametrize("base", OTHERS, ids=lambda base: type(base).__name__)
+    def test_members_that_are_no_trees_ask_for_a_background(self, rows, base):
         model = spe(base).fit(*rows)
-        with pytest.raises(TypeError, match=f"the members are {type(base).__name__}.*permutation_importance"):
+        with pytest.raises(ValueError, match=f"the members are {type(base).__name__}.*background=.*"):
             shap_values(model, rows[0][:5])
 
-    def test_boosted_trees_of_easy_ensemble_are_too(self, rows):
+    def test_boosted_trees_of_easy_ensemble_do_too(self, rows):
         model = EasyEnsembleClassifier(n_estimators=2, random_state=0).fit(*rows)
-        with pytest.raises(TypeError, match=r"the members are AdaBoostClassifier.*permutation_importance"):
+        with pytest.raises(ValueError, match=r"the members are AdaBoostClassifier.*permutation_importance"):
             shap_values(model, rows[0][:5])
+
+    def test_a_blend_does_too(self, rows):
+        with pytest.raises(ValueError, match=r"The model is a blend of ensembles.*background="):
+            shap_values(blend().fit(*rows), rows[0][:5])
 
     def test_categories_are_no_numbers(self, rows):
         X, y = rows

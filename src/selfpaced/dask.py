@@ -15,10 +15,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles import (
+    AutoSelfPacedClassifier,
+    BalanceCascadeClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+)
+from selfpaced.ensembles.averaged import keeping_to_one_thread
+from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.ensembles.parameters import give_constructor, parameters_of
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
-from selfpaced.scoring.threads import in_one_thread
 from selfpaced.tables.dask import (
     LABEL,
     active_client,
@@ -34,47 +40,17 @@ from selfpaced.tables.partitions import PartitionedTable
 from selfpaced.tables.roles import ID, WEIGHT
 
 
-class OnDask(UnderSamplingEnsemble):
-    """An ensemble on under-sampled pools whose rows are on a Dask cluster."""
+class OnDask(DoubtingEnsemble):
+    """An ensemble whose rows are on a Dask cluster. A subclass brings `fit`."""
 
     def __init__(self, *values: Any, client: Any = None, **named: Any) -> None:
         super().__init__(*values, **named)
         self.client = client
 
     @classmethod
-    def in_memory(cls) -> type[UnderSamplingEnsemble]:
+    def in_memory(cls) -> type[DoubtingEnsemble]:
         """The class of the same ensemble that takes rows in memory."""
         return next(kind for kind in cls.__mro__ if kind.__module__.startswith("selfpaced.ensembles."))
-
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        ids: Any = None,
-        eval_set: tuple[Any, Any] | None = None,
-    ) -> Self:
-        """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
-
-        Parameters
-        ----------
-        X : Dask DataFrame or Dask array
-            Features. All partitions are brought to the same types. Words become categories.
-        y : Dask Series or array, or the name of a column of X
-            Labels. A Series that is a column of X is no feature.
-        sample_weight : the same kinds, optional
-        ids : the same kinds, optional
-            Whole numbers, each once. Rows are drawn by them, so that their order does not matter. Without, a row's id
-            is its position in X.
-        eval_set : tuple (X, y), optional
-            Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
-
-        Returns
-        -------
-        self
-        """
-        return self.fit_table(self._open_training(X, y, sample_weight, ids), eval_set=eval_set)
 
     def predict_proba(self, X: Any) -> Any:
         """The mean of the members' probabilities, one column for each of `classes_`.
@@ -89,7 +65,7 @@ class OnDask(UnderSamplingEnsemble):
         check_is_fitted(self)
         return self._lazily("predict", X, (), self.classes_.dtype)
 
-    def to_local(self) -> UnderSamplingEnsemble:
+    def to_local(self) -> DoubtingEnsemble:
         """The same model without Dask: it predicts in memory, and can be pickled and read anywhere."""
         params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
         local = self.in_memory()(**params)
@@ -137,14 +113,47 @@ class OnDask(UnderSamplingEnsemble):
         return super().__getstate__() | {"client": None}  # type: ignore[no-any-return]
 
 
+class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
+    """An ensemble on under-sampled pools whose rows are on a Dask cluster."""
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        ids: Any = None,
+        eval_set: tuple[Any, Any] | None = None,
+    ) -> Self:
+        """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Dask array
+            Features. All partitions are brought to the same types. Words become categories.
+        y : Dask Series or array, or the name of a column of X
+            Labels. A Series that is a column of X is no feature.
+        sample_weight : the same kinds, optional
+        ids : the same kinds, optional
+            Whole numbers, each once. Rows are drawn by them, so that their order does not matter. Without, a row's id
+            is its position in X.
+        eval_set : tuple (X, y), optional
+            Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
+
+        Returns
+        -------
+        self
+        """
+        return self.fit_table(self._open_training(X, y, sample_weight, ids), eval_set=eval_set)
+
+
 class Predicting:
     """A method of a model on its way to the rows. There each call keeps to one thread: others work beside it."""
 
-    def __init__(self, method: str, model: UnderSamplingEnsemble, nothing: NDArray[Any]) -> None:
+    def __init__(self, method: str, model: DoubtingEnsemble, nothing: NDArray[Any]) -> None:
         self._method = method
         self._nothing = nothing
-        self._model = deepcopy(model).set_params(n_jobs=1)
-        self._model.estimators_ = [in_one_thread(member) for member in self._model.estimators_]
+        self._model = keeping_to_one_thread(deepcopy(model))
 
     def __call__(self, part: Any) -> NDArray[Any]:
         if self._model.trained_on_.schema is None:
@@ -165,7 +174,7 @@ def with_client(kind: type[Ensemble]) -> type[Ensemble]:
 
 
 @with_client
-class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
+class DaskSelfPacedEnsembleClassifier(UnderSamplingOnDask, SelfPacedEnsembleClassifier):
     """`SelfPacedEnsembleClassifier` on a Dask cluster.
 
     Parameters and attributes are those of `SelfPacedEnsembleClassifier`, and one more.
@@ -196,13 +205,41 @@ class DaskSelfPacedEnsembleClassifier(OnDask, SelfPacedEnsembleClassifier):
 
 
 @with_client
-class DaskBalanceCascadeClassifier(OnDask, BalanceCascadeClassifier):
+class DaskBalanceCascadeClassifier(UnderSamplingOnDask, BalanceCascadeClassifier):
     """`BalanceCascadeClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it."""
 
 
 @with_client
-class DaskUnderBaggingClassifier(OnDask, UnderBaggingClassifier):
+class DaskUnderBaggingClassifier(UnderSamplingOnDask, UnderBaggingClassifier):
     """`UnderBaggingClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it."""
 
 
-__all__ = ["DaskBalanceCascadeClassifier", "DaskSelfPacedEnsembleClassifier", "DaskUnderBaggingClassifier"]
+@with_client
+class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
+    """`AutoSelfPacedClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it.
+
+    The rows by which recipes are compared come to this process; there are as many for a billion rows as for a hundred
+    thousand.
+    """
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, ids: Any = None) -> Self:  # type: ignore[override]
+        """Choose among the recipes, and train those that count: the same model as in memory, for any partitions.
+
+        Parameters
+        ----------
+        X, y, sample_weight, ids
+            As for `DaskSelfPacedEnsembleClassifier.fit`.
+
+        Returns
+        -------
+        self
+        """
+        return self.fit_table(self._open_training(X, y, sample_weight, ids))
+
+
+__all__ = [
+    "DaskAutoSelfPacedClassifier",
+    "DaskBalanceCascadeClassifier",
+    "DaskSelfPacedEnsembleClassifier",
+    "DaskUnderBaggingClassifier",
+]

@@ -11,6 +11,10 @@ class ModelFileError(ValueError):
     """A model file that cannot be written or read as asked."""
 
 
+class CheckpointError(ValueError):
+    """A checkpoint that is damaged, or that belongs to another fit."""
+
+
 class UnreachableRuleError(ValueError):
     """A rule for a threshold that no threshold meets on these rows. It says what can be reached."""
 

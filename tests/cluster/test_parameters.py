@@ -7,10 +7,21 @@ import pytest
 from pyspark.ml.tuning import ParamGridBuilder
 from sklearn.base import clone
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
-from selfpaced.dask import DaskBalanceCascadeClassifier, DaskSelfPacedEnsembleClassifier, DaskUnderBaggingClassifier
+from selfpaced import (
+    AutoSelfPacedClassifier,
+    BalanceCascadeClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+)
+from selfpaced.dask import (
+    DaskAutoSelfPacedClassifier,
+    DaskBalanceCascadeClassifier,
+    DaskSelfPacedEnsembleClassifier,
+    DaskUnderBaggingClassifier,
+)
 from selfpaced.ensembles.parameters import parameters_of, summaries_of
 from selfpaced.spark import (
+    SparkAutoSelfPacedClassifier,
     SparkBalanceCascadeClassifier,
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
@@ -33,7 +44,10 @@ def defaults(kind):
     return {name: each.default for name, each in inspect.signature(kind).parameters.items()}
 
 
-@pytest.mark.parametrize(("on_dask", "in_memory"), list(zip(ON_DASK, IN_MEMORY, strict=True)))
+@pytest.mark.parametrize(
+    ("on_dask", "in_memory"),
+    [*zip(ON_DASK, IN_MEMORY, strict=True), (DaskAutoSelfPacedClassifier, AutoSelfPacedClassifier)],
+)
 def test_ensembles_on_dask_take_the_parameters_in_memory_and_a_client(on_dask, in_memory):
     assert defaults(on_dask) == {**defaults(in_memory), "client": None}
     kinds = {name: each.kind for name, each in inspect.signature(on_dask).parameters.items() if name != "client"}
@@ -41,7 +55,10 @@ def test_ensembles_on_dask_take_the_parameters_in_memory_and_a_client(on_dask, i
     assert on_dask().get_params() == {**in_memory().get_params(), "client": None}
 
 
-@pytest.mark.parametrize(("on_spark", "in_memory"), list(zip(ON_SPARK, IN_MEMORY, strict=True)))
+@pytest.mark.parametrize(
+    ("on_spark", "in_memory"),
+    [*zip(ON_SPARK, IN_MEMORY, strict=True), (SparkAutoSelfPacedClassifier, AutoSelfPacedClassifier)],
+)
 def test_ensembles_on_spark_take_the_parameters_in_memory_with_a_seed_and_columns(on_spark, in_memory):
     own = {name: value for name, value in defaults(in_memory).items() if name not in ("n_jobs", "random_state")}
     assert defaults(on_spark) == {**own, **COLUMNS, "seed": None}
@@ -50,7 +67,7 @@ def test_ensembles_on_spark_take_the_parameters_in_memory_with_a_seed_and_column
     assert not any(estimator.isSet(param) for param in estimator.params)
 
 
-@pytest.mark.parametrize("in_memory", IN_MEMORY)
+@pytest.mark.parametrize("in_memory", [*IN_MEMORY, AutoSelfPacedClassifier])
 def test_every_parameter_has_a_text_for_spark(in_memory):
     assert set(summaries_of(in_memory)) == set(parameters_of(in_memory))
 
@@ -63,7 +80,7 @@ def test_parameters_on_dask_are_set_cloned_pickled_and_shown_as_in_scikit_learn(
     assert repr(on_dask(ratio=2.0)) == f"{on_dask.__name__}(ratio=2.0)"
 
 
-@pytest.mark.parametrize("kind", [*ON_DASK, *ON_SPARK])
+@pytest.mark.parametrize("kind", [*ON_DASK, *ON_SPARK, DaskAutoSelfPacedClassifier, SparkAutoSelfPacedClassifier])
 def test_an_unknown_parameter_is_refused(kind):
     with pytest.raises(TypeError, match="unexpected keyword argument 'n_trees'"):
         kind(n_trees=3)

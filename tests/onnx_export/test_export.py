@@ -9,14 +9,20 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.datasets import make_classification
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.bases import Columns, base_model, catboost, with_scales
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export import export_onnx
 from tests.ensembles_by_name import ENSEMBLES
 
+NUMBERS = Columns(None, {})
 BASES = {
     "tree": DecisionTreeClassifier(max_features=3),
     "stump": DecisionTreeClassifier(max_depth=1),
@@ -29,6 +35,11 @@ BASES = {
     "leaves of hist": HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2000),
     "leaves of lightgbm": LGBMClassifier(n_estimators=3, min_child_samples=2000, verbose=-1),
     "deep lightgbm": LGBMClassifier(n_estimators=5, num_leaves=200, min_child_samples=1, verbose=-1),
+    "catboost": catboost(NUMBERS, iterations=5),
+    "catboost, missing at the top": catboost(NUMBERS, iterations=5, nan_mode="Max"),
+    "linear": base_model("logistic", NUMBERS),
+    "network": with_scales(MLPClassifier((8, 4), activation="tanh", tol=0.1, n_iter_no_change=2), NUMBERS),
+    "imputed tree": make_pipeline(SimpleImputer(), DecisionTreeClassifier(max_depth=5)),
 }
 
 
@@ -166,8 +177,8 @@ def test_a_lightgbm_that_is_more_than_boosted_trees_is_refused(options, said, fr
 
 
 def test_another_kind_of_member_is_refused_with_the_kinds_that_can_be_exported(frauds, tmp_path):
-    model = spe(LogisticRegression()).fit(*frauds)
-    with pytest.raises(ModelFileError, match=r"LogisticRegression.*DecisionTreeClassifier.*LGBMClassifier"):
+    model = spe(KNeighborsClassifier()).fit(*frauds)
+    with pytest.raises(ModelFileError, match=r"KNeighborsClassifier.*DecisionTreeClassifier.*LGBMClassifier"):
         export_onnx(model, tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -15,13 +15,13 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from selfpaced.bases import columns_of
+from selfpaced.bases import Columns, columns_of
 from selfpaced.calibration import FITTED_MAPS, check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan, Stop
 from selfpaced.ensembles.averaged import bases_of
 from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
-from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, Chooser, Clock, Judgements
+from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, CallbackError, Chooser, Clock, Judgements
 from selfpaced.ensembles.identity import identity_of_fit
 from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, N_MEMBERS, Judge, folds_of, ignoring_habits, uncalibrated
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
@@ -90,7 +90,7 @@ class AutoTraining:
         self._allow = allow
         self._plan: dict[str, Any] = {}
         if checkpoint is not None:
-            self._plan = identity_of_fit(model, self._seed, table)
+            self._plan = identity_of_fit(_with_recipes(model), self._seed, table)
             Checkpoint(self._folder, self._plan, allow)  # refuses the folder of another fit
 
     def run(self) -> Blend:
@@ -105,7 +105,8 @@ class AutoTraining:
                 judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
                 told = self._callbacks.on_recipe_begin
                 chooser = Chooser(recipes, judge, self._fit, self._clock, told)
-                blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
+                with errors_of_callbacks():
+                    blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
         return blend if self._given is not None else replace(blend, results=[*blend.results, *not_installed()])
 
@@ -194,7 +195,19 @@ class Forwarding(Callback):
         self._callbacks = callbacks
 
     def on_rows_read(self, n_read: int, n_rows: int) -> None:
-        self._callbacks.on_rows_read(n_read, n_rows)
+        try:
+            self._callbacks.on_rows_read(n_read, n_rows)
+        except Exception as error:
+            raise CallbackError(error) from error
+
+
+@contextmanager
+def errors_of_callbacks() -> Iterator[None]:
+    """Errors of callbacks come out as they were."""
+    try:
+        yield
+    except CallbackError as failed:
+        raise failed.error from None
 
 
 class Deadline(Callback):
@@ -208,6 +221,13 @@ class Deadline(Callback):
 
     def on_round_end(self, round: Round) -> Stop | None:
         return Stop(keep=round.number) if round.number >= N_MEMBERS and not self._clock.allows(0.0) else None
+
+
+def _with_recipes(model: Any) -> Any:
+    """The classifier with the recipes that it would choose from: what is installed may change, and so may defaults."""
+    if model.recipes is not None:
+        return model
+    return clone(model).set_params(recipes=list(default_recipes(Columns(None, {})).items()))
 
 
 def _check_limit(time_limit: Any) -> float | None:

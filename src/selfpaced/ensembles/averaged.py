@@ -19,7 +19,7 @@ from selfpaced.scoring import (
     scorer_of,
     staged_probabilities,
 )
-from selfpaced.scoring.threads import over_stream
+from selfpaced.scoring.threads import in_one_thread, over_stream
 from selfpaced.tables import InMemoryTable, StreamedTable, polars_as_arrow
 from selfpaced.tables.batch import StreamedBatch
 
@@ -129,6 +129,13 @@ def scoring_of(model: Any) -> Scoring:
     check_is_fitted(model)
     scoring: Scoring = model._scoring()
     return scoring
+
+
+def keeping_to_one_thread(model: Any) -> Any:
+    """A fitted ensemble itself, set to predict in one thread with all its members: others work beside it."""
+    for ensemble in (model, *getattr(model, "ensembles_", {}).values()):
+        ensemble.estimators_ = [in_one_thread(member) for member in ensemble.estimators_]
+    return model.set_params(n_jobs=1)
 
 
 def bases_of(model: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from selfpaced.algorithms.pool import MajorityPool
 from selfpaced.ensembles.cross_fitting import HonestScores
 from selfpaced.ensembles.replaying import ReplayingPool
+from selfpaced.exceptions import CheckpointError
 from selfpaced.pools.rows import Rows
 from selfpaced.rounds import Round
 from selfpaced.safe_files.archive import dumped, import_skops, loaded
@@ -84,15 +85,17 @@ class Checkpoint:
         n_features = split.minority.features.shape[1]
         for number, saved in self._saved.items():
             if getattr(saved.model, "n_features_in_", n_features) != n_features:
-                raise ValueError(f"Round {number} of the checkpoint has a model of other features. Remove the folder.")
+                raise CheckpointError(
+                    f"Round {number} of the checkpoint has a model of other features. Remove the folder."
+                )
         return [ReplayingPool(pool, split.names[number], self.round) for number, pool in split.pools.items()]
 
     def _begin(self, folder: Path, plan: str) -> None:
         if folder.exists() and not folder.is_dir():
-            raise ValueError(f"The checkpoint {folder} is a file; name a folder.")
+            raise CheckpointError(f"The checkpoint {folder} is a file; name a folder.")
         folder.mkdir(0o700, parents=True, exist_ok=True)
         if any(folder.glob("round-*.joblib")):
-            raise ValueError(
+            raise CheckpointError(
                 f"The checkpoint in {folder} was written by an earlier version of selfpaced. Its files are pickles, "
                 f"which can run any code, and are not opened. {ELSEWHERE}"
             )
@@ -116,9 +119,9 @@ class Checkpoint:
         except UnknownTypeError:
             raise
         except Exception as error:  # whatever damage leads to
-            raise ValueError(f"{path} of the checkpoint is damaged; {again}") from error
+            raise CheckpointError(f"{path} of the checkpoint is damaged; {again}") from error
         if not belongs:
-            raise ValueError(f"{path} belongs to another fit than {PLAN} beside it, or to another round; {again}")
+            raise CheckpointError(f"{path} belongs to another fit than {PLAN} beside it, or to another round; {again}")
         return saved
 
 
@@ -148,7 +151,7 @@ def _refuse_other_plan(folder: Path, old: Mapping[str, Any], new: Mapping[str, A
     if changed:
         shown = "; ".join(_difference(name, old.get(name), new.get(name)) for name in changed[:MOST_SHOWN])
         more = f"; and {len(changed) - MOST_SHOWN} more" if len(changed) > MOST_SHOWN else ""
-        raise ValueError(f"The checkpoint in {folder} belongs to another fit: {shown}{more}. {ELSEWHERE}")
+        raise CheckpointError(f"The checkpoint in {folder} belongs to another fit: {shown}{more}. {ELSEWHERE}")
 
 
 def _difference(name: str, old: Any, new: Any) -> str:
@@ -173,4 +176,6 @@ def _read_plan(folder: Path) -> dict[str, Any]:
         plan = dict(json.loads((folder / PLAN).read_text()))
         return plan | {"seed": int(plan["seed"])}
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{folder / PLAN} of the checkpoint is damaged; remove the folder and begin again.") from error
+        raise CheckpointError(
+            f"{folder / PLAN} of the checkpoint is damaged; remove the folder and begin again."
+        ) from error

@@ -15,12 +15,25 @@ from selfpaced.calibration import Calibrator, fit_calibrator
 from selfpaced.ensembles.blending import aucprc_of, blend_weights, standard_error
 from selfpaced.ensembles.judging import Judge, Judgement
 from selfpaced.ensembles.pooling import LogOddsPool, equal_pool, log_odds, pool_of
+from selfpaced.exceptions import CheckpointError, ModelFileError, TableError
 
 Floats = NDArray[np.float64]
 
 # The share of a time limit that judging may take; the rest is for training on the whole table.
 SHARE_TO_JUDGE = 0.5
 TIME_IS_UP = "left out: the time limit was reached"
+
+
+class CallbackError(Exception):
+    """An error of a user's callback on its way out of the fit of a recipe."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+# Errors that are no reason to go on without the recipe that met them.
+NOT_OF_A_RECIPE = (CallbackError, CheckpointError, ModelFileError, OSError, TableError)
 
 
 @dataclass(frozen=True)
@@ -191,6 +204,8 @@ class Chooser:
 
     def _note_failure(self, name: str, error: Exception) -> None:
         """A recipe that fails on the rows is reported, and the others go on."""
+        if isinstance(error, NOT_OF_A_RECIPE):
+            raise error
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         self._note(name, note=f"failed: {reason}")
         warnings.warn(f"The recipe {name!r} failed and is left out. {reason}", stacklevel=7)

@@ -10,6 +10,7 @@ from typing import Any
 from selfpaced.ensembles.checkpoint import ALLOWING, plan_hash, write_private
 from selfpaced.ensembles.choosing import Judgements
 from selfpaced.ensembles.judging import Judgement
+from selfpaced.exceptions import CheckpointError
 from selfpaced.safe_files.archive import dumped, loaded
 
 
@@ -27,14 +28,14 @@ class SavedJudgements(Judgements):
             return None
         try:
             parts = loaded(path, str(path), ALLOWING, self._allow)
-            belongs = parts.pop("plan") == self._plan and parts.pop("name") == name
+            belongs = (parts.pop("plan"), parts.pop("name")) == (self._plan, name)
             found = Judgement(**parts)
         except Exception as error:  # whatever damage leads to
-            raise ValueError(
+            raise CheckpointError(
                 f"{path} of the checkpoint is damaged; remove it, and the recipe is judged again."
             ) from error
         if not belongs:
-            raise ValueError(f"{path} belongs to another fit; remove it, and the recipe is judged again.")
+            raise CheckpointError(f"{path} belongs to another fit; remove it, and the recipe is judged again.")
         return found
 
     def put(self, name: str, judgement: Judgement) -> None:

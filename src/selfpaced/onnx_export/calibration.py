@@ -33,20 +33,19 @@ def _calibrated(calibrator: Any, graph: Graph, means: str) -> str:
 
 @_calibrated.register
 def _(calibrator: PriorCorrection, graph: Graph, means: str) -> str:
-    return _shares(graph, graph.add("Mul", means, graph.constant(calibrator.factors)))
+    return shares(graph, graph.add("Mul", means, graph.constant(calibrator.factors)))
 
 
 @_calibrated.register
 def _(calibrator: RareClassMap, graph: Graph, means: str) -> str:
-    rare = _mapped(calibrator.map, graph, _column(graph, means, calibrator.rare))
-    other = graph.add("Sub", graph.constant(1.0), rare)
-    return graph.add("Concat", *([other, rare] if calibrator.rare else [rare, other]), axis=1)
+    rare = _mapped(calibrator.map, graph, graph.columns(means, [calibrator.rare]))
+    return two_classes(graph, rare, calibrator.rare)
 
 
 @_calibrated.register
 def _(calibrator: ClassMaps, graph: Graph, means: str) -> str:
-    columns = [_mapped(each, graph, _column(graph, means, number)) for number, each in enumerate(calibrator.maps)]
-    return _shares(graph, graph.add("Concat", *columns, axis=1))
+    columns = [_mapped(each, graph, graph.columns(means, [number])) for number, each in enumerate(calibrator.maps)]
+    return shares(graph, graph.add("Concat", *columns, axis=1))
 
 
 @singledispatch
@@ -92,10 +91,13 @@ def _ramps(scores: NDArray[np.float64], shares: NDArray[np.float64]) -> tuple[ND
     return scores[:-1][steep], widths[steep], rises[steep]
 
 
-def _column(graph: Graph, means: str, number: int) -> str:
-    return graph.add("Gather", means, graph.constant(np.array([number])), axis=1)
-
-
-def _shares(graph: Graph, parts: str) -> str:
+def shares(graph: Graph, parts: str) -> str:
+    """Numbers that add up to 1 in every row."""
     total = graph.add("ReduceSum", parts, graph.constant(np.array([1])), keepdims=1)
     return graph.add("Div", parts, total)
+
+
+def two_classes(graph: Graph, column: str, number: int) -> str:
+    """The probabilities of both classes, from a column with those of one of them."""
+    other = graph.add("Sub", graph.constant(1.0), column)
+    return graph.add("Concat", *([other, column] if number else [column, other]), axis=1)

@@ -6,11 +6,15 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.ensembles.averaged import averaged_members
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.ensembles.averaged import AveragedMembers, averaged_members
 from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.pooling import LogOddsPool
 from selfpaced.exceptions import ModelFileError
+from selfpaced.onnx_export.averaging import Average
 from selfpaced.onnx_export.graph import graph_of
-from selfpaced.onnx_export.members import read_member
+from selfpaced.onnx_export.readers import read_member
+from selfpaced.onnx_export.readers.preparation import Given
 from selfpaced.persistence.card import card_as_json, card_of
 from selfpaced.remote_files import AnyPath, Place, located
 from selfpaced.whole_files import write_whole
@@ -24,14 +28,21 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
 
     Parameters
     ----------
-    model : a fitted ensemble whose members are decision trees, random forests, extra trees, HistGradientBoosting or
-        LightGBM. HistGradientBoosting may not split by category; LightGBM's columns of categories become columns of
-        their numbers.
+    model : a fitted ensemble, or a blend of ensembles (`AutoSelfPacedClassifier`), whose members are decision trees,
+        random forests, extra trees, HistGradientBoosting, LightGBM, XGBoost, CatBoost on numbers, logistic regressions
+        or MLPClassifier; also as the last step of a pipeline that fills missing values, scales and encodes, as those
+        of the default recipes. Members may be of several kinds. HistGradientBoosting may not split by category.
+        Columns of categories become columns of their numbers, NaN for a missing one.
     path : a file or URL ending in `.onnx`. It appears whole or not at all.
 
     Returns
     -------
     The path.
+
+    Notes
+    -----
+    The probabilities are those of `predict_proba` on rows of 64-bit floats, to 1e-9. XGBoost adds up its trees in 32
+    bits, so that its probabilities differ by up to 1e-6.
 
     Examples
     --------
@@ -55,12 +66,42 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
     if not isinstance(model, AveragingEnsemble):
         raise ModelFileError(f"export_onnx takes an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
-    members = [read_member(each) for each in model.estimators_]
-    weights = averaged_members(model).weights
-    graph = graph_of(members, weights, model.calibrator_, model.classes_, model.n_features_in_)
+    averages, pool = _parts(model)
+    graph = graph_of(averages, pool, model.calibrator_, model.classes_, model.n_features_in_)
     onnx.helper.set_model_props(graph, {"card": card_as_json(card_of(model, "onnx", None, None))})
     onnx.checker.check_model(graph)
     return write_whole(place, graph.SerializeToString(), ModelFileError)
+
+
+def _parts(model: AveragingEnsemble) -> tuple[list[Average], LogOddsPool | None]:
+    """The members of each ensemble in the form of graphs, and how the ensembles are pooled if there are several."""
+    given = _columns_of(model)
+    if not isinstance(model, AutoSelfPacedClassifier):
+        return [_read(averaged_members(model), given)], None
+    averages = []
+    for name, ensemble in model.ensembles_.items():
+        try:
+            averages.append(_read(averaged_members(ensemble), given))
+        except ModelFileError as error:
+            raise ModelFileError(
+                f"The recipe {name!r} cannot be exported. {error} To leave it out, train with the others only: "
+                "AutoSelfPacedClassifier(recipes=[...])."
+            ) from error
+    return averages, model.pool_
+
+
+def _read(ensemble: AveragedMembers, given: Given) -> Average:
+    return Average([read_member(each, given) for each in ensemble.members], ensemble.weights)
+
+
+def _columns_of(model: Any) -> Given:
+    """The columns that members get, by the schema of the training rows or by the names that these had."""
+    schema = model.trained_on_.schema
+    if schema is None:
+        names = getattr(model, "feature_names_in_", None)
+        return Given(None if names is None else names.tolist())
+    categories = {each.name: each.categories for each in schema.columns if each.categories is not None}
+    return Given(schema.names, categories)
 
 
 def _import_onnx() -> Any:

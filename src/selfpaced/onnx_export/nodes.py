@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Graph:
@@ -28,3 +30,7 @@ class Graph:
         name = f"constant_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.asarray(values), name))
         return name
+
+    def columns(self, array: str, numbers: Sequence[int] | NDArray[np.integer]) -> str:
+        """Some columns of an array."""
+        return self.add("Gather", array, self.constant(np.asarray(numbers, dtype=np.int64)), axis=1)

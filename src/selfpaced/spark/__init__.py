@@ -13,13 +13,16 @@ except ImportError as error:
     raise ImportError(f"Spark is not installed ({error}): pip install 'selfpaced[spark]'") from error
 
 from selfpaced.spark.estimators import (
+    SparkAutoSelfPacedClassifier,
     SparkBalanceCascadeClassifier,
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
 )
-from selfpaced.spark.model import SparkUnderSamplingModel
+from selfpaced.spark.model import SparkAutoSelfPacedModel, SparkUnderSamplingModel
 
 __all__ = [
+    "SparkAutoSelfPacedClassifier",
+    "SparkAutoSelfPacedModel",
     "SparkBalanceCascadeClassifier",
     "SparkSelfPacedEnsembleClassifier",
     "SparkUnderBaggingClassifier",

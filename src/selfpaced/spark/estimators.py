@@ -12,12 +12,16 @@ from pyspark.ml import Estimator
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasSeed, HasWeightCol
 
-from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles import (
+    AutoSelfPacedClassifier,
+    BalanceCascadeClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+)
 from selfpaced.ensembles.parameters import give_constructor, parameters_of, summaries_of
-from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.safe_files.archive import dumped, loaded
 from selfpaced.safe_files.contents import check_contents
-from selfpaced.spark.model import Columns, SparkUnderSamplingModel
+from selfpaced.spark.model import Columns, SparkAutoSelfPacedModel, SparkEnsembleModel, SparkUnderSamplingModel
 from selfpaced.spark.saving import ALLOWING, Saved
 from selfpaced.tables.opening import open_table
 from selfpaced.tables.partitions import PartitionedTable
@@ -39,10 +43,11 @@ NOT_ON_SPARK = {"random_state", "n_jobs"}
 CONVERTERS = {int: TypeConverters.toInt, float: TypeConverters.toFloat}
 
 
-class SparkUnderSamplingEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved):  # type: ignore[misc]
+class SparkEnsembleEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved):  # type: ignore[misc]
     """What the ensembles on Spark share."""
 
-    kind: type[UnderSamplingEnsemble]
+    kind: type[Any]
+    model: type[SparkEnsembleModel] = SparkUnderSamplingModel
     own_params: Sequence[str]
     idCol = Param(Params._dummy(), "idCol", "a column of whole numbers, each once, by which rows are drawn.")  # noqa: N815
 
@@ -83,10 +88,10 @@ class SparkUnderSamplingEstimator(Estimator, Columns, HasWeightCol, HasSeed, Sav
         estimator: Self = cls(**own)
         return estimator
 
-    def _fit(self, dataset: Any) -> SparkUnderSamplingModel:
+    def _fit(self, dataset: Any) -> SparkEnsembleModel:
         params = {name: self.getOrDefault(name) for name in self.own_params}
         local = self.kind(**params, random_state=self.getOrDefault("seed")).fit_table(self._open(dataset))
-        model = SparkUnderSamplingModel(local.set_params(callbacks=None))  # they have seen what they came for
+        model = self.model(local.set_params(callbacks=None))  # they have seen what they came for
         return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
 
     def _open(self, dataset: Any) -> PartitionedTable:
@@ -100,10 +105,10 @@ class SparkUnderSamplingEstimator(Estimator, Columns, HasWeightCol, HasSeed, Sav
         return table
 
 
-SparkEstimator = TypeVar("SparkEstimator", bound=SparkUnderSamplingEstimator)
+SparkEstimator = TypeVar("SparkEstimator", bound=SparkEnsembleEstimator)
 
 
-def with_params_of(ensemble: type[UnderSamplingEnsemble]) -> Callable[[type[SparkEstimator]], type[SparkEstimator]]:
+def with_params_of(ensemble: type[Any]) -> Callable[[type[SparkEstimator]], type[SparkEstimator]]:
     """A class decorator: Spark's Params and the constructor are made from the parameters of a scikit-learn class."""
     own = {name: each for name, each in parameters_of(ensemble).items() if name not in NOT_ON_SPARK}
     summaries = summaries_of(ensemble)
@@ -114,7 +119,7 @@ def with_params_of(ensemble: type[UnderSamplingEnsemble]) -> Callable[[type[Spar
             text = summaries.get(name, "")
             small = text[:1].lower() + text[1:]  # as Spark's own texts begin
             setattr(kind, name, Param(Params._dummy(), name, small, CONVERTERS.get(type(each.default))))
-        columns = parameters_of(SparkUnderSamplingEstimator).values()
+        columns = parameters_of(SparkEnsembleEstimator).values()
         give_constructor(kind, [*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()), *columns])
         return kind
 
@@ -122,7 +127,7 @@ def with_params_of(ensemble: type[UnderSamplingEnsemble]) -> Callable[[type[Spar
 
 
 @with_params_of(SelfPacedEnsembleClassifier)
-class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
+class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
     """`SelfPacedEnsembleClassifier` as a `pyspark.ml` estimator.
 
     Parameters
@@ -158,10 +163,21 @@ class SparkSelfPacedEnsembleClassifier(SparkUnderSamplingEstimator):
 
 
 @with_params_of(BalanceCascadeClassifier)
-class SparkBalanceCascadeClassifier(SparkUnderSamplingEstimator):
+class SparkBalanceCascadeClassifier(SparkEnsembleEstimator):
     """`BalanceCascadeClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
 
 
 @with_params_of(UnderBaggingClassifier)
-class SparkUnderBaggingClassifier(SparkUnderSamplingEstimator):
+class SparkUnderBaggingClassifier(SparkEnsembleEstimator):
     """`UnderBaggingClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
+
+
+@with_params_of(AutoSelfPacedClassifier)
+class SparkAutoSelfPacedClassifier(SparkEnsembleEstimator):
+    """`AutoSelfPacedClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`.
+
+    The rows by which recipes are compared come to the driver; there are as many for a billion rows as for a hundred
+    thousand. `model.recipes` tells what came of each recipe.
+    """
+
+    model = SparkAutoSelfPacedModel

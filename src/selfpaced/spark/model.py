@@ -15,12 +15,13 @@ from pyspark.ml.param import Param, Params
 from pyspark.ml.param.shared import HasLabelCol, HasPredictionCol, HasProbabilityCol
 from pyspark.sql import functions as sf
 
-from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.ensembles.averaged import keeping_to_one_thread
+from selfpaced.ensembles.choosing import RecipeResult
+from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.persistence.loading import read_model
 from selfpaced.persistence.saving import model_bytes
 from selfpaced.pools.spark import packed, unpacked
 from selfpaced.rounds import Round
-from selfpaced.scoring.threads import in_one_thread
 from selfpaced.spark.saving import ALLOWING, Saved
 from selfpaced.tables.spark import VECTOR, as_array, feature
 
@@ -39,10 +40,10 @@ class Columns(HasLabelCol, HasPredictionCol, HasProbabilityCol):  # type: ignore
         self._setDefault(featuresCol="features")
 
 
-class SparkUnderSamplingModel(Model, Columns, Saved):  # type: ignore[misc]
-    """What the estimators of this module fit: a `pyspark.ml` model around a plain ensemble."""
+class SparkEnsembleModel(Model, Columns, Saved):  # type: ignore[misc]
+    """What the estimators on Spark fit: a `pyspark.ml` model around a plain ensemble."""
 
-    def __init__(self, local: UnderSamplingEnsemble) -> None:
+    def __init__(self, local: DoubtingEnsemble) -> None:
         super().__init__()
         self._local = local
 
@@ -53,7 +54,7 @@ class SparkUnderSamplingModel(Model, Columns, Saved):  # type: ignore[misc]
     def from_bytes(cls, content: BytesIO, path: str) -> Self:
         return cls(read_model(content, path))
 
-    def to_local(self) -> UnderSamplingEnsemble:
+    def to_local(self) -> DoubtingEnsemble:
         """The same model without Spark: it predicts in memory, scores files, and can be read anywhere."""
         return self._local
 
@@ -62,11 +63,6 @@ class SparkUnderSamplingModel(Model, Columns, Saved):  # type: ignore[misc]
         """The labels in the order of the probabilities."""
         classes: NDArray[Any] = self._local.classes_
         return classes
-
-    @property
-    def rounds(self) -> list[Round]:
-        """What happened in each round of the fit."""
-        return self._local.rounds_
 
     def _transform(self, dataset: Any) -> Any:
         """Lazily add the probabilities, a vector, and the prediction: a number, or a word if the labels are words."""
@@ -86,12 +82,31 @@ class SparkUnderSamplingModel(Model, Columns, Saved):  # type: ignore[misc]
         return sf.struct(*(feature(dataset, name) for name in features))
 
 
+class SparkUnderSamplingModel(SparkEnsembleModel):
+    """A fitted ensemble on under-sampled pools."""
+
+    @property
+    def rounds(self) -> list[Round]:
+        """What happened in each round of the fit."""
+        return self._local.rounds_
+
+
+class SparkAutoSelfPacedModel(SparkEnsembleModel):
+    """A fitted blend of recipes."""
+
+    @property
+    def recipes(self) -> list[RecipeResult]:
+        """What came of each recipe."""
+        results: list[RecipeResult] = self._local.recipes_
+        return results
+
+
 def _spark_label(label: Any) -> float | str:
     """Spark's predictions are numbers; words remain words."""
     return label if isinstance(label, str) else float(label)
 
 
-def _scores(model: UnderSamplingEnsemble) -> Any:
+def _scores(model: DoubtingEnsemble) -> Any:
     """A function of columns. Each task keeps to one thread: others work beside it."""
     sent, has_names = packed(model), model.trained_on_.schema is not None
 
@@ -99,8 +114,7 @@ def _scores(model: UnderSamplingEnsemble) -> Any:
         return features if has_names else np.stack(features[VECTOR].to_numpy())
 
     def scores(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
-        here = unpacked(sent).set_params(n_jobs=1)
-        here.estimators_ = [in_one_thread(member) for member in here.estimators_]
+        here = keeping_to_one_thread(unpacked(sent))
         for features in batches:
             # Members refuse to be asked about no rows.
             yield pd.Series(list(here.predict_proba(as_trained(features))) if len(features) else [], dtype=object)

@@ -1,15 +1,19 @@
-"""What every kind of tree is made into on its way to a graph."""
+"""What every kind of model is made into on its way to a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.onnx_export.nodes import Graph
+
 NO_CHILD = -1
+# Adds nodes that read the array of a name, and returns the name of what they make of it.
+Nodes = Callable[[Graph, str], str]
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,13 @@ class Link(Enum):
     SOFTMAX = "the softmax of the sums, one for each class"
 
 
+def link_of(n_sums: int) -> Link:
+    """The link of models that add up to log-odds."""
+    return Link.LOGISTIC if n_sums == 1 else Link.SOFTMAX
+
+
 @dataclass(frozen=True)
-class Member:
+class TreeMember:
     """A member of an ensemble as sums of trees.
 
     Attributes
@@ -56,6 +65,7 @@ class Member:
     start : what each sum begins with, or what all do.
     divisor : what the sums are divided by before the link.
     reads_float32 : whether the member rounds its features to 32 bits.
+    preparation : what is done to the rows before, one step after the other.
     """
 
     trees: Sequence[Sequence[Tree]]
@@ -63,3 +73,16 @@ class Member:
     start: NDArray[np.float64] | float = 0.0
     divisor: float = 1.0
     reads_float32: bool = False
+    preparation: tuple[Nodes, ...] = ()
+
+
+@dataclass(frozen=True)
+class FormulaMember:
+    """A member of an ensemble as a formula: `sums` are the nodes from rows to an array with a column for each sum."""
+
+    sums: Nodes
+    link: Link
+    preparation: tuple[Nodes, ...] = ()
+
+
+Member = TreeMember | FormulaMember

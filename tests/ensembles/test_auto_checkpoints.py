@@ -1,0 +1,228 @@
+"""A fit of the classifier that chooses that was stopped goes on, and ends with the model it would have had."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
+from selfpaced.callbacks import Callback
+from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import judging
+from selfpaced.ensembles import recipes as default
+from selfpaced.exceptions import CheckpointError, ModelFileError
+from tests.ensembles.blends import assert_the_same_model, auto, recipes
+
+
+class AccidentError(Exception):
+    pass
+
+
+class AccidentBefore(Callback):
+    """Fails when the recipe of a number comes to be judged or fitted."""
+
+    def __init__(self, stage, number):
+        self.stage, self.number = stage, number
+
+    def on_fit_begin(self, plan):
+        self.begun = []
+
+    def on_recipe_begin(self, name, stage):
+        self.begun.append(stage)
+        if self.begun.count(self.stage) > self.number:
+            raise AccidentError
+
+
+class AccidentInPass(Callback):
+    """Fails in the middle of a pass over the rows, so many passes after recipes have been judged."""
+
+    n_passes, is_fitting = 0, False
+
+    def __init__(self, number):
+        self.number = number
+
+    def on_recipe_begin(self, name, stage):
+        self.is_fitting = stage == "fitting"
+
+    def on_rows_read(self, n_read, n_rows):
+        self.n_passes += self.is_fitting and n_read == n_rows
+        if self.is_fitting and self.n_passes >= self.number and n_read < n_rows:
+            raise AccidentError
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X, y = make_fraud(n_rows=2000, n_frauds=50, n_features=4, random_state=0)
+    return pd.DataFrame(X.astype(np.float32), columns=list("abcd")).assign(label=y)
+
+
+@pytest.fixture(scope="module")
+def path(frame, tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "rows.parquet"
+    frame.to_parquet(path, row_group_size=300)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(path):
+    return auto().fit_table(open_table(path, target="label"))
+
+
+@pytest.fixture(scope="module")
+def finished(path, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoints") / "kept"
+    auto().fit_table(open_table(path, target="label"), checkpoint=folder)
+    return folder
+
+
+@pytest.fixture
+def kept(finished, tmp_path):
+    return Path(shutil.copytree(finished, tmp_path / "kept"))
+
+
+def resumed(path, folder, **options):
+    return auto(**options).fit_table(open_table(path, target="label", batch_rows=111), checkpoint=folder)
+
+
+def broken_off(path, folder, accident):
+    with pytest.raises(AccidentError):
+        auto(callbacks=accident).fit_table(open_table(path, target="label", batch_rows=100), checkpoint=folder)
+
+
+@pytest.mark.parametrize(
+    "accident",
+    [AccidentBefore("judging", 1), AccidentBefore("fitting", 0), AccidentBefore("fitting", 1), AccidentInPass(3)],
+    ids=["after the first was judged", "after all were judged", "after the first was fitted", "in the middle of a fit"],
+)
+def test_after_an_accident_the_model_is_the_same(frame, path, whole, tmp_path, accident):
+    broken_off(path, tmp_path / "kept", accident)
+    assert_the_same_model(resumed(path, tmp_path / "kept"), whole, frame.drop(columns="label"))
+
+
+def test_the_error_of_a_callback_is_not_taken_for_a_recipe_that_fails(path):
+    with pytest.raises(AccidentError):
+        auto(callbacks=AccidentInPass(1)).fit_table(open_table(path, target="label", batch_rows=100))
+
+
+def test_what_was_judged_and_fitted_is_not_done_again(path, kept, monkeypatch):
+    def never(*given):
+        raise AssertionError("This has been done.")
+
+    monkeypatch.setattr(judging.Judge, "_scores_of", never)
+    monkeypatch.setattr(DecisionTreeClassifier, "fit", never)
+    resumed(path, kept)
+
+
+KILLED = """
+import os, signal, sys
+from selfpaced import open_table
+from selfpaced.callbacks import Callback
+from tests.ensembles.blends import auto
+
+class Kill(Callback):
+    n_passes = 0
+
+    def on_rows_read(self, n_read, n_rows):
+        self.n_passes += n_read == n_rows
+        if self.n_passes == int(sys.argv[3]) and n_read > n_rows / 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+auto(callbacks=Kill()).fit_table(open_table(sys.argv[1], target="label", batch_rows=100), checkpoint=sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+@pytest.mark.parametrize("n_passes", [1, 4, 9])
+def test_kill_9_costs_what_was_being_done_only(frame, path, whole, tmp_path, n_passes):
+    command = [sys.executable, "-c", KILLED, str(path), str(tmp_path / "kept"), str(n_passes)]
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": paths}
+    killed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert_the_same_model(resumed(path, tmp_path / "kept"), whole, frame.drop(columns="label"))
+
+
+def test_without_a_seed_it_goes_on_with_the_one_it_began_with(frame, path, tmp_path):
+    with pytest.raises(AccidentError):
+        auto(random_state=None, callbacks=AccidentBefore("fitting", 1)).fit_table(
+            open_table(path, target="label"), checkpoint=tmp_path / "kept"
+        )
+    models = [resumed(path, tmp_path / "kept", random_state=None) for _ in range(2)]
+    assert_the_same_model(*models, frame.drop(columns="label"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"random_state": 1}, "seed was 0 and is 1"),
+        ({"calibration": "beta"}, "parameter calibration was .*isotonic.* and is .*beta.* now"),
+    ],
+    ids=["seed", "calibration"],
+)
+def test_another_fit_is_refused_by_what_differs(path, kept, options, message):
+    with pytest.raises(CheckpointError, match=message):
+        resumed(path, kept, **options)
+
+
+def test_other_recipes_are_refused(path, kept):
+    model = AutoSelfPacedClassifier(recipes()[:2], random_state=0)
+    with pytest.raises(CheckpointError, match=r"belongs to another fit: parameter recipes was .* and is .* now"):
+        model.fit_table(open_table(path, target="label"), checkpoint=kept)
+
+
+def test_other_default_recipes_are_refused(path, tmp_path, monkeypatch):
+    model = AutoSelfPacedClassifier(random_state=0, callbacks=AccidentBefore("judging", 0))
+    with pytest.raises(AccidentError):
+        model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    monkeypatch.delitem(default.RECIPES, "CatBoost")
+    with pytest.raises(CheckpointError, match="belongs to another fit: parameter recipes"):
+        model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+
+
+def test_nobody_else_may_read_it(kept):
+    for each in kept.rglob("*"):
+        assert stat.S_IMODE(each.stat().st_mode) == (0o700 if each.is_dir() else 0o600), each
+
+
+def test_damage_to_a_judgement_is_named(path, kept):
+    judged = sorted(kept.glob("judged-*.skops"))
+    assert len(judged) == 3
+    judged[0].write_bytes(judged[0].read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match=f"{judged[0].name} of the checkpoint is damaged; remove it"):
+        resumed(path, kept)
+
+
+def test_the_judgement_of_another_recipe_is_refused(path, kept):
+    one, other, _ = sorted(kept.glob("judged-*.skops"))
+    shutil.copy(one, other)
+    with pytest.raises(CheckpointError, match=f"{other.name} belongs to another fit"):
+        resumed(path, kept)
+
+
+def test_damage_to_a_round_is_named_and_no_recipe_is_left_out_for_it(path, kept):
+    damaged = sorted(kept.rglob("round-*.skops"))[0]
+    damaged.write_bytes(b"")
+    with pytest.raises(CheckpointError, match=rf"{damaged.name} of the checkpoint is damaged; remove it"):
+        resumed(path, kept)
+
+
+class OwnTree(DecisionTreeClassifier):
+    """A base model that is on no list."""
+
+
+def test_a_base_model_that_the_library_does_not_know_is_refused_unless_it_is_allowed(path, tmp_path):
+    model = AutoSelfPacedClassifier([("own", SelfPacedEnsembleClassifier(OwnTree(max_depth=3), 2))], random_state=0)
+    name = f"{OwnTree.__module__}.OwnTree"
+    with pytest.raises(ModelFileError, match=f"{name}, which selfpaced does not know"):
+        model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
+    model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept", allow=name)
+    assert len(model.ensembles_["own"].estimators_) == 2

@@ -1,0 +1,75 @@
+"""The classifier that chooses gives one model for the same rows, wherever they are."""
+
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import ExtraTreesClassifier
+
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
+from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import auto_training, working_sample
+from selfpaced.ensembles.averaged import keeping_to_one_thread
+from tests.ensembles.blends import assert_the_same_model, auto
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X, y = make_fraud(n_rows=3000, n_frauds=60, n_features=4, random_state=0)
+    return pd.DataFrame(X, columns=list("abcd")).assign(label=y)
+
+
+@pytest.fixture
+def path(frame, tmp_path):
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
+    return tmp_path / "rows.parquet"
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    """Samples of 40 rare rows and 500 common ones, so that few rows need what a billion would need."""
+    monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 40)
+    monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 500)
+    scouted = []
+    find = auto_training.AutoTraining._scouted
+    monkeypatch.setattr(auto_training.AutoTraining, "_scouted", lambda *given: scouted.append(1) or find(*given))
+    return scouted
+
+
+def in_memory(frame):
+    return auto().fit(frame.drop(columns="label"), frame["label"])
+
+
+def test_files_give_the_model_of_the_same_rows_in_memory(frame, path):
+    of_files = auto().fit_table(open_table(path, target="label", batch_rows=333))
+    assert_the_same_model(of_files, in_memory(frame), frame.drop(columns="label"))
+
+
+def test_files_of_which_a_sample_is_judged_give_the_model_of_the_same_rows_in_memory(frame, path, small_samples):
+    of_files = auto().fit_table(open_table(path, target="label", batch_rows=333))
+    assert_the_same_model(of_files, in_memory(frame), frame.drop(columns="label"))
+    assert len(small_samples) == 2
+
+
+def test_scores_of_files_are_those_of_rows_in_memory(frame, path):
+    model = in_memory(frame)
+    expected = model.predict_proba(frame.drop(columns="label"))[:, 1]
+    np.testing.assert_array_equal(model.score_table(path, batch_rows=333), expected)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_the_number_of_threads_changes_nothing(frame, n_jobs):
+    X = frame.drop(columns="label")
+    assert_the_same_model(auto(n_jobs=n_jobs).fit(X, frame["label"]), in_memory(frame), X)
+
+
+@pytest.mark.parametrize("n_jobs", [2, None])
+def test_a_blend_that_keeps_to_one_thread_has_no_other(frauds, n_jobs):
+    X, y = frauds
+    recipes = [("forests", SelfPacedEnsembleClassifier(ExtraTreesClassifier(5, n_jobs=2), 2))]
+    model = AutoSelfPacedClassifier(recipes, random_state=0, n_jobs=n_jobs).fit(X, y)
+    kept = keeping_to_one_thread(deepcopy(model))
+    np.testing.assert_array_equal(kept.predict_proba(X), model.predict_proba(X))
+    assert {member.n_jobs for member in kept.ensembles_["forests"].estimators_} == {1}
+    assert kept.ensembles_["forests"].n_jobs == 1
