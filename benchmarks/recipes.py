@@ -11,7 +11,7 @@ make one model of the recipes are compared by AUCPRC on the other 30%:
 - scales: whether log-odds, probabilities or calibrated probabilities are added;
 - one recipe less, one recipe more: what each recipe is worth to the blend;
 - in turn: one ensemble whose members are of three kinds, beside the blend of an ensemble of each kind;
-- sample: recipes judged by few of the common rows;
+- sample: recipes judged by 30 common rows for each rare one, on the tables that have at least twice as many;
 - folds: recipes judged by more folds and more members.
 
 Figures are saved in `benchmarks/results/recipes.json` at once, and the scores of the recipes in `.bench/recipes`: a run
@@ -23,8 +23,9 @@ from __future__ import annotations
 import argparse
 import warnings
 from pathlib import Path
+from statistics import fmean
 
-from blends.comparisons import COMPARISONS, WHOLE_BLEND, Comparisons
+from blends.comparisons import COMMON_PER_RARE_ROW, COMPARISONS, WHOLE_BLEND, Comparisons
 from blends.summary import as_text, by_table, summaries
 from blends.trial import trial_of
 from blends.weightings import DEFAULT
@@ -34,6 +35,7 @@ from contest.table import Data, Table
 from contest.tables import all_tables
 from peer_environments import BENCH
 from record import RESULTS, versions_of
+from text_table import text_table
 
 TABLES = (
     "yeast4",
@@ -49,6 +51,7 @@ TABLES = (
     "page-blocks-picture",
     "poker-8-9_vs_5",
     "caravan-insurance",
+    "checkerboard-100",
 )
 QUICK_TABLES = TABLES[:2]
 PACKAGES = ("selfpaced", "scikit-learn", "lightgbm", "catboost", "numpy")
@@ -63,12 +66,14 @@ REFERENCES = {
 
 def run(table: Table, data: Data, split: int, wanted: list[str], results: Results) -> None:
     """The comparisons of a split that have not been made yet."""
-    left = [name for name in wanted if split not in results.finished(table.name, name)]
+    is_large = data.imbalance >= 2 * COMMON_PER_RARE_ROW
+    possible = [name for name in wanted if is_large or name != "sample"]
+    left = [name for name in possible if split not in results.finished(table.name, name)]
     if not left:
         return
     comparisons = Comparisons(trial_of(data, split, table.order, BENCH / "recipes" / f"{table.name}-{split}"))
     for name in left:
-        row = {"table": table.name, "method": name, "split": split, "figures": COMPARISONS[name](comparisons)}
+        row = {"table": table.name, "method": name, "split": split} | COMPARISONS[name](comparisons)
         results.add(row, facts_of(table, data), versions_of(PACKAGES))
         print(f"{table.name}, split {split}: {name}", flush=True)
 
@@ -81,7 +86,9 @@ def shown(results: Results) -> str:
             reference = REFERENCES.get(name, WHOLE_BLEND)
             n_tables = len(tables_of[reference])
             parts.append(f"{name}, {n_tables} tables\n{as_text(summaries(tables_of, reference), reference)}")
-    return "\n\n".join(parts)
+    kept = by_table(rows, "weightings", "recipes_kept")
+    means = [[way, f"{fmean(counts.values()):.1f}"] for way, counts in kept.items()]
+    return "\n\n".join([*parts, text_table(["weighting", "recipes kept"], means)])
 
 
 def arguments() -> argparse.Namespace:

@@ -22,8 +22,11 @@ from selfpaced.ensembles.recipes import RECIPES
 
 Floats = NDArray[np.float64]
 Figures = dict[str, float]
+# The AUCPRC of several models on the test rows ("aucprc"), and what else is to be known of them.
+Outcome = dict[str, Figures]
 
-SMALL_SAMPLE = 500
+# Few rows, yet more than the recipes ask for: a recipe that gets fewer common rows than it asks for is another one.
+COMMON_PER_RARE_ROW = 30
 MORE_FOLDS, MORE_MEMBERS = 5, 10
 WHOLE_BLEND = "the blend"
 
@@ -36,55 +39,60 @@ class Comparisons:
         self._judge: Judge = trial.judge()
         self._rows: Labelled = self._judge.rows
 
-    def recipes(self) -> Figures:
+    def recipes(self) -> Outcome:
         """Every recipe alone, beside the blend of the default ones."""
         alone = {name: self._trial.aucprc(scores.test) for name, scores in self._scores(self._trial.recipes).items()}
-        return alone | {WHOLE_BLEND: self._default}
+        return {"aucprc": alone | {WHOLE_BLEND: self._default}}
 
-    def weightings(self) -> Figures:
+    def weightings(self) -> Outcome:
         honest, test = log_odds_scaled(self._default_scores, self._rows)
         ways = weightings(honest, self._rows, self._trial.seed)
-        return {way: self._mixed(test, weights) for way, weights in ways.items()} | {
-            f"recipes kept, {way}": float((weights > 0).sum()) for way, weights in ways.items()
+        return {
+            "aucprc": {way: self._mixed(test, weights) for way, weights in ways.items()},
+            "recipes_kept": {way: float((weights > 0).sum()) for way, weights in ways.items()},
         }
 
-    def scales(self) -> Figures:
+    def scales(self) -> Outcome:
         """On each scale, recipes are weighed by their scores on it."""
-        return {name: self._blended(scale(self._default_scores, self._rows)) for name, scale in SCALES.items()}
+        scaled = {name: scale(self._default_scores, self._rows) for name, scale in SCALES.items()}
+        return {"aucprc": {name: self._blended(each) for name, each in scaled.items()}}
 
-    def one_less(self) -> Figures:
+    def one_less(self) -> Outcome:
         names = self._default_names()
         without = {name: self._of([other for other in names if other != name]) for name in names}
-        return {WHOLE_BLEND: self._default} | {f"without {name}": score for name, score in without.items()}
+        return self._beside_the_blend({f"without {name}": score for name, score in without.items()})
 
-    def one_more(self) -> Figures:
+    def one_more(self) -> Outcome:
         names = self._default_names()
         others = [name for name in self._trial.recipes if name not in names]
-        return {WHOLE_BLEND: self._default} | {f"with {name}": self._of([*names, name]) for name in others}
+        return self._beside_the_blend({f"with {name}": self._of([*names, name]) for name in others})
 
-    def in_turn(self) -> Figures:
+    def in_turn(self) -> Outcome:
         """Several base models in one ensemble, beside an ensemble of each, blended."""
         columns = columns_of(self._trial.X, None)
         members = {n: self._trial.aucprc(self._trial.tested(bases_in_turn(columns, n))) for n in (9, 30)}
         together = {f"three base models in turn, {n} members": score for n, score in members.items()}
-        return {WHOLE_BLEND: self._default, "the blend of these three": self._of(IN_TURN)} | together
+        return self._beside_the_blend({"the blend of these three": self._of(IN_TURN)} | together)
 
-    def sample(self) -> Figures:
+    def sample(self) -> Outcome:
         """Judged by few of the common rows, where there are more."""
-        with patched(working_sample, FEWEST_COMMON_ROWS=SMALL_SAMPLE):
+        with patched(working_sample, FEWEST_COMMON_ROWS=0, COMMON_PER_RARE_ROW=COMMON_PER_RARE_ROW):
             judge = self._trial.judge()
-        rows = {"common rows, all": self._rows, "common rows, sample": judge.rows}
-        counts = {name: float((each.classes != each.ranked[0]).sum()) for name, each in rows.items()}
-        return {"judged by all rows": self._default, "judged by a sample": self._judged_by(judge, "sample")} | counts
+        by = {"judged by all rows": self._rows, "judged by a sample": judge.rows}
+        return {
+            "aucprc": dict(zip(by, [self._default, self._judged_by(judge, "sample")], strict=True)),
+            "common_rows": {name: float((rows.classes != rows.ranked[0]).sum()) for name, rows in by.items()},
+        }
 
-    def folds(self) -> Figures:
+    def folds(self) -> Outcome:
         """Judged by more folds and more members."""
         with patched(judging, N_FOLDS=MORE_FOLDS, N_MEMBERS=MORE_MEMBERS):
             more = self._judged_by(self._trial.judge(), "folds")
-        return {
-            f"{judging.N_FOLDS} folds, {judging.N_MEMBERS} members": self._default,
-            f"{MORE_FOLDS} folds, {MORE_MEMBERS} members": more,
-        }
+        usual = f"{judging.N_FOLDS} folds, {judging.N_MEMBERS} members"
+        return {"aucprc": {usual: self._default, f"{MORE_FOLDS} folds, {MORE_MEMBERS} members": more}}
+
+    def _beside_the_blend(self, figures: Figures) -> Outcome:
+        return {"aucprc": {WHOLE_BLEND: self._default} | figures}
 
     def _default_names(self) -> list[str]:
         return [name for name in self._trial.recipes if name in RECIPES]
@@ -117,7 +125,7 @@ class Comparisons:
         return self._trial.aucprc(np.tensordot(weights, test, axes=1))
 
 
-COMPARISONS: dict[str, Callable[[Comparisons], Figures]] = {
+COMPARISONS: dict[str, Callable[[Comparisons], Outcome]] = {
     "recipes": Comparisons.recipes,
     "weightings": Comparisons.weightings,
     "scales": Comparisons.scales,

@@ -32,12 +32,12 @@ class Summary:
 TIE = 0.001
 
 
-def by_table(rows: Sequence[Row], comparison: str) -> dict[str, dict[str, float]]:
+def by_table(rows: Sequence[Row], comparison: str, fact: str = "aucprc") -> dict[str, dict[str, float]]:
     """For each model of a comparison its figure on each table, the mean of the splits."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row["method"] == comparison:
-            for model, figure in row["figures"].items():
+            for model, figure in row[fact].items():
                 found[model][row["table"]].append(figure)
     return {model: {table: fmean(figures) for table, figures in tables.items()} for model, tables in found.items()}
 
