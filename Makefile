@@ -56,6 +56,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/stopping.py
 	$(BIN)/python benchmarks/spread.py
 	$(BIN)/python benchmarks/thresholds.py
+	$(BIN)/python benchmarks/recipes.py
 
 field: .venv/installed-dev
 	$(BIN)/python benchmarks/field.py

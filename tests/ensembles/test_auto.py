@@ -128,6 +128,7 @@ class TestRows:
     def test_of_a_large_class_a_sample_is_judged_by(self, source, rows, tmp_path, monkeypatch):
         monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 600)
         monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 50)
+        monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
         X, _, y, _ = rows
         judged = []
         monkeypatch.setattr(
@@ -146,6 +147,7 @@ class TestRows:
 
     def test_a_sample_chooses_as_all_rows_do(self, fitted, rows, monkeypatch):
         monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 900)
+        monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
         X, X_test, y, y_test = rows
         by_sample = auto().fit(X, y)
         for one, other in zip(by_sample.recipes_, fitted.recipes_, strict=True):
@@ -170,6 +172,15 @@ class TestRows:
         scores = model.predict_proba(frame)[:, 1]
         assert average_precision_score(y, scores) > 0.5
         assert list(model.feature_names_in_) == ["amount", "where", "when", "when.weekday", "when.hour"]
+
+    def test_categories_with_missing_values_of_pandas_are_read(self, rows):
+        X, _, y, _ = rows
+        words = pd.Series(np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])], dtype="string")
+        words[::9] = pd.NA
+        frame = pd.DataFrame(X[:, 1:3], columns=["A", "B"]).assign(word=words.astype("category"))
+        columns = recipes.Columns(list(frame), {"word": 3})
+        model = auto([("linear", recipes.default_recipes(columns)["linear"].set_params(n_estimators=2))]).fit(frame, y)
+        assert model.recipes_[0].weight == 1
 
     def test_the_order_of_categories_does_not_matter(self, rows):
         X, _, y, _ = rows
@@ -362,6 +373,7 @@ def test_sparse_rows_are_read_by_the_default_recipes(rows):
 
 def test_a_scout_that_fails_is_followed_by_the_next(rows, monkeypatch):
     monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 600)
+    monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
     X, _, y, _ = rows
     with pytest.warns(UserWarning, match="The recipe 'broken' failed"):
         model = auto([("broken", SelfPacedEnsembleClassifier(Failing())), ("trees", TREES)]).fit(X, y)

@@ -43,15 +43,15 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
     that each gives to rows that it was not trained on. Recipes that help the ranking get a weight and are trained on
     the whole table. The probabilities are a weighted sum of the recipes' log-odds, calibrated by the same scores.
 
-    Comparing costs the same for a hundred thousand common rows and for a billion: the sample has at most 3,000 rare
-    rows and ten times as many common rows (at least 20,000), half of them drawn by how hard they are.
+    Comparing costs the same for a hundred thousand common rows and for a billion: the sample has at most 1,500 rare
+    rows and 30 times as many common rows (at least 20,000), half of them drawn by how hard they are.
 
     Parameters
     ----------
     recipes : list of (str, estimator) tuples or None, default=None
         Names and unfitted ensembles to choose from: `SelfPacedEnsembleClassifier`, `UnderBaggingClassifier` or
-        `BalanceCascadeClassifier`. By default LightGBM in three ways, extra trees, a linear model, and CatBoost if it
-        is installed. The cheapest should come first.
+        `BalanceCascadeClassifier`. By default LightGBM in three ways, a linear model, a neural network, extra trees,
+        and CatBoost if it is installed. The cheapest should come first.
     time_limit : float or None, default=None
         Seconds that a fit should take. Recipes for which no time is left are left out; there is always a model. With a
         limit, the result depends on the speed of the machine.

@@ -21,9 +21,10 @@ from selfpaced.pools.reserved_rounds import WORKING_SAMPLE_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.tables import ClassSplit, InMemoryTable, stack
 
-MOST_RARE_ROWS = 3_000
+MOST_RARE_ROWS = 1_500
 FEWEST_COMMON_ROWS = 20_000
-COMMON_PER_RARE_ROW = 10
+# More than any recipe draws for each rare row, so that it is judged as it will be trained.
+COMMON_PER_RARE_ROW = 30
 N_BINS = 20
 UNIFORM_SHARE = 0.5
 

@@ -23,11 +23,12 @@ class Frame:
 
 
 def schema_of_frame(frame: Any) -> Schema | None:
-    """The schema of a frame with strings or dates; None if all columns are numbers or categories already.
+    """The schema of a frame with strings, categories or dates; None if all columns are numbers.
 
-    Strings become categories, and dates become seconds since 1970, weekday and hour.
+    Strings become categories, and dates become seconds since 1970, weekday and hour. Categories that are numbers become
+    numbers, as in files.
     """
-    if all(column.is_number or column.type == "category" for _, column in kind_of(frame).columns(frame)):
+    if all(column.is_number for _, column in kind_of(frame).columns(frame)):
         return None
     pa = import_arrow()
     names = kind_of(frame).names(frame)

@@ -1,0 +1,1 @@
+"""Comparing recipes, and the ways to make one model of several."""
