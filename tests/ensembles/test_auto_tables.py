@@ -31,6 +31,7 @@ def small_samples(monkeypatch):
     """Samples of 40 rare rows and 500 common ones, so that few rows need what a billion would need."""
     monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 40)
     monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 500)
+    monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
     scouted = []
     find = auto_training.AutoTraining._scouted
     monkeypatch.setattr(auto_training.AutoTraining, "_scouted", lambda *given: scouted.append(1) or find(*given))
