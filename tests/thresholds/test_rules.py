@@ -1,5 +1,6 @@
 """Rules are what a person writes, and say no to nonsense."""
 
+import numpy as np
 import pytest
 
 from selfpaced.exceptions import UnknownRuleError
@@ -92,6 +93,7 @@ def test_what_is_like_no_rule_is_not_guessed_at():
         ("recall>=90", "A recall lies between 0 and 1, as in recall>=0.9; got 90"),
         ("recall>=0", "A recall lies between 0 and 1"),
         ("alerts<=0", "A budget is a number of alerts in a larger number of rows"),
+        ("alerts<=1e999", "A budget is a number of alerts in a larger number of rows"),
         ("alerts<=50/10", "A budget is a number of alerts in a larger number of rows"),
         ("cost=-5:100", "costs must be two numbers >= 0"),
     ],
@@ -99,6 +101,11 @@ def test_what_is_like_no_rule_is_not_guessed_at():
 def test_numbers_that_make_no_sense_are_refused(text, complaint):
     with pytest.raises(ValueError, match=complaint):
         parse_rule(text)
+
+
+@pytest.mark.parametrize("text", ["precision>=1", "recall>=1", "alerts<=10/10"])
+def test_all_is_not_too_much_to_ask_for(text):
+    assert str(parse_rule(text)) == text
 
 
 def test_a_measure_that_is_none_is_refused():
@@ -116,6 +123,27 @@ def test_a_measure_that_is_none_is_refused():
 )
 def test_a_condition_that_is_not_met_is_worth_less_than_nothing_and_the_less_the_farther(rule, near, far):
     assert parse_rule(rule).value(far) < parse_rule(rule).value(near) < 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [("precision>=0.8", 8 / 16), ("recall>=0.5", 8 / 10), ("alerts<=10/100", 10 / 100), ("alerts<=10", 10 / 100)],
+)
+def test_a_condition_that_is_met_exactly_is_met(rule, value):
+    assert parse_rule(rule).value(Alerts(8, 2, 8, 82)) == pytest.approx(value)
+
+
+def test_the_value_of_costs_is_their_negative_per_row():
+    assert parse_rule("cost=5:100").value(Alerts(1, 2, 3, 4)) == pytest.approx(-(2 * 5 + 3 * 100) / 10)
+
+
+@pytest.mark.parametrize(("rule", "place"), [("precision>=0.5", 1), ("recall>=0.5", 2)])
+def test_of_equally_good_thresholds_the_highest_is_taken_but_the_lowest_by_recall(rule, place):
+    """From the first threshold to the last: too few cases, two that are equally good, and all rows as alerts."""
+    precision_stays = Alerts(np.array([1, 2, 4, 4]), np.array([1, 2, 4, 8]), np.array([3, 2, 0, 0]), np.zeros(4))
+    recall_stays = Alerts(np.array([1, 2, 2, 2]), np.array([1, 1, 2, 8]), np.array([3, 2, 2, 2]), np.zeros(4))
+    alerts = precision_stays if rule.startswith("recall") else recall_stays
+    assert parse_rule(rule).best(alerts) == place
 
 
 def test_a_rule_by_costs_that_does_not_know_them_asks_for_them():
