@@ -172,6 +172,10 @@ def test_a_threshold_for_one_alert_is_reached_by_one_row(scored):
     assert np.sum(scored[1] >= choose_threshold(*scored, "alerts<=1").threshold) == 1
 
 
+def test_the_highest_precision_there_is_can_be_asked_for():
+    assert choose_threshold([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.9], "precision>=1").precision == 1
+
+
 def test_a_choice_by_cost_tells_the_other_figures_too(scored):
     choice = choose_threshold(*scored, "cost=5:100")
     assert (choice.precision, choice.recall) == (choice.alerts.precision, choice.alerts.recall)
