@@ -14,6 +14,7 @@ from selfpaced.thresholds import (
     RecallAtLeast,
     parse_rule,
 )
+from selfpaced.thresholds.rules import _down
 
 WRITTEN = {
     "f1": Best("f1"),
@@ -139,11 +140,16 @@ def test_the_value_of_costs_is_their_negative_per_row():
 
 @pytest.mark.parametrize(("rule", "place"), [("precision>=0.5", 1), ("recall>=0.5", 2)])
 def test_of_equally_good_thresholds_the_highest_is_taken_but_the_lowest_by_recall(rule, place):
-    """From the first threshold to the last: too few cases, two that are equally good, and all rows as alerts."""
-    precision_stays = Alerts(np.array([1, 2, 4, 4]), np.array([1, 2, 4, 8]), np.array([3, 2, 0, 0]), np.zeros(4))
-    recall_stays = Alerts(np.array([1, 2, 2, 2]), np.array([1, 1, 2, 8]), np.array([3, 2, 2, 2]), np.zeros(4))
+    """From the first threshold to the last: too few cases, two that are equally good, and two with more alerts."""
+    precision_stays = Alerts(np.array([1, 2, 4, 4, 4]), np.array([1, 2, 4, 8, 9]), np.array([3, 2, 0, 0, 0]), 0)
+    recall_stays = Alerts(np.array([1, 2, 2, 2, 2]), np.array([1, 1, 2, 8, 9]), np.array([3, 2, 2, 2, 2]), 0)
     alerts = precision_stays if rule.startswith("recall") else recall_stays
     assert parse_rule(rule).best(alerts) == place
+
+
+def test_a_figure_that_is_told_is_the_true_one_in_three_digits_and_never_more():
+    for value in np.linspace(0.1, 0.999, 300):
+        assert value - 0.00101 < float(_down(value)) <= value
 
 
 def test_a_rule_by_costs_that_does_not_know_them_asks_for_them():
