@@ -5,10 +5,15 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import average_precision_score
 
+from selfpaced.ensembles import blending
 from selfpaced.ensembles.blending import Labelled, aucprc_of, blend_weights, standard_error
 from selfpaced.ensembles.pooling import SUREST, LogOddsPool, equal_pool, log_odds, pool_of
 
-RNG = np.random.default_rng(0)
+
+@pytest.fixture
+def rng():
+    """Numbers that do not depend on the tests that ran before."""
+    return np.random.default_rng(0)
 
 
 def two_columns(scores):
@@ -27,17 +32,23 @@ def recipe(rows, strength, seed):
 
 
 @pytest.mark.parametrize("digits", [1, 8], ids=["with ties", "without ties"])
-def test_the_aucprc_is_that_of_scikit_learn_with_weights(digits):
-    scores = RNG.random(500).round(digits)
-    classes, weights = (RNG.random(500) < 0.2).astype(int), RNG.exponential(size=500)
+def test_the_aucprc_is_that_of_scikit_learn_with_weights(digits, rng):
+    scores = rng.random(500).round(digits)
+    classes, weights = (rng.random(500) < 0.2).astype(int), rng.exponential(size=500)
     expected = average_precision_score(classes, scores, sample_weight=weights)
     assert aucprc_of(two_columns(scores), Labelled(classes, weights, [1])) == pytest.approx(expected)
 
 
-def test_of_several_classes_it_is_the_mean_over_all():
-    scores, classes = RNG.random((300, 3)), RNG.integers(3, size=300)
+def test_of_several_classes_it_is_the_mean_over_all(rng):
+    scores, classes = rng.random((300, 3)), rng.integers(3, size=300)
     expected = np.mean([average_precision_score(classes == k, scores[:, k]) for k in range(3)])
     assert aucprc_of(scores, Labelled(classes, np.ones(300), [0, 1, 2])) == pytest.approx(expected)
+
+
+def test_rows_that_stand_for_none_are_not_counted():
+    scores, classes = np.array([0.9, 0.8, 0.7, 0.6]), np.array([0, 1, 0, 1])
+    expected = average_precision_score(classes[1:], scores[1:])
+    assert aucprc_of(two_columns(scores), Labelled(classes, np.array([0.0, 1, 1, 1]), [1])) == pytest.approx(expected)
 
 
 def test_the_standard_error_is_that_of_new_rows():
@@ -69,6 +80,26 @@ def test_recipes_that_err_in_different_places_share_the_weight():
     assert with_another[2] > 0.2  # though it is the worst of the three
 
 
+@pytest.mark.parametrize(
+    ("smallest_weight", "expected"),
+    [(0.16, [5 / 12, 5 / 12, 1 / 6]), (0.17, [1 / 2, 1 / 2, 0])],
+    ids=["kept", "dropped"],
+)
+def test_half_of_a_weight_is_for_the_own_score_and_half_for_the_mixture(monkeypatch, smallest_weight, expected):
+    """The copy of the first recipe is as good as the others by itself, and the best mixture does without it."""
+    monkeypatch.setattr(blending, "TEMPERATURE", 1e9)  # equal shares for own scores
+    monkeypatch.setattr(blending, "SMALLEST_WEIGHT", smallest_weight)
+    rows = labelled(4, 8)
+    first, second = (two_columns(np.isin(np.arange(12), found).astype(float)) for found in ([0, 1], [2, 3]))
+    found = blend_weights([first, second, first], rows, seed=0)
+    assert found == pytest.approx(expected, abs=0.01)  # now and then a rounding error prolongs the best mixture
+
+
+def test_the_only_recipe_has_all_the_weight():
+    rows = labelled(10, 100)
+    assert blend_weights([recipe(rows, 1.0, 0)], rows, seed=0).tolist() == [1]
+
+
 def test_with_few_rare_rows_the_weights_are_closer_to_equal_ones():
     """A lead of the same size is believed where rare rows are many, and doubted where they are few."""
 
@@ -88,8 +119,8 @@ def test_one_seed_gives_the_same_weights():
     np.testing.assert_array_equal(blend_weights(recipes, rows, 7), blend_weights(recipes, rows, 7))
 
 
-def test_the_pool_adds_standardised_log_odds():
-    first, second = RNG.random(200), expit(3 * RNG.normal(size=200) - 4)
+def test_the_pool_adds_standardised_log_odds(rng):
+    first, second = rng.random(200), expit(2 * rng.normal(size=200) - 4)
     parts = [np.stack([1 - p, p], axis=1) for p in (first, second)]
     pool = pool_of(parts, np.array([3.0, 1.0]), np.ones(200), [1])
     standard = [(logit(p) - logit(p).mean()) / logit(p).std() for p in (first, second)]
@@ -100,6 +131,28 @@ def test_the_pool_adds_standardised_log_odds():
     np.testing.assert_allclose(pool(parts).sum(axis=1), 1)
 
 
+def test_without_honest_scores_the_pool_is_the_mean_of_the_log_odds(rng):
+    first, second = rng.uniform(0.01, 0.99, (2, 50))
+    pooled = equal_pool(2, [1])([np.stack([1 - p, p], axis=1) for p in (first, second)])
+    np.testing.assert_allclose(pooled[:, 1], expit((logit(first) + logit(second)) / 2))
+
+
+@pytest.mark.parametrize("scale", [0.1, 3], ids=["narrow", "wide"])
+def test_the_spread_of_an_ensemble_is_the_standard_deviation_of_its_log_odds(scale, rng):
+    p = expit(scale * rng.uniform(-1, 1, 100))
+    pool = pool_of([np.stack([1 - p, p], axis=1)], np.ones(1), np.ones(100), [1])
+    assert pool.spreads[0, 0] == pytest.approx(logit(p).std())
+
+
+def test_the_scale_of_one_ensemble_alone_is_that_of_all(rng):
+    p = rng.uniform(0.01, 0.99, 50)
+    part = np.stack([1 - p, p], axis=1)
+    pool = pool_of([part, part**2], np.ones(2), np.ones(50), [1])
+    ends = [pool.alone(number, each) for number, each in enumerate((part, part**2))]
+    spreads = [logit(each[:, 1]).std() for each in ends]
+    assert spreads[0] == pytest.approx(spreads[1])
+
+
 def test_rows_count_by_what_they_stand_for():
     p = np.array([0.1, 0.2, 0.9])
     part = np.stack([1 - p, p], axis=1)
@@ -107,8 +160,8 @@ def test_rows_count_by_what_they_stand_for():
     assert pool.centres[0, 0] == pytest.approx(np.average(logit(p), weights=[1, 1, 8]))
 
 
-def test_one_ensemble_alone_keeps_its_probabilities():
-    p = RNG.uniform(0.01, 0.99, 100)
+def test_one_ensemble_alone_keeps_its_probabilities(rng):
+    p = rng.uniform(0.01, 0.99, 100)
     part = np.stack([1 - p, p], axis=1)
     np.testing.assert_allclose(pool_of([part], np.ones(1), np.ones(100), [1])([part]), part)
 
@@ -118,21 +171,21 @@ def test_probabilities_of_0_and_1_stay_finite():
     assert log_odds(np.array([0.0])) == pytest.approx(logit(SUREST))
 
 
-def test_an_ensemble_that_says_the_same_of_all_rows_does_no_harm():
-    p = RNG.uniform(0.01, 0.99, 100)
+def test_an_ensemble_that_says_the_same_of_all_rows_does_no_harm(rng):
+    p = rng.uniform(0.01, 0.99, 100)
     parts = [np.stack([1 - p, p], axis=1), np.full((100, 2), 0.5)]
     pooled = pool_of(parts, np.array([0.5, 0.5]), np.ones(100), [1])(parts)
     assert (np.argsort(pooled[:, 1]) == np.argsort(p)).all()
 
 
-def test_the_rare_class_may_be_the_first_one():
-    p = RNG.uniform(0.01, 0.99, 50)
+def test_the_rare_class_may_be_the_first_one(rng):
+    p = rng.uniform(0.01, 0.99, 50)
     part = np.stack([p, 1 - p], axis=1)
     np.testing.assert_allclose(equal_pool(1, [0])([part]), part)
 
 
-def test_several_classes_are_pooled_one_by_one_and_add_up_to_one():
-    parts = [RNG.dirichlet(np.ones(3), 60) for _ in range(2)]
+def test_several_classes_are_pooled_one_by_one_and_add_up_to_one(rng):
+    parts = [rng.dirichlet(np.ones(3), 60) for _ in range(2)]
     pooled = pool_of(parts, np.ones(2), np.ones(60), range(3))(parts)
     np.testing.assert_allclose(pooled.sum(axis=1), 1)
     np.testing.assert_allclose(pool_of(parts[:1], np.ones(1), np.ones(60), range(3))(parts[:1]), parts[0])

@@ -279,6 +279,11 @@ class TestRanking:
         assert (facts.n_cases, facts.n_others, facts.is_given) == (2, 3, True)
         assert (facts.cost_false_alarm, facts.cost_missed) == (1, 10)
 
+    def test_two_rows_are_enough_for_thresholds(self):
+        facts = threshold_facts(tally(np.array([True, False]), np.array([0.9, 0.1])), 0.9, None)
+        assert (facts.found[0], facts.found[-1]) == (1, 1)
+        assert (facts.false_alarms[0], facts.false_alarms[-1]) == (1, 0)
+
     @pytest.mark.parametrize("costs", [(0, 0), (2, 0), (0, 3)])
     def test_a_cost_may_be_nothing(self, costs):
         assert check_costs(costs) == costs
@@ -291,6 +296,10 @@ class TestRanking:
     def test_a_share_of_nothing_may_be_anything(self):
         assert share_interval(0, 0) == Interval(0, 1)
         assert share_interval(0, 1).high < 1
+
+    def test_rounding_moves_no_end_beyond_nothing_or_all(self):
+        assert all(share_interval(n, n).high <= 1 for n in range(1, 300))
+        assert all(share_interval(0, n).low >= 0 for n in range(1, 300))
 
 
 class TestCalibration:

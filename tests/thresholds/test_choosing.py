@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import selfpaced
 from selfpaced.exceptions import UnreachableRuleError
-from selfpaced.metrics import MEASURES, alerts_at_threshold, best_threshold
+from selfpaced.metrics import MEASURES, Alerts, alerts_at_threshold, best_threshold
 from selfpaced.thresholds import AlertsAtMost, PrecisionAtLeast, choose_threshold
 
 rows = st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.integers(0, 9)), min_size=4, max_size=40).filter(
@@ -161,6 +161,24 @@ def test_no_alert_at_all_is_a_choice_by_cost(dtype):
     assert not (scores.astype(np.float32) >= choice.threshold).any()
     assert np.isfinite(choice.threshold)
     assert "no alert at all is best here" in str(choice)
+
+
+def test_the_counts_of_no_alert_at_all_are_those_of_all_rows():
+    choice = choose_threshold(np.arange(50) == 0, np.linspace(0, 1, 50), "cost=5:1")
+    assert choice.alerts == Alerts(0, 0, 1, 49)
+
+
+def test_a_threshold_for_one_alert_is_reached_by_one_row(scored):
+    assert np.sum(scored[1] >= choose_threshold(*scored, "alerts<=1").threshold) == 1
+
+
+def test_the_highest_precision_there_is_can_be_asked_for():
+    assert choose_threshold([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.9], "precision>=1").precision == 1
+
+
+def test_a_choice_by_cost_tells_the_other_figures_too(scored):
+    choice = choose_threshold(*scored, "cost=5:100")
+    assert (choice.precision, choice.recall) == (choice.alerts.precision, choice.alerts.recall)
 
 
 def test_another_label_is_named(scored):

@@ -1,5 +1,6 @@
 """Rules are what a person writes, and say no to nonsense."""
 
+import numpy as np
 import pytest
 
 from selfpaced.exceptions import UnknownRuleError
@@ -13,6 +14,7 @@ from selfpaced.thresholds import (
     RecallAtLeast,
     parse_rule,
 )
+from selfpaced.thresholds.rules import _down
 
 WRITTEN = {
     "f1": Best("f1"),
@@ -92,6 +94,7 @@ def test_what_is_like_no_rule_is_not_guessed_at():
         ("recall>=90", "A recall lies between 0 and 1, as in recall>=0.9; got 90"),
         ("recall>=0", "A recall lies between 0 and 1"),
         ("alerts<=0", "A budget is a number of alerts in a larger number of rows"),
+        ("alerts<=1e999", "A budget is a number of alerts in a larger number of rows"),
         ("alerts<=50/10", "A budget is a number of alerts in a larger number of rows"),
         ("cost=-5:100", "costs must be two numbers >= 0"),
     ],
@@ -99,6 +102,11 @@ def test_what_is_like_no_rule_is_not_guessed_at():
 def test_numbers_that_make_no_sense_are_refused(text, complaint):
     with pytest.raises(ValueError, match=complaint):
         parse_rule(text)
+
+
+@pytest.mark.parametrize("text", ["precision>=1", "recall>=1", "alerts<=10/10"])
+def test_all_is_not_too_much_to_ask_for(text):
+    assert str(parse_rule(text)) == text
 
 
 def test_a_measure_that_is_none_is_refused():
@@ -116,6 +124,32 @@ def test_a_measure_that_is_none_is_refused():
 )
 def test_a_condition_that_is_not_met_is_worth_less_than_nothing_and_the_less_the_farther(rule, near, far):
     assert parse_rule(rule).value(far) < parse_rule(rule).value(near) < 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [("precision>=0.8", 8 / 16), ("recall>=0.5", 8 / 10), ("alerts<=10/100", 10 / 100), ("alerts<=10", 10 / 100)],
+)
+def test_a_condition_that_is_met_exactly_is_met(rule, value):
+    assert parse_rule(rule).value(Alerts(8, 2, 8, 82)) == pytest.approx(value)
+
+
+def test_the_value_of_costs_is_their_negative_per_row():
+    assert parse_rule("cost=5:100").value(Alerts(1, 2, 3, 4)) == pytest.approx(-(2 * 5 + 3 * 100) / 10)
+
+
+@pytest.mark.parametrize(("rule", "place"), [("precision>=0.5", 1), ("recall>=0.5", 2)])
+def test_of_equally_good_thresholds_the_highest_is_taken_but_the_lowest_by_recall(rule, place):
+    """From the first threshold to the last: too few cases, two that are equally good, and two with more alerts."""
+    precision_stays = Alerts(np.array([1, 2, 4, 4, 4]), np.array([1, 2, 4, 8, 9]), np.array([3, 2, 0, 0, 0]), 0)
+    recall_stays = Alerts(np.array([1, 2, 2, 2, 2]), np.array([1, 1, 2, 8, 9]), np.array([3, 2, 2, 2, 2]), 0)
+    alerts = precision_stays if rule.startswith("recall") else recall_stays
+    assert parse_rule(rule).best(alerts) == place
+
+
+def test_a_figure_that_is_told_is_the_true_one_in_three_digits_and_never_more():
+    for value in np.linspace(0.1, 0.999, 300):
+        assert value - 0.00101 < float(_down(value)) <= value
 
 
 def test_a_rule_by_costs_that_does_not_know_them_asks_for_them():

@@ -31,6 +31,7 @@ def of_hundred(share: float) -> str:
     >>> [of_hundred(share) for share in (0, 0.001, 0.874, 0.999, 1)]
     ['0', 'fewer than 1', '87', 'more than 99', '100']
     """
-    if 0 < share < 0.005:
+    # Halves are rounded to even numbers: 0.5 of 100 to none, 99.5 to all.
+    if 0 < share <= 0.005:
         return "fewer than 1"
-    return "more than 99" if 0.995 < share < 1 else f"{100 * share:.0f}"
+    return "more than 99" if 0.995 <= share < 1 else f"{100 * share:.0f}"

@@ -1,0 +1,121 @@
+"""The rows by which recipes are compared."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from selfpaced.ensembles import working_sample as module
+from selfpaced.ensembles.working_sample import most_common_rows, needs_scout, working_sample
+from selfpaced.tables import InMemoryTable
+from selfpaced.tables.arrays import split_classes
+from selfpaced.tables.labels import read_labels
+
+N_RARE, N_COMMON = 40, 1000
+
+
+@pytest.fixture
+def table():
+    """Rows with one feature, their number among the rows of all classes; the rare ones are the last."""
+    y = np.repeat([0, 1], [N_COMMON, N_RARE])
+    return np.arange(y.size, dtype=float)[:, None], y
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(module, "FEWEST_COMMON_ROWS", 200)
+    monkeypatch.setattr(module, "COMMON_PER_RARE_ROW", 2)
+
+
+def split_of(X, y, **metadata):
+    return split_classes(InMemoryTable(X, metadata), read_labels(y, X), seed=0, n_threads=1)
+
+
+def hard_above(X, limit):
+    """A model that doubts the common rows above a limit."""
+    return LogisticRegression(C=1e6).fit(X, X[:, 0] > limit)
+
+
+@pytest.mark.parametrize(("n_rare", "most"), [(10, 20_000), (2500, 25_000), (5000, 30_000)])
+def test_the_most_common_rows_follow_the_rare_rows_between_two_limits(n_rare, most):
+    assert most_common_rows(n_rare) == most
+
+
+@pytest.mark.parametrize(("most", "needed"), [(N_COMMON, False), (N_COMMON - 1, True)])
+def test_hard_rows_are_looked_for_only_if_a_class_is_too_large(table, monkeypatch, most, needed):
+    monkeypatch.setattr(module, "FEWEST_COMMON_ROWS", most)
+    assert needs_scout(split_of(*table)) is needed
+
+
+class TestWithoutScout:
+    def test_all_rows_take_part_with_their_classes(self, table):
+        X, y = table
+        sample = working_sample(split_of(X, y), None, seed=0)
+        assert sorted(sample.ids) == list(range(y.size))
+        np.testing.assert_array_equal(sample.classes, y[sample.ids])
+
+    def test_each_row_has_its_own_features(self, table):
+        X, y = table
+        sample = working_sample(split_of(X, y), None, seed=0)
+        np.testing.assert_array_equal(sample.rows.span(0, y.size), X[sample.ids])
+
+    def test_each_row_stands_for_itself(self, table):
+        assert set(working_sample(split_of(*table), None, seed=0).weights) == {1.0}
+
+    def test_a_sample_weight_is_the_weight(self, table):
+        X, y = table
+        given = np.linspace(0.5, 2, y.size)
+        sample = working_sample(split_of(X, y, sample_weight=given), None, seed=0)
+        np.testing.assert_allclose(sample.weights, given[sample.ids])
+
+
+class TestManyRareRows:
+    @pytest.fixture
+    def sample(self, table, monkeypatch):
+        monkeypatch.setattr(module, "MOST_RARE_ROWS", 16)
+        return lambda seed: working_sample(split_of(*table), None, seed)
+
+    def test_only_as_many_as_the_limit_take_part(self, sample):
+        rare = sample(0).ids[sample(0).classes == 1]
+        assert len(set(rare)) == 16
+        assert set(rare) <= set(range(N_COMMON, N_COMMON + N_RARE))
+
+    def test_they_stand_for_all_rare_rows(self, sample):
+        assert set(sample(0).weights[sample(0).classes == 1]) == {N_RARE / 16}
+
+    def test_they_keep_their_features(self, table, sample):
+        found = sample(0)
+        np.testing.assert_array_equal(found.rows.span(0, found.ids.size), table[0][found.ids])
+
+    def test_another_seed_takes_others(self, sample):
+        assert set(sample(0).ids) != set(sample(1).ids)
+
+    def test_as_many_as_the_limit_are_all_taken(self, table, monkeypatch):
+        monkeypatch.setattr(module, "MOST_RARE_ROWS", N_RARE)
+        sample = working_sample(split_of(*table), None, seed=0)
+        assert np.sum(sample.classes == 1) == N_RARE
+
+
+class TestWithScout:
+    @pytest.fixture
+    def common(self, table, small):
+        """Of 1,000 common rows, 200 are drawn, and the last 50 are hard."""
+        X, y = table
+        sample = working_sample(split_of(X, y), hard_above(X, 949.5), seed=0)
+        is_common = sample.classes == 0
+        return sample.ids[is_common], sample.weights[is_common]
+
+    def test_as_many_common_rows_as_may_be_are_drawn(self, common):
+        assert len(set(common[0])) == len(common[0]) == 200
+
+    def test_hard_rows_are_nearly_all_drawn(self, common):
+        assert np.sum(common[0] >= 950) > 45
+
+    def test_half_of_the_rows_are_drawn_whether_hard_or_not(self, common):
+        assert np.sum(common[0] < 900) > 80
+
+    def test_the_rows_stand_for_the_whole_class(self, common):
+        assert common[1].sum() == pytest.approx(N_COMMON, rel=0.02)  # a bin of a few rows may give none
+
+    def test_hard_rows_stand_for_fewer_rows_than_easy_ones(self, common):
+        ids, weights = common
+        assert weights[ids >= 950].mean() < 1.5 < weights[ids < 900].mean()
