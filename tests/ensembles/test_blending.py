@@ -82,11 +82,11 @@ def test_recipes_that_err_in_different_places_share_the_weight():
 
 @pytest.mark.parametrize(
     ("smallest_weight", "expected"),
-    [(0.16, [5 / 12, 5 / 12, 1 / 6]), (0.17, [1 / 2, 1 / 2, 0])],
+    [(0.28, [7 / 24, 5 / 12, 7 / 24]), (0.30, [0, 1, 0])],
     ids=["kept", "dropped"],
 )
 def test_half_of_a_weight_is_for_the_own_score_and_half_for_the_mixture(monkeypatch, smallest_weight, expected):
-    """The copy of the first recipe is as good as the others by itself, and the best mixture does without it."""
+    """All recipes are as good by themselves. In the best mixture, the first and its copy share a place."""
     monkeypatch.setattr(blending, "TEMPERATURE", 1e9)  # equal shares for own scores
     monkeypatch.setattr(blending, "SMALLEST_WEIGHT", smallest_weight)
     rows = labelled(4, 8)

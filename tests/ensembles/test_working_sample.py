@@ -35,7 +35,7 @@ def hard_above(X, limit):
     return LogisticRegression(C=1e6).fit(X, X[:, 0] > limit)
 
 
-@pytest.mark.parametrize(("n_rare", "most"), [(10, 20_000), (2500, 25_000), (5000, 30_000)])
+@pytest.mark.parametrize(("n_rare", "most"), [(10, 20_000), (1000, 30_000), (5000, 45_000)])
 def test_the_most_common_rows_follow_the_rare_rows_between_two_limits(n_rare, most):
     assert most_common_rows(n_rare) == most
 
@@ -43,6 +43,7 @@ def test_the_most_common_rows_follow_the_rare_rows_between_two_limits(n_rare, mo
 @pytest.mark.parametrize(("most", "needed"), [(N_COMMON, False), (N_COMMON - 1, True)])
 def test_hard_rows_are_looked_for_only_if_a_class_is_too_large(table, monkeypatch, most, needed):
     monkeypatch.setattr(module, "FEWEST_COMMON_ROWS", most)
+    monkeypatch.setattr(module, "COMMON_PER_RARE_ROW", 1)
     assert needs_scout(split_of(*table)) is needed
 
 
