@@ -374,7 +374,7 @@ class TestBadInput:
             spe(TREE).fit(in_partitions(weighed), "is_fraud", sample_weight="w")
 
     def test_weights_for_a_model_that_takes_none(self, rows, spe):
-        with pytest.raises(ValueError, match="KNeighborsClassifier takes none"):
+        with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
             spe(KNeighborsClassifier()).fit(in_partitions(rows.assign(w=1.0)), "is_fraud", sample_weight="w")
 
     def test_a_type_that_no_model_reads(self, rows, spe):

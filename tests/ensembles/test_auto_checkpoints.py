@@ -116,7 +116,7 @@ def test_what_was_judged_and_fitted_is_not_done_again(path, kept, monkeypatch):
     def never(*given):
         raise AssertionError("This has been done.")
 
-    monkeypatch.setattr(judging.Judge, "_scores_of", never)
+    monkeypatch.setattr(judging, "scores_of", never)
     monkeypatch.setattr(DecisionTreeClassifier, "fit", never)
     resumed(path, kept)
 

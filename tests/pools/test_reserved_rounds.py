@@ -8,6 +8,8 @@ def test_reserved_rounds_keep_their_numbers():
         "HOLDOUT_ROUND": 4_294_967_296,
         "TABLE_SAMPLE_ROUND": 8_589_934_592,
         "CALIBRATION_SAMPLE_ROUND": 8_589_934_593,
+        "WORKING_SAMPLE_ROUND": 8_589_934_594,
+        "RECIPE_FOLDS_ROUND": 8_589_934_595,
         "FOLDS_ROUND": 17_179_869_184,
     }
 
