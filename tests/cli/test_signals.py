@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM end a command the same way: nothing unfinished is left behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,7 +132,8 @@ class Killer:
         arguments, _, _ = COMMANDS[command]
         place = self.folder / f"{command}-{data}-{seconds}"
         (place / "tmp").mkdir(parents=True)
-        os.link(self.folder / data, place / data)
+        # Not a link: one more link to a file that another command is reading would be a change of it.
+        shutil.copyfile(self.folder / data, place / data)
         process = subprocess.Popen(
             [sys.executable, "-m", "selfpaced", *(argument.format(data=data) for argument in arguments)],
             cwd=place,
