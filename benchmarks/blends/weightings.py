@@ -14,14 +14,18 @@ from selfpaced.ensembles.blending import Labelled, aucprc_of
 Floats = NDArray[np.float64]
 Shares = Callable[[Sequence[Floats], Labelled, Floats], Floats]
 
-# The parts of the library's weighting, which no public name returns.
-own_score: Shares = blending._by_own_score
+# A part of the library's weighting, which no public name returns.
 best_mixture: Shares = blending._by_best_mixture
 DEFAULT = "both, as it is"
 # How many rare rows make equal weights and learned ones count the same, where weights are shrunk.
 SHRINKING = 50
 TEMPERATURES = (0.01, 0.1)
 LEAST_WEIGHTS = (0.0, 0.02, 0.1)
+
+
+def own_score(honest: Sequence[Floats], rows: Labelled, weights: Floats) -> Floats:
+    """The other part."""
+    return blending._by_own_score([blending._Rankings(each, rows) for each in honest], weights)
 
 
 def weightings(honest: Sequence[Floats], rows: Labelled, seed: int) -> dict[str, Floats]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-N_RESAMPLES = 40
+N_RESAMPLES = 20
 # A recipe whose AUCPRC is lower by so much gets a share that is lower by the factor e. benchmarks/recipes.py compares.
 TEMPERATURE = 0.03
 # How many recipes are chosen, one after the other and with replacement, into the mixture that is best together.
@@ -51,8 +51,17 @@ def aucprc_of(probabilities: Floats, rows: Labelled, weights: Floats | None = No
     >>> round(aucprc_of(np.stack([1 - scores, scores], axis=1), rows), 4)
     0.8333
     """
-    weights = rows.weights if weights is None else weights
-    return float(np.mean([_Ranking(probabilities[:, k], rows.classes == k).aucprc(weights) for k in rows.ranked]))
+    return _Rankings(probabilities, rows).aucprc(rows.weights if weights is None else weights)
+
+
+class _Rankings:
+    """Rows in the order of their scores, for each class whose ranking counts. Sorting is most of the work."""
+
+    def __init__(self, probabilities: Floats, rows: Labelled) -> None:
+        self._by_class = [_Ranking(probabilities[:, number], rows.classes == number) for number in rows.ranked]
+
+    def aucprc(self, weights: Floats) -> float:
+        return float(np.mean([each.aucprc(weights) for each in self._by_class]))
 
 
 class _Ranking:
@@ -74,7 +83,8 @@ class _Ranking:
 
 def standard_error(probabilities: Floats, rows: Labelled, seed: int) -> float:
     """How much the AUCPRC of a recipe would vary with other rows, by the Bayesian bootstrap."""
-    return float(np.std([aucprc_of(probabilities, rows, weights) for weights in _resampled(rows, seed)], ddof=1))
+    rankings = _Rankings(probabilities, rows)
+    return float(np.std([rankings.aucprc(weights) for weights in _resampled(rows, seed)], ddof=1))
 
 
 def blend_weights(honest: Sequence[Floats], rows: Labelled, seed: int) -> Floats:
@@ -87,7 +97,8 @@ def blend_weights(honest: Sequence[Floats], rows: Labelled, seed: int) -> Floats
     honest : for each recipe, its log-odds for rows that it was not trained on, on the scale that all recipes share: a
         column for each class.
     """
-    shares = [(_by_own_score(honest, rows, w) + _by_best_mixture(honest, rows, w)) / 2 for w in _resampled(rows, seed)]
+    rankings = [_Rankings(each, rows) for each in honest]
+    shares = [(_by_own_score(rankings, w) + _by_best_mixture(honest, rows, w)) / 2 for w in _resampled(rows, seed)]
     weights = np.mean(shares, axis=0)
     weights[weights < SMALLEST_WEIGHT] = 0.0
     total: Floats = weights / weights.sum()
@@ -100,8 +111,8 @@ def _resampled(rows: Labelled, seed: int) -> list[Floats]:
     return [rows.weights * generator.standard_exponential(rows.weights.size) for _ in range(N_RESAMPLES)]
 
 
-def _by_own_score(honest: Sequence[Floats], rows: Labelled, weights: Floats) -> Floats:
-    scores = np.array([aucprc_of(each, rows, weights) for each in honest])
+def _by_own_score(rankings: Sequence[_Rankings], weights: Floats) -> Floats:
+    scores = np.array([each.aucprc(weights) for each in rankings])
     shares = np.exp((scores - scores.max()) / TEMPERATURE)
     normalised: Floats = shares / shares.sum()
     return normalised
