@@ -8,6 +8,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesClassifier
 
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
+from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import auto_training, working_sample
 from selfpaced.ensembles.averaged import keeping_to_one_thread
@@ -74,3 +75,17 @@ def test_a_blend_that_keeps_to_one_thread_has_no_other(frauds, n_jobs):
     np.testing.assert_array_equal(kept.predict_proba(X), model.predict_proba(X))
     assert {member.n_jobs for member in kept.ensembles_["forests"].estimators_} == {1}
     assert kept.ensembles_["forests"].n_jobs == 1
+
+
+def test_the_error_of_a_callback_while_hard_rows_are_looked_for_comes_out(path, small_samples):
+    class Accident(Callback):
+        n_passes = 0
+
+        def on_rows_read(self, n_read, n_rows):
+            self.n_passes += n_read == n_rows
+            if self.n_passes == 2:
+                raise RuntimeError("an accident")
+
+    with pytest.raises(RuntimeError, match="an accident"):
+        auto(callbacks=Accident()).fit_table(open_table(path, target="label", batch_rows=333))
+    assert small_samples == [1]  # no other recipe is tried

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -21,7 +21,7 @@ from selfpaced.callbacks import Callback, CallbackList, FitPlan, Stop
 from selfpaced.ensembles.averaged import bases_of
 from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
-from selfpaced.ensembles.choosing import TIME_IS_UP, Blend, CallbackError, Chooser, Clock, Judgements
+from selfpaced.ensembles.choosing import NOT_OF_A_RECIPE, TIME_IS_UP, Blend, CallbackError, Chooser, Clock, Judgements
 from selfpaced.ensembles.identity import identity_of_fit
 from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, N_MEMBERS, Judge, folds_of, ignoring_habits, uncalibrated
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
@@ -95,7 +95,7 @@ class AutoTraining:
 
     def run(self) -> Blend:
         n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
-        with ignoring_habits():
+        with ignoring_habits(), errors_of_callbacks():
             split = self._split(n_rare)
             check_features(self._model, split.minority.features, reset=True)
             recipes = self._recipes(split)
@@ -105,8 +105,7 @@ class AutoTraining:
                 judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
                 told = self._callbacks.on_recipe_begin
                 chooser = Chooser(recipes, judge, self._fit, self._clock, told)
-                with errors_of_callbacks():
-                    blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
+                blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
         return blend if self._given is not None else replace(blend, results=[*blend.results, *not_installed()])
 
@@ -120,7 +119,7 @@ class AutoTraining:
         return [self.labels.rarest] if n_classes == 2 else list(range(n_classes))
 
     def _split(self, n_draw: int) -> ClassSplit:
-        plan = SplitPlan(self._seed, self._n_threads, n_draw, 0, self._callbacks.on_rows_read)
+        plan = SplitPlan(self._seed, self._n_threads, n_draw, 0, Forwarding(self._callbacks).on_rows_read)
         return self.table.split(plan)
 
     def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> Judge:
@@ -135,8 +134,12 @@ class AutoTraining:
         """The sample after a small ensemble has found the hard rows: of the first recipe, or the first that works."""
         self._callbacks.on_recipe_begin("the hard rows", "finding")
         for recipe in recipes.values():
-            with suppress(Exception):  # it will fail again when it is judged, and be reported then
+            try:
                 return working_sample(split, self._scouted(recipe, split), self._seed)
+            except NOT_OF_A_RECIPE:
+                raise
+            except Exception:  # it will fail again when it is judged, and be reported then
+                pass
             split = self._split(len(split.minority))  # pools without the models of the one that failed
         return working_sample(
             split, self._scouted(next(iter(recipes.values())), split), self._seed
