@@ -31,7 +31,8 @@ from selfpaced.pools.keys import (
     smallest_keys,
 )
 from selfpaced.pools.rows import Rows
-from selfpaced.scoring import Scorer, scorer_of
+from selfpaced.scoring import Scorer, scorers_of
+from selfpaced.scoring.scorer import probabilities_by
 from selfpaced.scoring.threads import over_stream
 
 ClassNumbers = NDArray[np.unsignedinteger]
@@ -236,7 +237,7 @@ class Stream:
         return mean_doubt(self.doubt_sum[positions], max(self.n_folded, 1))
 
     def _take_waiting(self) -> list[Scorer]:
-        scorers = [scorer_of(model, self.classes.size) for model in self.models[self.n_folded :]]
+        scorers = scorers_of(self.models[self.n_folded :], self.classes.size)
         self.n_folded = len(self.models)
         return scorers
 
@@ -244,8 +245,7 @@ class Stream:
         features = batch.features_for(scorers)
         codes = self.classes[batch.start : batch.stop]
         doubt_sum = self.doubt_sum[batch.start : batch.stop]
-        for scorer in scorers:
-            probabilities = scorer.score(scorer.view(features))
+        for probabilities in probabilities_by(scorers, features):
             for number in classes:
                 own = np.flatnonzero(codes == number)
                 doubt_sum[own] += doubt(probabilities[own], number)
