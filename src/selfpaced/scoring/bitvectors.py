@@ -131,7 +131,7 @@ class TreeSum:
             struck_out = np.zeros((total.size, len(leaf_values)), dtype=np.uint32)
             for look_up in look_ups:
                 struck_out |= look_up(numbers, some)
-            for values in _values_of(_first_leaf(~struck_out), leaf_values):
+            for values in _values_of(first_leaf(~struck_out), leaf_values):
                 total += values  # one after the other, as a booster does: a sum in another order differs
 
 
@@ -204,7 +204,7 @@ def _struck_out(splits: Sequence[AnySplit], trees: range, digitizer: Digitizer |
     return table
 
 
-def _first_leaf(left_over: Bits) -> NDArray[np.uint8]:
+def first_leaf(left_over: Bits) -> NDArray[np.uint8]:
     """The number of the lowest bit that is set: as many as there are below it."""
     below = ~left_over
     below += np.uint32(1)

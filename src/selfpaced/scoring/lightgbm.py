@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from selfpaced.scoring.bitvectors import MOST_LEAVES, AnySplit, CategorySplit, Numbering, Numbers, Split, TreeSum
+from selfpaced.scoring.bitvectors import Numbering, Numbers, TreeSum
 from selfpaced.scoring.columns import FrameColumns, array_columns, is_pandas
+from selfpaced.scoring.lightgbm_trees import BoosterTrees, booster_trees
 from selfpaced.scoring.plain import as_is
 from selfpaced.scoring.scorer import Probabilities, Scorer
 
@@ -20,13 +20,11 @@ from selfpaced.scoring.scorer import Probabilities, Scorer
 BYTES_AT_ONCE = 2**23
 # Tables for fewer rows take longer to make than the rows to score. LightGBM gives the same probabilities.
 ROWS_WORTH_TABLES = 2**15
-# LightGBM reads numbers up to this size as 0.
-ZERO = float(np.float32(1e-35))
 
 
 def lightgbm_scorers(models: Sequence[Any], n_rows: int) -> list[Scorer | None]:
     """The roads of some models. Those that were trained with the same categories number the values of a row once."""
-    found = [_small_trees(model) if n_rows >= ROWS_WORTH_TABLES else None for model in models]
+    found = [small_trees(model) if n_rows >= ROWS_WORTH_TABLES else None for model in models]
     views: dict[str, NumberedRows] = {}
     for trees in found:
         if trees is not None and trees.key not in views:
@@ -94,95 +92,5 @@ class BoosterScore:
         return probabilities if probabilities.ndim == 2 else np.column_stack([1 - probabilities, probabilities])
 
 
-@dataclass(frozen=True)
-class BoosterTrees:
-    """The trees of a booster of two classes, and the steepness of the logistic function that follows their sum.
-
-    Attributes
-    ----------
-    categories : the categories of each categorical column of the frame that it was trained on.
-    """
-
-    splits: Sequence[AnySplit]
-    leaf_values: NDArray[np.float64]
-    steepness: float
-    categories: Sequence[Sequence[Any]]
-
-    @property
-    def key(self) -> str:
-        """The same for boosters that read frames alike."""
-        return repr(self.categories)
-
-
-def _small_trees(model: Any) -> BoosterTrees | None:
+def small_trees(model: Any) -> BoosterTrees | None:
     return None if _has_own_objective(model) else booster_trees(model.booster_)
-
-
-def booster_trees(booster: Any) -> BoosterTrees | None:
-    """A booster of two classes as small trees.
-
-    None if the booster is of another kind, or has trees that are too large or more than splits and constants.
-    """
-    model = booster.dump_model()
-    kind, _, steepness = str(model.get("objective", "")).partition(" sigmoid:")
-    if kind != "binary" or model["average_output"]:
-        return None
-    leaf_values = np.zeros((len(model["tree_info"]), MOST_LEAVES))
-    try:
-        splits = [
-            split
-            for number, tree in enumerate(model["tree_info"])
-            for split in _splits(tree["tree_structure"], number, _Leaves(leaf_values[number]))
-        ]
-    except NotASmallTreeError:
-        return None
-    return BoosterTrees(splits, leaf_values, float(steepness), booster.pandas_categorical or [])
-
-
-class NotASmallTreeError(Exception):
-    """A tree with more than splits and constants, or with more leaves than there are bits."""
-
-
-class _Leaves:
-    """Numbers the leaves of a tree in the order in which they come, and notes their values."""
-
-    def __init__(self, values: NDArray[np.float64]) -> None:
-        self._values = values
-        self.count = 0
-
-    def add(self, leaf: dict[str, Any]) -> None:
-        if self.count == MOST_LEAVES or "leaf_coeff" in leaf:
-            raise NotASmallTreeError
-        self._values[self.count] = leaf["leaf_value"]
-        self.count += 1
-
-
-def _splits(node: dict[str, Any], tree: int, leaves: _Leaves) -> Iterator[AnySplit]:
-    """The splits of a tree, its left side before its right."""
-    if "split_feature" not in node:
-        leaves.add(node)
-        return
-    first = leaves.count
-    yield from _splits(node["left_child"], tree, leaves)
-    left_leaves = (1 << leaves.count) - (1 << first)
-    if node["decision_type"] == "==":
-        codes = tuple(map(int, str(node["threshold"]).split("||")))
-        yield CategorySplit(tree, node["split_feature"], codes, left_leaves)
-    elif node["missing_type"] in ("None", "NaN"):
-        yield Split(tree, node["split_feature"], _threshold(node), missing_goes_left(node), left_leaves)
-    else:
-        raise NotASmallTreeError
-    yield from _splits(node["right_child"], tree, leaves)
-
-
-def _threshold(node: dict[str, Any]) -> float:
-    """As a float, because LightGBM writes whole numbers without a point. Values that it reads as 0 go where 0 goes."""
-    threshold = float(node["threshold"])
-    if not -ZERO <= threshold < ZERO:
-        return threshold
-    return ZERO if threshold >= 0 else float(np.nextafter(-ZERO, -np.inf))
-
-
-def missing_goes_left(node: dict[str, Any]) -> bool:
-    """Whether NaN goes left at a split by a threshold. LightGBM reads it as 0 if training met no NaN there."""
-    return bool(node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0)
