@@ -19,6 +19,7 @@ from selfpaced.pools.keys import Keys, row_keys
 from selfpaced.pools.reserved_rounds import FOLDS_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import mean_probabilities, scorer_of
+from selfpaced.scoring.threads import over_chunks
 from selfpaced.tables import InMemoryTable
 
 Floats = NDArray[np.float64]
@@ -55,11 +56,16 @@ def cross_fit(
     part_of = folds(rows.ids, y, seed, number)
     table = InMemoryTable(rows.features, rows.metadata)
     probabilities = np.empty((len(rows), int(y.max()) + 1))
-    for part in range(int(part_of.max()) + 1):
+    copies_at_once = n_threads if factory.trains_side_by_side(number, rows.features) else 1
+
+    def score(part: int) -> None:
         learnt, left_out = table.rows(np.flatnonzero(part_of != part)), np.flatnonzero(part_of == part)
         copy = factory.fit(number, learnt.features, y[learnt.ids], learnt.metadata)
-        asked = InMemoryTable(table.take(left_out))
-        probabilities[left_out] = probabilities_of(copy, asked, probabilities.shape[1], n_threads)
+        asked, threads = InMemoryTable(table.take(left_out)), 1 if copies_at_once > 1 else n_threads
+        probabilities[left_out] = probabilities_of(copy, asked, probabilities.shape[1], threads)
+
+    n_parts = int(part_of.max()) + 1
+    over_chunks(lambda start, stop: score(start), n_parts, 1, copies_at_once)
     return HonestScores(rows.ids, probabilities)
 
 

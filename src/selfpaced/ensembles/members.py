@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,6 +17,12 @@ from selfpaced.pools.keys import mix
 # model's own threads wait for each other longer than they work.
 SMALL_TRAINING_SET = 2**19
 LARGEST_RANDOM_STATE = 2**31
+# Kinds of base models that train without the interpreter's lock, and change nothing that other threads see.
+SIDE_BY_SIDE = {
+    ("lightgbm", "LGBMClassifier"),
+    ("sklearn", "DecisionTreeClassifier"),
+    ("sklearn", "ExtraTreeClassifier"),
+}
 
 
 class MemberFactory:
@@ -31,7 +38,7 @@ class MemberFactory:
         self._bases = bases
         self._seed = seed
         self._arguments = arguments
-        self._thread_pools = ThreadpoolController()
+        self._one_thread = _OneThread()
 
     def fit(self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> Any:
         """Train member `number`; 0 is the warm-up, where there is one."""
@@ -40,17 +47,22 @@ class MemberFactory:
         if "sample_weight" in metadata:
             others = {name: value for name, value in metadata.items() if name != "sample_weight"}
             metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
-        if X.shape[0] * X.shape[1] < SMALL_TRAINING_SET:
+        if _is_small(X):
             self._fit_in_one_thread(model, X, y, metadata)
         else:
             model.fit(X, y, **metadata, **self._arguments)
         return model
 
+    def trains_side_by_side(self, number: int, X: Any) -> bool:
+        """Whether several copies of a member can be trained in threads: on few rows, by a base model that allows it."""
+        kind = type(self._bases[number % len(self._bases)])
+        return _is_small(X) and (kind.__module__.partition(".")[0], kind.__name__) in SIDE_BY_SIDE
+
     def _fit_in_one_thread(self, model: Any, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> None:
         """The user's settings are restored afterwards, so that predictions use the threads they would have used."""
         left_open = _jobs_left_open(model)
         with_params(model, dict.fromkeys(left_open, 1) | _unlisted(model, "thread_count", 1))
-        with self._thread_pools.limit(limits=1):
+        with self._one_thread:
             model.fit(X, y, **metadata, **self._arguments)
         with_params(model, dict.fromkeys(left_open))
 
@@ -59,6 +71,32 @@ class MemberFactory:
         names = [name for name in base.get_params(deep=True) if _is_called(name, "random_state")]
         names = sorted({*names, *_unlisted(base, "random_seed", None)})
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
+
+
+class _OneThread:
+    """While anybody is inside, the thread pools of libraries have one thread. The last one out restores them."""
+
+    def __init__(self) -> None:
+        self._thread_pools = ThreadpoolController()
+        self._lock = Lock()
+        self._n_inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._limit = self._thread_pools.limit(limits=1)
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limit.restore_original_limits()
+
+
+def _is_small(X: Any) -> bool:
+    return bool(X.shape[0] * X.shape[1] < SMALL_TRAINING_SET)
 
 
 def in_one_thread(recipe: Any) -> Any:

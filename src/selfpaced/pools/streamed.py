@@ -7,6 +7,7 @@ of its doubts and the number of its class; no feature stays but those of rows th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -170,6 +171,7 @@ class Stream:
         self.doubt_sum = tags
         self.models: list[Any] = []
         self.n_folded = 0
+        self.seconds_reading = 0.0
         self._lock = Lock()
         self._cut: tuple[tuple[int, CutPlan], Mapping[int, Cutting]] | None = None
 
@@ -295,9 +297,20 @@ class Stream:
     def _over_batches(self, work: Any, scorers: Sequence[Scorer]) -> None:
         threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
         n_read = 0
-        for n_rows in over_stream(lambda batch: work(batch) or batch.stop - batch.start, self.table.batches(), threads):
+        for n_rows in over_stream(lambda batch: work(batch) or batch.stop - batch.start, self._batches(), threads):
             n_read += n_rows
             self._on_batch(n_read, self.classes.size)
+
+    def _batches(self) -> Iterator[Batch]:
+        """The batches of the table. The time that reading them takes is noted."""
+        batches = iter(self.table.batches())
+        while True:
+            begin = time.perf_counter()
+            batch = next(batches, None)
+            self.seconds_reading += time.perf_counter() - begin
+            if batch is None:
+                return
+            yield batch
 
 
 class StreamedPool:
