@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from selfpaced.scoring.averaging import mean_probabilities, staged_probabilities
-from selfpaced.scoring.hist_gradient_boosting import hist_gradient_boosting_scorer
+from selfpaced.scoring.hist_gradient_boosting import hist_gradient_boosting_scorers
 from selfpaced.scoring.lightgbm import lightgbm_scorers
 from selfpaced.scoring.plain import plain_scorer
 from selfpaced.scoring.rebalanced import Rebalanced
@@ -30,7 +30,7 @@ SCORERS: dict[tuple[str, str], Make] = {
     ("sklearn", "ExtraTreesClassifier"): _each(forest_scorer),
     ("sklearn", "BaggingClassifier"): _each(bagging_scorer),
     ("sklearn", "AdaBoostClassifier"): _each(adaboost_scorer),
-    ("sklearn", "HistGradientBoostingClassifier"): _each(hist_gradient_boosting_scorer),
+    ("sklearn", "HistGradientBoostingClassifier"): hist_gradient_boosting_scorers,
     ("lightgbm", "LGBMClassifier"): lightgbm_scorers,
     ("xgboost", "XGBClassifier"): _each(xgboost_scorer),
 }

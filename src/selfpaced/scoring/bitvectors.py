@@ -53,12 +53,20 @@ class Split:
 
 @dataclass(frozen=True)
 class CategorySplit:
-    """A node: rows whose category has one of some codes go left, all others and NaN right."""
+    """A node: rows whose category has one of some codes go left, others right.
+
+    Attributes
+    ----------
+    missing_left : where a row goes whose value is NaN or not among the known codes.
+    n_known : codes below this number are known. Those that go left always are.
+    """
 
     tree: int
     feature: int
     codes: tuple[int, ...]
     left_leaves: int
+    missing_left: bool = False
+    n_known: int = 0
 
     @property
     def asks_for(self) -> Feature:
@@ -96,9 +104,9 @@ def _by_feature(splits: Iterable[AnySplit]) -> dict[Feature, list[AnySplit]]:
 
 
 def _digitizer(splits: Sequence[AnySplit]) -> Digitizer | CategoryNumbers:
-    codes = [max(split.codes) for split in splits if isinstance(split, CategorySplit)]
-    if codes:
-        return CategoryNumbers(1 + max(codes))
+    known = [max(split.n_known, 1 + max(split.codes)) for split in splits if isinstance(split, CategorySplit)]
+    if known:
+        return CategoryNumbers(max(known))
     return Digitizer(np.unique([split.threshold for split in splits if isinstance(split, Split)]))
 
 
@@ -109,9 +117,17 @@ class TreeSum:
     ----------
     leaf_values : one row a tree, one column a leaf from left to right.
     numbering : numbers the features, by these splits or by more.
+    start : what the values are added to.
     """
 
-    def __init__(self, splits: Sequence[AnySplit], leaf_values: NDArray[np.float64], numbering: Numbering) -> None:
+    def __init__(
+        self,
+        splits: Sequence[AnySplit],
+        leaf_values: NDArray[np.float64],
+        numbering: Numbering,
+        start: float = 0.0,
+    ) -> None:
+        self._start = start
         self._blocks = []
         for first in range(0, len(leaf_values), TREES_AT_ONCE):
             trees = range(first, min(first + TREES_AT_ONCE, len(leaf_values)))
@@ -120,7 +136,7 @@ class TreeSum:
 
     def __call__(self, numbers: Numbers, n_rows: int) -> NDArray[np.float64]:
         """The sums of some rows, by the numbers of their features."""
-        total = np.zeros(n_rows)
+        total = np.full(n_rows, self._start)
         for start in range(0, n_rows, ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
             self._add(numbers, some, total[some])
@@ -196,6 +212,7 @@ def _struck_out(splits: Sequence[AnySplit], trees: range, digitizer: Digitizer |
         if isinstance(split, CategorySplit):
             right = np.ones(digitizer.n_numbers, dtype=bool)
             right[list(split.codes)] = False
+            right[-1] = not split.missing_left
             column[right] |= left_leaves
         else:
             assert isinstance(digitizer, Digitizer)

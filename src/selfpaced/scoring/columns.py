@@ -18,10 +18,12 @@ class FrameColumns:
     Parameters
     ----------
     known : the categories of each categorical column in the order of the columns, as they were in training.
+    at : the positions of these columns; None where they are not known.
     """
 
-    def __init__(self, known: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, known: Sequence[Sequence[Any]], at: Sequence[int] | None = None) -> None:
         self._known = known
+        self._at = at
         # By categorical column, the categories that came last and their codes: chunks of a frame share them.
         self._last: dict[int, tuple[Any, Floats]] = {}
 
@@ -31,7 +33,7 @@ class FrameColumns:
         n_categorical = 0
         for position, (_, column) in enumerate(frame.items()):
             if type(column.dtype).__name__ == "CategoricalDtype":
-                if n_categorical == len(self._known):
+                if n_categorical == len(self._known) or (self._at is not None and self._at[n_categorical] != position):
                     return None
                 if position in positions:
                     columns[position] = self._codes(n_categorical, column.cat)
@@ -62,10 +64,14 @@ def codes_among(known: Sequence[Any], categories: Sequence[Any]) -> Floats:
     return np.array([*(code_of.get(category, np.nan) for category in categories), np.nan])
 
 
-def array_columns(features: NDArray[Any]) -> Floats:
-    """One row a feature. LightGBM takes floats as they are, and makes anything else a float32."""
-    floats = features if features.dtype in (np.float32, np.float64) else features.astype(np.float32)
-    return np.ascontiguousarray(floats.T, dtype=np.float64)
+def float64_columns(features: NDArray[Any]) -> Floats:
+    """One row a feature."""
+    return np.ascontiguousarray(features.T, dtype=np.float64)
+
+
+def lightgbm_columns(features: NDArray[Any]) -> Floats:
+    """The same as LightGBM reads them: it takes floats as they are, and makes anything else a float32."""
+    return float64_columns(features if features.dtype in (np.float32, np.float64) else features.astype(np.float32))
 
 
 def is_pandas(features: Any) -> bool:

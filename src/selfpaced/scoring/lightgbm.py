@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import expit
 
-from selfpaced.scoring.bitvectors import Numbering, Numbers, TreeSum
-from selfpaced.scoring.columns import FrameColumns, array_columns, is_pandas
+from selfpaced.scoring.bitvectors import Numbering, TreeSum
+from selfpaced.scoring.columns import FrameColumns, lightgbm_columns
 from selfpaced.scoring.lightgbm_trees import BoosterTrees, booster_trees
+from selfpaced.scoring.numbered_rows import Numbered, NumberedRows
 from selfpaced.scoring.plain import as_is
 from selfpaced.scoring.scorer import Probabilities, Scorer
 
@@ -29,7 +29,7 @@ def lightgbm_scorers(models: Sequence[Any], n_rows: int) -> list[Scorer | None]:
     for trees in found:
         if trees is not None and trees.key not in views:
             splits = [split for other in found if other and other.key == trees.key for split in other.splits]
-            views[trees.key] = NumberedRows(Numbering(splits), FrameColumns(trees.categories))
+            views[trees.key] = NumberedRows(Numbering(splits), FrameColumns(trees.categories), lightgbm_columns)
     return [
         _scorer(model, trees, None if trees is None else views[trees.key])
         for model, trees in zip(models, found, strict=True)
@@ -50,28 +50,6 @@ def _scorer(model: Any, trees: BoosterTrees | None, view: NumberedRows | None) -
 def _has_own_objective(model: Any) -> bool:
     """Then its scores are no probabilities, and only the wrapper knows what they are."""
     return callable(model.objective_)
-
-
-@dataclass(frozen=True)
-class Numbered:
-    """Some rows by the numbers of their features."""
-
-    numbers: Numbers
-    n_rows: int
-
-
-class NumberedRows:
-    """A view of arrays and pandas frames by the numbers of their values. Other rows are left as they are."""
-
-    def __init__(self, numbering: Numbering, read: FrameColumns) -> None:
-        self.numbering = numbering
-        self._read = read
-
-    def __call__(self, features: Any) -> Numbered | Any:
-        if isinstance(features, np.ndarray):
-            return Numbered(self.numbering(array_columns(features)), len(features))
-        columns = self._read(features, self.numbering.positions) if is_pandas(features) else None
-        return features if columns is None else Numbered(self.numbering(columns), len(features))
 
 
 class BoosterScore:
