@@ -9,6 +9,7 @@ from selfpaced.scoring.bitvectors import MOST_LEAVES, TREES_AT_ONCE, CategorySpl
 
 N_FEATURES = 4
 CATEGORY = 3  # the feature that is split by categories
+N_KNOWN = 5
 
 
 def tree_sum(splits, leaf_values, columns, numbering=None):
@@ -23,7 +24,8 @@ def grow(rng, tree, n_leaves, first=0):
     n_left = int(rng.integers(1, n_leaves))
     feature, left_leaves = int(rng.integers(N_FEATURES)), ((1 << n_left) - 1) << first
     if feature == CATEGORY:
-        split = CategorySplit(tree, feature, tuple(rng.permutation(5)[: rng.integers(1, 4)].tolist()), left_leaves)
+        codes = tuple(rng.permutation(N_KNOWN)[: rng.integers(0, 4)].tolist())
+        split = CategorySplit(tree, feature, codes, left_leaves, bool(rng.integers(2)), N_KNOWN)
     else:
         split = Split(tree, feature, float(rng.integers(-3, 4)), bool(rng.integers(2)), left_leaves)
     left, left_splits = grow(rng, tree, n_left, first)
@@ -40,7 +42,7 @@ def walk(node, row):
 
 def goes_left(split, value):
     if isinstance(split, CategorySplit):
-        return value in split.codes
+        return value in split.codes if 0 <= value < N_KNOWN else split.missing_left
     return split.missing_left if np.isnan(value) else value <= split.threshold
 
 

@@ -104,7 +104,7 @@ def _by_feature(splits: Iterable[AnySplit]) -> dict[Feature, list[AnySplit]]:
 
 
 def _digitizer(splits: Sequence[AnySplit]) -> Digitizer | CategoryNumbers:
-    known = [max(split.n_known, 1 + max(split.codes)) for split in splits if isinstance(split, CategorySplit)]
+    known = [max(split.n_known, 1 + max(split.codes, default=0)) for split in splits if isinstance(split, CategorySplit)]
     if known:
         return CategoryNumbers(max(known))
     return Digitizer(np.unique([split.threshold for split in splits if isinstance(split, Split)]))
