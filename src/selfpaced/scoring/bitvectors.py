@@ -104,7 +104,9 @@ def _by_feature(splits: Iterable[AnySplit]) -> dict[Feature, list[AnySplit]]:
 
 
 def _digitizer(splits: Sequence[AnySplit]) -> Digitizer | CategoryNumbers:
-    known = [max(split.n_known, 1 + max(split.codes, default=0)) for split in splits if isinstance(split, CategorySplit)]
+    known = [
+        max(split.n_known, 1 + max(split.codes, default=0)) for split in splits if isinstance(split, CategorySplit)
+    ]
     if known:
         return CategoryNumbers(max(known))
     return Digitizer(np.unique([split.threshold for split in splits if isinstance(split, Split)]))
@@ -175,7 +177,7 @@ class LookUp:
 def _look_ups(splits: Iterable[AnySplit], trees: range, numbering: Numbering) -> Iterator[LookUp]:
     """The splits of some trees, in as few tables as the number of combinations allows."""
     own = [
-        _of_one_feature(feature, _struck_out(some, trees, numbering.digitizers[feature]))
+        _of_one_feature(feature, some, trees, numbering.digitizers[feature])
         for feature, some in _by_feature(splits).items()
     ]
     shared: LookUp | None = None
@@ -190,8 +192,40 @@ def _look_ups(splits: Iterable[AnySplit], trees: range, numbering: Numbering) ->
         yield shared
 
 
-def _of_one_feature(feature: Feature, struck_out: Bits) -> LookUp:
-    """Numbers that strike out the same share a row of the table."""
+def _of_one_feature(
+    feature: Feature, splits: Sequence[AnySplit], trees: range, digitizer: Digitizer | CategoryNumbers
+) -> LookUp:
+    if isinstance(digitizer, CategoryNumbers):
+        return _of_categories(feature, [each for each in splits if isinstance(each, CategorySplit)], trees, digitizer)
+    return _of_thresholds(feature, [each for each in splits if isinstance(each, Split)], trees, digitizer)
+
+
+def _of_thresholds(feature: Feature, splits: Sequence[Split], trees: range, digitizer: Digitizer) -> LookUp:
+    """One row for each of these splits' own thresholds that a value may exceed, from none to all; the last for NaN."""
+    own, rank = np.unique([split.threshold for split in splits], return_inverse=True)
+    tree = np.array([split.tree for split in splits]) - trees.start
+    left_leaves = np.array([split.left_leaves for split in splits], dtype=np.uint32)
+    table = np.zeros((own.size + 2, len(trees)), dtype=np.uint32)
+    np.bitwise_or.at(table, (rank + 1, tree), left_leaves)
+    np.bitwise_or.accumulate(table[:-1], axis=0, out=table[:-1])  # who exceeds a threshold exceeds the lower ones
+    goes_right = ~np.array([split.missing_left for split in splits])
+    np.bitwise_or.at(table[-1], tree[goes_right], left_leaves[goes_right])
+    # Of the thresholds that the digitizer knows, those below a number are exceeded.
+    part = np.searchsorted(np.searchsorted(digitizer.thresholds, own), np.arange(digitizer.n_numbers))
+    part[-1] = own.size + 1
+    return LookUp({feature: part}, table)
+
+
+def _of_categories(
+    feature: Feature, splits: Sequence[CategorySplit], trees: range, digitizer: CategoryNumbers
+) -> LookUp:
+    """Categories that strike out the same share a row of the table."""
+    struck_out = np.zeros((digitizer.n_numbers, len(trees)), dtype=np.uint32)
+    for split in splits:
+        right = np.ones(digitizer.n_numbers, dtype=bool)
+        right[list(split.codes)] = False
+        right[-1] = not split.missing_left
+        struck_out[right, split.tree - trees.start] |= np.uint32(split.left_leaves)
     as_bytes = struck_out.view(np.dtype((np.void, struck_out.strides[0]))).ravel()
     _, first, part = np.unique(as_bytes, return_index=True, return_inverse=True)
     return LookUp({feature: part.astype(np.intp)}, struck_out[first])
@@ -201,24 +235,6 @@ def _combined(one: LookUp, other: LookUp) -> LookUp:
     n_rows = len(other.table)
     table = (one.table[:, np.newaxis] | other.table).reshape(len(one.table) * n_rows, -1)
     return LookUp({feature: n_rows * part for feature, part in one.parts.items()} | dict(other.parts), table)
-
-
-def _struck_out(splits: Sequence[AnySplit], trees: range, digitizer: Digitizer | CategoryNumbers) -> Bits:
-    """For each number that the digitizer gives (NaN last), the leaves that splits on one feature strike out."""
-    table = np.zeros((digitizer.n_numbers, len(trees)), dtype=np.uint32)
-    for split in splits:
-        column = table[:, split.tree - trees.start]
-        left_leaves = np.uint32(split.left_leaves)
-        if isinstance(split, CategorySplit):
-            right = np.ones(digitizer.n_numbers, dtype=bool)
-            right[list(split.codes)] = False
-            right[-1] = not split.missing_left
-            column[right] |= left_leaves
-        else:
-            assert isinstance(digitizer, Digitizer)
-            column[np.searchsorted(digitizer.thresholds, split.threshold) + 1 : -1] |= left_leaves
-            column[-1] |= np.uint32(0) if split.missing_left else left_leaves
-    return table
 
 
 def first_leaf(left_over: Bits) -> NDArray[np.uint8]:

@@ -19,7 +19,7 @@ from selfpaced.scoring.scorer import Probabilities, Scorer
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE = 2**23
 # Tables for fewer rows take longer to make than the rows to score. LightGBM gives the same probabilities.
-ROWS_WORTH_TABLES = 2**15
+ROWS_WORTH_TABLES = 2**13
 
 
 def lightgbm_scorers(models: Sequence[Any], n_rows: int) -> list[Scorer | None]:
