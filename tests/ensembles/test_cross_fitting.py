@@ -93,10 +93,10 @@ class Reader(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
-@pytest.mark.parametrize(("n_rare", "n_copies"), [(20, 5), (6, 5), (5, 5), (4, 4), (2, 2)])
+@pytest.mark.parametrize(("n_rare", "n_copies"), [(1000, 3), (999, 5), (20, 5), (6, 5), (5, 5), (4, 4), (2, 2)])
 def test_every_row_is_left_out_once_and_scored_by_the_copy_that_has_not_seen_it(monkeypatch, n_rare, n_copies):
     monkeypatch.setattr(Reader, "fits", [])
-    own = np.linspace(0.01, 0.99, n_rare + 20)  # each row's feature is a number of its own
+    own = np.linspace(0.01, 0.99, n_rare + max(n_rare, 20))  # each row's feature is a number of its own
     rows = Rows(np.arange(own.size) + 100, own[:, np.newaxis], {})
     y = (np.arange(own.size) < n_rare).astype(np.intp)
     found = cross_fit(MemberFactory([Reader()], 0, {}), 1, rows, y, seed=0, n_threads=1)
