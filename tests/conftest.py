@@ -66,16 +66,3 @@ def dask_cluster(tmp_path_factory):
     cluster = DaskCluster(tmp_path_factory.mktemp("dask"))
     yield cluster
     cluster.close()
-
-
-@pytest.fixture
-def dask_cluster_without_lightgbm(tmp_path):
-    """A cluster of one worker that cannot import LightGBM."""
-    hidden = tmp_path / "lightgbm"
-    hidden.mkdir()
-    (hidden / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'lightgbm'\", name='lightgbm')")
-    cluster = DaskCluster(tmp_path, n_workers=0)
-    cluster.start_worker(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    cluster.wait_for_workers(1)
-    yield cluster
-    cluster.close()
