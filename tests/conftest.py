@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from xdist.scheduler import LoadScopeScheduling
 
 from selfpaced.datasets import make_checkerboard, make_fraud
 from tests.cluster.dask_cluster import DaskCluster
@@ -20,22 +21,42 @@ from tests.requirements import data_file
 
 HERE = Path(__file__).parent
 FOLDERS_WITH_MARKS = ("cluster", "browser")
+OTHERS_ON_DASK = ("tests/contracts/test_tables.py", "tests/exam/test_same_rows_same_scores.py")
 
 
 def pytest_collection_modifyitems(items):
-    """Mark tests by their folder, and begin with the files that take longest, so that no worker ends alone with one."""
+    """Mark tests by their folder, and begin with the groups that take longest, so that none comes last."""
+    rank = {}
     for item in items:
         for name in FOLDERS_WITH_MARKS:
             if item.path.is_relative_to(HERE / name):
                 item.add_marker(name)
-    rank = {}
-    for item in items:
-        rank[item.path] = min(rank.get(item.path, 2), _rank(item))
-    items.sort(key=lambda item: rank[item.path])
+        group = group_of(item.nodeid)
+        rank[group] = min(rank.get(group, 3), _rank(item))
+    items.sort(key=lambda item: rank[group_of(item.nodeid)])
 
 
 def _rank(item):
-    return 0 if item.get_closest_marker("cluster") else 1 if item.get_closest_marker("slow") else 2
+    return {"spark": 0, "dask": 1}.get(group_of(item.nodeid), 2 if item.get_closest_marker("slow") else 3)
+
+
+def group_of(nodeid):
+    """The tests of a file run in one process and share its fixtures; all tests on a cluster share the cluster."""
+    path = nodeid.partition("::")[0]
+    if path.startswith("tests/cluster/"):
+        return "spark" if "spark" in nodeid.lower() else "dask"
+    return "dask" if path in OTHERS_ON_DASK else path
+
+
+class GroupScheduling(LoadScopeScheduling):
+    """Deals out whole groups of tests to processes."""
+
+    def _split_scope(self, nodeid):
+        return group_of(nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
