@@ -18,6 +18,7 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import choosing, judging, recipes, working_sample
 from selfpaced.ensembles.judging import folds_of
 from selfpaced.ensembles.working_sample import WorkingSample
+from tests.few_recipes import SMALL_RECIPES
 
 TREES = SelfPacedEnsembleClassifier(ExtraTreesClassifier(5), 4, ratio=2)
 FOREST = SelfPacedEnsembleClassifier(ExtraTreesClassifier(10), 3, ratio=3)
@@ -158,7 +159,9 @@ class TestRows:
 
     @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
     @pytest.mark.slow
-    def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind):
+    def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind, monkeypatch):
+        if kind is pl.DataFrame:
+            monkeypatch.setattr(recipes, "RECIPES", SMALL_RECIPES)
         rng = np.random.default_rng(0)
         y = np.arange(800) % 20 == 0
         columns = {
