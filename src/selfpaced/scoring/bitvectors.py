@@ -149,8 +149,9 @@ class TreeSum:
             struck_out = np.zeros((total.size, len(leaf_values)), dtype=np.uint32)
             for look_up in look_ups:
                 struck_out |= look_up(numbers, some)
-            for values in _values_of(first_leaf(~struck_out), leaf_values):
-                total += values  # one after the other, as a booster does: a sum in another order differs
+            by_tree = np.ascontiguousarray(first_leaf(~struck_out).T)
+            for leaves, values in zip(by_tree, leaf_values, strict=True):
+                total += values.take(leaves)  # one after the other, as a booster does: other orders differ
 
 
 @dataclass(frozen=True)
@@ -244,11 +245,3 @@ def first_leaf(left_over: Bits) -> NDArray[np.uint8]:
     below &= left_over
     below -= np.uint32(1)
     return np.bitwise_count(below)
-
-
-def _values_of(leaves: NDArray[np.uint8], leaf_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The value of each row's leaf, one row a tree."""
-    n_trees, n_leaves = leaf_values.shape
-    positions = leaves.T + n_leaves * np.arange(n_trees, dtype=np.intp)[:, np.newaxis]
-    values: NDArray[np.float64] = leaf_values.ravel().take(positions)
-    return values
