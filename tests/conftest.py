@@ -11,6 +11,9 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Tests run side by side on all cores: models whose threads wait for each other would take ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# SHAP compiles functions at their first call for longer than tests use them.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 from xdist.scheduler import LoadScopeScheduling
