@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -19,9 +18,12 @@ from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced._jobs.splits import held_out_at_random, held_out_by_time
 from selfpaced._jobs.warned import kept_warnings
 from selfpaced.bases import columns_of
+from selfpaced.ensembles import AutoSelfPacedClassifier
 from selfpaced.ensembles.checks import check_classes
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
+from selfpaced.ensembles.timing import Stopwatch
 from selfpaced.exceptions import TableError
+from selfpaced.rounds import seconds_by_phase
 from selfpaced.tables import Labels, Roles, StreamedTable, open_like
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
@@ -43,6 +45,7 @@ class Trained:
     choice : the threshold: by the rule, or else the best by F1; None if all rows score the same.
     unmet : why it is not by the rule, if it is not.
     warnings : what the fit warned of.
+    phases : the seconds of each phase, and within training those of the rounds.
     """
 
     request: TrainRequest
@@ -57,7 +60,19 @@ class Trained:
     choice: ThresholdChoice | None
     unmet: str | None
     warnings: list[str]
-    seconds: float
+    phases: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """The time of all phases."""
+        return sum(self.phases.values())
+
+    @property
+    def rounds_seconds(self) -> dict[str, float]:
+        """The time of training by what the rounds spent it on, in a blend of all recipes that are a part of it."""
+        is_blend = isinstance(self.model, AutoSelfPacedClassifier)
+        ensembles = list(self.model.ensembles_.values()) if is_blend else [self.model]
+        return seconds_by_phase([note for ensemble in ensembles for note in ensemble.rounds_])
 
     @property
     def rare_label(self) -> Any:
@@ -83,25 +98,27 @@ class Trained:
 
 def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     """Open, split, fit, score."""
-    begin = time.perf_counter()
+    stopwatch = Stopwatch()
     check_options(request)
     rule = rule_of(request.rule, request.amount)
-    source = open_for(request, progress)
-    check_enough(source.labels, request.target)
-    train_part, test_part = split_for(request, source)
-    amounts = None if request.amount is None else amounts_in(test_part, request.amount)
+    with stopwatch.running("opening"):
+        source = open_for(request, progress)
+        check_enough(source.labels, request.target)
+        train_part, test_part = split_for(request, source)
+        amounts = None if request.amount is None else amounts_in(test_part, request.amount)
     model = model_for(request, columns_of(None, source.table.schema), _calibration(request, train_part))
-    with kept_warnings() as warned_of:
+    with kept_warnings() as warned_of, stopwatch.running("training"):
         model.fit_table(train_part)
-    is_rare = rare_rows(model.trained_on_, test_part)
-    scores = scores_of(model, test_part)
-    leaks = _leaks(model, train_part, request.seed)
-    choice, unmet = chosen(is_rare, scores, rule, amounts)
-    judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
-    seconds = time.perf_counter() - begin
-    return Trained(
-        request, model, source, train_part, test_part, is_rare, scores, judged, leaks, choice, unmet, warned_of, seconds
-    )
+    with stopwatch.running("scoring held-out rows"):
+        is_rare = rare_rows(model.trained_on_, test_part)
+        scores = scores_of(model, test_part)
+    with stopwatch.running("looking for leakage"):
+        leaks = _leaks(model, train_part, request.seed)
+    with stopwatch.running("choosing a threshold"):
+        choice, unmet = chosen(is_rare, scores, rule, amounts)
+        judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
+    found = (is_rare, scores, judged, leaks, choice, unmet, warned_of, stopwatch.phases())
+    return Trained(request, model, source, train_part, test_part, *found)
 
 
 def _calibration(request: TrainRequest, train_part: StreamedTable) -> str | None:

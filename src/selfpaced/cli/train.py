@@ -57,6 +57,7 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         "suspicious": {leak.name: leak.aucprc for leak in trained.leaks},
         "warnings": trained.warnings,
         "seconds": trained.seconds,
+        "phases": trained.phases | {"rounds": trained.rounds_seconds},
     }
 
 

@@ -119,7 +119,7 @@ class DoubtingEnsemble(AveragingEnsemble):
     ) -> NDArray[np.float64]:
         bases, seed, n_threads = self._bases(), check_seed(self.random_state), self._n_threads()
         per_row, for_all = split_by_row(fit_metadata(self, bases, labels, fit_params), table.n_rows)
-        factory, table = MemberFactory(bases, seed, for_all), table.with_metadata(per_row)
+        factory, table = MemberFactory(bases, seed, for_all, n_threads), table.with_metadata(per_row)
         first_number = 1 - self._first_round
         members = cross_fit_all(
             factory, self.estimators_, self._training_sets(table, labels, seen), seed, n_threads, first_number
