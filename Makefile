@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile
 # The tests of a group share their cluster or browser. tests/conftest.py makes the groups, and puts the longest first.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadscope --no-loadscope-reorder
 
-.PHONY: help demo test test-fast exam check system-packages bench field paper clean
+.PHONY: help demo test test-fast exam check system-packages bench field paper docs release-check clean
 
 help:
 	@echo "make demo             install, then compare Self-paced Ensemble with the alternatives on generated tables"
@@ -16,6 +16,8 @@ help:
 	@echo "make exam             compare scores of the same rows in many forms, on random tables, for an hour"
 	@echo "make check            check format, lint, types and layers only"
 	@echo "make system-packages  install Chromium, Java and PostgreSQL for the tests that need them (as root on Debian)"
+	@echo "make docs             build the documentation site into .site/ and check its links (open .site/index.html)"
+	@echo "make release-check    build both archives, install the wheel into a clean environment and try it"
 	@echo "make bench            run the benchmarks (an hour; peers are installed into .bench/)"
 	@echo "make field            compare all methods on 39 tables (hours; goes on where it was stopped); see docs/field.md"
 	@echo "make paper            make a quick pass over the paper's experiments; the pages are in .paper/"
@@ -68,6 +70,17 @@ paper: .venv/installed-dev
 	-$(BIN)/python -W ignore -m paper run --quick
 	$(BIN)/python -m paper render --quick
 
+# Every example of the gallery runs; examples that have not changed since the last build are not run again.
+docs: .venv/installed-docs
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs .site
+	$(BIN)/python tools/check_site.py .site
+
+release-check: .venv/installed-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/try_archives.py dist
+
 .venv/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'selfpaced needs Python 3.11 or newer: make PYTHON=python3.11')"
 	$(PYTHON) -m venv .venv
@@ -91,8 +104,16 @@ paper: .venv/installed-dev
 	$(PIP) --editable '.[all]' --group dev
 	touch $@
 
+.venv/installed-docs: .venv/bin/python pyproject.toml
+	$(PIP) --editable '.[cli,dask,explain]' --group docs
+	touch $@
+
+.venv/installed-release: .venv/bin/python pyproject.toml
+	$(PIP) --group release
+	touch $@
+
 clean:
-	rm -rf .venv .bench .paper
+	rm -rf .venv .bench .paper .site dist docs/gallery docs/generated
 
 # The oldest versions that pyproject.toml allows, without Spark, whose download is large. Left out are the test of accuracy
 # on real data, and one-hot columns beside those of a polars frame, which scikit-learn cannot join before 1.8.

@@ -12,7 +12,7 @@ REPOSITORY = Path(__file__).parents[1]
 PAGES = sorted(
     page for page in [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")] if ".venv" not in page.parts
 )
-WITH_CODE = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/guide/*.md"))]
+WITH_CODE = [REPOSITORY / "README.md", REPOSITORY / "docs" / "how-to.md", *sorted(REPOSITORY.glob("docs/guide/*.md"))]
 
 
 def name(page):

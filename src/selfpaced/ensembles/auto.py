@@ -85,7 +85,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         Rows of each of `classes_` in the training data.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if X had names.
 
     See Also
