@@ -18,7 +18,8 @@ from selfpaced.ensembles.members import MemberFactory
 from selfpaced.pools.keys import Keys, row_keys
 from selfpaced.pools.reserved_rounds import FOLDS_ROUND
 from selfpaced.pools.rows import Rows
-from selfpaced.scoring import mean_probabilities, scorer_of
+from selfpaced.scoring import mean_probabilities, scorer_of, scorers_of
+from selfpaced.scoring.scorer import chunks_for, probabilities_by
 from selfpaced.scoring.threads import over_chunks
 from selfpaced.tables import InMemoryTable
 
@@ -118,8 +119,14 @@ def honest_means(
 ) -> Floats:
     """The mean over members for the rows of a table, honest for those that members have seen."""
     sums = np.zeros((table.n_rows, n_classes))
-    for member in members:
-        sums += member.honest_probabilities(probabilities_of(member.model, table, n_classes, n_threads), ids)
+    scorers = scorers_of([member.model for member in members], table.n_rows)
+
+    def work(start: int, stop: int) -> None:
+        answers = probabilities_by(scorers, table.span(start, stop))
+        for member, own in zip(members, answers, strict=True):
+            sums[start:stop] += member.honest_probabilities(np.array(own, dtype=np.float64), ids[start:stop])
+
+    over_chunks(work, table.n_rows, *chunks_for(scorers, table.bytes_per_row, n_threads))
     return sums / len(members)
 
 
