@@ -26,7 +26,7 @@ LAYERS = [
     ["bases", "rounds"],
     ["callbacks"],
     ["ensembles"],
-    ["explaining", "persistence"],
+    ["backtesting", "explaining", "persistence"],
     ["onnx_export"],
     ["selfpaced"],  # the public names in __init__.py
     ["dask", "spark"],

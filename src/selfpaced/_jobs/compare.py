@@ -14,7 +14,8 @@ from selfpaced._jobs.methods import CHOSEN, Method, OnNumbers, Task, methods_for
 from selfpaced._jobs.opening import Source
 from selfpaced._jobs.paired import Interval, Resampled, resampled
 from selfpaced._jobs.request import TrainRequest, check_time_limit
-from selfpaced._jobs.train import check_enough, open_for, split_for
+from selfpaced._jobs.splitting import split_for
+from selfpaced._jobs.train import check_enough, open_for
 from selfpaced._jobs.warned import kept_warnings
 from selfpaced.bases import columns_of
 from selfpaced.exceptions import TableError
@@ -77,7 +78,8 @@ def compare(request: TrainRequest, told: Callable[[Compared], None] = lambda one
 def _task(request: TrainRequest, source: Source) -> Task:
     labels = source.labels
     check_enough(labels, request.target)
-    train, test = split_for(request, source)
+    split = split_for(request, source)
+    train, test = split.train, split.test
     rare = labels.score_label(source.table.roles.positive)
     is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
     return Task(train.features(), is_rare[0], test.features(), is_rare[1])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from selfpaced._jobs.columns import Dropped, dropped_columns
+from selfpaced._jobs.columns import Dropped, dropped_columns, entities
 from selfpaced._jobs.data import data_of
 from selfpaced.exceptions import TableError
 from selfpaced.tables import Labels, Roles, StreamedTable
@@ -60,11 +60,13 @@ class Source:
     Attributes
     ----------
     in_memory : whether its rows have been loaded; otherwise they are read from the files once a round.
+    entities : columns that look like what several rows belong to, such as a card, if no group was named.
     """
 
     table: StreamedTable
     dropped: list[Dropped]
     in_memory: bool
+    entities: tuple[str, ...] = ()
 
     @property
     def labels(self) -> Labels:
@@ -104,11 +106,12 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
         )
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(roles, labels)
-    table = StreamedTable(reader, schema, roles, known_labels=labels)
+    repeating = () if roles.group is not None else tuple(entities(list(profiles.values())))
+    table = StreamedTable(reader, schema, replace(roles, keep=(*roles.keep, *repeating)), known_labels=labels)
     if in_memory:
         table = table.loaded()  # without the columns that nobody will ask for
     # A fit does not read the columns to keep.
-    return Source(replace(table, roles=replace(roles, keep=())), dropped, in_memory)
+    return Source(replace(table, roles=replace(roles, keep=())), dropped, in_memory, repeating)
 
 
 def _reader(wanted: Wanted, progress: Progress | None) -> Reader:

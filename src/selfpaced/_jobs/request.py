@@ -23,7 +23,10 @@ class TrainRequest:
     members, bins : of one ensemble, so not with "auto". None is 10 members and 20 bins.
     time_limit : seconds that "auto" may take to train.
     valid : a file to judge by; without one, the share `holdout` of the rows is held out: the last ones by
-        `time_column`, or some of each class at random.
+        `time_column`, whole groups by `group`, or some of each class at random.
+    delay : how long labels take to be known, such as "7d": rows whose labels would not be known when the held-out rows
+        begin are not trained on.
+    group : a column of what several rows belong to, such as a card. No group is trained on and judged by.
     id : a column that names the rows, and is no feature.
     rule : what the threshold is chosen by on the rows held out, as for `selfpaced.choose_threshold`.
     amount : a column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
@@ -40,6 +43,8 @@ class TrainRequest:
     valid: Any = None
     holdout: float = 0.2
     time_column: str | None = None
+    delay: str | None = None
+    group: str | None = None
     exclude: Sequence[str] = ()
     id: str | None = None
     seed: int = 0
@@ -54,6 +59,8 @@ class TrainRequest:
 def check_options(request: TrainRequest) -> None:
     """Refuse options that do not go together, before anything is read."""
     check_time_limit(request.time_limit)
+    if request.delay is not None and request.time_column is None:
+        raise TableError(f"--delay {request.delay} needs the times of the rows: --time-column COL.")
     if request.base != AUTO:
         if request.time_limit is not None:
             raise TableError(

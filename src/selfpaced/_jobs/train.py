@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,13 +14,13 @@ from selfpaced._jobs.making import Trainable, model_for
 from selfpaced._jobs.opening import Source, Wanted, open_source
 from selfpaced._jobs.request import TrainRequest, check_options
 from selfpaced._jobs.rules import amounts_in, rule_of
-from selfpaced._jobs.splits import held_out_at_random, held_out_by_time
+from selfpaced._jobs.splitting import Split, split_for
 from selfpaced._jobs.warned import kept_warnings
 from selfpaced.bases import columns_of
 from selfpaced.ensembles.checks import check_classes
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.exceptions import TableError
-from selfpaced.tables import Labels, Roles, StreamedTable, open_like
+from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
 
@@ -37,7 +35,7 @@ class Trained:
 
     Attributes
     ----------
-    train, test : the rows trained on and those held out.
+    split : the rows trained on and those held out.
     is_rare, scores : of the rows held out, in order.
     leaks : columns that nearly decide the target alone.
     choice : the threshold: by the rule, or else the best by F1; None if all rows score the same.
@@ -48,8 +46,7 @@ class Trained:
     request: TrainRequest
     model: Trainable
     source: Source
-    train: StreamedTable
-    test: StreamedTable
+    split: Split
     is_rare: NDArray[np.bool_]
     scores: NDArray[np.float64]
     evaluation: TableEvaluation
@@ -58,6 +55,16 @@ class Trained:
     unmet: str | None
     warnings: list[str]
     seconds: float
+
+    @property
+    def train(self) -> StreamedTable:
+        """The rows trained on."""
+        return self.split.train
+
+    @property
+    def test(self) -> StreamedTable:
+        """The rows held out."""
+        return self.split.test
 
     @property
     def rare_label(self) -> Any:
@@ -88,7 +95,8 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     rule = rule_of(request.rule, request.amount)
     source = open_for(request, progress)
     check_enough(source.labels, request.target)
-    train_part, test_part = split_for(request, source)
+    split = split_for(request, source)
+    train_part, test_part = split.train, split.test
     amounts = None if request.amount is None else amounts_in(test_part, request.amount)
     model = model_for(request, columns_of(None, source.table.schema), _calibration(request, train_part))
     with kept_warnings() as warned_of:
@@ -99,9 +107,7 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     choice, unmet = chosen(is_rare, scores, rule, amounts)
     judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
     seconds = time.perf_counter() - begin
-    return Trained(
-        request, model, source, train_part, test_part, is_rare, scores, judged, leaks, choice, unmet, warned_of, seconds
-    )
+    return Trained(request, model, source, split, is_rare, scores, judged, leaks, choice, unmet, warned_of, seconds)
 
 
 def _calibration(request: TrainRequest, train_part: StreamedTable) -> str | None:
@@ -135,29 +141,15 @@ def check_enough(labels: Labels, target: str) -> None:
 
 def open_for(request: TrainRequest, progress: Progress | None = None) -> Source:
     keep = () if request.id is None else (request.id,)
-    roles = Roles(request.target, request.positive, amount=request.amount, time=request.time_column, keep=keep)
+    roles = Roles(
+        request.target,
+        request.positive,
+        amount=request.amount,
+        time=request.time_column,
+        group=request.group,
+        keep=keep,
+    )
     return open_source(Wanted(request.source, roles, request.exclude, request.out_of_core), progress)
-
-
-def split_for(request: TrainRequest, source: Source) -> tuple[StreamedTable, StreamedTable]:
-    if request.valid is not None:
-        if _same_file(request.valid, request.source):
-            raise TableError(f"{request.valid} is the file to train on; rows to judge by must be others.")
-        roles = replace(source.table.roles, time=None, keep=())
-        return source.table, open_like(request.valid, source.table.schema, roles)
-    if not 0 < request.holdout < 1:
-        raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
-    if request.time_column is None:
-        held_out = held_out_at_random(source.labels, request.holdout, request.seed)
-    else:
-        held_out = held_out_by_time(source.table, request.time_column, request.holdout, source.labels)
-    return source.table.part(~held_out), source.table.part(held_out)
-
-
-def _same_file(one: Any, other: Any) -> bool:
-    """Whether two paths name one file; a pattern or a list of files is nobody's."""
-    both = (one, other)
-    return all(isinstance(path, str | PathLike) for path in both) and len({Path(path).resolve() for path in both}) == 1
 
 
 def _leaks(model: Trainable, table: StreamedTable, seed: int) -> list[Leak]:

@@ -187,6 +187,16 @@ def _held_out(command: argparse.ArgumentParser) -> None:
         help="share of the rows to judge by (default: %(default)s)",
     )
     command.add_argument("--time-column", metavar="COL", help="hold out the last rows by this column; no feature")
+    command.add_argument(
+        "--delay",
+        metavar="SPAN",
+        help="how long labels take to be known, such as 7d or 12h: later rows before the held-out ones are not used",
+    )
+    command.add_argument(
+        "--group",
+        metavar="COL",
+        help="what several rows belong to, such as a card: hold out whole groups; no feature",
+    )
 
 
 def _talk(command: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.train import Trained, train
-from selfpaced._jobs.words import chance, expected, headline, origin, promise
+from selfpaced._jobs.words import chance, expected, headline, origin, promise, repetition
 from selfpaced.callbacks import Callback
 from selfpaced.cli.data import check_output, data_in, what_is_done
 from selfpaced.cli.recipes import WHAT_THEY_ARE, recipe_table, recipes_of
@@ -55,6 +55,8 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         "judged_on": _judged_on(trained),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
         "suspicious": {leak.name: leak.aucprc for leak in trained.leaks},
+        "not_used": trained.split.not_used,
+        "repeating": {one.name: one.share for one in trained.split.repeating},
         "warnings": trained.warnings,
         "seconds": trained.seconds,
     }
@@ -65,7 +67,10 @@ def _judged_on(trained: Trained) -> str:
     if request.valid is not None:
         return str(request.valid)
     share = f"{request.holdout:.0%} of the rows"
-    return f"the last {share} by {request.time_column}" if request.time_column else f"{share}, drawn at random"
+    by = f"the last {share} by {request.time_column}" if request.time_column else f"{share}"
+    if request.group is not None:
+        return f"{by}, in groups of {request.group} that it was not trained on"
+    return by if request.time_column else f"{by}, drawn at random"
 
 
 def _tell(talk: Talk, trained: Trained) -> None:
@@ -81,6 +86,10 @@ def _tell(talk: Talk, trained: Trained) -> None:
             f"column {leak.name!r} alone nearly decides the target (AUCPRC {leak.aucprc:.2f}). Is it known before the "
             f"fact? If not: --exclude {leak.name!r}"
         )
+    for reason, n_rows in trained.split.not_used.items():
+        talk.say(f"  not used: {n_rows:,} rows, {reason}")
+    for one in trained.split.repeating:
+        talk.warn(repetition(one))
     for warning in trained.warnings:
         talk.warn(warning)
     if trained.few_cases:
