@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from selfpaced.ensembles import (
         AutoSelfPacedClassifier,
         BalanceCascadeClassifier,
+        CostDecisionClassifier,
         EasyEnsembleClassifier,
         RUSBoostClassifier,
         SelfPacedEnsembleClassifier,
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AutoSelfPacedClassifier",
     "BalanceCascadeClassifier",
+    "CostDecisionClassifier",
     "EasyEnsembleClassifier",
     "RUSBoostClassifier",
     "SMOTEBaggingClassifier",

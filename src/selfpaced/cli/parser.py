@@ -8,6 +8,7 @@ from typing import Any
 
 BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
+PERIODS = ("hour", "day", "week", "month")
 SHELLS = ("bash", "zsh", "tcsh")
 
 
@@ -69,7 +70,24 @@ def _predict(command: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="add a column of alerts: scores from this number on, or from the model's own with 'best'",
     )
+    command.add_argument(
+        "--decide",
+        metavar="RULE",
+        help="alerts row by row, as 'p*amount>5': the probability, times what missing the row costs, is more than an "
+        "alert costs",
+    )
+    _capacity(command)
     _talk(command)
+
+
+def _capacity(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows, by --decide or by score")
+    command.add_argument("--per", choices=PERIODS, help="the N best rows of each of these")
+    command.add_argument("--time-column", metavar="COL", help="the times that --per is about")
+    command.add_argument(
+        "--timezone", metavar="ZONE", help="where days begin, as Europe/Berlin (default: the column's zone, or UTC)"
+    )
+    command.add_argument("--group", metavar="COL", help="at most one row of each of these, such as a card, in a period")
 
 
 def _evaluate(command: argparse.ArgumentParser) -> None:
@@ -223,6 +241,8 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         [
             "model.skops july.parquet -o scores.parquet --keep tx_id",
             "model.skops july.csv -o scores.csv --threshold best",
+            "model.skops july.csv -o scores.csv --decide 'p*amount>5' --keep tx_id",
+            "model.skops july.csv -o scores.csv --top 100 --per day --time-column when --group card_id",
             "model.skops s3://bucket/july/ -o s3://bucket/scores.parquet --cache copies",
             "model.skops postgresql://host/shop --query 'SELECT * FROM july' -o postgresql://host/shop --table scores",
         ],

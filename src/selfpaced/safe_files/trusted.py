@@ -18,6 +18,7 @@ OURS = [
     "selfpaced.ensembles.auto.AutoSelfPacedClassifier",
     "selfpaced.ensembles.balance_cascade.BalanceCascadeClassifier",
     "selfpaced.ensembles.choosing.RecipeResult",
+    "selfpaced.ensembles.cost_decision.CostDecisionClassifier",
     "selfpaced.ensembles.cross_fitting.GroupCopies",
     "selfpaced.ensembles.cross_fitting.HonestScores",
     "selfpaced.ensembles.easy_ensemble.EasyEnsembleClassifier",

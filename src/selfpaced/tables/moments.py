@@ -73,6 +73,11 @@ def _as_dates(values: NDArray[Any], where: str) -> NDArray[Any]:
     return np.asarray(dates.dt.tz_localize(None))
 
 
+def zone_of(column: Any) -> str | None:
+    """The time zone of a column of Arrow; None if it has none, or holds no moments."""
+    return getattr(column.type, "tz", None)
+
+
 def periods_of(moments: Moments, period: str, zone: str | None = None) -> NDArray[Any]:
     """The hour, day, week (its Monday) or month of each moment, as a datetime64 of its beginning in a time zone.
 
