@@ -4,10 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from selfpaced.deciding import CostDecisionClassifier
     from selfpaced.ensembles import (
         AutoSelfPacedClassifier,
         BalanceCascadeClassifier,
-        CostDecisionClassifier,
         EasyEnsembleClassifier,
         RUSBoostClassifier,
         SelfPacedEnsembleClassifier,
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "CostDecisionClassifier": "selfpaced.deciding",
     "choose_threshold": "selfpaced.thresholds",
     "load_model": "selfpaced.persistence",
     "open_table": "selfpaced.tables",

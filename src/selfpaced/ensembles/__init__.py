@@ -2,7 +2,6 @@
 
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.balance_cascade import BalanceCascadeClassifier
-from selfpaced.ensembles.cost_decision import CostDecisionClassifier
 from selfpaced.ensembles.easy_ensemble import EasyEnsembleClassifier
 from selfpaced.ensembles.rus_boost import RUSBoostClassifier
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
@@ -13,7 +12,6 @@ from selfpaced.ensembles.under_bagging import UnderBaggingClassifier
 __all__ = [
     "AutoSelfPacedClassifier",
     "BalanceCascadeClassifier",
-    "CostDecisionClassifier",
     "EasyEnsembleClassifier",
     "RUSBoostClassifier",
     "SMOTEBaggingClassifier",
