@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from selfpaced.backtesting import PrequentialSplit, backtest
     from selfpaced.deciding import CostDecisionClassifier
     from selfpaced.ensembles import (
         AutoSelfPacedClassifier,
@@ -26,12 +27,14 @@ __all__ = [
     "BalanceCascadeClassifier",
     "CostDecisionClassifier",
     "EasyEnsembleClassifier",
+    "PrequentialSplit",
     "RUSBoostClassifier",
     "SMOTEBaggingClassifier",
     "SMOTEBoostClassifier",
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",
+    "backtest",
     "choose_threshold",
     "load_model",
     "open_table",
@@ -39,6 +42,8 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "PrequentialSplit": "selfpaced.backtesting",
+    "backtest": "selfpaced.backtesting",
     "CostDecisionClassifier": "selfpaced.deciding",
     "choose_threshold": "selfpaced.thresholds",
     "load_model": "selfpaced.persistence",

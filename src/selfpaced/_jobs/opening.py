@@ -35,12 +35,14 @@ class Wanted:
     roles : the columns that are not features. `positive` is the label to find, as a person writes it.
     exclude : further columns that are not features.
     out_of_core : whether to read the files once a round; by default that depends on the memory there is.
+    also : further columns that will be asked for. They may be features.
     """
 
     path: Any
     roles: Roles
     exclude: Sequence[str] = ()
     out_of_core: bool | None = None
+    also: Sequence[str] = ()
 
     def excluded(self, names: Sequence[str]) -> list[str]:
         """The columns that are excluded. On the command line several may be joined by commas."""
@@ -49,7 +51,7 @@ class Wanted:
     def needed(self, names: Iterable[str]) -> list[str]:
         """The columns that will be read."""
         known = list(names)
-        exclude = set(self.excluded(known)) - set(self.roles.columns)
+        exclude = set(self.excluded(known)) - {*self.roles.columns, *self.also}
         return [name for name in known if name not in exclude]
 
 
@@ -83,12 +85,12 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     names, roles = [*reader.column_names, *reader.left_out], wanted.roles
     exclude = wanted.excluded(names)
     assert roles.target is not None
-    for name in (*roles.columns, *exclude):
+    for name in (*roles.columns, *exclude, *wanted.also):
         if name not in names:
             raise TableError(
                 f"There is no column {name!r} in {wanted.path}. Its columns are {', '.join(map(repr, names))}."
             )
-    not_read = set(exclude) - set(roles.columns)
+    not_read = set(exclude) - {*roles.columns, *wanted.also}
     fields = {name: kind for name, kind in unified_fields(reader.files, exclude).items() if name not in not_read}
     assert reader.n_rows is not None
     fits = fits_in_memory(reader.n_rows, len(names))
@@ -107,7 +109,9 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(roles, labels)
     repeating = () if roles.group is not None else tuple(entities(list(profiles.values())))
-    table = StreamedTable(reader, schema, replace(roles, keep=(*roles.keep, *repeating)), known_labels=labels)
+    table = StreamedTable(
+        reader, schema, replace(roles, keep=(*roles.keep, *repeating, *wanted.also)), known_labels=labels
+    )
     if in_memory:
         table = table.loaded()  # without the columns that nobody will ask for
     # A fit does not read the columns to keep.

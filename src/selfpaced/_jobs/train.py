@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +99,7 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     split = split_for(request, source)
     train_part, test_part = split.train, split.test
     amounts = None if request.amount is None else amounts_in(test_part, request.amount)
-    model = model_for(request, columns_of(None, source.table.schema), _calibration(request, train_part))
+    model = model_for(request, columns_of(None, source.table.schema), calibration_for(request, train_part))
     with kept_warnings() as warned_of:
         model.fit_table(train_part)
     is_rare = rare_rows(model.trained_on_, test_part)
@@ -110,7 +111,7 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     return Trained(request, model, source, split, is_rare, scores, judged, leaks, choice, unmet, warned_of, seconds)
 
 
-def _calibration(request: TrainRequest, train_part: StreamedTable) -> str | None:
+def calibration_for(request: TrainRequest, train_part: StreamedTable) -> str | None:
     """Copies of members that see a fifth less of a handful of rows tell nothing about the members."""
     too_few = train_part.labels().counts.min() < FEW_CASES
     return None if request.calibration == "none" or too_few else request.calibration
@@ -139,7 +140,8 @@ def check_enough(labels: Labels, target: str) -> None:
     check_classes(labels, f"Column {target!r}")
 
 
-def open_for(request: TrainRequest, progress: Progress | None = None) -> Source:
+def open_for(request: TrainRequest, progress: Progress | None = None, also: Sequence[str] = ()) -> Source:
+    """The table of a request. `also` are further columns that will be asked for; they may be features too."""
     keep = () if request.id is None else (request.id,)
     roles = Roles(
         request.target,
@@ -149,7 +151,7 @@ def open_for(request: TrainRequest, progress: Progress | None = None) -> Source:
         group=request.group,
         keep=keep,
     )
-    return open_source(Wanted(request.source, roles, request.exclude, request.out_of_core), progress)
+    return open_source(Wanted(request.source, roles, request.exclude, request.out_of_core, also), progress)
 
 
 def _leaks(model: Trainable, table: StreamedTable, seed: int) -> list[Leak]:

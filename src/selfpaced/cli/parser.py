@@ -125,6 +125,39 @@ def _compare(command: argparse.ArgumentParser) -> None:
     _talk(command)
 
 
+def _backtest(command: argparse.ArgumentParser) -> None:
+    _data(command)
+    _target(command)
+    command.add_argument(
+        "--base",
+        choices=BASES,
+        nargs="+",
+        default=["lightgbm"],
+        help="the kinds of members, all on the same folds (default: lightgbm)",
+    )
+    command.add_argument("--members", type=int, metavar="N", help="of one kind (default: 10)")
+    command.add_argument("--bins", type=int, metavar="N", help="hardness bins (default: 20)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
+    command.add_argument("--calibration", choices=CALIBRATIONS, default="isotonic", help="(default: %(default)s)")
+    command.add_argument("--time-column", required=True, metavar="COL", help="the times of the rows; no feature")
+    command.add_argument("--every", required=True, metavar="SPAN", help="how long each test lasts, such as 7d or 12h")
+    command.add_argument("--delay", metavar="SPAN", help="how long labels take to be known (default: no time)")
+    command.add_argument(
+        "--window", metavar="SPAN", help="how far back training rows go, such as 60d (default: all earlier rows)"
+    )
+    command.add_argument(
+        "--first", metavar="SPAN", help="what the first training spans (default: the window, or a third of the time)"
+    )
+    command.add_argument("--group", metavar="COL", help="what several rows belong to, such as a card; no feature")
+    command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows of each period")
+    command.add_argument("--per", choices=PERIODS, help="the period (default: day)")
+    command.add_argument("--timezone", metavar="ZONE", help="where days begin (default: the column's zone, or UTC)")
+    command.add_argument("--decide", metavar="RULE", help="what rows cost, as 'p*amount>5'")
+    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
+    command.add_argument("--html", metavar="FILE", help="write a page with the course over time, backtest.html")
+    _talk(command)
+
+
 def _inspect(command: argparse.ArgumentParser) -> None:
     _model(command)
     _talk(command)
@@ -261,6 +294,15 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         "compare Self-paced Ensemble with its rivals and the plain alternatives on one table",
         _compare,
         ["transactions.csv --target is_fraud", "transactions.csv --target is_fraud --base tree --picture compare.svg"],
+    ),
+    "backtest": (
+        "train and test in the order of time, as it happens in service",
+        _backtest,
+        [
+            "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d",
+            "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d --window 60d --top 100 "
+            "--group card_id --base lightgbm tree --html backtest.html",
+        ],
     ),
     "inspect": ("say what a model was trained on, when and with what", _inspect, ["model.skops"]),
     "export": ("write a model as an ONNX graph, which scores anywhere", _export, ["model.skops -o model.onnx"]),

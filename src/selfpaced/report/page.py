@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
 
@@ -25,34 +27,40 @@ SECTIONS = {
 
 
 def page_of(facts: Facts) -> str:
+    sections = {name: (make.__name__, make(facts)) for name, make in SECTIONS.items()}
+    return assembled(facts.title, sections, facts.created_at)
+
+
+def assembled(title: str, sections: Mapping[str, tuple[str, Html | None]], created_at: str | None = None) -> str:
+    """A page of sections, given by what the links to them say, with their ids. Those that are None are left out."""
     style, script = _resource("page.css"), _resource("page.js")
-    shown = {name: make(facts) for name, make in SECTIONS.items()}
+    shown = {name: made for name, made in sections.items() if made[1] is not None}
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("title", facts.title),
+        element("title", title),
         element("style", style),
     )
+    made_at = created_at or datetime.now(UTC).isoformat(timespec="seconds")
     body = element(
         "body",
         element("a", "Skip to the report", href="#main", class_="skip"),
-        _header(facts, [name for name, made in shown.items() if made is not None]),
-        element("main", joined(shown.values()), id="main", tabindex=-1),
+        _header(title, made_at, {name: id for name, (id, _) in shown.items()}),
+        element("main", joined(made for _, made in shown.values()), id="main", tabindex=-1),
         element("script", script),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def _header(facts: Facts, names: list[str]) -> Html:
-    ids = {name: SECTIONS[name].__name__ for name in names}
+def _header(title: str, created_at: str, ids: Mapping[str, str]) -> Html:
     links = [element("li", element("a", name, href=f"#{id}")) for name, id in ids.items()]
     return element(
         "header",
-        element("h1", facts.title),
-        element("p", f"Made by selfpaced on {facts.created_at[:10]}", class_="made"),
+        element("h1", title),
+        element("p", f"Made by selfpaced on {created_at[:10]}", class_="made"),
         element("nav", element("ul", links), aria_label="Sections"),
     )
 
