@@ -26,6 +26,7 @@ LAYERS = [
     ["bases", "deciding", "rounds"],
     ["callbacks"],
     ["ensembles"],
+    ["monitoring"],
     ["backtesting", "explaining", "persistence"],
     ["onnx_export"],
     ["selfpaced"],  # the public names in __init__.py

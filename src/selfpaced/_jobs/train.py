@@ -21,6 +21,7 @@ from selfpaced.bases import columns_of
 from selfpaced.ensembles.checks import check_classes
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.exceptions import TableError
+from selfpaced.monitoring import Reference, reference_of
 from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
@@ -28,6 +29,7 @@ from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
 FEW_CASES = 20
 FEWEST_ROWS = 3
 ROWS_SAMPLED = 20_000
+ROWS_COUNTED = 50_000
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,16 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
     seconds = time.perf_counter() - begin
     return Trained(request, model, source, split, is_rare, scores, judged, leaks, choice, unmet, warned_of, seconds)
+
+
+def reference_of_training(trained: Trained) -> Reference:
+    """What the held-out rows are like, to monitor the model by."""
+    test = trained.test
+    assert test.n_rows is not None
+    some = np.zeros(test.n_rows, dtype=bool)
+    some[np.linspace(0, test.n_rows - 1, min(test.n_rows, ROWS_COUNTED)).astype(np.intp)] = True
+    threshold = None if trained.choice is None else trained.choice.threshold
+    return reference_of(test.part(some).features(), trained.scores, threshold=threshold)
 
 
 def calibration_for(request: TrainRequest, train_part: StreamedTable) -> str | None:

@@ -34,7 +34,7 @@ class Rolling:
 
     Attributes
     ----------
-    every : how long a test lasts; the next one begins where it ends.
+    every : how long a test lasts; the next one begins where it ends. Tests of whole days begin at midnight, in UTC.
     delay : how long labels take to be known. Rows of the last `delay` before a test are not trained on.
     window : how far back training rows go; all of them by default.
     first : how much time the training rows of the first fold span, at least; by default the window, or a third of the
@@ -55,7 +55,7 @@ class Rolling:
         delay = zero if self.delay is None else span_in(self.delay, moments, "delay")
         window = None if self.window is None else span_in(self.window, moments, "window")
         earliest, latest = moments.min(), moments.max()
-        begin = earliest + self._first(moments, window) + delay
+        begin = _whole_day(earliest + self._first(moments, window) + delay, every)
         folds = []
         while begin <= latest:
             known = moments + delay <= begin
@@ -79,6 +79,15 @@ class Rolling:
         return (moments.max() - moments.min()) * FIRST_SHARE if window is None else window
 
 
+def _whole_day(begin: Any, every: Any) -> Any:
+    """A moment, or the midnight of UTC after it if tests last whole days: days are not to be divided."""
+    day = np.timedelta64(1, "D")
+    if not isinstance(begin, np.datetime64) or every % day != np.timedelta64(0):
+        return begin
+    midnight = begin.astype("datetime64[D]")
+    return (midnight if midnight == begin else midnight + day).astype(begin.dtype)
+
+
 class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
     """Splits in the order of time with a delay of the labels, for scikit-learn's `cross_validate` and searches.
 
@@ -90,7 +99,8 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
     times : array-like of shape (n_rows,), or str
         The time of each row, dates or numbers, in any order; or the name of a column of X.
     every : str, number or timedelta, default="7d"
-        How long a test lasts: "7d", "12h", "90min"; a number in the unit of the times if these are numbers.
+        How long a test lasts: "7d", "12h", "90min"; a number in the unit of the times if these are numbers. Tests of
+        whole days begin at midnight, in UTC.
     delay : the same, default=None
         How long labels take to be known. Rows of so long before a test are not trained on.
     window : the same, default=None

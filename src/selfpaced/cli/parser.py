@@ -48,6 +48,11 @@ def _train(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out-of-core", action="store_true", default=None, help="read the files once a round")
     command.add_argument("-o", "--output", default="model.skops", metavar="FILE", help="(default: %(default)s)")
     command.add_argument("--report", metavar="FILE", help="write a report about the model, report.html")
+    command.add_argument(
+        "--no-reference",
+        action="store_true",
+        help="keep no counts of the held-out rows in the model file; it cannot be monitored then",
+    )
     _talk(command)
 
 
@@ -155,6 +160,25 @@ def _backtest(command: argparse.ArgumentParser) -> None:
     command.add_argument("--decide", metavar="RULE", help="what rows cost, as 'p*amount>5'")
     command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
     command.add_argument("--html", metavar="FILE", help="write a page with the course over time, backtest.html")
+    _talk(command)
+
+
+def _monitor(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("--by", choices=PERIODS, help="figures of each of these periods too")
+    command.add_argument("--time-column", metavar="COL", help="the times that --by is about")
+    command.add_argument("--timezone", metavar="ZONE", help="where days begin (default: the column's zone, or UTC)")
+    command.add_argument("--target", metavar="COL", help="labels that have arrived; empty where they have not")
+    command.add_argument("--threshold", type=float, metavar="NUMBER", help="of alerts (default: the model's own)")
+    command.add_argument(
+        "--alarm",
+        nargs="+",
+        default=[],
+        metavar="LIMIT",
+        help="exit with code 3 if a limit is passed, as 'psi>0.25' 'precision<0.5' 'alerts>200'",
+    )
+    command.add_argument("--html", metavar="FILE", help="write a page, monitor.html")
     _talk(command)
 
 
@@ -302,6 +326,14 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d",
             "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d --window 60d --top 100 "
             "--group card_id --base lightgbm tree --html backtest.html",
+        ],
+    ),
+    "monitor": (
+        "watch the rows that a model scores, without labels",
+        _monitor,
+        [
+            "model.skops july.parquet",
+            "model.skops july.parquet --by day --time-column when --alarm 'psi>0.25' 'alerts>200' --html monitor.html",
         ],
     ),
     "inspect": ("say what a model was trained on, when and with what", _inspect, ["model.skops"]),

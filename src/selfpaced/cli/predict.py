@@ -11,14 +11,14 @@ from selfpaced._jobs.words import counted
 from selfpaced.cli.data import data_in, scores_output, what_is_done
 from selfpaced.cli.talk import Talk
 from selfpaced.exceptions import TableError
-from selfpaced.persistence import load_model, read_card
+from selfpaced.persistence import load_ensemble, read_card
 
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
     output = scores_output(options)
     threshold = threshold_of(options.threshold, options.model)
-    model = load_model(options.model)
+    model = load_ensemble(options.model)
     keep = [name.strip() for name in options.keep.split(",") if name.strip()]
     with talk.progress(what_is_done(options, "scoring")) as progress:
         found = predict(

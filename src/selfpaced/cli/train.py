@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from selfpaced._jobs.request import TrainRequest
-from selfpaced._jobs.train import Trained, train
+from selfpaced._jobs.train import Trained, reference_of_training, train
 from selfpaced._jobs.words import chance, expected, headline, origin, promise, repetition
 from selfpaced.callbacks import Callback
 from selfpaced.cli.data import check_output, data_in, what_is_done
@@ -24,7 +24,8 @@ def run(options: Namespace) -> None:
     with talk.progress(what_is_done(options, "reading")) as progress:
         trained = train(request_of(options, talk.callbacks()), progress)
     _tell(talk, trained)
-    save_model(trained.model, output, metrics=metrics_of(trained))
+    reference = None if options.no_reference else reference_of_training(trained)
+    save_model(trained.model, output, metrics=metrics_of(trained), reference=reference)
     talk.say(f"\nThe model is in {output}. Score rows: selfpaced predict {output} DATA -o scores.parquet")
     if page is not None:
         from selfpaced._jobs.report import report_of_training

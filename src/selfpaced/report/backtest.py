@@ -33,7 +33,7 @@ def _course(folds: Sequence[FoldResult]) -> Html:
     drawn = [
         figure(
             "AUCPRC",
-            course_lines("AUCPRC by fold", "AUCPRC", begins, series(lambda one: one.reached.aucprc), 1.0),
+            course_lines("AUCPRC by fold", begins, series(lambda one: one.reached.aucprc), 1.0),
             "On rows that come after all rows trained on, and after the delay. A fold without rare rows has none.",
         ),
         _shown(
@@ -48,7 +48,7 @@ def _course(folds: Sequence[FoldResult]) -> Html:
             "Cost",
             {
                 **_renamed(series(lambda one: one.reached.cost), "by"),
-                **_renamed(series(lambda one: one.reached.cost_without, models[:1]), "no alert beside"),
+                "no alert": series(lambda one: one.reached.cost_without, models[:1])[models[0]],
             },
             begins,
             "What alerts and missed rare rows cost, decided row by row, and what no alert at all would cost.",
@@ -70,7 +70,7 @@ def _shown(
     known = {name: values for name, values in series.items() if any(value is not None for value in values)}
     if not known or set(known) == {"found"}:
         return None
-    return figure(title, course_lines(title, title, begins, known, highest), caption)
+    return figure(title, course_lines(title, begins, known, highest), caption)
 
 
 def _renamed(series: dict[str, Any], before: str) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _folds(folds: Sequence[FoldResult]) -> Html:
         "Base": lambda one: one.model,
         "Trained on": lambda one: whole(one.n_train),
         "Rare": lambda one: whole(one.n_train_rare),
-        "JudgedRows": lambda one: whole(one.n_test),
+        "Tested": lambda one: whole(one.n_test),
         "Rare ": lambda one: whole(one.n_rare),
         "Expected": lambda one: _text(one.reached.expected, 1),
         "AUCPRC": lambda one: _text(one.reached.aucprc),

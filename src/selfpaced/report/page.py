@@ -28,12 +28,17 @@ SECTIONS = {
 
 def page_of(facts: Facts) -> str:
     sections = {name: (make.__name__, make(facts)) for name, make in SECTIONS.items()}
-    return assembled(facts.title, sections, facts.created_at)
+    return assembled(facts.title, sections, facts.created_at, _resource("page.js"))
 
 
-def assembled(title: str, sections: Mapping[str, tuple[str, Html | None]], created_at: str | None = None) -> str:
+def assembled(
+    title: str,
+    sections: Mapping[str, tuple[str, Html | None]],
+    created_at: str | None = None,
+    script: Html | None = None,
+) -> str:
     """A page of sections, given by what the links to them say, with their ids. Those that are None are left out."""
-    style, script = _resource("page.css"), _resource("page.js")
+    style = _resource("page.css")
     shown = {name: made for name, made in sections.items() if made[1] is not None}
     head = element(
         "head",
@@ -50,7 +55,7 @@ def assembled(title: str, sections: Mapping[str, tuple[str, Html | None]], creat
         element("a", "Skip to the report", href="#main", class_="skip"),
         _header(title, made_at, {name: id for name, (id, _) in shown.items()}),
         element("main", joined(made for _, made in shown.values()), id="main", tabindex=-1),
-        element("script", script),
+        None if script is None else element("script", script),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
@@ -65,11 +70,10 @@ def _header(title: str, created_at: str, ids: Mapping[str, str]) -> Html:
     )
 
 
-def _policy(style: str, script: str) -> str:
-    """Forbid all connections, and all styles and scripts except the two of this page."""
-    return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
+def _policy(style: str, script: str | None) -> str:
+    """Forbid all connections, and all styles and scripts except those of this page."""
+    scripts = "" if script is None else f"script-src {_hash(script)}; "
+    return f"default-src 'none'; style-src {_hash(style)}; {scripts}base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:

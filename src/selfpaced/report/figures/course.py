@@ -8,16 +8,17 @@ from math import ceil, floor, log10
 from selfpaced.report.figures.svg import Axis, Frame, Point, dot, drawing, grid, line, path, text
 from selfpaced.report.html import Html, element, joined
 
-WIDTH, HEIGHT = 460, 280
-LEFT, RIGHT, TOP, BOTTOM = 48, 16, 46, 30
+WIDTH, HEIGHT = 460, 260
+LEFT, RIGHT, TOP, BOTTOM = 48, 16, 30, 24
 COLOURS = ("case", "other", "quiet", "noise")
 MOST_LABELS = 5
 MOST_DOTS = 60
+CHARACTER = 6.5  # how wide a letter is, about
 
 Series = Mapping[str, Sequence[float | None]]
 
 
-def course_lines(title: str, y_name: str, labels: Sequence[str], series: Series, highest: float | None = None) -> Html:
+def course_lines(title: str, labels: Sequence[str], series: Series, highest: float | None = None) -> Html:
     """Lines over the periods that `labels` name. A value that is None interrupts its line.
 
     `highest` is the end of the axis; by default the largest value, rounded up.
@@ -36,7 +37,6 @@ def course_lines(title: str, y_name: str, labels: Sequence[str], series: Series,
         WIDTH,
         HEIGHT,
         grid(frame, x_ticks, y_ticks, "", ""),
-        text(0, 12, y_name, "axis-name"),
         _legend(list(series)),
         [
             _line(frame, labels, name, values, COLOURS[place % len(COLOURS)])
@@ -64,15 +64,12 @@ def _legend(names: Sequence[str]) -> Html:
     """The names of the series above the drawing, each behind a piece of its line."""
     if len(names) < 2:
         return joined([])
-    places = [LEFT + place * (WIDTH - LEFT) / len(names) for place in range(len(names))]
-    return joined(
-        part
-        for place, (x, name) in enumerate(zip(places, names, strict=True))
-        for part in (
-            line((x, 26), (x + 18, 26), f"curve {COLOURS[place % len(COLOURS)]}"),
-            text(x + 24, 30, name, "tick"),
-        )
-    )
+    drawn, x = [], 4.0
+    for place, name in enumerate(names):
+        colour = COLOURS[place % len(COLOURS)]
+        drawn += [line((x, 8), (x + 18, 8), f"curve {colour}"), text(x + 24, 12, name, "tick")]
+        x += 44 + CHARACTER * len(name)
+    return joined(drawn)
 
 
 def _rounded_up(value: float) -> float:
