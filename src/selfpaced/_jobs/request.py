@@ -30,6 +30,8 @@ class TrainRequest:
     id : a column that names the rows, and is no feature.
     rule : what the threshold is chosen by on the rows held out, as for `selfpaced.choose_threshold`.
     amount : a column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
+    drop_unlabelled : whether rows without a label are left out; otherwise they are refused.
+    columns : the features; by default those that are left when others are dropped.
     calibration : as `SelfPacedEnsembleClassifier` has it; "none" for none. With very few rare rows there is none.
     """
 
@@ -53,6 +55,8 @@ class TrainRequest:
     rule: str = "f1"
     amount: str | None = None
     calibration: str = BEST_METHOD
+    drop_unlabelled: bool = False
+    columns: Sequence[str] | None = None
     callbacks: Sequence[Callback] = field(default=())
 
 

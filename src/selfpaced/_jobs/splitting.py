@@ -39,19 +39,30 @@ def split_for(request: TrainRequest, source: Source) -> Split:
     """Rows held out as the request says: in a file of their own, the last ones, whole groups, or some at random."""
     if request.valid is not None:
         return _with_file(request, source)
-    if not 0 < request.holdout < 1:
-        raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
-    table, labels = source.table, source.labels
-    if request.time_column is not None:
-        train, held_out, not_used = _by_time(request, source)
-    elif request.group is not None:
-        held_out = held_out_groups(table, request.group, request.holdout, request.seed)
-        train, not_used = ~held_out, {}
-    else:
-        held_out = held_out_at_random(labels, request.holdout, request.seed)
-        train, not_used = ~held_out, {}
+    train, held_out, not_used = _sides(request, source)
+    table = source.table
     repeating = [] if request.group is not None else repeating_entities(source, train, held_out)
     return Split(table.part(train), table.part(held_out), not_used, repeating)
+
+
+def rows_to_train_on(request: TrainRequest, source: Source) -> NDArray[np.bool_]:
+    """Which rows a training by the request is on."""
+    if request.valid is not None:
+        return np.ones(source.n_rows, dtype=bool)
+    return _sides(request, source)[0]
+
+
+def _sides(request: TrainRequest, source: Source) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, int]]:
+    """The rows to train on, the rows held out, and how many are neither."""
+    if not 0 < request.holdout < 1:
+        raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
+    if request.time_column is not None:
+        return _by_time(request, source)
+    if request.group is not None:
+        held_out = held_out_groups(source.table, request.group, request.holdout, request.seed)
+    else:
+        held_out = held_out_at_random(source.labels, request.holdout, request.seed)
+    return ~held_out, held_out, {}
 
 
 def _by_time(request: TrainRequest, source: Source) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, int]]:

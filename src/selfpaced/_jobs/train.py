@@ -95,18 +95,23 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     """Open, split, fit, score."""
     begin = time.perf_counter()
     check_options(request)
-    rule = rule_of(request.rule, request.amount)
+    rule_of(request.rule, request.amount)  # a wrong one is refused before an hour of work
     source = open_for(request, progress)
     check_enough(source.labels, request.target)
     split = split_for(request, source)
-    train_part, test_part = split.train, split.test
-    amounts = None if request.amount is None else amounts_in(test_part, request.amount)
-    model = model_for(request, columns_of(None, source.table.schema), calibration_for(request, train_part))
+    model = model_for(request, columns_of(None, source.table.schema), calibration_for(request, split.train))
+    return fitted_and_judged(request, source, split, model, begin)
+
+
+def fitted_and_judged(request: TrainRequest, source: Source, split: Split, model: Trainable, begin: float) -> Trained:
+    """A model trained on one side of a split, and judged on the other. `begin` is when the work began."""
+    rule = rule_of(request.rule, request.amount)
+    amounts = None if request.amount is None else amounts_in(split.test, request.amount)
     with kept_warnings() as warned_of:
-        model.fit_table(train_part)
-    is_rare = rare_rows(model.trained_on_, test_part)
-    scores = scores_of(model, test_part)
-    leaks = _leaks(model, train_part, request.seed)
+        model.fit_table(split.train)
+    is_rare = rare_rows(model.trained_on_, split.test)
+    scores = scores_of(model, split.test)
+    leaks = _leaks(model, split.train, request.seed)
     choice, unmet = chosen(is_rare, scores, rule, amounts)
     judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
     seconds = time.perf_counter() - begin
@@ -163,7 +168,16 @@ def open_for(request: TrainRequest, progress: Progress | None = None, also: Sequ
         group=request.group,
         keep=keep,
     )
-    return open_source(Wanted(request.source, roles, request.exclude, request.out_of_core, also), progress)
+    wanted = Wanted(
+        request.source,
+        roles,
+        request.exclude,
+        request.out_of_core,
+        also,
+        request.columns,
+        request.drop_unlabelled,
+    )
+    return open_source(wanted, progress)
 
 
 def _leaks(model: Trainable, table: StreamedTable, seed: int) -> list[Leak]:

@@ -45,6 +45,7 @@ def _train(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
     command.add_argument("--id", metavar="COL", help="a column that names the rows; no feature")
+    command.add_argument("--drop-unlabelled", action="store_true", help="train on the rows that have a label")
     command.add_argument("--out-of-core", action="store_true", default=None, help="read the files once a round")
     command.add_argument("-o", "--output", default="model.skops", metavar="FILE", help="(default: %(default)s)")
     command.add_argument("--report", metavar="FILE", help="write a report about the model, report.html")
@@ -179,6 +180,33 @@ def _monitor(command: argparse.ArgumentParser) -> None:
         help="exit with code 3 if a limit is passed, as 'psi>0.25' 'precision<0.5' 'alerts>200'",
     )
     command.add_argument("--html", metavar="FILE", help="write a page, monitor.html")
+    _talk(command)
+
+
+def _suspects(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    command.add_argument("--n", type=int, default=20, metavar="N", help="how many rows (default: %(default)s)")
+    command.add_argument("--label", metavar="LABEL", help="only rows with this label")
+    command.add_argument("--keep", default="", metavar="COLS", help="columns that name the rows, as id,amount")
+    command.add_argument("-o", "--output", metavar="FILE", help="write them to suspects.csv or suspects.parquet")
+    _talk(command)
+
+
+def _refit(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    command.add_argument(
+        "--time-column", metavar="COL", help="compare on the newest rows by this column (default: as in training)"
+    )
+    command.add_argument(
+        "--holdout", type=float, metavar="SHARE", help="share of the rows to compare on (default: as in training)"
+    )
+    command.add_argument("--drop-unlabelled", action="store_true", help="train on the rows that have a label")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the new model; without, only compare")
+    command.add_argument("--if-better", action="store_true", help="write it only if its AUCPRC is higher")
     _talk(command)
 
 
@@ -335,6 +363,16 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "model.skops july.parquet",
             "model.skops july.parquet --by day --time-column when --alarm 'psi>0.25' 'alerts>200' --html monitor.html",
         ],
+    ),
+    "suspects": (
+        "list the rows whose labels to look at again",
+        _suspects,
+        ["model.skops transactions.csv", "model.skops transactions.csv --n 100 --keep tx_id -o suspects.csv"],
+    ),
+    "refit": (
+        "train a model's recipe anew on newer rows, and compare both",
+        _refit,
+        ["model.skops august.parquet", "model.skops august.parquet -o model.skops --if-better"],
     ),
     "inspect": ("say what a model was trained on, when and with what", _inspect, ["model.skops"]),
     "export": ("write a model as an ONNX graph, which scores anywhere", _export, ["model.skops -o model.onnx"]),

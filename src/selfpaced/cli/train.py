@@ -56,11 +56,23 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         "judged_on": _judged_on(trained),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
         "suspicious": {leak.name: leak.aucprc for leak in trained.leaks},
+        "training": training_of(trained.request),
+        "n_unlabelled": trained.source.n_unlabelled,
         "not_used": trained.split.not_used,
         "repeating": {one.name: one.share for one in trained.split.repeating},
         "warnings": trained.warnings,
         "seconds": trained.seconds,
     }
+
+
+# What a card keeps of a request, for whoever trains the model again or looks for the rows that it was trained on.
+TRAINING = ("seed", "holdout", "time_column", "delay", "group", "id", "drop_unlabelled")
+
+
+def training_of(request: TrainRequest) -> dict[str, Any]:
+    """How the model was trained, as its card keeps it."""
+    kept = {name: getattr(request, name) for name in TRAINING}
+    return kept if request.valid is None else {**kept, "valid": str(request.valid)}
 
 
 def _judged_on(trained: Trained) -> str:
@@ -80,6 +92,8 @@ def _tell(talk: Talk, trained: Trained) -> None:
     if not source.in_memory:
         why = "" if trained.request.out_of_core else "The table is large for this memory. "
         talk.say(f"{why}Its files were read once for each member, not loaded.")
+    if source.n_unlabelled:
+        talk.say(f"  left out {source.n_unlabelled:,} rows without a label")
     for column in source.dropped:
         talk.say(f"  left out {column.name!r}: {column.reason}")
     for leak in trained.leaks:

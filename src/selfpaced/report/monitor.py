@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from selfpaced.monitoring import ERROR_RATE, Alarm, Drift, Reference, Watched
+from selfpaced.monitoring import ERROR_RATE, Alarm, Drift, Reference, Watched, alarm_texts
 from selfpaced.report.figures.bars import psi_bars
 from selfpaced.report.figures.course import course_lines
 from selfpaced.report.html import Html, element, table
@@ -70,9 +70,8 @@ def _outlook(watched: Watched) -> str:
 def _alarms(alarms: Sequence[Alarm]) -> Html | None:
     if not alarms:
         return None
-    return element(
-        "div", element("h3", plural(len(alarms), "alarm")), element("ul", [element("li", str(one)) for one in alarms])
-    )
+    lines = [element("li", text) for text in alarm_texts(alarms)]
+    return element("div", element("h3", "Alarms"), element("ul", lines))
 
 
 def _numbers(watched: Watched, reference: Reference) -> Html:
