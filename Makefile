@@ -4,8 +4,8 @@ BIN := .venv/bin
 # Python compiles what is imported, once, if it may keep the result. pip would compile every file of every package.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-compile
-# The tests of a file share their cluster or browser. tests/conftest.py puts the longest files first.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# The tests of a group share their cluster or browser. tests/conftest.py makes the groups, and puts the longest first.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadscope --no-loadscope-reorder
 
 .PHONY: help demo test test-fast exam check system-packages bench field paper clean
 

@@ -11,8 +11,12 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Tests run side by side on all cores: models whose threads wait for each other would take ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# SHAP compiles functions at their first call for longer than tests use them.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from xdist.scheduler import LoadScopeScheduling
 
 from selfpaced.datasets import make_checkerboard, make_fraud
 from tests.cluster.dask_cluster import DaskCluster
@@ -20,22 +24,42 @@ from tests.requirements import data_file
 
 HERE = Path(__file__).parent
 FOLDERS_WITH_MARKS = ("cluster", "browser")
+OTHERS_ON_DASK = ("tests/contracts/test_tables.py", "tests/exam/test_same_rows_same_scores.py")
 
 
 def pytest_collection_modifyitems(items):
-    """Mark tests by their folder, and begin with the files that take longest, so that no worker ends alone with one."""
+    """Mark tests by their folder, and begin with the groups that take longest, so that none comes last."""
+    rank = {}
     for item in items:
         for name in FOLDERS_WITH_MARKS:
             if item.path.is_relative_to(HERE / name):
                 item.add_marker(name)
-    rank = {}
-    for item in items:
-        rank[item.path] = min(rank.get(item.path, 2), _rank(item))
-    items.sort(key=lambda item: rank[item.path])
+        group = group_of(item.nodeid)
+        rank[group] = min(rank.get(group, 3), _rank(item))
+    items.sort(key=lambda item: rank[group_of(item.nodeid)])
 
 
 def _rank(item):
-    return 0 if item.get_closest_marker("cluster") else 1 if item.get_closest_marker("slow") else 2
+    return {"spark": 0, "dask": 1}.get(group_of(item.nodeid), 2 if item.get_closest_marker("slow") else 3)
+
+
+def group_of(nodeid):
+    """The tests of a file run in one process and share its fixtures; all tests on a cluster share the cluster."""
+    path = nodeid.partition("::")[0]
+    if path.startswith("tests/cluster/"):
+        return "spark" if "spark" in nodeid.lower() else "dask"
+    return "dask" if path in OTHERS_ON_DASK else path
+
+
+class GroupScheduling(LoadScopeScheduling):
+    """Deals out whole groups of tests to processes."""
+
+    def _split_scope(self, nodeid):
+        return group_of(nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -64,18 +88,5 @@ def credit_fraud_path():
 def dask_cluster(tmp_path_factory):
     """A Dask scheduler and two workers as processes of their own."""
     cluster = DaskCluster(tmp_path_factory.mktemp("dask"))
-    yield cluster
-    cluster.close()
-
-
-@pytest.fixture
-def dask_cluster_without_lightgbm(tmp_path):
-    """A cluster of one worker that cannot import LightGBM."""
-    hidden = tmp_path / "lightgbm"
-    hidden.mkdir()
-    (hidden / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'lightgbm'\", name='lightgbm')")
-    cluster = DaskCluster(tmp_path, n_workers=0)
-    cluster.start_worker(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    cluster.wait_for_workers(1)
     yield cluster
     cluster.close()

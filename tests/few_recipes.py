@@ -1,7 +1,8 @@
-"""Two recipes that take a moment, in place of the default ones, and one whose package nobody has."""
+"""Recipes that take a moment: two of our own, one whose package nobody has, and the default ones with few members."""
 
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.bases import base_model
+from selfpaced.ensembles.recipes import RECIPES
 
 MISSING = "no_such_package"
 NOT_INSTALLED = f"left out: {MISSING} is not installed (pip install 'selfpaced[{MISSING}]')"
@@ -16,3 +17,10 @@ FEW_RECIPES = {
     "linear": ("sklearn", _of("logistic", 2)),
     "boosted": (MISSING, _of("gbdt", 2)),
 }
+
+
+def _with_members(make, n_members):
+    return lambda columns: make(columns).set_params(n_estimators=n_members)
+
+
+SMALL_RECIPES = {name: (package, _with_members(make, 2)) for name, (package, make) in RECIPES.items()}

@@ -99,7 +99,9 @@ class _Forwarder(http.server.BaseHTTPRequestHandler):
         if status == "cut":
             self.close_connection = True
             return
-        if status is not None:
+        if status == "late":
+            time.sleep(self.server.seconds_late)
+        elif status is not None:
             code = {403: "AccessDenied", 503: "SlowDown"}[status]
             self._answer(status, f"<Error><Code>{code}</Code></Error>".encode(), {"Content-Type": "application/xml"})
             return
@@ -136,13 +138,16 @@ class Proxy(http.server.ThreadingHTTPServer):
 
     Attributes
     ----------
-    misbehave : from the number of a request to None, to "cut" the connection, or to the status to answer with.
+    misbehave : from the number of a request to None, to "cut" the connection, to answer "late", or to the status to
+        answer with.
+    seconds_late : how late a late answer is.
     """
 
     def __init__(self, behind: int) -> None:
         super().__init__(("127.0.0.1", 0), _Forwarder)
         self.behind, self.n_requests, self.n_bytes, self.paths = behind, 0, 0, []
         self.misbehave = lambda number: None
+        self.seconds_late = 0.1
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 

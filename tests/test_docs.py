@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
@@ -17,12 +19,17 @@ def name(page):
     return str(page.relative_to(REPOSITORY))
 
 
+def thinned(payments):
+    """All frauds and every tenth of the other payments, in the order of time."""
+    return payments[(payments["Class"] == 1) | (np.arange(len(payments)) % 10 == 0)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)
 def test_the_code_on_the_page_runs_from_top_to_bottom(page, monkeypatch, tmp_path, request):
     monkeypatch.chdir(tmp_path)
     if "credit_fraud.parquet" in "".join(re.findall(r"read_parquet\((.*?)\)", page.read_text())):
-        Path("credit_fraud.parquet").symlink_to(request.getfixturevalue("credit_fraud_path").resolve())
+        thinned(pd.read_parquet(request.getfixturevalue("credit_fraud_path"))).to_parquet("credit_fraud.parquet")
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
     assert blocks
     namespace = {}

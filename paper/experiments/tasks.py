@@ -14,7 +14,7 @@ from paper.experiment import Surroundings
 from selfpaced.metrics import aucprc
 
 # A quick pass keeps so many rows, and enough of the positives to train on.
-QUICK_ROWS = 6_000
+QUICK_ROWS = 2_000
 QUICK_POSITIVES = 120
 
 

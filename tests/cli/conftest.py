@@ -8,7 +8,7 @@ import pytest
 
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
-from tests.cli.commands import CSV, MODEL, train
+from tests.cli.commands import CSV, MODEL, train_calibrated
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +41,7 @@ def payments(mixed, tmp_path_factory):
     """A folder with the payments and a model that was trained on them; tests copy from it."""
     folder = tmp_path_factory.mktemp("payments")
     mixed.to_csv(folder / CSV, index=False)
-    command = train(folder / CSV, "-o", folder / MODEL, "-q")
+    command = train_calibrated(folder / CSV, "-o", folder / MODEL, "-q")
     assert main([str(argument) for argument in command]) == 0
     return folder
 

@@ -22,7 +22,7 @@ from selfpaced.cli.parser import CALIBRATIONS as TYPED_CALIBRATIONS
 from selfpaced.cli.parser import COMMANDS
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
-from tests.cli.commands import CSV, train
+from tests.cli.commands import CSV, train, train_calibrated
 from tests.few_recipes import FEW_RECIPES
 
 
@@ -64,10 +64,10 @@ def test_the_calibrations_that_can_be_typed_are_those_there_are():
 
 @pytest.mark.parametrize("where", [[], ["--out-of-core"]], ids=["in memory", "out of core"])
 def test_scores_are_probabilities_unless_that_is_not_wanted(run, csv, where):
-    calibrated = json.loads(run(*train(csv, "--json", *where))[1])
+    calibrated = json.loads(run(*train_calibrated(csv, "--json", *where))[1])
     assert calibrated["calibration"] == "isotonic"
     assert calibrated["mean_score"] == pytest.approx(calibrated["chance"], rel=0.35)  # 18 frauds
-    _, said, _ = run(*train(csv, "--calibration", "none", *where))
+    _, said, _ = run(*train(csv, *where))
     assert "they are no probabilities" in said
     assert read_card("model.skops").metrics["mean_score"] > 3 * calibrated["mean_score"]
 
@@ -195,7 +195,7 @@ def test_a_column_that_gives_the_answer_away_is_warned_of(run, mixed, folder):
 def test_few_cases_are_warned_of(run, mixed, folder):
     few = pd.concat([mixed[mixed["is_fraud"] == 0], mixed[mixed["is_fraud"] == 1][:5]])
     few.to_parquet("few.parquet", index=False)
-    code, said, complained = run(*train("few.parquet"))
+    code, said, complained = run(*train_calibrated("few.parquet"))
     assert code == 0
     assert "only 5 rows of the rarest class" in complained
     assert "too few rare rows to calibrate by" in said
@@ -432,7 +432,7 @@ def test_on_a_terminal_lines_are_as_wide_as_it_is(shown):
 
 @pytest.mark.slow
 def test_a_quiet_command_shows_nothing_on_a_terminal(csv):
-    assert on_a_terminal(*map(str, train(csv, "--calibration", "none", "-q"))) == ""
+    assert on_a_terminal(*map(str, train(csv, "-q"))) == ""
 
 
 def test_a_pipe_gets_neither(run, csv):

@@ -18,6 +18,7 @@ import pytest
 from selfpaced import load_model
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
+from tests.forked import forked, run_command
 
 # A command that is interrupted inside a string that `exec` runs: CPython once reported it as killed by SIGINT.
 INTERRUPTED_IN_EXEC = """
@@ -134,18 +135,12 @@ class Killer:
         (place / "tmp").mkdir(parents=True)
         # Not a link: one more link to a file that another command is reading would be a change of it.
         shutil.copyfile(self.folder / data, place / data)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "selfpaced", *(argument.format(data=data) for argument in arguments)],
-            cwd=place,
-            env={**os.environ, "TMPDIR": str(place / "tmp"), "OMP_NUM_THREADS": "1"},
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.terminate()
-            process.wait(60)
-        return process.returncode, place
+        told = [argument.format(data=data) for argument in arguments]
+        process = forked(run_command, told, place, {"TMPDIR": str(place / "tmp")})
+        process.join(seconds)
+        process.terminate()
+        process.join(60)
+        return process.exitcode, place
 
 
 @pytest.mark.slow
@@ -160,14 +155,13 @@ def test_sigterm_at_any_moment_leaves_nothing_unfinished(tmp_path):
         if command == "train":
             os.link(place / "model.skops", tmp_path / "model.skops")
 
-    # The first part of each run imports packages, and there is nothing to leave behind.
-    shares = np.random.default_rng(0).uniform(0.4, 1, N_MOMENTS)
+    shares = np.random.default_rng(0).uniform(0.02, 1, N_MOMENTS)
     jobs = [(command, data) for command in COMMANDS for data in DATA]
     moments = [(*jobs[i % len(jobs)], share * seconds[jobs[i % len(jobs)][0]]) for i, share in enumerate(shares)]
     with ThreadPoolExecutor(2) as threads:
         results = list(threads.map(lambda moment: killer.run(*moment), moments))
 
-    assert 143 in [code for code, _ in results]
+    assert [code for code, _ in results].count(143) >= N_MOMENTS // 4
     for (command, data, _), (code, place) in zip(moments, results, strict=True):
         _, output, is_whole = COMMANDS[command]
         # Python itself is killed, -15, before the first line of the command or after its last: 143 in a shell as well.

@@ -1,5 +1,8 @@
 """Clusters that tests share."""
 
+import importlib
+import sys
+
 import pytest
 
 from tests.cluster.spark_cluster import WARM_WORKERS, SparkCluster, local_environment
@@ -25,3 +28,13 @@ def spark(spark_cluster):
     session.sparkContext.setLogLevel("OFF")  # errors that tests provoke fill screens
     yield session
     session.stop()
+
+
+@pytest.fixture
+def base_known_here_only(tmp_path, monkeypatch):
+    """A base model of a package that this process has and no worker has."""
+    code = "from sklearn.tree import DecisionTreeClassifier\n\n\nclass Tree(DecisionTreeClassifier):\n    pass\n"
+    (tmp_path / "package_of_the_driver.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("package_of_the_driver").Tree(max_depth=2)
+    del sys.modules["package_of_the_driver"]

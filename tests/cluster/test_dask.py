@@ -450,8 +450,8 @@ class TestBadInput:
             SelfPacedEnsembleClassifier(TREE).fit_table(table, checkpoint=tmp_path)
 
 
-def test_a_worker_without_lightgbm_is_named(rows, dask_cluster_without_lightgbm):
-    cluster = dask_cluster_without_lightgbm
-    model = DaskSelfPacedEnsembleClassifier(BOOSTER, 2, random_state=0, client=cluster.client)
-    with pytest.raises(ImportError, match=r"Dask worker tcp://127.0.0.1:\d+ cannot read the model: .*lightgbm"):
+def test_a_worker_without_the_package_of_the_base_model_is_named(rows, dask_cluster, base_known_here_only):
+    model = DaskSelfPacedEnsembleClassifier(base_known_here_only, 2, random_state=0, client=dask_cluster.client)
+    missing = r"Dask worker tcp://127.0.0.1:\d+ cannot read the model: .*package_of_the_driver"
+    with pytest.raises(ImportError, match=missing):
         model.fit(in_partitions(rows), "is_fraud")

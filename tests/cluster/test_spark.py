@@ -42,7 +42,7 @@ from selfpaced.spark import (
     SparkUnderSamplingModel,
 )
 from selfpaced.tables import spark as spark_tables
-from tests.cluster.spark_cluster import SETTINGS
+from tests.cluster.spark_cluster import SETTINGS, WARM_WORKERS
 from tests.contracts import test_majority_pools as exam
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
 from tests.exam.forms import parquet
@@ -55,7 +55,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully suppo
 NAMES = list("abcdef")
 TREE = DecisionTreeClassifier(max_depth=8)
 BOOSTER = LGBMClassifier(n_estimators=10, verbose=-1)
-BASES = pytest.mark.parametrize("base", [TREE, BOOSTER], ids=["tree", "lightgbm"])
 
 
 @cache
@@ -113,8 +112,9 @@ def probabilities(scored):
     return np.array([row.p for row in rows])
 
 
-@BASES
-@pytest.mark.parametrize("n_partitions", [1, 4, 13])
+@pytest.mark.parametrize(
+    ("n_partitions", "base"), [(1, BOOSTER), (4, TREE), (13, BOOSTER)], ids=["1-lightgbm", "4-tree", "13-lightgbm"]
+)
 def test_members_are_those_of_the_fit_in_memory_for_any_number_of_partitions(frame_of, rows, base, n_partitions):
     assert_same(spe(base).fit(frame_of(rows, n_partitions)), expected(base))
 
@@ -541,27 +541,14 @@ def run(code, **environment):
     return done.stdout
 
 
-def test_an_executor_without_lightgbm_is_told_by_an_import_error(spark_cluster, tmp_path):
-    hidden = tmp_path / "lightgbm"
-    hidden.mkdir()
-    (hidden / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'lightgbm'\", name='lightgbm')")
-    settings = SETTINGS | {"spark.executorEnv.PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    told = run(
-        f"""
-        import pyarrow as pa
-        from pyspark.sql import SparkSession
-        from tests.cluster.test_spark import BOOSTER, spe, transactions
-
-        spark = SparkSession.builder.master({spark_cluster.url!r}).config(map={settings!r}).getOrCreate()
-        rows = transactions()
-        try:
-            spe(BOOSTER).fit(spark.createDataFrame(pa.Table.from_pandas(rows.assign(number=range(len(rows))))))
-        except ImportError as error:
-            print(error)
-        spark.stop()
-        """
+def test_an_executor_without_the_package_of_the_base_model_is_told_by_an_import_error(
+    frame_of, rows, base_known_here_only
+):
+    missing = (
+        "executor's Python has no module 'package_of_the_driver'. Install the package in the executors' environment"
     )
-    assert "executor's Python has no module 'lightgbm'. Install the package in the executors' environment" in told
+    with pytest.raises(ImportError, match=missing):
+        spe(base_known_here_only).fit(frame_of(rows))
 
 
 def test_a_connect_session_gives_the_same_model_and_saves_it(spark_cluster, tmp_path):
@@ -575,7 +562,7 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark_cluster, tmp_
         from selfpaced.spark import SparkUnderSamplingModel
         from tests.cluster.test_spark import *
 
-        spark = SparkSession.builder.remote("local[2]").getOrCreate()
+        spark = SparkSession.builder.remote("local[2]").config(map={SETTINGS | WARM_WORKERS!r}).getOrCreate()
         rows = transactions().assign(number=range(5000))
         frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(2)
         assert "connect" in type(frame).__module__

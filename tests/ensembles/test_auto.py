@@ -21,6 +21,7 @@ from selfpaced.ensembles.working_sample import WorkingSample
 from selfpaced.pools.rows import GROUP
 from selfpaced.tables import InMemoryTable
 from selfpaced.tables.groups import group_hashes
+from tests.few_recipes import SMALL_RECIPES
 
 TREES = SelfPacedEnsembleClassifier(ExtraTreesClassifier(5), 4, ratio=2)
 FOREST = SelfPacedEnsembleClassifier(ExtraTreesClassifier(10), 3, ratio=3)
@@ -161,7 +162,9 @@ class TestRows:
 
     @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
     @pytest.mark.slow
-    def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind):
+    def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind, monkeypatch):
+        if kind is pl.DataFrame:
+            monkeypatch.setattr(recipes, "RECIPES", SMALL_RECIPES)
         rng = np.random.default_rng(0)
         y = np.arange(800) % 20 == 0
         columns = {

@@ -4,8 +4,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,8 @@ from selfpaced.ensembles import judging
 from selfpaced.ensembles import recipes as default
 from selfpaced.exceptions import CheckpointError, ModelFileError
 from tests.ensembles.blends import assert_the_same_model, auto, recipes
+from tests.ensembles.killed import fit_until_killed
+from tests.forked import forked
 
 
 class AccidentError(Exception):
@@ -121,33 +121,13 @@ def test_what_was_judged_and_fitted_is_not_done_again(path, kept, monkeypatch):
     resumed(path, kept)
 
 
-KILLED = """
-import os, signal, sys
-from selfpaced import open_table
-from selfpaced.callbacks import Callback
-from tests.ensembles.blends import auto
-
-class Kill(Callback):
-    n_passes = 0
-
-    def on_rows_read(self, n_read, n_rows):
-        self.n_passes += n_read == n_rows
-        if self.n_passes == int(sys.argv[3]) and n_read > n_rows / 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-auto(callbacks=Kill()).fit_table(open_table(sys.argv[1], target="label", batch_rows=100), checkpoint=sys.argv[2])
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
 @pytest.mark.parametrize("n_passes", [1, 4, 9])
 def test_kill_9_costs_what_was_being_done_only(frame, path, whole, tmp_path, n_passes):
-    command = [sys.executable, "-c", KILLED, str(path), str(tmp_path / "kept"), str(n_passes)]
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": paths}
-    killed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = forked(fit_until_killed, auto(), path, tmp_path / "kept", n_passes)
+    killed.join(300)
+    assert killed.exitcode == -signal.SIGKILL
     assert_the_same_model(resumed(path, tmp_path / "kept"), whole, frame.drop(columns="label"))
 
 

@@ -32,6 +32,8 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import identity
 from selfpaced.ensembles.identity import Describer
 from selfpaced.exceptions import ModelFileError
+from tests.ensembles.killed import fit_until_killed
+from tests.forked import forked
 
 TREE = DecisionTreeClassifier(max_depth=4, max_features=2)
 
@@ -152,30 +154,12 @@ def test_other_data_are_refused(frame, path, tmp_path):
         spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
 
 
-KILLED = """
-import os, signal, sys
-from sklearn.tree import DecisionTreeClassifier
-from selfpaced import SelfPacedEnsembleClassifier, open_table
-from selfpaced.callbacks import Callback
-
-class Kill(Callback):
-    def on_rows_read(self, n_read, n_rows):
-        self.passes = getattr(self, "passes", 0) + (n_read == n_rows)
-        if self.passes == 3 and n_read > n_rows / 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-tree = DecisionTreeClassifier(max_depth=4, max_features=2)
-model = SelfPacedEnsembleClassifier(tree, 5, random_state=0, callbacks=Kill())
-model.fit_table(open_table(sys.argv[1], target="label", batch_rows=100), checkpoint=sys.argv[2])
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
 def test_kill_9_in_the_middle_of_a_round_costs_that_round_only(frame, path, tmp_path):
-    command = [sys.executable, "-c", KILLED, str(path), str(tmp_path / "kept")]
-    killed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = forked(fit_until_killed, spe(), path, tmp_path / "kept", 3)
+    killed.join(120)
+    assert killed.exitcode == -signal.SIGKILL
     kept = sorted(file.name for file in Path(tmp_path / "kept").iterdir())
     assert kept == ["plan.json", "round-0000.skops", "round-0001.skops"]
     resumed = spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")

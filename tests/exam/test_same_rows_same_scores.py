@@ -28,7 +28,7 @@ from selfpaced.tables import Roles, open_like
 from tests.exam.forms import FORMS, UNTYPED, parquet
 from tests.exam.tables import UNREADABLE, as_frames_have_them, tables, written_without_loss
 
-EXAMPLES = int(os.environ.get("SELFPACED_EXAM_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("SELFPACED_EXAM_EXAMPLES", "4"))
 exam = settings(
     max_examples=EXAMPLES,
     deadline=None,

@@ -188,6 +188,37 @@ def test_slow_down_is_tried_again(forwarder, in_memory):
     assert members_of(fitted(table)) == members_of(in_memory)
 
 
+def test_slow_answers_are_waited_for(forwarder, in_memory):
+    table = opened_through(forwarder)
+    forwarder.misbehave = lambda number: "late" if number % 4 == 0 else None
+    assert members_of(fitted(table)) == members_of(in_memory)
+
+
+@pytest.fixture
+def late(server, forwarder):
+    """Answers of which some come after the file system has given them up. It counts whole seconds."""
+    forwarder.filesystem = server.filesystem(forwarder.server_port, request_timeout=1)
+    forwarder.seconds_late = 2.5
+    return forwarder
+
+
+@pytest.mark.slow
+def test_an_answer_that_comes_too_late_is_asked_for_again(late, in_memory):
+    table = opened_through(late)
+    first = late.n_requests + 1
+    late.misbehave = lambda number: "late" if number == first else None
+    assert members_of(fitted(table)) == members_of(in_memory)
+    assert late.paths[first - 1] == late.paths[first]
+
+
+@pytest.mark.slow
+def test_answers_that_always_come_too_late_are_one_error(late):
+    table = opened_through(late)
+    late.misbehave = lambda number: "late"
+    with pytest.raises(TableError, match=r"s3://bucket/shop/0.parquet cannot be read any more: .*Timeout"):
+        fitted(table)
+
+
 def test_denied_access_is_one_error_that_says_where_credentials_come_from(forwarder):
     forwarder.misbehave = lambda number: 403
     with pytest.raises(TableError, match=r"s3://bucket/shop cannot be (listed|read): .*environment variables"):
@@ -230,7 +261,6 @@ def test_with_a_cache_later_rounds_ask_the_server_for_nothing(forwarder, in_memo
     assert told[-1][0] == told[-1][1]
     copies = sorted((tmp_path / "copies").iterdir())
     assert [pq.read_schema(path).names for path in copies] == [["a", "b", "label"]] * 2
-    assert pq.read_metadata(copies[0]).row_group(0).column(0).compression == "ZSTD"
 
 
 def test_copies_are_used_again_until_the_file_changes(server, forwarder, tmp_path):

@@ -23,7 +23,7 @@ BAR_WIDTH = 24
 def run(options: Namespace) -> None:
     """Print, line by line as results come in, the AUCPRC of every method on both tables."""
     tree = DecisionTreeClassifier(max_depth=10)
-    both = {"tree": tree, "gradient boosting": HistGradientBoostingClassifier(max_iter=50)}
+    both = {"tree": tree, "gradient boosting": _booster()}
     _compare("The paper's checkerboard", _checkerboard(options.seed), {"tree": tree}, options.seed)
     _compare("A table of transactions", _transactions(options.seed), both, options.seed)
     print(
@@ -31,6 +31,15 @@ def run(options: Namespace) -> None:
         "is the share of rare rows. Times are for training and scoring on one core. The data are generated:\n"
         "--seed 1 makes others. Try your own data: SelfPacedEnsembleClassifier(your_model).fit(X, y)"
     )
+
+
+def _booster() -> Any:
+    """LightGBM trains members of a few hundred rows in a tenth of the time of scikit-learn's boosting."""
+    try:
+        from lightgbm import LGBMClassifier
+    except ImportError:
+        return HistGradientBoostingClassifier(max_iter=50)
+    return LGBMClassifier(n_estimators=50, n_jobs=1, verbose=-1)
 
 
 def _checkerboard(seed: int) -> Task:

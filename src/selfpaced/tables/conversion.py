@@ -20,6 +20,7 @@ from selfpaced.tables.files import fingerprint, naming
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.inference import Form, comma_forms
 from selfpaced.tables.json_lines import JSON_ENDINGS, JsonFile, open_json
+from selfpaced.tables.rereading import writer_for_rereading
 from selfpaced.tables.temporary import TemporaryFolder
 from selfpaced.whole_files import remove_stale, whole_file
 
@@ -206,12 +207,9 @@ def _close_to_other_groups(path: Path, group: int) -> None:
 
 
 def _write(plan: _Plan, text: TextFile, forms: Mapping[str, Form], path: Path, meter: _Meter) -> None:
-    import pyarrow.parquet as pq
-
     pa = import_arrow()
     schema = pa.schema([(name, forms[name].type) for name in text.names], {_KEY: json.dumps(plan.mark())})
-    # A fit reads the file many times: to be decompressed fast is worth more than to be small.
-    with pq.ParquetWriter(path, schema, compression="snappy") as writer:
+    with writer_for_rereading(path, schema) as writer:
         for group in _groups(text.blocks(forms, meter.at)):
             table = pa.Table.from_batches(group).replace_schema_metadata(schema.metadata)
             writer.write_table(table, row_group_size=len(table))

@@ -20,6 +20,7 @@ from selfpaced.tables.files import File, fingerprint, open_file
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.reading import ReadPlan
+from selfpaced.tables.rereading import writer_for_rereading
 from selfpaced.whole_files import remove_stale, whole_file
 
 ENDING = f".copy{CACHE_ENDING}"
@@ -104,8 +105,6 @@ class _Copies:
             return False
 
     def _write(self, file: File, path: Path) -> None:
-        import pyarrow.parquet as pq
-
         pa = import_arrow()
         columns = self._columns(file)
         fields = [file.schema.field(name) for name in columns]
@@ -116,7 +115,7 @@ class _Copies:
             whole = replace(file, kept=None)
             with (
                 whole_file(path, mode=0o600) as temporary,
-                pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
+                writer_for_rereading(temporary, schema) as writer,
             ):
                 for batch in whole.batches(columns, 2**17):
                     writer.write_batch(batch.cast(schema))

@@ -12,6 +12,7 @@ from selfpaced.tables.files import index_columns, open_file
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.reading import ReadPlan
+from selfpaced.tables.rereading import writer_for_rereading
 from selfpaced.tables.temporary import TemporaryFolder
 
 GROUP_ROWS = 2**17
@@ -35,8 +36,6 @@ def spooled(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> R
 
 
 def _written(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan, folder: Path) -> list[Path]:
-    import pyarrow.parquet as pq
-
     pa = import_arrow()
     paths: list[Path] = []
     n_bytes, writer = 0, None
@@ -46,7 +45,7 @@ def _written(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan, fol
                 if writer is not None:
                     writer.close()
                 paths.append(folder / f"{len(paths):04}.parquet")
-                writer = pq.ParquetWriter(paths[-1], group.schema, compression="zstd")
+                writer = writer_for_rereading(paths[-1], group.schema)
             writer.write_table(group, row_group_size=GROUP_ROWS)
             n_bytes += group.nbytes
             plan.tell(n_bytes, None)
