@@ -99,6 +99,8 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     source = open_for(request, progress)
     check_enough(source.labels, request.target)
     split = split_for(request, source)
+    if request.amount is not None:
+        amounts_in(split.test, request.amount)  # and so are amounts that are no numbers
     model = model_for(request, columns_of(None, source.table.schema), calibration_for(request, split.train))
     return fitted_and_judged(request, source, split, model, begin)
 

@@ -115,6 +115,8 @@ def _report(command: argparse.ArgumentParser) -> None:
     _data(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     command.add_argument("--id", metavar="COL", help="a column that names the rows")
+    command.add_argument("--time-column", metavar="COL", help="the times of the rows, to show the course over time")
+    command.add_argument("--decide", metavar="RULE", help="compare decisions row by row, as 'p*amount>5'")
     _rule(command, command)
     command.add_argument("-o", "--output", default="report.html", metavar="FILE", help="(default: %(default)s)")
     command.add_argument("--facts", metavar="FILE", help="write the facts behind the report too, report.json")

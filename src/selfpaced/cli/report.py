@@ -16,7 +16,9 @@ def run(options: Namespace) -> None:
     facts = None if options.facts is None else check_output(options.facts, [".json"])
     model = load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
-        request = ReportRequest(options.target, options.id, options.rule, options.amount)
+        request = ReportRequest(
+            options.target, options.id, options.rule, options.amount, options.time_column, options.decide
+        )
         report = report_of_file(model, data_in(options), request, progress)
     report.save(output)
     if facts is not None:

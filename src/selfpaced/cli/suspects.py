@@ -28,7 +28,7 @@ def run(options: Namespace) -> None:
             "on are among them, their labels are doubted too little."
         )
     rows = [
-        [f"{own.rows[place]:,}", *(str(values[place]) for values in kept.values()), str(own.labels[place]),
+        [f"{own.rows[place]:,}", *(_short(values[place]) for values in kept.values()), str(own.labels[place]),
          str(own.likelier[place]), f"{own.doubts[place]:.4f}"]
         for place in range(min(len(own), MOST_SHOWN))
     ]  # fmt: skip
@@ -47,3 +47,7 @@ def run(options: Namespace) -> None:
             "doubts": own.doubts.tolist(),
         }
     )
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -15,6 +15,8 @@ from selfpaced.report.html import Html, element, joined
 SECTIONS = {
     "In short": sections.answer,
     "Threshold": sections.explorer,
+    "Row by row": sections.decision,
+    "Over time": sections.course,
     "Ranking": sections.ranking,
     "Probability": sections.calibration,
     "Learning": sections.learning,
