@@ -57,6 +57,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/spread.py
 	$(BIN)/python benchmarks/thresholds.py
 	$(BIN)/python benchmarks/recipes.py
+	$(BIN)/python benchmarks/scoring.py
 
 field: .venv/installed-dev
 	$(BIN)/python benchmarks/field.py

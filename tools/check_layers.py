@@ -48,6 +48,7 @@ ALLOWED_PRIVATE = {
     "_resetUid",  # pyspark.ml.util.Identifiable: a model has the name of the estimator that fitted it
     "_predictors",  # HistGradientBoostingClassifier: the trees have no public access
     "_baseline_prediction",  # and neither has the value they start from
+    "_preprocessor",  # nor the categories that they know
 }
 
 

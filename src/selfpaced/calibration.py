@@ -48,7 +48,9 @@ class BetaMap:
     constant: float
 
     def __call__(self, scores: Floats) -> Floats:
-        probabilities: Floats = expit(_evidence(scores) @ [self.from_0, self.from_1] + self.constant)
+        # Not as a product of matrices, which rounds one row in another way than many.
+        far_from_0, far_from_1 = np.moveaxis(_evidence(scores), -1, 0)
+        probabilities: Floats = expit(self.from_0 * far_from_0 + self.from_1 * far_from_1 + self.constant)
         return probabilities
 
 

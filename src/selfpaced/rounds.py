@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,11 +36,12 @@ class Round:
     alpha : the self-paced factor; None in rounds that draw at random.
     bins : notes of the hardness bins, by the label of each class that is drawn from.
     n_rows : rows the member was trained on, of all classes.
-    seconds_scoring, seconds_drawing, seconds_fitting : time spent on hardness, on drawing rows, on the base model (for
-        a calibration: and its copies).
+    seconds_scoring, seconds_drawing, seconds_fitting : time spent on hardness, on drawing rows, on the base model.
     score : AUCPRC of the ensemble so far on the eval_set; None without one and in the warm-up.
     ids : of the rows the member was trained on, the rare ones first: their positions, or the ids that a table has.
     weights : what each of these rows weighed in a fit with weighting, besides any sample weight; None in other fits.
+    seconds_calibrating : time spent on a calibration: on copies of the member, and in the last round on the map.
+    seconds_reading : the part of scoring and drawing in which rows were read from files. Other threads score meanwhile.
     """
 
     number: int
@@ -52,6 +54,13 @@ class Round:
     score: float | None
     ids: NDArray[np.unsignedinteger] | None = field(default=None, repr=False, compare=False)
     weights: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    seconds_calibrating: float = 0.0
+    seconds_reading: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The time that the round took. Reading is a part of scoring and drawing."""
+        return self.seconds_scoring + self.seconds_drawing + self.seconds_fitting + self.seconds_calibrating
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -82,3 +91,9 @@ class Round:
                 f"With more than two classes ask for one of them: round.bins[{next(iter(self.bins))!r}]"
             )
         return next(iter(self.bins.values()))
+
+
+def seconds_by_phase(rounds: Sequence[Round]) -> dict[str, float]:
+    """The time of all rounds together, by what it was spent on. Reading is a part of scoring and drawing."""
+    phases = ("scoring", "drawing", "fitting", "calibrating", "reading")
+    return {phase: sum(getattr(note, f"seconds_{phase}") for note in rounds) for phase in phases}

@@ -54,6 +54,13 @@ def test_every_base_learns_from_numbers_words_dates_and_gaps(run, csv, base):
     assert facts["aucprc"] > 3 * facts["chance"]
 
 
+def test_the_seconds_of_a_command_are_told_by_phase(run, csv):
+    facts = json.loads(run("train", csv, "--target", "is_fraud", "--base", "tree", "--members", 2, "--json")[1])
+    rounds = facts["phases"].pop("rounds")
+    assert facts["seconds"] == pytest.approx(sum(facts["phases"].values()))
+    assert 0 < rounds["fitting"] + rounds["calibrating"] < facts["phases"]["training"]
+
+
 def test_the_bases_that_can_be_typed_are_those_there_are():
     assert set(TYPED_BASES) == {"auto", *BASES}
 

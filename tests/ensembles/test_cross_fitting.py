@@ -4,7 +4,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info
 
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit, cross_fit_all, folds, honest_means
@@ -89,10 +93,10 @@ class Reader(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
-@pytest.mark.parametrize(("n_rare", "n_copies"), [(20, 5), (6, 5), (5, 5), (4, 4), (2, 2)])
+@pytest.mark.parametrize(("n_rare", "n_copies"), [(1000, 3), (999, 5), (20, 5), (6, 5), (5, 5), (4, 4), (2, 2)])
 def test_every_row_is_left_out_once_and_scored_by_the_copy_that_has_not_seen_it(monkeypatch, n_rare, n_copies):
     monkeypatch.setattr(Reader, "fits", [])
-    own = np.linspace(0.01, 0.99, n_rare + 20)  # each row's feature is a number of its own
+    own = np.linspace(0.01, 0.99, n_rare + max(n_rare, 20))  # each row's feature is a number of its own
     rows = Rows(np.arange(own.size) + 100, own[:, np.newaxis], {})
     y = (np.arange(own.size) < n_rare).astype(np.intp)
     found = cross_fit(MemberFactory([Reader()], 0, {}), 1, rows, y, seed=0, n_threads=1)
@@ -138,3 +142,32 @@ def test_the_members_of_a_finished_ensemble_are_cross_fitted_on_their_own_rows(m
         sorted(own[rows[part != left]].tolist()) for rows, part in zip(seen, parts, strict=True) for left in range(5)
     ]
     assert [sorted(rows) for rows in Reader.fits] == expected
+
+
+@pytest.mark.parametrize("base", [DecisionTreeClassifier(max_depth=4), LGBMClassifier(n_estimators=5, verbose=-1)])
+def test_copies_in_threads_say_what_copies_one_after_the_other_say(base):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(400, 4))
+    rows, y = Rows(np.arange(400), features, {}), (features[:, 0] > 0).astype(np.intp)
+    factory = MemberFactory([base], 0, {})
+    assert factory.trains_side_by_side(1, features)
+    alone, together = (cross_fit(factory, 1, rows, y, seed=0, n_threads=n) for n in (1, 3))
+    np.testing.assert_array_equal(alone.probabilities, together.probabilities)
+
+
+def test_thread_pools_are_as_before_after_copies_in_threads():
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info()]
+
+    rng = np.random.default_rng(0)
+    rows, y = Rows(np.arange(300), rng.normal(size=(300, 4)), {}), rng.integers(0, 2, size=300)
+    before = threads()
+    cross_fit(MemberFactory([DecisionTreeClassifier(max_depth=4)], 0, {}), 1, rows, y, seed=0, n_threads=4)
+    assert threads() == before
+
+
+@pytest.mark.parametrize(
+    ("base", "n_rows"), [(Reader(), 10), (RandomForestClassifier(), 10), (LGBMClassifier(), 2**19)]
+)
+def test_copies_of_unknown_models_and_on_many_rows_are_trained_one_after_the_other(base, n_rows):
+    assert not MemberFactory([base], 0, {}).trains_side_by_side(1, np.empty((n_rows, 1)))

@@ -1,13 +1,15 @@
 """What the notes of a fit say."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_checkerboard
+from selfpaced.rounds import seconds_by_phase
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +51,24 @@ def test_seconds_are_told_apart(rounds):
     assert all(note.seconds_fitting > 0 and note.seconds_drawing > 0 for note in rounds)
     assert rounds[0].seconds_scoring == 0
     assert all(note.seconds_scoring > 0 for note in rounds[1:])
+
+
+def test_a_calibration_has_seconds_of_its_own():
+    X, y = make_checkerboard(100, 1000, random_state=0)
+    model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0, calibration="beta").fit(X, y)
+    assert [note.seconds_calibrating > 0 for note in model.rounds_] == [False, True, True]
+    phases = seconds_by_phase(model.rounds_)
+    assert list(phases) == ["scoring", "drawing", "fitting", "calibrating", "reading"]
+    assert sum(phases.values()) == pytest.approx(sum(note.seconds for note in model.rounds_))  # nothing is read
+    assert phases["reading"] == 0
+
+
+def test_the_time_of_reading_files_is_noted(tmp_path):
+    X, y = make_checkerboard(100, 1000, random_state=0)
+    pd.DataFrame(X, columns=["a", "b"]).assign(y=y).to_parquet(tmp_path / "rows.parquet")
+    model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0)
+    model.fit_table(open_table(tmp_path / "rows.parquet", target="y"))
+    assert all(note.seconds_reading > 0 for note in model.rounds_)
 
 
 def test_members_are_scored_on_the_eval_set(rounds):

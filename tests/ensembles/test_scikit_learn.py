@@ -5,7 +5,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import partial_dependence, permutation_importance
@@ -256,3 +256,25 @@ class TestThreadsOfBaseModels:
         monkeypatch.setattr(members, "SMALL_TRAINING_SET", 100)
         spe(estimator=make(n_estimators=2, verbose=-1)).fit(*board)
         assert seen == [None, None, None, None]
+
+    @pytest.mark.parametrize(("chosen", "expected"), [(None, 2), (1, 1)])
+    def test_the_trees_of_a_forest_are_trained_in_the_threads_of_the_ensemble(self, chosen, expected, board):
+        seen = []
+
+        class Watched(ExtraTreesClassifier):
+            def fit(self, X, y, **arguments):
+                seen.append(self.n_jobs)
+                return super().fit(X, y, **arguments)
+
+        forest = Watched(n_estimators=3, n_jobs=chosen)
+        for base in (forest, make_pipeline(StandardScaler(), forest)):
+            model = spe(estimator=base, n_jobs=2).fit(*board)
+            assert seen == [expected] * 4
+            assert [member.get_params()[name] for member in model.estimators_ for name in jobs_in(base)] == [chosen] * 3
+            alone = spe(estimator=base, n_jobs=1).fit(*board)
+            np.testing.assert_array_equal(model.predict_proba(board[0]), alone.predict_proba(board[0]))
+            seen.clear()
+
+
+def jobs_in(model):
+    return [name for name in model.get_params() if name.endswith("n_jobs")]

@@ -5,9 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfpaced.scoring.bitvectors import MOST_LEAVES, TREES_AT_ONCE, Split, TreeSum
+from selfpaced.scoring.bitvectors import MOST_LEAVES, TREES_AT_ONCE, CategorySplit, Numbering, Split, TreeSum
 
-N_FEATURES = 3
+N_FEATURES = 4
+CATEGORY = 3  # the feature that is split by categories
+N_KNOWN = 5
+
+
+def tree_sum(splits, leaf_values, columns, numbering=None):
+    numbering = numbering or Numbering(splits)
+    return TreeSum(splits, leaf_values, numbering)(numbering(columns), columns.shape[1]).tolist()
 
 
 def grow(rng, tree, n_leaves, first=0):
@@ -15,13 +22,12 @@ def grow(rng, tree, n_leaves, first=0):
     if n_leaves == 1:
         return rng.normal(), []
     n_left = int(rng.integers(1, n_leaves))
-    split = Split(
-        tree,
-        int(rng.integers(N_FEATURES)),
-        float(rng.integers(-3, 4)),
-        bool(rng.integers(2)),
-        ((1 << n_left) - 1) << first,
-    )
+    feature, left_leaves = int(rng.integers(N_FEATURES)), ((1 << n_left) - 1) << first
+    if feature == CATEGORY:
+        codes = tuple(rng.permutation(N_KNOWN)[: rng.integers(0, 4)].tolist())
+        split = CategorySplit(tree, feature, codes, left_leaves, bool(rng.integers(2)), N_KNOWN)
+    else:
+        split = Split(tree, feature, float(rng.integers(-3, 4)), bool(rng.integers(2)), left_leaves)
     left, left_splits = grow(rng, tree, n_left, first)
     right, right_splits = grow(rng, tree, n_leaves - n_left, first + n_left)
     return (split, left, right), [split, *left_splits, *right_splits]
@@ -30,9 +36,14 @@ def grow(rng, tree, n_leaves, first=0):
 def walk(node, row):
     while isinstance(node, tuple):
         split, left, right = node
-        value = row[split.feature]
-        node = left if (split.missing_left if np.isnan(value) else value <= split.threshold) else right
+        node = left if goes_left(split, row[split.feature]) else right
     return node
+
+
+def goes_left(split, value):
+    if isinstance(split, CategorySplit):
+        return value in split.codes if 0 <= value < N_KNOWN else split.missing_left
+    return split.missing_left if np.isnan(value) else value <= split.threshold
 
 
 def values_of(node):
@@ -50,14 +61,16 @@ def test_the_sum_is_that_of_walking_the_trees_one_after_the_other(seed, sizes):
         trees.append(tree)
         splits += own
         leaf_values[number, :n_leaves] = values_of(tree)
-    rows = np.where(rng.uniform(size=(30, N_FEATURES)) < 0.2, np.nan, rng.integers(-3, 4, size=(30, N_FEATURES)))
+    rows = np.where(rng.uniform(size=(30, N_FEATURES)) < 0.2, np.nan, rng.integers(-3, 6, size=(30, N_FEATURES)))
     expected = []
     for row in rows:
         total = 0.0
         for tree in trees:
             total += walk(tree, row)
         expected.append(total)
-    assert TreeSum(splits, leaf_values)(rows.T).tolist() == expected
+    assert tree_sum(splits, leaf_values, rows.T) == expected
+    others = grow(rng, 0, MOST_LEAVES)[1]
+    assert tree_sum(splits, leaf_values, rows.T, Numbering([*splits, *others])) == expected
 
 
 def test_more_trees_than_fit_at_once_are_added_in_order():
@@ -69,11 +82,11 @@ def test_more_trees_than_fit_at_once_are_added_in_order():
     total = 0.0
     for value in leaf_values[:, 0]:
         total += value
-    assert TreeSum(splits, leaf_values)(np.array([[-1.0]])).tolist() == [total]
+    assert tree_sum(splits, leaf_values, np.array([[-1.0]])) == [total]
 
 
 @pytest.mark.parametrize("n_rows", [0, 1])
 def test_a_single_leaf_is_a_tree(n_rows):
     leaf_values = np.zeros((1, MOST_LEAVES))
     leaf_values[0, 0] = 0.25
-    assert TreeSum([], leaf_values)(np.zeros((2, n_rows))).tolist() == [0.25] * n_rows
+    assert tree_sum([], leaf_values, np.zeros((2, n_rows))) == [0.25] * n_rows

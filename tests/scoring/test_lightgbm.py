@@ -9,7 +9,7 @@ from lightgbm import LGBMClassifier, early_stopping
 from scipy import sparse
 
 from selfpaced.scoring import lightgbm as road
-from selfpaced.scoring import scorer_of
+from selfpaced.scoring import scorer_of, scorers_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 6))
@@ -28,7 +28,8 @@ def own(model, rows=X):
 
 
 def ours(model, rows=X):
-    return scorer_of(model, n_rows=10**6).score(rows)[:, 1]
+    scorer = scorer_of(model, n_rows=10**6)
+    return scorer.score(scorer.view(rows))[:, 1]
 
 
 BIT_MODELS = {
@@ -46,14 +47,17 @@ BIT_MODELS = {
     "no missing values handled": lambda: fit(use_missing=False),
     "nothing to learn": lambda: fit(np.ones((3000, 6))),
     "trained with gaps": lambda: fit(WITH_GAPS),
+    "codes of categories": lambda: LGBMClassifier(n_estimators=9, verbose=-1).fit(X, Y, categorical_feature=[3]),
 }
 
 
 @pytest.mark.parametrize("name", BIT_MODELS)
+# LightGBM says that the list of categories overrides the parameter which the wrapper sets.
+@pytest.mark.filterwarnings("ignore:categorical_feature keyword has been found:UserWarning")
 @pytest.mark.parametrize("rows", [X, WITH_GAPS, X * 1e6, X.astype(np.float32)], ids=["plain", "gaps", "far", "float32"])
 def test_trees_as_bits_give_the_same_probabilities(name, rows):
     model = BIT_MODELS[name]()
-    assert road.tree_sum_of(model.booster_) is not None
+    assert road.booster_trees(model.booster_) is not None
     np.testing.assert_array_equal(ours(model, rows), own(model, rows))
 
 
@@ -62,17 +66,14 @@ OTHER_MODELS = {
     "random forest": lambda: fit(boosting_type="rf", subsample=0.5, subsample_freq=1),
     "linear trees": lambda: fit(linear_tree=True),
     "zero as missing": lambda: fit(zero_as_missing=True),
-    "categories": lambda: LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1).fit(X, Y, categorical_feature=[3]),
     "cross entropy": lambda: fit(objective="cross_entropy"),
 }
 
 
 @pytest.mark.parametrize("name", OTHER_MODELS)
-# LightGBM says that the list of categories overrides the parameter which the wrapper sets.
-@pytest.mark.filterwarnings("ignore:categorical_feature keyword has been found:UserWarning")
 def test_other_boosters_are_asked_themselves(name):
     model = OTHER_MODELS[name]()
-    assert road.tree_sum_of(model.booster_) is None
+    assert road.booster_trees(model.booster_) is None
     np.testing.assert_array_equal(ours(model), own(model))
 
 
@@ -127,7 +128,7 @@ def thresholds_of(model):
 
 def test_few_rows_are_not_worth_the_tables(monkeypatch):
     model = fit()
-    monkeypatch.setattr(road, "tree_sum_of", None)
+    monkeypatch.setattr(road, "booster_trees", None)
     np.testing.assert_array_equal(scorer_of(model, n_rows=1000).score(X)[:, 1], own(model))
 
 
@@ -136,11 +137,90 @@ def test_rows_in_column_order_are_read_too():
     np.testing.assert_array_equal(ours(model, np.asfortranarray(X)), own(model))
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_matrix, lambda X: pd.DataFrame(X, columns=list("abcdef"))])
-def test_sparse_matrices_and_frames_are_left_to_the_wrapper(kind):
-    rows = kind(X)
+def test_sparse_matrices_are_left_to_the_wrapper():
+    rows = sparse.csr_matrix(X)
     model = fit(rows)
     np.testing.assert_array_equal(ours(model, rows), own(model, rows))
+
+
+def frame_of(rng, n_rows, n_categories=40):
+    """Numbers of several types, missing values, infinities, and categories, of which one is ordered."""
+    codes = rng.integers(-1, n_categories, size=n_rows)
+    return pd.DataFrame(
+        {
+            "float": np.where(rng.uniform(size=n_rows) < 0.3, np.nan, rng.normal(size=n_rows)),
+            "narrow": np.where(rng.uniform(size=n_rows) < 0.01, np.inf, rng.normal(size=n_rows)).astype(np.float32),
+            "many": pd.Categorical.from_codes(codes, [f"c{i}" for i in range(n_categories)]),
+            "whole": rng.integers(0, 2**62, size=n_rows),
+            "few": pd.Categorical(rng.choice(["x", "y", "z", None], size=n_rows), ["x", "y", "z"]),
+            "ordered": pd.Categorical.from_codes(rng.integers(-1, 4, size=n_rows), [1, 2, 5, 9], ordered=True),
+            "truth": rng.uniform(size=n_rows) < 0.5,
+        }
+    )
+
+
+def labels_of(frame):
+    codes = sum(frame[name].cat.codes % 3 for name in ("many", "few", "ordered"))
+    return (frame["float"].fillna(1) + codes + frame["truth"] > 2).to_numpy().astype(int)
+
+
+def fit_frame(rng, **parameters):
+    frame = frame_of(rng, 2000)
+    return fit(frame, labels_of(frame), min_data_per_group=5, cat_smooth=1, **parameters)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("parameters", [{}, {"max_cat_to_onehot": 64}, {"use_missing": False}], ids=str)
+def test_frames_with_categories_are_scored_as_lightgbm_scores_them(seed, parameters):
+    rng = np.random.default_rng(seed)
+    model = fit_frame(rng, **parameters)
+    assert any("==" in str(tree) for tree in model.booster_.dump_model()["tree_info"])
+    rows = frame_of(rng, 5000)
+    assert isinstance(scorer_of(model, 10**6).view(rows), road.Numbered)
+    np.testing.assert_array_equal(ours(model, rows), model.predict_proba(rows)[:, 1])
+
+
+def test_other_categories_than_in_training_are_scored_as_lightgbm_scores_them():
+    rng = np.random.default_rng(0)
+    model = fit_frame(rng)
+    rows = frame_of(rng, 3000, n_categories=55)
+    rows["few"] = rows["few"].cat.set_categories(["new", "z", "x"])
+    np.testing.assert_array_equal(ours(model, rows), model.predict_proba(rows)[:, 1])
+
+
+@pytest.mark.filterwarnings("ignore:categorical_feature keyword has been found:UserWarning")
+@pytest.mark.parametrize("rows", [[-2.0, -0.5, 0.0, 0.9, 3.0, 3.7, 7e9, -7e9, np.inf, -np.inf, np.nan]])
+def test_codes_that_are_no_whole_numbers_are_cut_off_as_lightgbm_does(rows):
+    model = LGBMClassifier(n_estimators=9, verbose=-1, n_jobs=1).fit(X, Y, categorical_feature=[3])
+    asked = np.repeat(X[:30], len(rows), axis=0)
+    asked[:, 3] = np.tile(rows, 30)
+    np.testing.assert_array_equal(ours(model, asked), own(model, asked))
+
+
+def test_a_frame_with_a_column_that_is_neither_numbers_nor_categories_is_left_to_the_wrapper():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = fit(frame)
+    with pytest.raises(ValueError, match="dtypes"):
+        ours(model, frame.assign(b="text"))
+    nullable = frame.convert_dtypes()
+    np.testing.assert_array_equal(ours(model, nullable), model.predict_proba(nullable)[:, 1])
+
+
+def test_members_with_the_same_categories_share_the_numbers_of_a_row():
+    rng = np.random.default_rng(0)
+    models = [fit_frame(rng) for _ in range(3)]
+    rows = frame_of(rng, 1000)
+    scorers = scorers_of(models, n_rows=10**6)
+    assert len({scorer.view for scorer in scorers}) == 1
+    for scorer, model in zip(scorers, models, strict=True):
+        np.testing.assert_array_equal(scorer.score(scorer.view(rows))[:, 1], model.predict_proba(rows)[:, 1])
+
+
+@pytest.mark.filterwarnings("ignore:categorical_feature keyword has been found:UserWarning")
+def test_members_that_read_a_column_as_numbers_and_as_categories_can_share_it():
+    models = [fit(), LGBMClassifier(n_estimators=9, verbose=-1, n_jobs=1).fit(X, Y, categorical_feature=[3])]
+    for scorer, model in zip(scorers_of(models, n_rows=10**6), models, strict=True):
+        np.testing.assert_array_equal(scorer.score(scorer.view(X))[:, 1], own(model))
 
 
 @pytest.mark.parametrize(("n_jobs", "threads"), [(1, 1), (2, 2)])

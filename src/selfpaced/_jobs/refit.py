@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +15,7 @@ from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.splitting import split_for
 from selfpaced._jobs.train import Trained, check_enough, fitted_and_judged, open_for
 from selfpaced.ensembles.table_scoring import open_to_score, scores_of
+from selfpaced.ensembles.timing import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.tables import Roles
@@ -51,15 +51,16 @@ def refit(model: Any, metrics: Mapping[str, Any], asked: TrainRequest, progress:
 
     `metrics` are those of the model's card: the rule, and how the model was trained.
     """
-    begin = time.perf_counter()
+    stopwatch = Stopwatch()
     schema = model.trained_on_.schema
     if schema is None:
         raise TableError("The model was not trained from a file, so nobody knows its columns: fit a clone of it.")
     request = replace(asked, columns=schema.sources, rule=metrics.get("rule") or "f1", amount=metrics.get("amount"))
-    source = open_for(request, progress)
-    check_enough(source.labels, request.target)
-    split = split_for(request, source)
-    trained = fitted_and_judged(request, source, split, clone(model), begin)
+    with stopwatch.running("opening"):
+        source = open_for(request, progress)
+        check_enough(source.labels, request.target)
+        split = split_for(request, source)
+    trained = fitted_and_judged(request, source, split, clone(model), stopwatch)
     if trained.model.trained_on_.score_label != model.trained_on_.score_label:
         raise TableError(
             f"The model finds {model.trained_on_.score_label!r}, and among the new rows "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +17,13 @@ from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced._jobs.splitting import Split, split_for
 from selfpaced._jobs.warned import kept_warnings
 from selfpaced.bases import columns_of
+from selfpaced.ensembles import AutoSelfPacedClassifier
 from selfpaced.ensembles.checks import check_classes
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
+from selfpaced.ensembles.timing import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import Reference, reference_of
+from selfpaced.rounds import seconds_by_phase
 from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
@@ -44,6 +46,7 @@ class Trained:
     choice : the threshold: by the rule, or else the best by F1; None if all rows score the same.
     unmet : why it is not by the rule, if it is not.
     warnings : what the fit warned of.
+    phases : the seconds of each phase, and within training those of the rounds.
     """
 
     request: TrainRequest
@@ -57,7 +60,19 @@ class Trained:
     choice: ThresholdChoice | None
     unmet: str | None
     warnings: list[str]
-    seconds: float
+    phases: dict[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """The time of all phases."""
+        return sum(self.phases.values())
+
+    @property
+    def rounds_seconds(self) -> dict[str, float]:
+        """The time of training by what the rounds spent it on, in a blend of all recipes that are a part of it."""
+        is_blend = isinstance(self.model, AutoSelfPacedClassifier)
+        ensembles = list(self.model.ensembles_.values()) if is_blend else [self.model]
+        return seconds_by_phase([note for ensemble in ensembles for note in ensemble.rounds_])
 
     @property
     def train(self) -> StreamedTable:
@@ -93,31 +108,37 @@ class Trained:
 
 def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     """Open, split, fit, score."""
-    begin = time.perf_counter()
+    stopwatch = Stopwatch()
     check_options(request)
     rule_of(request.rule, request.amount)  # a wrong one is refused before an hour of work
-    source = open_for(request, progress)
-    check_enough(source.labels, request.target)
-    split = split_for(request, source)
-    if request.amount is not None:
-        amounts_in(split.test, request.amount)  # and so are amounts that are no numbers
+    with stopwatch.running("opening"):
+        source = open_for(request, progress)
+        check_enough(source.labels, request.target)
+        split = split_for(request, source)
+        if request.amount is not None:
+            amounts_in(split.test, request.amount)  # and so are amounts that are no numbers
     model = model_for(request, columns_of(None, source.table.schema), calibration_for(request, split.train))
-    return fitted_and_judged(request, source, split, model, begin)
+    return fitted_and_judged(request, source, split, model, stopwatch)
 
 
-def fitted_and_judged(request: TrainRequest, source: Source, split: Split, model: Trainable, begin: float) -> Trained:
-    """A model trained on one side of a split, and judged on the other. `begin` is when the work began."""
+def fitted_and_judged(
+    request: TrainRequest, source: Source, split: Split, model: Trainable, stopwatch: Stopwatch
+) -> Trained:
+    """A model trained on one side of a split, and judged on the other. The stopwatch runs since the work began."""
     rule = rule_of(request.rule, request.amount)
     amounts = None if request.amount is None else amounts_in(split.test, request.amount)
-    with kept_warnings() as warned_of:
+    with kept_warnings() as warned_of, stopwatch.running("training"):
         model.fit_table(split.train)
-    is_rare = rare_rows(model.trained_on_, split.test)
-    scores = scores_of(model, split.test)
-    leaks = _leaks(model, split.train, request.seed)
-    choice, unmet = chosen(is_rare, scores, rule, amounts)
-    judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
-    seconds = time.perf_counter() - begin
-    return Trained(request, model, source, split, is_rare, scores, judged, leaks, choice, unmet, warned_of, seconds)
+    with stopwatch.running("scoring held-out rows"):
+        is_rare = rare_rows(model.trained_on_, split.test)
+        scores = scores_of(model, split.test)
+    with stopwatch.running("looking for leakage"):
+        leaks = _leaks(model, split.train, request.seed)
+    with stopwatch.running("choosing a threshold"):
+        choice, unmet = chosen(is_rare, scores, rule, amounts)
+        judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
+    found = (is_rare, scores, judged, leaks, choice, unmet, warned_of, stopwatch.phases())
+    return Trained(request, model, source, split, *found)
 
 
 def reference_of_training(trained: Trained) -> Reference:

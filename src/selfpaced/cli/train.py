@@ -62,6 +62,7 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         "repeating": {one.name: one.share for one in trained.split.repeating},
         "warnings": trained.warnings,
         "seconds": trained.seconds,
+        "phases": trained.phases | {"rounds": trained.rounds_seconds},
     }
 
 

@@ -16,7 +16,7 @@ from selfpaced.scoring import (
     Spread,
     mean_probabilities,
     probability_spread,
-    scorer_of,
+    scorers_of,
     staged_probabilities,
 )
 from selfpaced.scoring.threads import in_one_thread, over_stream
@@ -89,7 +89,7 @@ class AveragedMembers:
         return streamed_probabilities(work, scorers, table, self.n_threads, progress)
 
     def scorers(self, n_rows: int) -> list[Scorer]:
-        return [scorer_of(member, n_rows) for member in self.members]
+        return scorers_of(self.members, n_rows)
 
     def _calibrated(self, means: Any) -> Floats:
         calibrated: Floats = means if self.calibrator is None else self.calibrator(means)

@@ -131,22 +131,26 @@ class Chooser:
 
     def _judge_all(self, judge: Judge, saved: Judgements) -> None:
         known = {name: earlier for name in self._recipes if (earlier := saved.get(name)) is not None}
-        others = {name: recipe for name, recipe in self._recipes.items() if name not in known}
+        at_once, names = None, list(self._recipes)
+        if self._clock.limit is None:
+            # All at once, beginning with the last: these take longest, and at the end no core should wait for them.
+            names.reverse()
+            at_once = judge.judged([self._recipes[name] for name in names if name not in known])
         # With a time limit recipes are judged one after the other, to stop in time.
-        at_once = judge.judged(list(others.values())) if self._clock.limit is None else None
         slowest = 0.0
-        for name, recipe in self._recipes.items():
+        for name in names:
             if self._judged and not self._clock.allows(slowest, SHARE_TO_JUDGE):
                 self._note(name, note=TIME_IS_UP)
                 continue
             self._told(name, "judging")
-            found: Judgement | Exception = known.get(name) or next(at_once or judge.judged([recipe]))
+            found: Judgement | Exception = known.get(name) or next(at_once or judge.judged([self._recipes[name]]))
             if isinstance(found, Exception):
                 self._note_failure(name, found)
                 continue
             saved.put(name, found)
             slowest = max(slowest, found.seconds)
             self._take(name, found, judge)
+        self._judged = {name: self._judged[name] for name in self._recipes if name in self._judged}
 
     def _take(self, name: str, found: Judgement, judge: Judge) -> None:
         score = aucprc_of(found.probabilities, judge.rows)

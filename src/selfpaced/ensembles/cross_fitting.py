@@ -23,11 +23,14 @@ from selfpaced.pools.keys import row_keys
 from selfpaced.pools.reserved_rounds import FOLDS_ROUND
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import mean_probabilities, scorer_of
+from selfpaced.scoring.threads import over_chunks
 from selfpaced.tables import InMemoryTable
 
 Floats = NDArray[np.float64]
 
 N_FOLDS = 5
+# Where a class has many rows, a copy that lacks a third of them is as good as one that lacks a fifth.
+N_FOLDS_OF_MANY, MANY_ROWS = 3, 1000
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,17 @@ def cross_fit(
     part_of = folds(rows.ids, y, seed, number, rows.groups)
     table = InMemoryTable(rows.features, rows.metadata)
     probabilities = np.empty((len(rows), int(y.max()) + 1))
-    copies = []
-    for part in range(int(part_of.max()) + 1):
+    copies_at_once = n_threads if factory.trains_side_by_side(number, rows.features) else 1
+
+    def scored_by_copy(part: int) -> Any:
         learnt, left_out = table.rows(np.flatnonzero(part_of != part)), np.flatnonzero(part_of == part)
-        copies.append(factory.fit(number, learnt.features, y[learnt.ids], learnt.arguments))
-        asked = InMemoryTable(table.take(left_out))
-        probabilities[left_out] = probabilities_of(copies[-1], asked, probabilities.shape[1], n_threads)
+        copy = factory.fit(number, learnt.features, y[learnt.ids], learnt.arguments)
+        asked, threads = InMemoryTable(table.take(left_out)), 1 if copies_at_once > 1 else n_threads
+        probabilities[left_out] = probabilities_of(copy, asked, probabilities.shape[1], threads)
+        return None if rows.groups is None else copy
+
+    n_parts = int(part_of.max()) + 1
+    copies = over_chunks(lambda start, stop: scored_by_copy(start), n_parts, 1, copies_at_once)
     if rows.groups is None:
         return HonestScores(rows.ids, probabilities)
     groups, first = np.unique(rows.groups, return_index=True)
@@ -140,7 +148,8 @@ def folds(
     >>> folds(np.arange(6), np.array([0, 0, 0, 0, 1, 1]), seed=0, number=1).tolist()
     [0, 1, 0, 1, 0, 1]
     """
-    n_folds = min(N_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
+    n_smallest = int(np.unique(y, return_counts=True)[1].min())
+    n_folds = N_FOLDS_OF_MANY if n_smallest >= MANY_ROWS else min(N_FOLDS, n_smallest)
     if n_folds < 2:
         raise ValueError(
             "Rows are left out to see what the others say of them, and a member has been given only one row of a "

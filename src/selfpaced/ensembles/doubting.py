@@ -129,7 +129,7 @@ class DoubtingEnsemble(AveragingEnsemble):
         bases, seed, n_threads = self._bases(), check_seed(self.random_state), self._n_threads()
         per_row, for_all = split_by_row(fit_metadata(self, bases, labels, fit_params), table.n_rows)
         per_row |= {} if table.groups is None else {GROUP: table.groups}
-        factory, table = MemberFactory(bases, seed, for_all), table.with_metadata(per_row)
+        factory, table = MemberFactory(bases, seed, for_all, n_threads), table.with_metadata(per_row)
         first_number = 1 - self._first_round
         members = cross_fit_all(
             factory, self.estimators_, self._training_sets(table, labels, seen), seed, n_threads, first_number

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from threadpoolctl import ThreadpoolController
 
 from selfpaced.ensembles.metadata import weights_argument
@@ -16,6 +18,13 @@ from selfpaced.pools.keys import mix
 # model's own threads wait for each other longer than they work.
 SMALL_TRAINING_SET = 2**19
 LARGEST_RANDOM_STATE = 2**31
+FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
+# Kinds of base models that train without the interpreter's lock, and change nothing that other threads see.
+SIDE_BY_SIDE = {
+    ("lightgbm", "LGBMClassifier"),
+    ("sklearn", "DecisionTreeClassifier"),
+    ("sklearn", "ExtraTreeClassifier"),
+}
 
 
 class MemberFactory:
@@ -25,13 +34,15 @@ class MemberFactory:
     ----------
     bases : the base models, which take turns.
     arguments : arguments of the base models' `fit` that are the same for every member.
+    n_threads : in how many threads the trees of a forest are trained. They are the same in any number.
     """
 
-    def __init__(self, bases: Sequence[Any], seed: int, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, bases: Sequence[Any], seed: int, arguments: Mapping[str, Any], n_threads: int = 1) -> None:
         self._bases = bases
         self._seed = seed
         self._arguments = arguments
-        self._thread_pools = ThreadpoolController()
+        self._n_threads = n_threads
+        self._one_thread = _OneThread()
 
     def fit(self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> Any:
         """Train member `number`; 0 is the warm-up, where there is one."""
@@ -40,17 +51,25 @@ class MemberFactory:
         if "sample_weight" in metadata:
             others = {name: value for name, value in metadata.items() if name != "sample_weight"}
             metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
-        if X.shape[0] * X.shape[1] < SMALL_TRAINING_SET:
+        # Each tree of a forest has a thread and waits for no other one, so that small training sets gain too.
+        of_forests = _jobs_of_forests(model)
+        with_params(model, dict.fromkeys(of_forests, self._n_threads))
+        if _is_small(X):
             self._fit_in_one_thread(model, X, y, metadata)
         else:
             model.fit(X, y, **metadata, **self._arguments)
-        return model
+        return with_params(model, dict.fromkeys(of_forests))
+
+    def trains_side_by_side(self, number: int, X: Any) -> bool:
+        """Whether several copies of a member can be trained in threads: on few rows, by a base model that allows it."""
+        kind = type(self._bases[number % len(self._bases)])
+        return _is_small(X) and (kind.__module__.partition(".")[0], kind.__name__) in SIDE_BY_SIDE
 
     def _fit_in_one_thread(self, model: Any, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> None:
         """The user's settings are restored afterwards, so that predictions use the threads they would have used."""
         left_open = _jobs_left_open(model)
         with_params(model, dict.fromkeys(left_open, 1) | _unlisted(model, "thread_count", 1))
-        with self._thread_pools.limit(limits=1):
+        with self._one_thread:
             model.fit(X, y, **metadata, **self._arguments)
         with_params(model, dict.fromkeys(left_open))
 
@@ -59,6 +78,32 @@ class MemberFactory:
         names = [name for name in base.get_params(deep=True) if _is_called(name, "random_state")]
         names = sorted({*names, *_unlisted(base, "random_seed", None)})
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
+
+
+class _OneThread:
+    """While anybody is inside, the thread pools of libraries have one thread. The last one out restores them."""
+
+    def __init__(self) -> None:
+        self._thread_pools = ThreadpoolController()
+        self._lock = Lock()
+        self._n_inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._limit = self._thread_pools.limit(limits=1)
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limit.restore_original_limits()
+
+
+def _is_small(X: Any) -> bool:
+    return bool(X.shape[0] * X.shape[1] < SMALL_TRAINING_SET)
 
 
 def in_one_thread(recipe: Any) -> Any:
@@ -102,6 +147,16 @@ def _jobs_left_open(model: Any) -> list[str]:
         and value is None
         # The owner of "step__n_jobs" is the parameter "step"; the owner of "n_jobs" is the model.
         and not type(parameters.get(name[: -len("__n_jobs")], model)).__module__.startswith("sklearn.")
+    ]
+
+
+def _jobs_of_forests(model: Any) -> list[str]:
+    """The n_jobs of forests in a model, where the user has left them open."""
+    parameters = model.get_params(deep=True)
+    return [
+        name
+        for name, value in parameters.items()
+        if _is_jobs(name) and value is None and isinstance(parameters.get(name[: -len("__n_jobs")], model), FORESTS)
     ]
 
 

@@ -44,7 +44,9 @@ class LogOddsPool:
     def __call__(self, parts: Sequence[Floats]) -> Floats:
         """The probabilities of all ensembles together."""
         standard = [self._standardised(number, part) for number, part in enumerate(parts)]
-        return self._probabilities(np.tensordot(self.weights, standard, axes=1), parts[0].shape[1])
+        # Added one by one: a product of matrices rounds one row in another way than many.
+        pooled = sum((weight * part for weight, part in zip(self.weights, standard, strict=True)), np.zeros(1))
+        return self._probabilities(pooled, parts[0].shape[1])
 
     def alone(self, number: int, part: Floats) -> Floats:
         """The probabilities of one ensemble, on the scale of all together."""

@@ -61,9 +61,10 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         default it is not: the mean of the members ranks well and is far too high. "prior" is the closed form for
         classes that are thinned out; it costs nothing, and is right only where rows are drawn without a look at their
         hardness. The others fit a rising map to honest scores of the training rows: five copies of each member are
-        trained, each without a fifth of the member's rows, so that a fit takes several times as long. "isotonic" is
-        the best of them on the whole. With two classes the map is monotonic, so it does not change the ranking. With
-        more classes each class has its own map, which can change the ranking slightly.
+        trained, each without a fifth of the member's rows (three without a third, if all classes have 1,000 rows or
+        more), so that a fit takes several times as long. "isotonic" is the best of them on the whole. With two classes
+        the map is monotonic, so it does not change the ranking. With more classes each class has its own map, which
+        can change the ranking slightly.
     weighting : {"sqrt", "inverse"} or None, default=None
         What a drawn row weighs in the fit of a member. By default all rows weigh the same, as in the paper. A row of a
         hardness bin from which m of n rows were drawn weighs sqrt(n / m) or n / m, times its sample weight. With

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,10 +15,12 @@ from selfpaced.pools.rows import Rows
 
 
 class Stopwatch:
-    """Adds up seconds by name until they are read."""
+    """Adds up seconds by name until they are read. `reading` says for how long rows have been read so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Callable[[], float] = lambda: 0.0) -> None:
         self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._reading = reading
+        self._read_before = 0.0
 
     @contextmanager
     def running(self, name: str) -> Iterator[None]:
@@ -28,9 +30,15 @@ class Stopwatch:
         finally:
             self._seconds[name] += time.perf_counter() - begin
 
+    def phases(self) -> dict[str, float]:
+        """The seconds by name since the last reading, in the order in which they began."""
+        return dict(self._seconds)
+
     def read(self) -> defaultdict[str, float]:
         """The seconds since the last reading."""
         seconds, self._seconds = self._seconds, defaultdict(float)
+        so_far = self._reading()
+        seconds["reading"], self._read_before = so_far - self._read_before, so_far
         return seconds
 
 

@@ -94,7 +94,7 @@ class Training:
         Rounds that the checkpoint has are taken from there: their models wait to be scored until a pool is asked
         for something new, and no row is read for them.
         """
-        stopwatch = Stopwatch()
+        stopwatch = Stopwatch(self.split.seconds_reading)
         pools = [TimedPool(pool, stopwatch) for pool in self._pools()]
         honest: dict[int, HonestScores] = {}
         steps = self.settings.algorithm(pools, n_draw, self._fit(stopwatch, honest))
@@ -110,7 +110,10 @@ class Training:
                 break
         members = models[1 - self.first_round :]
         n_kept = len(members) if stop is None else _n_kept(members, stop)
-        return Outcome(members[:n_kept], rounds, self._calibrator(pools, models, honest, n_kept, n_draw))
+        with stopwatch.running("calibrating"):
+            calibrator = self._calibrator(pools, models, honest, n_kept, n_draw)
+        rounds[-1] = _with_calibration(rounds[-1], stopwatch.read())
+        return Outcome(members[:n_kept], rounds, calibrator)
 
     def _calibrator(
         self,
@@ -161,10 +164,11 @@ class Training:
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
                 model = self.factory.fit(number, rows.features, y, rows.arguments)
-                if needs_copies(self.settings.calibration) and self.first_round + number > 0:
+            if needs_copies(self.settings.calibration) and self.first_round + number > 0:
+                with stopwatch.running("calibrating"):
                     scores = cross_fit(self.factory, number, rows, y, self.settings.seed, self.n_threads)
-                    honest[self.first_round + number] = scores
-                return model
+                honest[self.first_round + number] = scores
+            return model
 
         return fit
 
@@ -190,6 +194,8 @@ class Training:
             score=score,
             ids=ids.astype(np.min_scalar_type(ids.max())),
             weights=self._weights([sample.rows for sample in step.samples]),
+            seconds_calibrating=seconds["calibrating"],
+            seconds_reading=seconds["reading"],
         )
 
     def _weights(self, drawn: Sequence[Rows]) -> NDArray[np.float64] | None:
@@ -198,6 +204,15 @@ class Training:
         if weighting is None:
             return None
         return np.concatenate([np.ones(len(self.split.minority)), *map(weighting.weights_of, drawn)])
+
+
+def _with_calibration(last: Round, seconds: Mapping[str, float]) -> Round:
+    """The last round with the time of the calibration after it, which scores and draws rows as rounds do."""
+    return replace(
+        last,
+        seconds_calibrating=last.seconds_calibrating + seconds["calibrating"],
+        seconds_reading=last.seconds_reading + seconds["reading"],
+    )
 
 
 def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:

@@ -163,7 +163,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             split = table.split(SplitPlan(settings.seed, n_threads, n_draw, self._first_round, on_rows))
             check_features(self, split.minority.features, reset=True)
             held_out = self._open_eval_set(eval_set, table, labels)
-            factory = MemberFactory(settings.bases, settings.seed, for_all)
+            factory = MemberFactory(settings.bases, settings.seed, for_all, n_threads)
             training = Training(split, factory, held_out, settings, self._first_round, checkpoint, n_threads)
             with hinting_at_categories(table.schema):
                 outcome = training.run(n_draw)

@@ -127,7 +127,7 @@ def _rounds(model: Any) -> list[RoundSummary]:
             each.n_rows,
             each.alpha,
             each.score,
-            each.seconds_scoring + each.seconds_drawing + each.seconds_fitting,
+            each.seconds,
         )
         for each in model.rounds_
     ]

@@ -28,7 +28,7 @@ from selfpaced.pools.chunk import (
 from selfpaced.pools.keys import Ids, Keys, row_keys
 from selfpaced.pools.rows import Rows, RowSource
 from selfpaced.scoring import Scorer, scorer_of
-from selfpaced.scoring.scorer import chunks_for
+from selfpaced.scoring.scorer import chunks_for, probabilities_by
 from selfpaced.scoring.threads import in_one_thread
 
 
@@ -91,8 +91,7 @@ class Fold:
         for start in range(0, tags.ids.size, rows_at_once):
             some = slice(start, start + rows_at_once)
             features, here = block.rows.span(start, min(some.stop, tags.ids.size)), tags.classes[some]
-            for scorer in scorers:
-                probabilities = scorer.score(scorer.view(features))
+            for probabilities in probabilities_by(scorers, features):
                 for number in self.classes:
                     own = np.flatnonzero(here == number)
                     doubt_sum[some][own] += doubt(probabilities[own], number)

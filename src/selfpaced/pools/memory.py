@@ -24,7 +24,7 @@ from selfpaced.pools.chunk import (
 from selfpaced.pools.keys import Ids, Keys, enough_under_limits, row_keys, rows_behind
 from selfpaced.pools.rows import Rows, RowSource
 from selfpaced.scoring import Scorer, scorer_of
-from selfpaced.scoring.scorer import chunks_for
+from selfpaced.scoring.scorer import chunks_for, probabilities_by
 from selfpaced.scoring.threads import over_chunks
 
 # Hashing a chunk touches a few arrays of 8 bytes a row: fewer rows at once spend more time between the calls.
@@ -114,8 +114,8 @@ class MemoryPool:
         doubt_sum = self._doubt_sum[start:stop]
         if scorers:
             features, own = self._read(start, stop)
-            for scorer in scorers:
-                doubts = doubt(scorer.score(scorer.view(features)), self._own_class)
+            for probabilities in probabilities_by(scorers, features):
+                doubts = doubt(probabilities, self._own_class)
                 doubt_sum += doubts if own is None else doubts.take(own)
         return mean_doubt(doubt_sum, self._n_scored)
 

@@ -7,6 +7,7 @@ of its doubts and the number of its class; no feature stays but those of rows th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +32,8 @@ from selfpaced.pools.keys import (
     smallest_keys,
 )
 from selfpaced.pools.rows import Rows
-from selfpaced.scoring import Scorer, scorer_of
+from selfpaced.scoring import Scorer, scorers_of
+from selfpaced.scoring.scorer import probabilities_by
 from selfpaced.scoring.threads import over_stream
 
 ClassNumbers = NDArray[np.unsignedinteger]
@@ -169,6 +171,7 @@ class Stream:
         self.doubt_sum = tags
         self.models: list[Any] = []
         self.n_folded = 0
+        self.seconds_reading = 0.0
         self._lock = Lock()
         self._cut: tuple[tuple[int, CutPlan], Mapping[int, Cutting]] | None = None
 
@@ -236,7 +239,7 @@ class Stream:
         return mean_doubt(self.doubt_sum[positions], max(self.n_folded, 1))
 
     def _take_waiting(self) -> list[Scorer]:
-        scorers = [scorer_of(model, self.classes.size) for model in self.models[self.n_folded :]]
+        scorers = scorers_of(self.models[self.n_folded :], self.classes.size)
         self.n_folded = len(self.models)
         return scorers
 
@@ -244,8 +247,7 @@ class Stream:
         features = batch.features_for(scorers)
         codes = self.classes[batch.start : batch.stop]
         doubt_sum = self.doubt_sum[batch.start : batch.stop]
-        for scorer in scorers:
-            probabilities = scorer.score(scorer.view(features))
+        for probabilities in probabilities_by(scorers, features):
             for number in classes:
                 own = np.flatnonzero(codes == number)
                 doubt_sum[own] += doubt(probabilities[own], number)
@@ -295,9 +297,20 @@ class Stream:
     def _over_batches(self, work: Any, scorers: Sequence[Scorer]) -> None:
         threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
         n_read = 0
-        for n_rows in over_stream(lambda batch: work(batch) or batch.stop - batch.start, self.table.batches(), threads):
+        for n_rows in over_stream(lambda batch: work(batch) or batch.stop - batch.start, self._batches(), threads):
             n_read += n_rows
             self._on_batch(n_read, self.classes.size)
+
+    def _batches(self) -> Iterator[Batch]:
+        """The batches of the table. The time that reading them takes is noted."""
+        batches = iter(self.table.batches())
+        while True:
+            begin = time.perf_counter()
+            batch = next(batches, None)
+            self.seconds_reading += time.perf_counter() - begin
+            if batch is None:
+                return
+            yield batch
 
 
 class StreamedPool:

@@ -132,7 +132,7 @@ def model_facts(model: Any, y_train: Any) -> ModelFacts:
     ensemble = ensemble_of(model)
     parameters = ensemble.get_params(deep=False) if hasattr(ensemble, "get_params") else {}
     members = getattr(ensemble, "estimators_", None)
-    seconds = sum(note.seconds_scoring + note.seconds_drawing + note.seconds_fitting for note in rounds_of(model))
+    seconds = sum(note.seconds for note in rounds_of(model))
     seconds += sum(recipe.seconds for recipe in recipes_of(model))
     return ModelFacts(
         kind=" → ".join(type(step).__name__ for step in _steps(model)),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.scoring.scorer import Scorer, chunks_for
+from selfpaced.scoring.scorer import Scorer, chunks_for, probabilities_by
 from selfpaced.scoring.threads import over_chunks
 
 
@@ -58,14 +58,10 @@ def _weighted(scorers: Sequence[Scorer], weights: NDArray[np.float64] | None) ->
 
 
 def add_probabilities(scorers: Sequence[Scorer], table: Spans, sums: NDArray[np.float64], n_threads: int) -> None:
-    """Add each model's probabilities to `sums`. A chunk is laid out once for all models that share a view."""
+    """Add each model's probabilities to `sums`."""
 
     def work(start: int, stop: int) -> None:
-        features = table.span(start, stop)
-        views: dict[Callable[[Any], Any], Any] = {}
-        for scorer in scorers:
-            if scorer.view not in views:
-                views[scorer.view] = scorer.view(features)
-            sums[start:stop] += scorer.score(views[scorer.view])
+        for probabilities in probabilities_by(scorers, table.span(start, stop)):
+            sums[start:stop] += probabilities
 
     over_chunks(work, table.n_rows, *chunks_for(scorers, table.bytes_per_row, n_threads))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,3 +50,12 @@ def chunks_for(scorers: Sequence[Scorer], bytes_per_row: float, n_threads: int) 
     """Rows at once and number of threads that suit all of the scorers."""
     rows = min(scorer.rows_at_once(bytes_per_row) for scorer in scorers)
     return rows, min(n_threads if scorer.threads is None else scorer.threads for scorer in scorers)
+
+
+def probabilities_by(scorers: Sequence[Scorer], features: Any) -> Iterator[Probabilities]:
+    """What each model says of some rows. The rows are laid out once for all models that share a view."""
+    views: dict[Callable[[Any], Any], Any] = {}
+    for scorer in scorers:
+        if scorer.view not in views:
+            views[scorer.view] = scorer.view(features)
+        yield scorer.score(views[scorer.view])

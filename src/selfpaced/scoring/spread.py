@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.scoring.averaging import Spans
-from selfpaced.scoring.scorer import Scorer, chunks_for
+from selfpaced.scoring.scorer import Scorer, chunks_for, probabilities_by
 from selfpaced.scoring.threads import over_chunks
 
 # Probabilities of all models that are held at once by a thread: 16 MB of them.
@@ -45,13 +45,10 @@ def probability_spread(
 
 
 def _each(scorers: Sequence[Scorer], features: Any, n_classes: int) -> NDArray[np.float64]:
-    """The probabilities by each model. Rows are laid out once for all models that share a view."""
-    views: dict[Callable[[Any], Any], Any] = {}
+    """The probabilities by each model."""
     answers = np.empty((len(scorers), features.shape[0], n_classes))
-    for answer, scorer in zip(answers, scorers, strict=True):
-        if scorer.view not in views:
-            views[scorer.view] = scorer.view(features)
-        answer[:] = scorer.score(views[scorer.view])
+    for answer, probabilities in zip(answers, probabilities_by(scorers, features), strict=True):
+        answer[:] = probabilities
     return answers
 
 

@@ -79,7 +79,7 @@ class StreamedTable:
         pools = {
             number: StreamedPool(stream, number, list(larger), n, foreseen.get(number)) for number, n in larger.items()
         }
-        return ClassSplit(labels.names, counts, labels.rarest, minority, pools)
+        return ClassSplit(labels.names, counts, labels.rarest, minority, pools, lambda: stream.seconds_reading)
 
     def identity(self) -> dict[str, Any]:
         roles = {name: repr(value) for name, value in vars(self.roles).items()}

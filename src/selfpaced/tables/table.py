@@ -39,6 +39,7 @@ class ClassSplit:
     ----------
     names : the labels of all classes, in the order of their numbers.
     counts : how many rows each class has.
+    seconds_reading : the time for which rows have been read from files so far.
     """
 
     names: Sequence[Any]
@@ -46,6 +47,7 @@ class ClassSplit:
     minority_class: int
     minority: Rows
     pools: Mapping[int, MajorityPool[Rows]]
+    seconds_reading: Callable[[], float] = lambda: 0.0
 
 
 @runtime_checkable

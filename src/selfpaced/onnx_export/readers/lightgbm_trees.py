@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export.member import NO_CHILD, Tree, TreeMember, link_of
-from selfpaced.scoring.lightgbm import missing_goes_left
+from selfpaced.scoring.lightgbm_trees import missing_goes_left
 
 
 def read_lightgbm(model: Any) -> TreeMember:
@@ -41,7 +41,7 @@ def _dumped(root: dict[str, Any]) -> Tree:
         nodes += [node["left_child"], node["right_child"]]
     categories = {number: _categories(node) for number, node in enumerate(nodes) if _is_by_category(node)}
     # NaN is in no category.
-    missing_left = [_is_by_threshold(node) and missing_goes_left(node) for node in nodes]
+    missing_left = [_is_by_threshold(node) and _missing_goes_left(node) for node in nodes]
     return Tree(
         feature=np.array([node.get("split_feature", 0) for node in nodes]),
         threshold=np.array([node["threshold"] if _is_by_threshold(node) else 0.0 for node in nodes], dtype=np.float64),
@@ -51,6 +51,10 @@ def _dumped(root: dict[str, Any]) -> Tree:
         value=np.array([node.get("leaf_value", 0.0) for node in nodes], dtype=np.float64),
         categories=categories,
     )
+
+
+def _missing_goes_left(node: dict[str, Any]) -> bool:
+    return missing_goes_left(node["missing_type"], bool(node["default_left"]), node["threshold"])
 
 
 def _is_by_category(node: dict[str, Any]) -> bool:

@@ -1,0 +1,216 @@
+"""A single row as the members of an ensemble read it: from a mapping or a sequence to numbers, without data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from numbers import Real
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.tables.schema import Column, Schema
+
+MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Floats = NDArray[np.float64]
+Read = Callable[[Any], float]
+
+
+@dataclass(frozen=True)
+class ReadRow:
+    """A row as trees read it.
+
+    Attributes
+    ----------
+    floats : one number for each feature; categories are codes, and missing values are NaN.
+    float32 : the same for scikit-learn's trees, a matrix of one row.
+    """
+
+    floats: Floats
+    float32: NDArray[np.float32]
+
+
+class ArrayRow:
+    """Reads the rows of a model whose features have no names."""
+
+    def __init__(self, n_features: int) -> None:
+        self._n_features = n_features
+
+    def __call__(self, row: Any) -> ReadRow:
+        if isinstance(row, Mapping):
+            raise TypeError(
+                "The model was trained without names of features. Give the values of a row in their order, as a "
+                "sequence or an array."
+            )
+        values = np.asarray(row)
+        if values.dtype.kind not in "biuf":
+            values = np.array([_number(value, position) for position, value in enumerate(row)])
+        if values.shape != (self._n_features,):
+            raise ValueError(f"A row must have {self._n_features} values; got an array of shape {values.shape}.")
+        if np.isinf(values).any():
+            raise ValueError("The row contains infinity. Replace it by a finite number or by a missing value.")
+        # LightGBM takes floats as they are, and makes anything else a float32.
+        floats = values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
+        return ReadRow(floats.astype(np.float64), values.astype(np.float32)[np.newaxis])
+
+
+class NamedRow:
+    """Reads the rows of a model whose features have names.
+
+    Parameters
+    ----------
+    features : for each feature, the column that it is read from, and how.
+    """
+
+    def __init__(self, features: Sequence[tuple[str, Read]]) -> None:
+        self._features = features
+        self._columns = list(dict.fromkeys(column for column, _ in features))
+
+    def __call__(self, row: Any) -> ReadRow:
+        values = row if isinstance(row, Mapping) else self._by_name(row)
+        try:
+            floats = np.array([read(values[column]) for column, read in self._features])
+        except KeyError as error:
+            raise ValueError(
+                f"The row has no value for {error.args[0]!r}, which the model was trained with. Give None for a "
+                "missing value."
+            ) from None
+        return ReadRow(floats, floats.astype(np.float32)[np.newaxis])
+
+    def _by_name(self, row: Iterable[Any]) -> Mapping[str, Any]:
+        values = list(row)
+        if len(values) != len(self._columns):
+            raise ValueError(f"A row must have {len(self._columns)} values, {self._columns}; got {len(values)}.")
+        return dict(zip(self._columns, values, strict=True))
+
+
+def reader_of_schema(schema: Schema) -> NamedRow:
+    """For a model that was trained on a table with a schema."""
+    return NamedRow([(column.source, _reader_of(column)) for column in schema.columns])
+
+
+def reader_of_frame(names: Sequence[str], categories: Mapping[int, Sequence[Any]]) -> NamedRow:
+    """For a model that was trained on a frame. `categories` are those of the categorical columns, by position."""
+    readers: list[Read] = [
+        Categories(name, tuple(categories[position])) if position in categories else Number(name)
+        for position, name in enumerate(names)
+    ]
+    return NamedRow(list(zip(names, readers, strict=True)))
+
+
+def _reader_of(column: Column) -> Read:
+    if column.categories is not None:
+        return Categories(column.name, column.categories, of_strings=True)
+    return Number(column.name, column.type) if column.made_of is None else Moment(column)
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def _number(value: Any, name: Any) -> float:
+    if is_missing(value):
+        return np.nan
+    if not isinstance(value, Real | np.bool_):
+        raise ValueError(f"The value of {name!r} must be a number or None; got {value!r}.")
+    number = float(value)
+    if np.isinf(number):
+        raise ValueError(f"The value of {name!r} is infinity. Replace it by a finite number or by None.")
+    return number
+
+
+class Number:
+    """Reads a number of a type: by its Arrow name, or any number as it is."""
+
+    def __init__(self, name: str, kind: str | None = None) -> None:
+        self._name = name
+        self._kind = kind
+        self._is_narrow = kind == "float"
+        is_whole = kind is not None and ("int" in kind or kind == "bool")
+        self._range = None if not is_whole else (0, 1) if kind == "bool" else _range_of(str(kind))
+
+    def __call__(self, value: Any) -> float:
+        if isinstance(value, float) and self._range is None and value - value == 0:  # the usual case, and finite
+            return float(np.float32(value)) if self._is_narrow else float(value)
+        number = _number(value, self._name)
+        if self._range is not None and number == number:
+            self._refuse_others(value)
+        return float(np.float32(number)) if self._is_narrow else number
+
+    def _refuse_others(self, value: Any) -> None:
+        assert self._range is not None
+        low, high = self._range
+        if not (value == int(value) and low <= int(value) <= high):
+            raise ValueError(f"The value of {self._name!r} does not fit {self._kind}; got {value!r}.")
+
+
+def _range_of(kind: str) -> tuple[int, int]:
+    limits = np.iinfo(kind)
+    return int(limits.min), int(limits.max)
+
+
+class Categories:
+    """Reads a category as its code among known ones; others are missing values."""
+
+    def __init__(self, name: str, known: Sequence[Any], of_strings: bool = False) -> None:
+        self._name = name
+        self._code_of = {category: float(code) for code, category in enumerate(known)}
+        self._of_strings = of_strings
+
+    def __call__(self, value: Any) -> float:
+        if self._of_strings and not isinstance(value, str) and not is_missing(value):
+            raise ValueError(f"The value of {self._name!r} must be a string or None; got {value!r}.")
+        return self._code_of.get(value, np.nan)
+
+
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name, or by its offset.
+
+    >>> zone_of("+02:00").utcoffset(None), zone_of("Europe/Paris").key
+    (datetime.timedelta(seconds=7200), 'Europe/Paris')
+    """
+    if name[:1] in "+-":
+        offset = datetime.strptime(name, "%z").tzinfo
+        assert offset is not None
+        return offset
+    return ZoneInfo(name)
+
+
+class Moment:
+    """Reads a part of a date or time: seconds since 1970, the day of the week, or the hour in a time zone."""
+
+    def __init__(self, column: Column) -> None:
+        self._column = column
+        self._zone = zone_of(column.zone)
+
+    def __call__(self, value: Any) -> float:
+        if is_missing(value):
+            return np.nan
+        moment = self._moment(value)
+        if self._column.type == "seconds":
+            return ((moment - EPOCH) // MICROSECOND) / 1e6
+        local = moment.astimezone(self._zone)
+        return float(local.hour if self._column.type == "hour" else local.weekday())
+
+    def _moment(self, value: Any) -> datetime:
+        """Times without a time zone are UTC, as in tables."""
+        name = self._column.source
+        if isinstance(value, str):
+            try:
+                value = datetime.fromisoformat(value)
+            except ValueError:
+                raise ValueError(f"The value of {name!r} must be a date or time; got {value!r}.") from None
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        if not isinstance(value, datetime):
+            raise ValueError(f"The value of {name!r} must be a date, a time or None; got {value!r}.")
+        if value.tzinfo is not None:
+            return value
+        if self._column.has_zone:
+            raise ValueError(f"The time of {name!r} has no time zone, and those in training had one; got {value!r}.")
+        return value.replace(tzinfo=UTC)
