@@ -9,7 +9,7 @@ from selfpaced._jobs.monitor import Monitored, MonitorRequest, monitor
 from selfpaced.cli import ALARM, OK
 from selfpaced.cli.data import check_output, data_in, what_is_done
 from selfpaced.cli.talk import Talk, table
-from selfpaced.monitoring import Watched, alarm_texts, parse_limit
+from selfpaced.monitoring import SOME_DRIFT, Watched, alarm_texts, parse_limit
 from selfpaced.persistence import load_ensemble, read_card
 
 MOST_COLUMNS = 10
@@ -50,12 +50,17 @@ def run(options: Namespace) -> int:
 
 def _tell(talk: Talk, found: Monitored) -> None:
     whole = found.whole
-    drifted = [one for one in whole.drifts if one.is_real]
+    drifted, n_columns = [one for one in whole.drifts if one.is_large], len(whole.drifts)
     named = ", ".join(f"{one.name!r}" for one in drifted[:5])
+    n_real = sum(one.is_real for one in whole.drifts)
     talk.headline(
-        f"{len(drifted)} of {len(whole.drifts)} columns have drifted: {named}."
+        f"{len(drifted)} of {n_columns} columns {'has' if len(drifted) == 1 else 'have'} drifted: {named}."
         if drifted
-        else f"None of {len(whole.drifts)} columns has drifted more than chance explains."
+        else f"None of {n_columns} columns has drifted much."
+    )
+    talk.say(
+        f"Drifted columns have a stability index (PSI) of {SOME_DRIFT} or more. {n_real} of {n_columns} moved more than "
+        "chance explains."
     )
     talk.say(
         f"{whole.n_rows:,} rows, beside {found.reference.n_rows:,} that the model was judged by. {_estimate(whole)}"
@@ -88,7 +93,7 @@ def _period(name: str, one: Watched) -> list[str]:
         "" if estimate is None or estimate.precision is None else f"{estimate.precision:.2f}",
         "" if estimate is None or estimate.recall is None else f"{estimate.recall:.2f}",
         "" if one.score_drift is None else f"{one.score_drift.psi:.3f}",
-        f"{sum(each.is_real for each in one.drifts)}",
+        f"{sum(each.is_large for each in one.drifts)}",
         "" if arrived is None else f"{arrived.n_known:,}",
         "" if arrived is None else f"{arrived.found:,}",
     ]

@@ -72,7 +72,7 @@ def _tell(talk: Talk, found: Refitted) -> None:
     talk.headline(
         f"The new model's AUCPRC is {judged.aucprc:.3f}, the old one's {found.old_aucprc:.3f}: {found.difference:+.3f}."
     )
-    where = "the newest" if found.newest else "held out at random, of"
+    where = "the newest of" if found.newest else "held out at random, of"
     talk.say(
         f"Both were judged on {judged.n_rows:,} rows, {where} {trained.source.n_rows:,}, {judged.n_positives:,} of "
         f"them rare. The {CONFIDENCE:.0%} interval of the difference is {low:+.3f} to {high:+.3f}: {sure}."

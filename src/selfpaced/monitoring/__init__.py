@@ -1,7 +1,17 @@
 """Monitoring without labels: how rows have drifted since training, and what probabilities still promise."""
 
 from selfpaced.monitoring.alarms import Alarm, Limit, alarm_texts, parse_limit
-from selfpaced.monitoring.drift import ERROR_RATE, Drift, corrected, counted, drift_since, drifts, p_value, psi
+from selfpaced.monitoring.drift import (
+    ERROR_RATE,
+    SOME_DRIFT,
+    Drift,
+    corrected,
+    counted,
+    drift_since,
+    drifts,
+    p_value,
+    psi,
+)
 from selfpaced.monitoring.estimates import CONFIDENCE, Arrived, Estimate, arrived, estimated
 from selfpaced.monitoring.reference import FeatureReference, Reference, reference_of
 from selfpaced.monitoring.watching import Counter, Watched, watched
@@ -9,6 +19,7 @@ from selfpaced.monitoring.watching import Counter, Watched, watched
 __all__ = [
     "CONFIDENCE",
     "ERROR_RATE",
+    "SOME_DRIFT",
     "Alarm",
     "Arrived",
     "Counter",

@@ -71,7 +71,10 @@ def _largest(values: Sequence[float | None]) -> float:
 
 FIGURES: dict[str, tuple[Callable[[Watched], float | None], str]] = {
     "psi": (_largest_psi, "the largest index of a column whose drift is more than chance explains"),
-    "drifted": (lambda one: float(sum(each.is_real for each in one.drifts)), "columns that have drifted"),
+    "drifted": (
+        lambda one: float(sum(each.is_large for each in one.drifts)),
+        "columns with an index of 0.1 or more, and more drift than chance explains",
+    ),
     "score_psi": (
         lambda one: None if one.score_drift is None else one.score_drift.psi if one.score_drift.is_real else 0.0,
         "the index of the scores, if their drift is more than chance explains",

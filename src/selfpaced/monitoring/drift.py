@@ -18,6 +18,8 @@ Counts = NDArray[np.int64]
 ERROR_RATE = 0.01
 # The chi-squared distribution is close enough where so many rows are expected in each bin.
 FEWEST_EXPECTED = 5.0
+# What the field calls some drift.
+SOME_DRIFT = 0.1
 SMOOTHING = 0.5  # rows added to each bin, so that an empty one does not make the index infinite
 
 
@@ -43,8 +45,13 @@ class Drift:
 
     @property
     def is_real(self) -> bool:
-        """Whether the drift is more than chance explains."""
+        """Whether the drift is more than chance explains. Of many rows almost every column's is."""
         return self.p_value < ERROR_RATE
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the drift is more than chance explains, and large enough to look at the column."""
+        return self.is_real and self.psi >= SOME_DRIFT
 
 
 def drift_since(reference: Reference, X: Any) -> list[Drift]:

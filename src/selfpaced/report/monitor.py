@@ -31,7 +31,7 @@ def monitor_page(
 
 
 def _answer(watched: Watched, reference: Reference, alarms: Sequence[Alarm]) -> Html:
-    drifted = [one for one in watched.drifts if one.is_real]
+    drifted = [one for one in watched.drifts if one.is_large]
     said = f"{plural(len(drifted), 'column')} of {len(watched.drifts)}" if drifted else "No column"
     has = "has" if len(drifted) == 1 or not drifted else "have"
     return section(
@@ -120,9 +120,9 @@ def _drift(watched: Watched, reference: Reference) -> Html:
         columns(
             figure(
                 "Population stability index",
-                psi_bars({one.name: (one.psi, one.is_real) for one in shown}),
+                psi_bars({one.name: (one.psi, one.is_large) for one in shown}),
                 "How far the shares of the reference's bins have moved. 0.1 is called some drift, 0.25 much. In "
-                "colour: more than chance explains.",
+                "colour: 0.1 or more, and more than chance explains.",
             ),
             element(
                 "div",
@@ -230,7 +230,7 @@ def _periods(periods: Mapping[str, Watched]) -> Html | None:
             "" if one.estimate is None or one.estimate.precision is None else percent(one.estimate.precision),
             "" if one.estimate is None or one.estimate.recall is None else percent(one.estimate.recall),
             "" if one.score_drift is None else decimals(one.score_drift.psi),
-            whole(sum(each.is_real for each in one.drifts)),
+            whole(sum(each.is_large for each in one.drifts)),
             "" if one.arrived is None else whole(one.arrived.n_known),
             "" if one.arrived is None else whole(one.arrived.found),
         ]
