@@ -29,6 +29,7 @@ from accuracy import read_credit_fraud
 from record import save, versions_of
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.cli import main as command_line
+from selfpaced.cli.talk import wrapped
 from selfpaced.datasets import make_fraud
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import drift_since, estimated, reference_of
@@ -38,6 +39,7 @@ PACKAGES = ("selfpaced", "scikit-learn", "lightgbm", "numpy")
 FIRST = pd.Timestamp("2013-09-01")  # nobody knows the days; the table has seconds since its first payment
 N_FALSE_ALARMS, N_SEEDS = 500, 5
 THRESHOLD = 0.5
+WIDTH = 118  # of the lines of the guide
 
 COMMANDS = {
     "backtest": "backtest payments.parquet --target Class --time-column when --every 6h --delay 2h --first 12h "
@@ -87,7 +89,7 @@ def said_by(command: str) -> list[str]:
         code = command_line(shlex.split(command))
     if code not in (0, 3):
         raise RuntimeError(f"selfpaced {command}: {err.getvalue()}")
-    return [line.rstrip() for line in (out.getvalue() + err.getvalue()).split("\n")]
+    return [line.rstrip() for line in wrapped(out.getvalue() + err.getvalue(), WIDTH).split("\n")]
 
 
 def cards(seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:

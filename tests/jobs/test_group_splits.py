@@ -86,6 +86,17 @@ def test_one_giant_group_is_refused(frame, tmp_path):
         split(tmp_path / "giant.parquet", group="card_id")
 
 
+def test_a_group_with_most_rare_rows_is_trained_on_and_warned_about(frame, tmp_path):
+    rng = np.random.default_rng(1)
+    most = (frame["label"] == 1) & (rng.random(len(frame)) < 0.8)
+    frame.assign(card_id=np.where(most, -1, frame["card_id"])).to_parquet(tmp_path / "most.parquet")
+    found = split(tmp_path / "most.parquet", group="card_id")
+    assert -1 in cards(found.train)
+    (warning,) = found.warnings
+    assert "One group of 'card_id' has 8" in warning
+    assert "of the rows of the class 1" in warning
+
+
 def test_groups_bring_down_what_known_cards_flatter(path):
     flattered, honest = (train(request(path, group=group)).evaluation.aucprc for group in (None, "card_id"))
     assert flattered > 0.6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from selfpaced.pools.keys import LARGEST_KEY, row_keys
 from selfpaced.pools.reserved_rounds import HOLDOUT_ROUND
 from selfpaced.tables import Labels, StreamedTable
 from selfpaced.tables.groups import column_groups
+
+# The share of a class's rows in one group that is warned about.
+GIANT = 0.5
 
 
 def held_out_groups(table: StreamedTable, column: str, share: float, seed: int) -> NDArray[np.bool_]:
@@ -58,11 +61,39 @@ def _share_of_groups(
     chosen = np.zeros(names.size, dtype=bool)
     for size in np.unique(rank):
         own = order[rank[order] == size]
-        before = np.cumsum(sizes[own]) - sizes[own] / 2  # a group whose middle lies within the share is held out
-        chosen[own] = before <= share * sizes[own].sum()
-        if own.size > 1:
-            chosen[own[0]], chosen[own[-1]] = True, False
+        chosen[own] = _within(sizes[own].tolist(), share)
     return names[chosen], names[~chosen]
+
+
+def _within(sizes: Sequence[int], share: float) -> list[bool]:
+    """Which groups make up a share of all rows, in their order. A group too large for what is left is passed over.
+
+    >>> _within([90, 4, 3, 2, 1], 0.05)
+    [False, True, False, True, False]
+    """
+    wanted, total, chosen = share * sum(sizes), 0.0, []
+    for size in sizes:
+        chosen.append(total + size / 2 <= wanted)
+        total += size if chosen[-1] else 0
+    if len(sizes) > 1 and not any(chosen):
+        chosen[sizes.index(min(sizes))] = True
+    if len(sizes) > 1 and all(chosen):
+        chosen[sizes.index(max(sizes))] = False
+    return chosen
+
+
+def giant_group(table: StreamedTable, column: str) -> str | None:
+    """A warning about a group with most rows of a smaller class: it is on one side, whatever share was asked for."""
+    labels = table.labels()
+    for number in np.flatnonzero(np.arange(labels.counts.size) != labels.counts.argmax()).tolist():
+        own = np.concatenate([hashes[codes == number] for hashes, codes in groups_of(table, column)])
+        largest = int(np.unique(own, return_counts=True)[1].max()) / own.size
+        if largest > GIANT:
+            return (
+                f"One group of {column!r} has {largest:.0%} of the rows of the class {labels.names[number]!r}. It is on "
+                "one side of the split as a whole, so that the other side is about few of them."
+            )
+    return None
 
 
 def refuse_one_sided(train: NDArray[np.bool_], held_out: NDArray[np.bool_], labels: Labels) -> None:

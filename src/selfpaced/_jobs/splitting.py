@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced._jobs.entities import Repeating, repeating_entities
-from selfpaced._jobs.group_splits import groups_of, held_out_groups, refuse_one_sided
+from selfpaced._jobs.group_splits import giant_group, groups_of, held_out_groups, refuse_one_sided
 from selfpaced._jobs.opening import Source
 from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.splits import held_out_at_random, held_out_by_time, known_before
@@ -27,12 +27,14 @@ class Split:
     ----------
     not_used : how many rows are neither, by the reason.
     repeating : columns that look like what rows belong to, and whose values are on both sides.
+    warnings : what is unusual about the split.
     """
 
     train: StreamedTable
     test: StreamedTable
     not_used: dict[str, int]
     repeating: list[Repeating]
+    warnings: tuple[str, ...] = ()
 
 
 def split_for(request: TrainRequest, source: Source) -> Split:
@@ -42,7 +44,9 @@ def split_for(request: TrainRequest, source: Source) -> Split:
     train, held_out, not_used = _sides(request, source)
     table = source.table
     repeating = [] if request.group is not None else repeating_entities(source, train, held_out)
-    return Split(table.part(train), table.part(held_out), not_used, repeating)
+    giant = None if request.group is None else giant_group(table, request.group)
+    warned = () if giant is None else (giant,)
+    return Split(table.part(train), table.part(held_out), not_used, repeating, warned)
 
 
 def rows_to_train_on(request: TrainRequest, source: Source) -> NDArray[np.bool_]:

@@ -59,8 +59,8 @@ def _tell(talk: Talk, found: Monitored) -> None:
         else f"None of {n_columns} columns has drifted much."
     )
     talk.say(
-        f"Drifted columns have a stability index (PSI) of {SOME_DRIFT} or more. {n_real} of {n_columns} moved more than "
-        "chance explains."
+        f"Drifted columns have a stability index (PSI) of {SOME_DRIFT} or more; {n_real} of {n_columns} moved more "
+        "than chance explains."
     )
     talk.say(
         f"{whole.n_rows:,} rows, beside {found.reference.n_rows:,} that the model was judged by. {_estimate(whole)}"

@@ -60,7 +60,7 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         "n_unlabelled": trained.source.n_unlabelled,
         "not_used": trained.split.not_used,
         "repeating": {one.name: one.share for one in trained.split.repeating},
-        "warnings": trained.warnings,
+        "warnings": [*trained.split.warnings, *trained.warnings],
         "seconds": trained.seconds,
         "phases": trained.phases | {"rounds": trained.rounds_seconds},
     }
@@ -104,6 +104,8 @@ def _tell(talk: Talk, trained: Trained) -> None:
         )
     for reason, n_rows in trained.split.not_used.items():
         talk.say(f"  not used: {n_rows:,} rows, {reason}")
+    for warning in trained.split.warnings:
+        talk.warn(warning)
     for one in trained.split.repeating:
         talk.warn(repetition(one))
     for warning in trained.warnings:
