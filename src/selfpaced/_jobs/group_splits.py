@@ -90,8 +90,8 @@ def giant_group(table: StreamedTable, column: str) -> str | None:
         largest = int(np.unique(own, return_counts=True)[1].max()) / own.size
         if largest > GIANT:
             return (
-                f"One group of {column!r} has {largest:.0%} of the rows of the class {labels.names[number]!r}. It is on "
-                "one side of the split as a whole, so that the other side is about few of them."
+                f"One group of {column!r} has {largest:.0%} of the rows of the class {labels.names[number]!r}. It is "
+                "on one side of the split as a whole, so that the other side is about few of them."
             )
     return None
 
