@@ -48,6 +48,12 @@ def test_a_window_forgets_what_is_older():
     ]
 
 
+def test_an_expanding_window_forgets_nothing():
+    plain, said = (PrequentialSplit(DAYS, "10d", window=window).folds() for window in (None, "expanding"))
+    assert [fold.train.tolist() for fold in said] == [fold.train.tolist() for fold in plain]
+    assert all(fold.train[0] == 0 for fold in said)
+
+
 def test_rows_may_be_in_any_order():
     in_order, shuffled = (PrequentialSplit(times, "9d", delay="5d") for times in (DAYS, DAYS[ORDER]))
     for (train, test), (train_too, test_too) in zip(in_order.split(), shuffled.split(), strict=True):

@@ -240,6 +240,17 @@ class TestGroups:
         assert by_row > 0.9
         assert by_card < 0.5
 
+    def test_files_are_judged_by_the_same_folds(self, tmp_path):
+        X, y = make_fraud(n_rows=2000, n_frauds=80, n_features=4, random_state=0)
+        cards = np.random.default_rng(0).integers(300, size=2000)
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        frame.assign(card=[f"{card}" for card in cards], label=y).to_parquet(tmp_path / "cards.parquet")
+        table = open_table(tmp_path / "cards.parquet", target="label", group="card")
+        in_files = auto(RECIPES[:2]).fit_table(table)
+        in_memory = auto(RECIPES[:2]).fit(frame, y, groups=cards)
+        assert [one.aucprc for one in in_files.recipes_] == [one.aucprc for one in in_memory.recipes_]
+        np.testing.assert_array_equal(in_files.calibrator_.map.shares, in_memory.calibrator_.map.shares)
+
     def test_missing_groups_are_refused(self, rows):
         X, _, y, _ = rows
         groups = np.array(["card"] * 2999 + [None], dtype=object)

@@ -3,7 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
+from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced._jobs.compare import _task, judged
+from selfpaced._jobs.methods import Method
 from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.splitting import split_for
 from selfpaced._jobs.train import open_for, train
@@ -101,6 +105,15 @@ def test_groups_bring_down_what_known_cards_flatter(path):
     flattered, honest = (train(request(path, group=group)).evaluation.aucprc for group in (None, "card_id"))
     assert flattered > 0.6
     assert honest < 0.3
+
+
+def test_a_comparison_gives_groups_to_the_models_that_take_them(path):
+    asked = request(path, group="card_id")
+    task = _task(asked, open_for(asked))
+    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 2, random_state=0)
+    judged(Method("ours", model), task)
+    assert model.trained_on_.group == "groups"
+    judged(Method("others", DecisionTreeClassifier(max_depth=3)), task)
 
 
 def test_a_column_like_a_card_that_repeats_is_warned_about(path):

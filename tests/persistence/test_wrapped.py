@@ -84,7 +84,6 @@ def test_commands_say_that_they_take_ensembles_only(tmp_path):
         load_ensemble(path)
 
 
-@pytest.mark.filterwarnings("ignore")  # of MLflow's own
 @pytest.mark.parametrize("kind", ["ensemble", "decision in a pipeline"])
 def test_mlflow_keeps_a_model_by_the_types_that_we_trust(kind, tmp_path):
     import mlflow.sklearn

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from selfpaced.backtesting.durations import span_in
 from selfpaced.tables.moments import Moments, checked_moments
 
+EXPANDING = "expanding"
 # An expanding training begins with this share of the time that the rows span.
 FIRST_SHARE = 1 / 3
 
@@ -36,7 +37,7 @@ class Rolling:
     ----------
     every : how long a test lasts; the next one begins where it ends. Tests of whole days begin at midnight, in UTC.
     delay : how long labels take to be known. Rows of the last `delay` before a test are not trained on.
-    window : how far back training rows go; all of them by default.
+    window : how far back training rows go; None or "expanding" for all earlier rows.
     first : how much time the training rows of the first fold span, at least; by default the window, or a third of the
         time that the rows span.
     """
@@ -53,7 +54,7 @@ class Rolling:
         if every <= zero:
             raise ValueError(f"every must be longer than 0; got {self.every!r}.")
         delay = zero if self.delay is None else span_in(self.delay, moments, "delay")
-        window = None if self.window is None else span_in(self.window, moments, "window")
+        window = None if self.window in (None, EXPANDING) else span_in(self.window, moments, "window")
         earliest, latest = moments.min(), moments.max()
         begin = _whole_day(earliest + self._first(moments, window) + delay, every)
         folds = []
@@ -104,7 +105,7 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
     delay : the same, default=None
         How long labels take to be known. Rows of so long before a test are not trained on.
     window : the same, default=None
-        How far back the training rows go; by default all earlier rows are trained on.
+        How far back the training rows go; by default, or with "expanding", all earlier rows are trained on.
     first : the same, default=None
         How much time the first training spans; by default the window, or a third of the time that the rows span.
 

@@ -151,7 +151,7 @@ def _backtest(command: argparse.ArgumentParser) -> None:
     command.add_argument("--every", required=True, metavar="SPAN", help="how long each test lasts, such as 7d or 12h")
     command.add_argument("--delay", metavar="SPAN", help="how long labels take to be known (default: no time)")
     command.add_argument(
-        "--window", metavar="SPAN", help="how far back training rows go, such as 60d (default: all earlier rows)"
+        "--window", metavar="SPAN", help="how far back training rows go, such as 60d (default: expanding, all rows)"
     )
     command.add_argument(
         "--first", metavar="SPAN", help="what the first training spans (default: the window, or a third of the time)"
