@@ -76,8 +76,11 @@ def assert_same(model, expected):
             np.testing.assert_array_equal(one.bins[name].quota, bins.quota)
 
 
-@BASES
-@pytest.mark.parametrize("n_partitions", [1, 2, 7, 40])
+@pytest.mark.parametrize(
+    ("n_partitions", "base"),
+    [(1, TREE), (2, BOOSTER), (7, TREE), (40, BOOSTER)],
+    ids=["1-tree", "2-lightgbm", "7-tree", "40-lightgbm"],
+)
 def test_members_are_those_of_the_fit_in_memory_for_any_number_of_partitions(rows, spe, base, n_partitions):
     model = spe(base).fit(in_partitions(rows, n_partitions), "is_fraud")
     assert_same(model, in_memory(rows, base))
@@ -132,8 +135,11 @@ def test_arrays_of_unknown_lengths_work_when_their_chunks_agree(rows, spe):
     assert_same(model, SelfPacedEnsembleClassifier(TREE, 4, random_state=3).fit(rows[NAMES].to_numpy(), rows.is_fraud))
 
 
-@BASES
-@pytest.mark.parametrize("round_number", range(1, 6))
+@pytest.mark.parametrize(
+    ("round_number", "base"),
+    [(1, TREE), (2, BOOSTER), (3, TREE), (4, BOOSTER), (5, TREE)],
+    ids=["1-tree", "2-lightgbm", "3-tree", "4-lightgbm", "5-tree"],
+)
 def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(rows, dask_cluster, monkeypatch, base, round_number):
     advance, n_rounds = DaskEngine.advance, []
 

@@ -480,7 +480,7 @@ def test_an_older_file_stays_until_the_new_one_is_whole(write, monkeypatch):
 def test_a_full_disk_is_called_so(write, monkeypatch):
     path = write("a\n" + "1\n" * 200)
     fail_in_the_middle(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
-    with pytest.raises(TableError, match=r"sales\.csv .* the disk of .* is full.*cache=.*On the command line"):
+    with pytest.raises(TableError, match=r"sales\.csv .* the disk of .* is full.*cache=.*--cache FOLDER"):
         as_parquet([path])
 
 
@@ -493,7 +493,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_any_row_is_read(wr
     # Rights do not stop the superuser, who runs tests in containers.
     monkeypatch.setattr("pathlib.Path.touch", refused)
     monkeypatch.setattr(csv_reading.CsvFile, "blocks", None)
-    with pytest.raises(TableError, match=r"sales\.csv .* cannot be written to.*cache=.*On the command line"):
+    with pytest.raises(TableError, match=r"sales\.csv .* cannot be written to.*cache=.*--cache FOLDER"):
         as_parquet([path])
 
 
