@@ -76,6 +76,13 @@ def test_no_row_can_be_told_from_a_reference():
     assert (name.categories, name.counts) == (("Ann",), (480, 20))
 
 
+def test_a_number_that_few_rows_have_is_no_end_of_a_bin():
+    children = np.repeat([0.0, 1.0, 2.0, 11.0, 12.0], [500, 200, 100, 1, 12])
+    (reference,) = reference_of(pd.DataFrame({"children": children}), np.linspace(0, 1, 813)).features
+    assert reference.edges == (0.0, 1.0, 2.0)
+    assert reference.counts == (500, 200, 100, 13)
+
+
 def test_a_reference_of_many_columns_stays_small():
     rng = np.random.default_rng(0)
     reference = reference_of(rng.normal(size=(150, 1000)), rng.random(150))

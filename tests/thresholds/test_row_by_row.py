@@ -25,6 +25,10 @@ def test_a_column_may_have_any_name():
     assert decision.alerts(P, columns).tolist() == [False, True, True]
 
 
+def test_p_is_the_probability_unless_it_stands_in_backticks():
+    assert parse_decision("p*`p`>1").alerts(P, {"p": np.array([100.0, 1.0, 1.0])}).tolist() == [True, False, False]
+
+
 def test_the_cost_is_that_of_all_alerts_and_of_missed_rare_rows():
     decision = parse_decision("p*amount>5")
     assert decision.cost(np.array([True, True, False]), np.array([True, False, True]), AMOUNT) == 5 + 2 + 5

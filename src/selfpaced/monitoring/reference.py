@@ -175,9 +175,9 @@ def number_reference(name: str, column: Floats, shares: Sequence[float] | None =
     """What a column of numbers is like, by bins of equally many rows, or by bins that end at `shares` of the rows."""
     known = np.sort(column[~np.isnan(column)])
     n_missing = int(column.size - known.size)
-    distinct = np.unique(known[:: max(1, known.size // MOST_ROWS)])
+    distinct, n_each = np.unique(known, return_counts=True)
     if distinct.size <= FEW_VALUES and shares is None:
-        edges = distinct[:-1]
+        edges = distinct[:-1][n_each[:-1] >= FEWEST_ROWS]
     else:
         wanted = np.arange(1, N_BINS) / N_BINS if shares is None else np.asarray(shares)
         edges = np.unique(_rounded(np.quantile(known, wanted, method="inverted_cdf"))) if known.size else np.empty(0)

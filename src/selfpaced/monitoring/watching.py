@@ -49,7 +49,8 @@ class Counter:
 
     def add(self, column: Any, periods: NDArray[np.intp]) -> None:
         """Count some values: floats with NaN, or strings with None."""
-        np.add.at(self._counts, (periods, self.feature.places_of(column)), 1)
+        places = periods * self._counts.shape[1] + self.feature.places_of(column)
+        self._counts += np.bincount(places, minlength=self._counts.size).reshape(self._counts.shape)
         if self._known is not None:
             unseen = np.array([value is not None and value not in self._known for value in column], dtype=bool)
             self._unseen += np.bincount(periods[unseen], minlength=self._unseen.size)

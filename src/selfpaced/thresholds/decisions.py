@@ -74,7 +74,8 @@ class Decision:
 def parse_decision(text: str) -> Decision:
     """A decision from its text. Only numbers, columns, p, + - * / and brackets can be in it.
 
-    Names of columns that are not words stand in backticks, as in "p * `amount due` > 5".
+    Names of columns that are not words stand in backticks, as in "p * `amount due` > 5". `p` is always the probability:
+    a column of this name stands in backticks too.
 
     >>> decision = parse_decision("p*amount>5")
     >>> decision.alerts(np.array([0.02, 0.9]), {"amount": np.array([500.0, 2.0])}).tolist()
