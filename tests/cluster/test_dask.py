@@ -95,6 +95,20 @@ def test_a_calibrated_ensemble_has_the_map_of_the_fit_in_memory(rows, spe):
     np.testing.assert_array_equal(model.to_local().predict_proba(rows[NAMES]), local.predict_proba(rows[NAMES]))
 
 
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_groups_make_the_calibration_of_the_fit_in_memory(rows, spe, kind):
+    cards = np.random.default_rng(0).integers(600, size=len(rows))
+    local = SelfPacedEnsembleClassifier(TREE, 4, random_state=3, calibration="sigmoid")
+    local.fit(rows[NAMES], rows["is_fraud"], groups=[f"{card}" for card in cards])
+    model = spe(TREE, calibration="sigmoid")
+    if kind == "frame":
+        model.fit(in_partitions(rows.assign(card=cards)), "is_fraud", groups="card")
+    else:
+        X, y, groups = (da.from_array(each, chunks=3000) for each in (rows[NAMES].to_numpy(), rows["is_fraud"], cards))
+        model.fit(X.rechunk((3000, 6)), y, groups=groups)
+    assert model.calibrator_ == local.calibrator_
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_members_do_not_depend_on_where_partitions_begin(rows, spe, seed):
     inner = np.sort(np.random.default_rng(seed).choice(np.arange(1, len(rows) - 1), size=9, replace=False))

@@ -126,6 +126,14 @@ def test_a_calibrated_ensemble_has_the_map_of_the_fit_in_memory(frame_of, rows):
     np.testing.assert_allclose(probabilities(model.transform(frame_of(rows))), local.predict_proba(rows[NAMES]))
 
 
+def test_groups_make_the_calibration_of_the_fit_in_memory(frame_of, rows):
+    cards = np.random.default_rng(0).integers(600, size=len(rows))
+    model = spe(calibration="sigmoid", group_col="card").fit(frame_of(rows.assign(card=[f"{one}" for one in cards])))
+    local = SelfPacedEnsembleClassifier(TREE, 2, random_state=3, calibration="sigmoid")
+    local.fit(rows[NAMES], rows["is_fraud"], groups=cards)
+    assert model.to_local().calibrator_ == local.calibrator_
+
+
 def test_members_do_not_depend_on_which_partition_a_row_is_in(frame_of, rows):
     scattered = frame_of(rows).repartition(5, sf.rand(seed=1))
     assert_same(spe().fit(scattered), expected())

@@ -12,7 +12,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from selfpaced.bases import Columns, columns_of
@@ -62,7 +61,6 @@ class AutoTraining:
 
     Parameters
     ----------
-    groups : the group of each row of a table in memory.
     checkpoint, allow : as for `fit_table`.
     """
 
@@ -70,7 +68,6 @@ class AutoTraining:
         self,
         model: Any,
         table: Table,
-        groups: NDArray[Any] | None = None,
         checkpoint: str | PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
     ) -> None:
@@ -84,7 +81,6 @@ class AutoTraining:
         self._given = None if model.recipes is None else recipes_to_try(model.recipes)
         self._model = model
         self._n_threads = model._n_threads()
-        self._groups = groups
         self.table = table
         self.labels = check_classes(table.labels(), table.roles.labels_are_in)
         self._folder = None if checkpoint is None else Path(checkpoint)
@@ -128,8 +124,7 @@ class AutoTraining:
         sample = (
             self._sample_by_scouts(recipes, split) if needs_scout(split) else working_sample(split, None, self._seed)
         )
-        groups = None if self._groups is None else self._groups[sample.ids]
-        folds, n_classes = folds_of(sample, groups, self._seed), len(self.labels.classes)
+        folds, n_classes = folds_of(sample, self._seed), len(self.labels.classes)
         return Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
 
     def _sample_by_scouts(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> WorkingSample:
