@@ -42,7 +42,6 @@ from selfpaced.spark import (
     SparkUnderSamplingModel,
 )
 from selfpaced.tables import spark as spark_tables
-from tests.cluster.spark_cluster import SETTINGS, WARM_WORKERS
 from tests.contracts import test_majority_pools as exam
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
 from tests.exam.forms import parquet
@@ -569,7 +568,7 @@ def test_an_executor_without_the_package_of_the_base_model_is_told_by_an_import_
         spe(base_known_here_only).fit(frame_of(rows))
 
 
-def test_a_connect_session_gives_the_same_model_and_saves_it(spark_cluster, tmp_path):
+def test_a_connect_session_gives_the_same_model_and_saves_it(spark, spark_cluster, tmp_path):
     told = run(
         f"""
         import pyarrow as pa
@@ -580,7 +579,7 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark_cluster, tmp_
         from selfpaced.spark import SparkUnderSamplingModel
         from tests.cluster.test_spark import *
 
-        spark = SparkSession.builder.remote("local[2]").config(map={SETTINGS | WARM_WORKERS!r}).getOrCreate()
+        spark = SparkSession.builder.remote({spark_cluster.connect_url!r}).getOrCreate()
         rows = transactions().assign(number=range(5000))
         frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(2)
         assert "connect" in type(frame).__module__

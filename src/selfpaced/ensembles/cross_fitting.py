@@ -22,7 +22,8 @@ from selfpaced.ensembles.members import MemberFactory
 from selfpaced.pools.keys import row_keys
 from selfpaced.pools.reserved_rounds import FOLDS_ROUND
 from selfpaced.pools.rows import Rows
-from selfpaced.scoring import mean_probabilities, scorer_of
+from selfpaced.scoring import mean_probabilities, scorer_of, scorers_of
+from selfpaced.scoring.scorer import chunks_for, probabilities_by
 from selfpaced.scoring.threads import over_chunks
 from selfpaced.tables import InMemoryTable
 
@@ -73,22 +74,23 @@ class CrossFitted:
     model: Any
     scores: HonestScores
 
-    def honest_probabilities(
-        self, table: InMemoryTable, ids: NDArray[np.integer], n_classes: int, n_threads: int
-    ) -> Floats:
-        """What the member says of some rows; of those that it has seen, or whose groups, what its copies say."""
-        own = probabilities_of(self.model, table, n_classes, n_threads)
-        copies = self.scores.copies
+    def honest_probabilities(self, own: Floats, table: InMemoryTable, ids: NDArray[np.integer], start: int) -> Floats:
+        """What the member says of some rows; of those that it has seen, or whose groups, what its copies say.
+
+        Changes `own`, which has the member's probabilities for rows of a table from `start` on. `ids` are those of all
+        rows.
+        """
+        stop, copies = start + len(own), self.scores.copies
         if copies is None:
-            _, seen, here = np.intersect1d(ids, self.scores.ids, assume_unique=True, return_indices=True)
+            _, seen, here = np.intersect1d(ids[start:stop], self.scores.ids, assume_unique=True, return_indices=True)
             own[seen] = self.scores.probabilities[here]
             return own
         assert table.groups is not None  # the fit had groups, and so have all rows that it asks about
-        numbers = copies.numbers_for(table.groups)
+        numbers = copies.numbers_for(table.groups[start:stop])
         for number, copy in enumerate(copies.models):
             some = np.flatnonzero(numbers == number)
             if some.size:
-                own[some] = probabilities_of(copy, InMemoryTable(table.take(some)), n_classes, n_threads)
+                own[some] = probabilities_of(copy, InMemoryTable(table.take(start + some)), own.shape[1], n_threads=1)
         return own
 
 
@@ -192,8 +194,14 @@ def honest_means(
 ) -> Floats:
     """The mean over members for the rows of a table, honest for those that members have seen."""
     sums = np.zeros((table.n_rows, n_classes))
-    for member in members:
-        sums += member.honest_probabilities(table, ids, n_classes, n_threads)
+    scorers = scorers_of([member.model for member in members], table.n_rows)
+
+    def work(start: int, stop: int) -> None:
+        answers = probabilities_by(scorers, table.span(start, stop))
+        for member, own in zip(members, answers, strict=True):
+            sums[start:stop] += member.honest_probabilities(np.array(own, dtype=np.float64), table, ids, start)
+
+    over_chunks(work, table.n_rows, *chunks_for(scorers, table.bytes_per_row, n_threads))
     return sums / len(members)
 
 

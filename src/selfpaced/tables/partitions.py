@@ -43,6 +43,7 @@ class PartitionedTable:
     schema: Schema | None
     roles: Roles
     snapshot: None = None
+    bytes_in_memory: None = None
 
     def labels(self) -> ClassCounts:
         return self.class_counts

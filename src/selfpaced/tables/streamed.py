@@ -54,6 +54,12 @@ class StreamedTable:
         """The version of a lake table that the rows are from."""
         return self.reader.snapshot
 
+    @property
+    def bytes_in_memory(self) -> int | None:
+        """Of rows that have been loaded; None for rows in files."""
+        n_rows = self.n_rows
+        return None if self.reader.loaded_from is None or n_rows is None else 8 * n_rows * len(self.schema.sources)
+
     def labels(self) -> Labels:
         """The classes, and the number of each row's class. The target is read once."""
         if self.known_labels is None:
