@@ -16,6 +16,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -25,7 +26,7 @@ from lightgbm import LGBMClassifier
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
-from accuracy import read_credit_fraud
+from accuracy import DEFAULT_DATA, read_credit_fraud
 from record import save, versions_of
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.cli import main as command_line
@@ -39,6 +40,8 @@ PACKAGES = ("selfpaced", "scikit-learn", "lightgbm", "numpy")
 FIRST = pd.Timestamp("2013-09-01")  # nobody knows the days; the table has seconds since its first payment
 N_FALSE_ALARMS, N_SEEDS = 500, 5
 THRESHOLD = 0.5
+INTRUSIONS = ("warezclient.", "guess_passwd.", "warezmaster.", "imap.", "ftp_write.")
+NEW_INTRUSION = "warezclient."
 WIDTH = 118  # of the lines of the guide
 
 COMMANDS = {
@@ -177,6 +180,22 @@ def estimates(payments: pd.DataFrame) -> Iterator[str]:
     yield from text_table(header, rows).split("\n")
 
 
+def connections() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """KDD Cup 99, ordinary connections and intrusions: a random half, and the same with a kind that is new."""
+    path = Path(os.environ.get("SELFPACED_DATA", DEFAULT_DATA)) / "kddcup99_10_percent.parquet"
+    if not path.exists():
+        return {}
+    rows = pd.read_parquet(path).sample(frac=1, random_state=0)
+    rows = rows[rows["label"].isin(["normal.", *INTRUSIONS])]
+    named = rows.select_dtypes("number").assign(Class=(rows["label"] != "normal.").astype(int))
+    half, is_new = len(named) // 2, rows["label"].to_numpy() == NEW_INTRUSION
+    train, test = named[:half], named[half:]
+    return {
+        "connections, random half": (train, test),
+        f"connections, {NEW_INTRUSION.rstrip('.')} is new": (train[~is_new[:half]], test),
+    }
+
+
 def _tables(payments: pd.DataFrame) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
     hours = payments["Time"] / 3600
     X, y = make_fraud(60_000, 600, n_features=8, random_state=1)
@@ -193,6 +212,7 @@ def _tables(payments: pd.DataFrame) -> dict[str, tuple[pd.DataFrame, pd.DataFram
         "generated, same kind": (train, test),
         "generated, 4 times rarer": (train, rarer),
         "generated, half of the frauds new": (train, changed),
+        **connections(),
     }
 
 
