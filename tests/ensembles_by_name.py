@@ -1,6 +1,7 @@
 """All ensembles of the package, each made from one base model and a number of members."""
 
 import selfpaced
+import selfpaced.ensembles
 
 
 def _auto(estimator=None, n_estimators=3, **params):
@@ -12,7 +13,7 @@ def _auto(estimator=None, n_estimators=3, **params):
     return selfpaced.AutoSelfPacedClassifier(recipes, **{"calibration": None} | params)
 
 
-ENSEMBLES = {name: getattr(selfpaced, name) for name in selfpaced.__all__ if name.endswith("Classifier")}
+ENSEMBLES = {name: getattr(selfpaced, name) for name in selfpaced.ensembles.__all__}
 ENSEMBLES["AutoSelfPacedClassifier"] = _auto
 
 

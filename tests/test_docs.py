@@ -43,9 +43,25 @@ def test_the_links_on_the_page_lead_to_files_that_are_there(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_the_figures_of_the_worked_example_are_those_of_its_script():
-    recorded = json.loads((REPOSITORY / "benchmarks" / "results" / "decisions.json").read_text())["lines"]
-    page = (REPOSITORY / "docs" / "guide" / "decisions.md").read_text()
-    shown = "".join(re.findall(r"^```text\n(.*?)^```", page, re.M | re.S)).splitlines()
+def recorded_lines(name):
+    recorded = json.loads((REPOSITORY / "benchmarks" / "results" / f"{name}.json").read_text())["lines"]
+    return {line for lines in recorded.values() for line in lines}
+
+
+def blocks_of(name, kind):
+    page = (REPOSITORY / "docs" / "guide" / f"{name}.md").read_text()
+    return "".join(re.findall(rf"^```{kind}\n(.*?)^```", page, re.M | re.S))
+
+
+@pytest.mark.parametrize("page", ["decisions", "service"])
+def test_the_figures_of_the_worked_example_are_those_of_its_script(page):
+    shown = blocks_of(page, "text").splitlines()
     assert len(shown) >= 40
-    assert set(filter(None, shown)) <= {line for lines in recorded.values() for line in lines}
+    assert set(filter(None, shown)) <= recorded_lines(page)
+
+
+def test_the_commands_of_the_worked_example_are_those_of_its_script():
+    commands = re.sub(r"\s*\\\n\s*", " ", blocks_of("service", "sh")).splitlines()
+    ran = [command for command in commands if "--group" not in command]  # Credit Fraud has no cards
+    assert len(ran) == len(commands) - 1 == 8
+    assert {f"$ {command}" for command in ran} <= recorded_lines("service")

@@ -23,10 +23,11 @@ LAYERS = [
     ["scoring"],
     ["pools"],
     ["tables"],
-    ["bases", "rounds"],
+    ["bases", "deciding", "rounds"],
     ["callbacks"],
     ["ensembles"],
-    ["explaining", "persistence"],
+    ["monitoring"],
+    ["backtesting", "explaining", "persistence"],
     ["onnx_export"],
     ["selfpaced"],  # the public names in __init__.py
     ["dask", "spark"],
@@ -40,7 +41,7 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 LATE = {("ensembles", "report")}  # model.report(X, y)
 ALGORITHMS_USE = {"numpy"}  # what `algorithms` may import from outside, besides the standard library
 MOST_PARAMETERS = 8
-ESTIMATORS = {"ensembles", "dask", "spark"}  # packages whose constructors may have more
+ESTIMATORS = {"deciding", "ensembles", "dask", "spark"}  # packages whose constructors may have more
 # Private names of other libraries that have no public equivalent.
 ALLOWED_PRIVATE = {
     "_dummy",  # pyspark.ml.param.Params: how every estimator of Spark declares a parameter

@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from selfpaced.backtesting import PrequentialSplit, backtest
+    from selfpaced.deciding import CostDecisionClassifier
     from selfpaced.ensembles import (
         AutoSelfPacedClassifier,
         BalanceCascadeClassifier,
@@ -23,13 +25,16 @@ __version__ = "0.1.0"
 __all__ = [
     "AutoSelfPacedClassifier",
     "BalanceCascadeClassifier",
+    "CostDecisionClassifier",
     "EasyEnsembleClassifier",
+    "PrequentialSplit",
     "RUSBoostClassifier",
     "SMOTEBaggingClassifier",
     "SMOTEBoostClassifier",
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",
+    "backtest",
     "choose_threshold",
     "load_model",
     "open_table",
@@ -37,6 +42,9 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "PrequentialSplit": "selfpaced.backtesting",
+    "backtest": "selfpaced.backtesting",
+    "CostDecisionClassifier": "selfpaced.deciding",
     "choose_threshold": "selfpaced.thresholds",
     "load_model": "selfpaced.persistence",
     "open_table": "selfpaced.tables",

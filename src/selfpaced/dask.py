@@ -25,6 +25,7 @@ from selfpaced.ensembles.averaged import keeping_to_one_thread
 from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.ensembles.parameters import give_constructor, parameters_of
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.pools.rows import GROUP
 from selfpaced.tables.dask import (
     LABEL,
     active_client,
@@ -72,21 +73,23 @@ class OnDask(DoubtingEnsemble):
         local.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         return local
 
-    def _open_training(self, X: Any, y: Any, sample_weight: Any, ids: Any) -> PartitionedTable:
+    def _open_training(self, X: Any, **others: Any) -> PartitionedTable:
+        """`others` are what goes along with X, by the names of the arguments of `fit`; those not given are None."""
         client = active_client(self.client)
         if is_dask_array(X):
-            return open_dask_arrays(X, y, sample_weight, ids, client)
+            return open_dask_arrays(X, others, client)
         if not is_dask_frame(X):
             raise TypeError(
                 f"X is a {type(X).__name__}, not a Dask DataFrame or array. Rows in memory go to "
                 f"{type(self.to_local()).__name__}."
             )
-        if y is None:
+        if others["y"] is None:
             raise ValueError("This classifier requires y to be passed, but the target y is None.")
-        frame, target = with_column(X, LABEL, y)
-        frame, weight = with_column(frame, WEIGHT, sample_weight)
-        frame, id = with_column(frame, ID, ids)
-        table = open_table(frame, target=target, weight=weight, id=id, client=client)
+        frame, target = with_column(X, LABEL, others["y"])
+        frame, weight = with_column(frame, WEIGHT, others["sample_weight"])
+        frame, id = with_column(frame, ID, others["ids"])
+        frame, group = with_column(frame, GROUP, others["groups"])
+        table = open_table(frame, target=target, weight=weight, id=id, group=group, client=client)
         assert isinstance(table, PartitionedTable)
         return replace(table, roles=replace(table.roles, target=None)) if target == LABEL else table
 
@@ -123,6 +126,7 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
         *,
         sample_weight: Any = None,
         ids: Any = None,
+        groups: Any = None,
         eval_set: tuple[Any, Any] | None = None,
     ) -> Self:
         """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
@@ -137,6 +141,9 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
         ids : the same kinds, optional
             Whole numbers, each once. Rows are drawn by them, so that their order does not matter. Without, a row's id
             is its position in X.
+        groups : the same kinds, optional
+            What several rows belong to, such as a card. It is no feature; the calibration judges every row by models
+            that have not seen its group.
         eval_set : tuple (X, y), optional
             Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
 
@@ -144,7 +151,8 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
         -------
         self
         """
-        return self.fit_table(self._open_training(X, y, sample_weight, ids), eval_set=eval_set)
+        table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
+        return self.fit_table(table, eval_set=eval_set)
 
 
 class Predicting:
@@ -222,19 +230,21 @@ class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
     thousand.
     """
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, ids: Any = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, *, sample_weight: Any = None, ids: Any = None, groups: Any = None
+    ) -> Self:
         """Choose among the recipes, and train those that count: the same model as in memory, for any partitions.
 
         Parameters
         ----------
-        X, y, sample_weight, ids
+        X, y, sample_weight, ids, groups
             As for `DaskSelfPacedEnsembleClassifier.fit`.
 
         Returns
         -------
         self
         """
-        return self.fit_table(self._open_training(X, y, sample_weight, ids))
+        return self.fit_table(self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups))
 
 
 __all__ = [

@@ -60,12 +60,12 @@ def test_a_text_file_is_converted_once(folder, reads, monkeypatch):
 def test_a_file_larger_than_memory_is_read_once_a_round_and_its_target_once(folder, reads):
     train("rows.parquet", "--out-of-core", "--calibration", "none")
     assert sum("is_fraud" in columns for columns in reads) == 1
-    first_look, minority, *rounds, test_scores, leaks = reads
+    first_look, minority, *rounds, test_scores, leaks, reference = reads
     assert "is_fraud" in first_look
     # The warm-up's rows come with the minority; after that, each round is one pass over the features.
     assert len(rounds) == MEMBERS
     features = ("a", "b", "c", "d", "shop", "amount")
-    assert {minority, *rounds, test_scores, leaks} == {features}
+    assert {minority, *rounds, test_scores, leaks, reference} == {features}
 
 
 def test_calibrating_needs_two_passes_more(folder, reads):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.cluster.spark_cluster import WARM_WORKERS, SparkCluster, local_environment
+from tests.cluster.spark_cluster import SparkCluster, local_environment
 from tests.requirements import required_program
 from tools.system_packages import JAVA
 
@@ -24,7 +24,7 @@ def spark_cluster(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def spark(spark_cluster):
-    session = spark_cluster.session(settings=WARM_WORKERS)
+    session = spark_cluster.shared_session()
     session.sparkContext.setLogLevel("OFF")  # errors that tests provoke fill screens
     yield session
     session.stop()

@@ -37,10 +37,20 @@ WARM_WORKERS = {
 
 
 class SparkCluster:
+    """A master and its workers, and sessions of them.
+
+    Attributes
+    ----------
+    url : of the master.
+    connect_url : of the session that tests share, for programs that speak Spark Connect.
+    """
+
     def __init__(self, folder: Path, n_workers: int = 2) -> None:
         self._folder = folder
         self._processes: list[subprocess.Popen] = []
         self.url = f"spark://127.0.0.1:{_free_port()}"
+        self._connect_port = _free_port()
+        self.connect_url = f"sc://127.0.0.1:{self._connect_port}"
         port = self.url.rpartition(":")[2]
         try:
             self._start("master.Master", "--port", port)
@@ -59,6 +69,14 @@ class SparkCluster:
         of_java = dict.fromkeys(["spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"], java_options)
         settings = SETTINGS | {"spark.executor.memory": executor_memory} | of_java | (settings or {})
         return pyspark.sql.SparkSession.builder.master(self.url).config(map=settings).getOrCreate()
+
+    def shared_session(self) -> pyspark.sql.SparkSession:
+        """A session with warm workers, which also serves programs that speak Spark Connect."""
+        serves = {
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.port": str(self._connect_port),
+        }
+        return self.session(settings=WARM_WORKERS | serves)
 
     def kill_an_executor(self, n_executors: int = 2) -> None:
         """As the kernel does when memory runs out: no signal that could be caught, no good-bye."""

@@ -76,8 +76,11 @@ def assert_same(model, expected):
             np.testing.assert_array_equal(one.bins[name].quota, bins.quota)
 
 
-@BASES
-@pytest.mark.parametrize("n_partitions", [1, 2, 7, 40])
+@pytest.mark.parametrize(
+    ("n_partitions", "base"),
+    [(1, TREE), (2, BOOSTER), (7, TREE), (40, BOOSTER)],
+    ids=["1-tree", "2-lightgbm", "7-tree", "40-lightgbm"],
+)
 def test_members_are_those_of_the_fit_in_memory_for_any_number_of_partitions(rows, spe, base, n_partitions):
     model = spe(base).fit(in_partitions(rows, n_partitions), "is_fraud")
     assert_same(model, in_memory(rows, base))
@@ -90,6 +93,20 @@ def test_a_calibrated_ensemble_has_the_map_of_the_fit_in_memory(rows, spe):
     assert model.calibrator_ == local.calibrator_
     np.testing.assert_array_equal(model.predict_proba(in_partitions(rows)).compute(), local.predict_proba(rows[NAMES]))
     np.testing.assert_array_equal(model.to_local().predict_proba(rows[NAMES]), local.predict_proba(rows[NAMES]))
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_groups_make_the_calibration_of_the_fit_in_memory(rows, spe, kind):
+    cards = np.random.default_rng(0).integers(600, size=len(rows))
+    local = SelfPacedEnsembleClassifier(TREE, 4, random_state=3, calibration="sigmoid")
+    local.fit(rows[NAMES], rows["is_fraud"], groups=[f"{card}" for card in cards])
+    model = spe(TREE, calibration="sigmoid")
+    if kind == "frame":
+        model.fit(in_partitions(rows.assign(card=cards)), "is_fraud", groups="card")
+    else:
+        X, y, groups = (da.from_array(each, chunks=3000) for each in (rows[NAMES].to_numpy(), rows["is_fraud"], cards))
+        model.fit(X.rechunk((3000, 6)), y, groups=groups)
+    assert model.calibrator_ == local.calibrator_
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -118,8 +135,11 @@ def test_arrays_of_unknown_lengths_work_when_their_chunks_agree(rows, spe):
     assert_same(model, SelfPacedEnsembleClassifier(TREE, 4, random_state=3).fit(rows[NAMES].to_numpy(), rows.is_fraud))
 
 
-@BASES
-@pytest.mark.parametrize("round_number", range(1, 6))
+@pytest.mark.parametrize(
+    ("round_number", "base"),
+    [(1, TREE), (2, BOOSTER), (3, TREE), (4, BOOSTER), (5, TREE)],
+    ids=["1-tree", "2-lightgbm", "3-tree", "4-lightgbm", "5-tree"],
+)
 def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(rows, dask_cluster, monkeypatch, base, round_number):
     advance, n_rounds = DaskEngine.advance, []
 

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import TableError
 from selfpaced.tables import SplitPlan, Table
+from selfpaced.tables.groups import group_hashes
 from selfpaced.tables.opening import SOURCES
 from selfpaced.tables.options import TableOptions
 
@@ -96,6 +97,9 @@ def honoured(option: str, opened: Opened, tmp_path) -> bool:
     if option == "id":
         ids = minority(opened.open(id="tx")).ids
         return ids.tolist() == sorted(ROWS.loc[ROWS["label"] == 1, "tx"])
+    if option == "group":
+        groups = minority(opened.open(group="tx")).groups
+        return np.array_equal(np.sort(groups), np.sort(group_hashes(ROWS.loc[ROWS["label"] == 1, "tx"])))
     if option == "timezone" and opened.has_dates:
         table = opened.open(columns=["when"], exclude=[], timezone="Asia/Tokyo")
         hours = features_of(minority(table))[:, 2]
@@ -173,6 +177,7 @@ GIVEN = {
     "filter": [("a", ">", 0.0)],
     "weight": "weight",
     "id": "tx",
+    "group": "tx",
     "timezone": "Asia/Tokyo",
     "batch_rows": 7,
     "memory_for_tags": 1,

@@ -18,6 +18,9 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import choosing, judging, recipes, working_sample
 from selfpaced.ensembles.judging import folds_of
 from selfpaced.ensembles.working_sample import WorkingSample
+from selfpaced.pools.rows import GROUP
+from selfpaced.tables import InMemoryTable
+from selfpaced.tables.groups import group_hashes
 from tests.few_recipes import SMALL_RECIPES
 
 TREES = SelfPacedEnsembleClassifier(ExtraTreesClassifier(5), 4, ratio=2)
@@ -220,7 +223,8 @@ class TestGroups:
     def test_no_group_is_on_both_sides(self):
         classes = np.repeat([1, 0], [40, 400]).astype(np.intp)
         groups = np.random.default_rng(0).integers(60, size=440)
-        parts = folds_of(WorkingSample(None, classes, np.ones(440), np.arange(440)), groups, seed=0)
+        rows = InMemoryTable(np.empty((440, 1)), {GROUP: group_hashes(groups)})
+        parts = folds_of(WorkingSample(rows, classes, np.ones(440), np.arange(440)), seed=0)
         assert all(np.unique(parts[groups == group]).size == 1 for group in np.unique(groups))
         assert np.unique(parts).size == 3
 
@@ -236,10 +240,21 @@ class TestGroups:
         assert by_row > 0.9
         assert by_card < 0.5
 
+    def test_files_are_judged_by_the_same_folds(self, tmp_path):
+        X, y = make_fraud(n_rows=2000, n_frauds=80, n_features=4, random_state=0)
+        cards = np.random.default_rng(0).integers(300, size=2000)
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        frame.assign(card=[f"{card}" for card in cards], label=y).to_parquet(tmp_path / "cards.parquet")
+        table = open_table(tmp_path / "cards.parquet", target="label", group="card")
+        in_files = auto(RECIPES[:2]).fit_table(table)
+        in_memory = auto(RECIPES[:2]).fit(frame, y, groups=cards)
+        assert [one.aucprc for one in in_files.recipes_] == [one.aucprc for one in in_memory.recipes_]
+        np.testing.assert_array_equal(in_files.calibrator_.map.shares, in_memory.calibrator_.map.shares)
+
     def test_missing_groups_are_refused(self, rows):
         X, _, y, _ = rows
         groups = np.array(["card"] * 2999 + [None], dtype=object)
-        with pytest.raises(ValueError, match="groups has 1 missing value"):
+        with pytest.raises(ValueError, match="groups has no value in 1 of 3,000 rows"):
             auto().fit(X, y, groups=groups)
 
     def test_one_giant_group_is_refused(self, rows):

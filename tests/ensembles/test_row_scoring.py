@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import AdaBoostClassifier, ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -212,6 +212,23 @@ def test_a_member_of_another_kind_is_asked_itself():
     assert not scorer.is_fast_
     # BLAS rounds a single row in another way than many.
     np.testing.assert_allclose([scorer(row) for row in X[:20]], model.predict_proba(X[:20])[:, 1], rtol=1e-12)
+
+
+class Contrary(LGBMClassifier):
+    def predict_proba(self, X, **arguments):
+        return super().predict_proba(X, **arguments)[:, ::-1]
+
+
+def test_a_subclass_that_predicts_in_its_own_way_is_asked_in_its_own_way():
+    model = ensemble(Contrary(n_estimators=5, verbose=-1, n_jobs=1)).fit(X, Y)
+    assert model.scorer()(X[0]) == model.predict_proba(X[:1])[0, 1]
+
+
+def test_boosted_trees_refuse_missing_values_as_they_do_themselves():
+    scorer = ensemble(AdaBoostClassifier(TREE, n_estimators=3)).fit(X, Y).scorer()
+    assert scorer.is_fast_
+    with pytest.raises(ValueError, match="NaN"):
+        scorer([1.0, 2.0, None, 3.0, 4.0])
 
 
 def test_a_blend_is_scored_as_by_predict_proba():

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from selfpaced._jobs import splitting
 from selfpaced._jobs import train as job
 from selfpaced._jobs.request import TrainRequest
-from selfpaced._jobs.train import check_enough, chosen, open_for, split_for, train
+from selfpaced._jobs.splitting import split_for
+from selfpaced._jobs.train import check_enough, chosen, open_for, train
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.tables.labels import encode_labels
@@ -100,7 +102,8 @@ def test_a_file_to_judge_by_leaves_all_rows_to_train_on(payments, tmp_path):
     other = tmp_path / "other.parquet"
     pd.read_parquet(payments)[:100].to_parquet(other)
     request = TrainRequest(payments, "label", valid=other)
-    train_part, test_part = split_for(request, open_for(request))
+    split = split_for(request, open_for(request))
+    train_part, test_part = split.train, split.test
     assert (train_part.n_rows, test_part.n_rows) == (1000, 100)
 
 
@@ -111,8 +114,8 @@ def test_the_file_to_train_on_is_not_one_to_judge_by(payments):
 
 
 def test_a_list_of_files_is_no_single_file(payments):
-    assert not job._same_file([payments], payments)
-    assert job._same_file(str(payments), payments)
+    assert not splitting._same_file([payments], payments)
+    assert splitting._same_file(str(payments), payments)
 
 
 def test_a_rule_that_cannot_be_met_costs_no_model():

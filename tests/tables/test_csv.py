@@ -7,6 +7,7 @@ import gzip
 import os
 import stat
 import time
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -480,7 +481,7 @@ def test_an_older_file_stays_until_the_new_one_is_whole(write, monkeypatch):
 def test_a_full_disk_is_called_so(write, monkeypatch):
     path = write("a\n" + "1\n" * 200)
     fail_in_the_middle(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
-    with pytest.raises(TableError, match=r"sales\.csv .* the disk of .* is full.*cache=.*On the command line"):
+    with pytest.raises(TableError, match=r"sales\.csv .* the disk of .* is full.*cache=.*--cache FOLDER"):
         as_parquet([path])
 
 
@@ -493,7 +494,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_any_row_is_read(wr
     # Rights do not stop the superuser, who runs tests in containers.
     monkeypatch.setattr("pathlib.Path.touch", refused)
     monkeypatch.setattr(csv_reading.CsvFile, "blocks", None)
-    with pytest.raises(TableError, match=r"sales\.csv .* cannot be written to.*cache=.*On the command line"):
+    with pytest.raises(TableError, match=r"sales\.csv .* cannot be written to.*cache=.*--cache FOLDER"):
         as_parquet([path])
 
 
@@ -550,6 +551,25 @@ def test_folders_named_by_a_value_add_a_column(write, tmp_path):
     write("a,y\n1.5,1\n", "year=2024/part.csv")
     table = open_table(tmp_path, target="y")
     assert [(column.name, column.type) for column in table.schema.columns] == [("a", "double"), ("year", "int64")]
+
+
+@pytest.mark.parametrize("in_the_file", [2023, "2023", date(2023, 1, 1)], ids=["number", "string", "date"])
+def test_a_column_that_is_also_the_name_of_the_folder_must_agree_with_it(tmp_path, in_the_file):
+    named = "2023-01-01" if isinstance(in_the_file, date) else "2023"
+    (tmp_path / f"year={named}").mkdir()
+    rows = pa.table({"year": [in_the_file] * 3, "y": [0, 1, 0]})
+    pq.write_table(rows, tmp_path / f"year={named}" / "part.parquet")
+    assert open_table(tmp_path, target="y").schema.names == ["year"]
+    (tmp_path / f"year={named}").rename(tmp_path / "year=2024")
+    with pytest.raises(TableError, match=r"Column 'year' of .*part\.parquet holds .*2023.* folder says 2024"):
+        open_table(tmp_path, target="y")
+
+
+def test_a_missing_value_differs_from_the_name_of_the_folder(tmp_path):
+    (tmp_path / "year=2024").mkdir()
+    pq.write_table(pa.table({"year": [2024, None], "y": [0, 1]}), tmp_path / "year=2024" / "part.parquet")
+    with pytest.raises(TableError, match=r"Column 'year' of .* holds None"):
+        open_table(tmp_path, target="y")
 
 
 def test_errors_of_the_table_name_the_csv_file(write):

@@ -8,14 +8,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced import open_table
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
 from selfpaced.tables import DatabaseTable
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS, Opened, TableExam
 from tests.servers import PostgresServer
+from tests.tables.three_trees import fitted, members_of
 
 ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
 IN_ORDER = "SELECT * FROM shop ORDER BY position"
@@ -47,12 +47,7 @@ def shop(tmp_path):
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("training") / "rows.parquet"
     ROWS.to_parquet(path, index=False)
-    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
-    return model.fit_table(open_table(path, **COLUMNS))
-
-
-def members_of(model):
-    return [member.tree_.threshold.tolist() for member in model.estimators_]
+    return fitted(open_table(path, **COLUMNS))
 
 
 def rows_of(postgres, query):
@@ -71,7 +66,7 @@ class TestQueriesOfPostgres(TableExam):
 
 def test_members_are_those_of_the_same_rows_in_memory(postgres, model):
     table = open_table(IN_ORDER, connection=postgres.url, **NO_FEATURES)
-    again = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0).fit_table(table)
+    again = fitted(table)
     assert members_of(again) == members_of(model)
 
 
@@ -96,7 +91,7 @@ def test_the_query_is_run_once(shop):
     connection.sql(f"ATTACH '{shop}' AS files (READ_ONLY)")
     query = "SELECT a, b, label, run FROM files.shop, (SELECT nextval('runs') AS run)"
     table = open_table(query, connection=connection, target="label", exclude=["run"])
-    SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0).fit_table(table)
+    fitted(table)
     assert connection.sql("SELECT currval('runs')").fetchall() == [(1,)]
     connection.close()
 

@@ -16,9 +16,8 @@ import pytest
 from pyiceberg.expressions import EqualTo
 from pyiceberg.types import DoubleType
 from pyroaring import BitMap
-from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
+from selfpaced import open_table, save_model
 from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
@@ -26,21 +25,7 @@ from selfpaced.persistence import read_card
 from selfpaced.tables.files import open_file, with_deleted
 from tests.contracts.lake_tables import ARROW, delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
-
-
-def fitted(table, **options):
-    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0, **options)
-    return model.fit_table(table)
-
-
-def members_of(model):
-    return [member.tree_.threshold.tolist() for member in model.estimators_]
-
-
-@pytest.fixture(scope="module")
-def in_memory():
-    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
-    return model.fit(ROWS[["a", "b"]], ROWS["label"])
+from tests.tables.three_trees import fitted, members_of
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
-from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, remote_files
+from selfpaced import load_model, open_table, remote_files
 from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
@@ -22,6 +21,7 @@ from selfpaced.tables import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.servers import Proxy, S3Server, free_port
+from tests.tables.three_trees import fitted, members_of
 
 ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
 URL = "s3://bucket/shop/"
@@ -55,21 +55,6 @@ def write_shop(server):
     pq.write_table(ARROW.slice(0, 150), "bucket/shop/0.parquet", filesystem=system, row_group_size=50)
     pq.write_table(ARROW.slice(150), "bucket/shop/1.parquet", filesystem=system, row_group_size=50)
     return URL
-
-
-def fitted(table, **options):
-    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0, **options)
-    return model.fit_table(table)
-
-
-def members_of(model):
-    return [member.tree_.threshold.tolist() for member in model.estimators_]
-
-
-@pytest.fixture(scope="module")
-def in_memory():
-    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
-    return model.fit(ROWS[["a", "b"]], ROWS["label"])
 
 
 @pytest.mark.parametrize("source", [URL, "s3://bucket/shop/*.parquet", "s3a://bucket/shop"])
@@ -308,19 +293,14 @@ def test_a_server_that_dies_in_the_middle_of_a_round_is_one_error(server, in_mem
 
     table = open_table("bucket/shop", filesystem=server.filesystem(), batch_rows=20, **COLUMNS)
     with pytest.raises(TableError, match=r"s3://bucket/shop/[01].parquet cannot be read"):
-        fitted_with_checkpoint(table, tmp_path / "rounds", callbacks=[KillInTheMiddleOfARound()])
+        fitted(table, tmp_path / "rounds", callbacks=[KillInTheMiddleOfARound()])
     assert any((tmp_path / "rounds").glob("round-*"))
     server.start()
     write_shop(server)
     again = open_table("bucket/shop", filesystem=server.filesystem(), **COLUMNS)
     with pytest.raises(ValueError, match="files"):  # written anew, the files have another time: other data
-        fitted_with_checkpoint(again, tmp_path / "rounds")
+        fitted(again, tmp_path / "rounds")
     assert members_of(fitted(again)) == members_of(in_memory)
-
-
-def fitted_with_checkpoint(table, folder, **options):
-    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0, **options)
-    return model.fit_table(table, checkpoint=folder)
 
 
 def test_a_fit_that_an_outage_stops_is_resumed(forwarder, in_memory, tmp_path):
@@ -329,9 +309,9 @@ def test_a_fit_that_an_outage_stops_is_resumed(forwarder, in_memory, tmp_path):
             forwarder.misbehave = lambda number: "cut"
 
     with pytest.raises(TableError, match=r"cannot be read"):
-        fitted_with_checkpoint(opened_through(forwarder), tmp_path / "rounds", callbacks=[Outage()])
+        fitted(opened_through(forwarder), tmp_path / "rounds", callbacks=[Outage()])
     forwarder.misbehave = lambda number: None
-    resumed = fitted_with_checkpoint(opened_through(forwarder), tmp_path / "rounds")
+    resumed = fitted(opened_through(forwarder), tmp_path / "rounds")
     assert members_of(resumed) == members_of(in_memory)
 
 

@@ -10,30 +10,14 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced import open_table
 from selfpaced.exceptions import TableError
 from selfpaced.tables import spooling
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
+from tests.tables.three_trees import fitted, members_of
 
 ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
-
-
-def members_of(model):
-    return [member.tree_.threshold.tolist() for member in model.estimators_]
-
-
-def fitted(table, **options):
-    return SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0).fit_table(
-        table, **options
-    )
-
-
-@pytest.fixture(scope="module")
-def in_memory():
-    model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0)
-    return model.fit(ROWS[["a", "b"]], ROWS["label"])
 
 
 @pytest.mark.slow

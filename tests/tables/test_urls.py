@@ -11,18 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
-from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced import load_model, open_table, save_model
 from selfpaced.exceptions import ModelFileError, TableError
 from selfpaced.remote_files import RemoteFile
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
+from tests.tables.three_trees import fitted
 
 ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
-
-
-def fitted(table):
-    return SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 3, random_state=0).fit_table(table)
 
 
 @pytest.fixture

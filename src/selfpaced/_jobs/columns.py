@@ -11,6 +11,12 @@ from selfpaced.tables.schema import MOST_CATEGORIES
 
 # customerId is an id; paid and valid are not.
 NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")
+# What several rows may belong to.
+NAME_OF_AN_ENTITY = re.compile(
+    r"(?i)(^|[_\s.-])(account|card|client|customer|cc|device|iban|member|merchant|patient|person|terminal|user)"
+    r"[_\s.-]?(id|key|name|no|nr|num|number)?$"
+)
+FEWEST_ENTITIES = 20
 # Words of which at least every second is new are names or texts.
 MOSTLY_NEW = 0.5
 FEWEST_ROWS_TO_JUDGE = 50
@@ -76,3 +82,18 @@ def _reason_of_numbers(profile: ColumnProfile) -> str | None:
         if profile.rises:
             return "a count of the rows: each value is larger than the one before"
     return None
+
+
+def entities(profiles: Sequence[ColumnProfile]) -> list[str]:
+    """Columns that look like what several rows belong to, such as a card or a customer.
+
+    >>> entities([ColumnProfile("card_id", "int64", 100, 0, 30, 1, 30, repeats=True, rises=False)])
+    ['card_id']
+    """
+    return [each.name for each in profiles if _looks_like_an_entity(each)]
+
+
+def _looks_like_an_entity(profile: ColumnProfile) -> bool:
+    named = NAME_OF_AN_ID.search(profile.name) or NAME_OF_AN_ENTITY.search(profile.name)
+    kind = "int" in profile.type or "string" in profile.type
+    return bool(named and kind and profile.repeats and profile.n_distinct >= FEWEST_ENTITIES)

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import has_fit_parameter
 
 from selfpaced._jobs.methods import CHOSEN, Method, OnNumbers, Task, methods_for
 from selfpaced._jobs.opening import Source
 from selfpaced._jobs.paired import Interval, Resampled, resampled
 from selfpaced._jobs.request import TrainRequest, check_time_limit
-from selfpaced._jobs.train import check_enough, open_for, split_for
+from selfpaced._jobs.splitting import split_for
+from selfpaced._jobs.train import check_enough, open_for
 from selfpaced._jobs.warned import kept_warnings
 from selfpaced.bases import columns_of
 from selfpaced.exceptions import TableError
@@ -77,10 +79,12 @@ def compare(request: TrainRequest, told: Callable[[Compared], None] = lambda one
 def _task(request: TrainRequest, source: Source) -> Task:
     labels = source.labels
     check_enough(labels, request.target)
-    train, test = split_for(request, source)
+    split = split_for(request, source)
+    train, test = split.train, split.test
     rare = labels.score_label(source.table.roles.positive)
     is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
-    return Task(train.features(), is_rare[0], test.features(), is_rare[1])
+    groups = None if request.group is None else np.asarray(train.column(request.group).to_pylist(), dtype=object)
+    return Task(train.features(), is_rare[0], test.features(), is_rare[1], groups)
 
 
 def with_intervals(
@@ -108,8 +112,10 @@ def judged(method: Method, task: Task) -> Compared:
 def _judged(method: Method, task: Task) -> tuple[Compared, NDArray[np.float64]]:
     X = task.X.iloc if hasattr(task.X, "iloc") else task.X
     rows = slice(None) if method.rows is None else method.rows
+    takes_groups = task.groups is not None and has_fit_parameter(method.model, "groups")
+    along = {} if task.groups is None or not takes_groups else {"groups": task.groups[rows]}
     begin = time.perf_counter()
-    method.model.fit(X[rows], task.y[rows])
+    method.model.fit(X[rows], task.y[rows], **along)
     scores = np.asarray(method.model.predict_proba(task.X_test)[:, 1], dtype=np.float64)
     seconds = time.perf_counter() - begin
     n_rows = _rows_trained_on(method.model, len(task.y[rows]))

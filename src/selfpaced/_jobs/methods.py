@@ -31,12 +31,16 @@ N_CATBOOST_ROUNDS = 300
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to train on and test rows, as frames or arrays; y says which rows are rare."""
+    """Rows to train on and test rows, as frames or arrays; y says which rows are rare.
+
+    `groups` are those of the rows to train on, for models whose `fit` takes groups.
+    """
 
     X: Any
     y: NDArray[np.bool_]
     X_test: Any
     y_test: NDArray[np.bool_]
+    groups: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)

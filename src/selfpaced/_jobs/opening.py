@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from selfpaced._jobs.columns import Dropped, dropped_columns
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced._jobs.columns import Dropped, dropped_columns, entities
 from selfpaced._jobs.data import data_of
 from selfpaced.exceptions import TableError
 from selfpaced.tables import Labels, Roles, StreamedTable
@@ -18,7 +21,7 @@ from selfpaced.tables.opening_rows import frozen_schema, open_reader, plan_of
 from selfpaced.tables.options import check_options
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.row_sources import row_source_of
-from selfpaced.tables.schema import unified_fields
+from selfpaced.tables.schema import plain, unified_fields
 
 # The share of this machine's memory that the rows of a table may take.
 SHARE_OF_MEMORY = 0.25
@@ -35,12 +38,18 @@ class Wanted:
     roles : the columns that are not features. `positive` is the label to find, as a person writes it.
     exclude : further columns that are not features.
     out_of_core : whether to read the files once a round; by default that depends on the memory there is.
+    also : further columns that will be asked for. They may be features.
+    columns : the features, all of them; by default those that are left when others are dropped.
+    drop_unlabelled : whether rows without a label are left out; otherwise they are refused.
     """
 
     path: Any
     roles: Roles
     exclude: Sequence[str] = ()
     out_of_core: bool | None = None
+    also: Sequence[str] = ()
+    columns: Sequence[str] | None = None
+    drop_unlabelled: bool = False
 
     def excluded(self, names: Sequence[str]) -> list[str]:
         """The columns that are excluded. On the command line several may be joined by commas."""
@@ -49,7 +58,7 @@ class Wanted:
     def needed(self, names: Iterable[str]) -> list[str]:
         """The columns that will be read."""
         known = list(names)
-        exclude = set(self.excluded(known)) - set(self.roles.columns)
+        exclude = set(self.excluded(known)) - {*self.roles.columns, *self.also}
         return [name for name in known if name not in exclude]
 
 
@@ -60,11 +69,15 @@ class Source:
     Attributes
     ----------
     in_memory : whether its rows have been loaded; otherwise they are read from the files once a round.
+    n_unlabelled : rows without a label that were left out.
+    entities : columns that look like what several rows belong to, such as a card, if no group was named.
     """
 
     table: StreamedTable
     dropped: list[Dropped]
     in_memory: bool
+    entities: tuple[str, ...] = ()
+    n_unlabelled: int = 0
 
     @property
     def labels(self) -> Labels:
@@ -81,21 +94,24 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     names, roles = [*reader.column_names, *reader.left_out], wanted.roles
     exclude = wanted.excluded(names)
     assert roles.target is not None
-    for name in (*roles.columns, *exclude):
+    for name in (*roles.columns, *exclude, *wanted.also):
         if name not in names:
             raise TableError(
                 f"There is no column {name!r} in {wanted.path}. Its columns are {', '.join(map(repr, names))}."
             )
-    not_read = set(exclude) - set(roles.columns)
+    not_read = set(exclude) - {*roles.columns, *wanted.also}
     fields = {name: kind for name, kind in unified_fields(reader.files, exclude).items() if name not in not_read}
     assert reader.n_rows is not None
+    n_all = reader.n_rows
     fits = fits_in_memory(reader.n_rows, len(names))
     in_memory = fits if wanted.out_of_core is None else not wanted.out_of_core
     if in_memory:
         reader = reader.loaded(list(fields))
-    candidates = [name for name in fields if name not in {*exclude, *roles.not_features}]
+    if wanted.drop_unlabelled:
+        reader = reader.part(labelled_rows(reader, roles.target))
+    candidates = _candidates(wanted, list(fields), exclude)
     labels, profiles = _seen(reader, roles, candidates)
-    dropped = dropped_columns(list(profiles.values()))
+    dropped = [] if wanted.columns is not None else dropped_columns(list(profiles.values()))
     features = [name for name in profiles if name not in {one.name for one in dropped}]
     if not features:
         raise TableError(
@@ -104,11 +120,36 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
         )
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(roles, labels)
-    table = StreamedTable(reader, schema, roles, known_labels=labels)
+    repeating = () if roles.group is not None else tuple(entities(list(profiles.values())))
+    table = StreamedTable(
+        reader, schema, replace(roles, keep=(*roles.keep, *repeating, *wanted.also)), known_labels=labels
+    )
     if in_memory:
         table = table.loaded()  # without the columns that nobody will ask for
     # A fit does not read the columns to keep.
-    return Source(replace(table, roles=replace(roles, keep=())), dropped, in_memory)
+    n_unlabelled = n_all - int(labels.codes.size)
+    return Source(replace(table, roles=replace(roles, keep=())), dropped, in_memory, repeating, n_unlabelled)
+
+
+def _candidates(wanted: Wanted, names: Sequence[str], exclude: Sequence[str]) -> list[str]:
+    """The columns that may be features."""
+    if wanted.columns is None:
+        return [name for name in names if name not in {*exclude, *wanted.roles.not_features}]
+    missing = [name for name in wanted.columns if name not in names]
+    if missing:
+        raise TableError(f"{wanted.path} has no column {missing[0]!r}, which the model was trained with.")
+    return list(wanted.columns)
+
+
+def labelled_rows(reader: Reader, target: str) -> NDArray[np.bool_]:
+    """Which rows have a label."""
+    column = plain(reader.column(target))
+    labels = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+    values = column.to_numpy(zero_copy_only=False)
+    labels &= values == values if values.dtype.kind == "f" else True  # NaN is no label
+    if not labels.any():
+        raise TableError(f"No row of column {target!r} has a label.")
+    return labels
 
 
 def _reader(wanted: Wanted, progress: Progress | None) -> Reader:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced._jobs.data import data_of
+from selfpaced._jobs.deciding import Deciding
 from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.ensembles.table_scoring import ScoringOptions
+from selfpaced.ensembles.table_scoring import ScoringOptions, open_to_score, write_decided
 from selfpaced.remote_files import Place
-from selfpaced.tables import DatabaseTable
+from selfpaced.tables import DatabaseTable, Roles
+from selfpaced.tables.opening_rows import check_columns
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,14 @@ def predict(
     *,
     keep: Sequence[str] = (),
     threshold: float | None = None,
+    deciding: Deciding | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Predicted:
     """Write the scores, and count them as they pass."""
+    if deciding is not None:
+        deciding.check(model)
+    if deciding is not None and deciding.is_asked_for:
+        return _decided(model, source, output, (keep, threshold, deciding), progress)
     n_rows, n_alerts, total = 0, 0, 0.0
 
     def count(scores: NDArray[np.float64]) -> None:
@@ -54,3 +61,23 @@ def predict(
     model.predict_table(data.source, output, keep=keep, threshold=threshold, on_scores=count, **reading)
     is_calibrated = model.calibrator_ is not None
     return Predicted(n_rows, None if threshold is None else n_alerts, total if is_calibrated else None)
+
+
+def _decided(
+    model: AveragingEnsemble,
+    source: Any,
+    output: Place | DatabaseTable,
+    how: tuple[Sequence[str], float | None, Deciding],
+    progress: Callable[[int, int | None], None] | None,
+) -> Predicted:
+    """The same with alerts for which all rows must be known."""
+    keep, threshold, deciding = how
+    data = data_of(source)
+    table = open_to_score(model, data.source, Roles(keep=tuple(deciding.columns())), data.reading)
+    written = replace(table, roles=Roles(keep=tuple(keep)))
+    check_columns(written.reader, written.roles)
+    scores, alerts = write_decided(
+        model, written, output, lambda scores: deciding.alerts(scores, table, threshold), progress
+    )
+    expected = None if model.calibrator_ is None else float(scores.sum())
+    return Predicted(int(scores.size), int(alerts.sum()), expected)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced._jobs.data import data_of
+from selfpaced._jobs.deciding import Deciding, numbers_in
 from selfpaced._jobs.opening import fits_in_memory
 from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced._jobs.train import Trained
@@ -18,6 +19,8 @@ from selfpaced.ensembles.table_scoring import open_to_score, rare_rows, scores_o
 from selfpaced.exceptions import TableError
 from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
 from selfpaced.tables import Roles, StreamedTable
+from selfpaced.tables.moments import moments_in
+from selfpaced.thresholds import parse_decision
 
 ROWS_SAMPLED = 20_000
 MOST_VALUES_LOADED = 2**24  # of rows that are loaded to be described; they take about 30 bytes a value
@@ -31,6 +34,8 @@ class ReportRequest:
     ----------
     target : the column of labels; by default the one in training.
     id : a column that names the rows.
+    time_column : the times of the rows, to show the course over time.
+    decide : a rule by which rows are decided one by one, to compare it with the threshold.
     rule, amount : what the threshold is chosen by, and the column of what missing a row costs.
     """
 
@@ -38,6 +43,8 @@ class ReportRequest:
     id: str | None = None
     rule: str | None = None
     amount: str | None = None
+    time_column: str | None = None
+    decide: str | None = None
 
 
 def report_of_training(trained: Trained) -> Report:
@@ -48,7 +55,7 @@ def report_of_training(trained: Trained) -> Report:
         "X_train": trained.train.sample(ROWS_SAMPLED, asked.seed),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
     }
-    request = ReportRequest(asked.target, asked.id, rule, amount)
+    request = ReportRequest(asked.target, asked.id, rule, amount, asked.time_column)
     in_memory = trained.source.in_memory and _fits(trained.test)
     return _report(trained.model, trained.test, request, None if in_memory else trained.scores, more)
 
@@ -63,7 +70,10 @@ def report_of_file(
         raise TableError("The model was not trained from a file; use model.report(X, y) with rows in memory.")
     rule_of(request.rule or "f1", request.amount)  # a wrong one is refused before the rows are scored
     data = data_of(source)
-    roles = Roles(target, trained_on.positive, amount=request.amount)
+    deciding = Deciding(request.decide)
+    deciding.check(model)
+    also = tuple(name for name in (request.time_column, *deciding.columns()) if name is not None)
+    roles = Roles(target, trained_on.positive, amount=request.amount, keep=also)
     table = open_to_score(model, data.source, roles, data.reading)
     rare_rows(trained_on, table)  # and so are unknown labels
     return _report(model, table, request, None if _fits(table) else scores_of(model, table, progress), {})
@@ -83,6 +93,9 @@ def _report(
         "target": table.roles.target,
         "threshold": request.rule,
         "amounts": None if request.amount is None else amounts_in(table, request.amount),
+        "times": _times(table, request.time_column),
+        "decide": request.decide,
+        "decide_columns": None if request.decide is None else numbers_in(table, parse_decision(request.decide)),
         **more,
     }
     if scores is None:
@@ -95,6 +108,13 @@ def _report(
     sample = table.part(chosen).features()
     options = {"rare": rare, "model": model, "sample": sample, "sample_rows": rows, **said}
     return report_of_scores(is_rare == rare if isinstance(rare, bool) else is_rare, scores, **options)
+
+
+def _times(table: StreamedTable, column: str | None) -> Any:
+    """The times of the rows; None if nobody asks, or if the rows have none."""
+    if column is None or column not in table.reader.column_names:
+        return None
+    return moments_in(table.column(column), column)
 
 
 def _fits(table: StreamedTable) -> bool:

@@ -23,10 +23,15 @@ class TrainRequest:
     members, bins : of one ensemble, so not with "auto". None is 10 members and 20 bins.
     time_limit : seconds that "auto" may take to train.
     valid : a file to judge by; without one, the share `holdout` of the rows is held out: the last ones by
-        `time_column`, or some of each class at random.
+        `time_column`, whole groups by `group`, or some of each class at random.
+    delay : how long labels take to be known, such as "7d": rows whose labels would not be known when the held-out rows
+        begin are not trained on.
+    group : a column of what several rows belong to, such as a card. No group is trained on and judged by.
     id : a column that names the rows, and is no feature.
     rule : what the threshold is chosen by on the rows held out, as for `selfpaced.choose_threshold`.
     amount : a column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
+    drop_unlabelled : whether rows without a label are left out; otherwise they are refused.
+    columns : the features; by default those that are left when others are dropped.
     calibration : as `SelfPacedEnsembleClassifier` has it; "none" for none. With very few rare rows there is none.
     """
 
@@ -40,6 +45,8 @@ class TrainRequest:
     valid: Any = None
     holdout: float = 0.2
     time_column: str | None = None
+    delay: str | None = None
+    group: str | None = None
     exclude: Sequence[str] = ()
     id: str | None = None
     seed: int = 0
@@ -48,12 +55,16 @@ class TrainRequest:
     rule: str = "f1"
     amount: str | None = None
     calibration: str = BEST_METHOD
+    drop_unlabelled: bool = False
+    columns: Sequence[str] | None = None
     callbacks: Sequence[Callback] = field(default=())
 
 
 def check_options(request: TrainRequest) -> None:
     """Refuse options that do not go together, before anything is read."""
     check_time_limit(request.time_limit)
+    if request.delay is not None and request.time_column is None:
+        raise TableError(f"--delay {request.delay} needs the times of the rows: --time-column COL.")
     if request.base != AUTO:
         if request.time_limit is not None:
             raise TableError(

@@ -1,4 +1,4 @@
-"""Which rows are trained on, and which are held out to judge by."""
+"""Which rows are held out to judge by: at random, or the last ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.backtesting.durations import span_in
 from selfpaced.exceptions import TableError
 from selfpaced.pools.keys import row_keys
 from selfpaced.pools.reserved_rounds import HOLDOUT_ROUND
 from selfpaced.tables import Labels, StreamedTable
+from selfpaced.tables.moments import moments_in
 
 
 def held_out_at_random(labels: Labels, share: float, seed: int) -> NDArray[np.bool_]:
@@ -26,18 +28,7 @@ def held_out_at_random(labels: Labels, share: float, seed: int) -> NDArray[np.bo
 
 def held_out_by_time(table: StreamedTable, column: str, share: float, labels: Labels) -> NDArray[np.bool_]:
     """The last rows by a column of times. Rows of one moment stay together."""
-    times = table.column(column)
-    moments = np.asarray(times)
-    if moments.dtype.kind not in "iufM":
-        raise TableError(
-            f"The time column {column!r} is {times.type}. Times are dates such as 2024-01-31 23:59, or numbers."
-        )
-    n_missing = int((moments != moments).sum())  # NaN, and NaT, which null is by now
-    if n_missing:
-        raise TableError(
-            f"The time column {column!r} has no time in {n_missing:,} of {moments.size:,} rows. Every row needs a time "
-            "to be split by: drop these rows, or fill in their times."
-        )
+    moments = moments_in(table.column(column), column)
     position = math.ceil((1 - share) * (moments.size - 1))
     first = np.partition(moments, position)[position]
     held_out: NDArray[np.bool_] = moments >= first
@@ -50,3 +41,16 @@ def held_out_by_time(table: StreamedTable, column: str, share: float, labels: La
                 "Choose another --holdout, or split at random."
             )
     return held_out
+
+
+def known_before(table: StreamedTable, column: str, held_out: NDArray[np.bool_], delay: str) -> NDArray[np.bool_]:
+    """The rows whose labels are known when the first held-out row comes, if labels take as long as the delay."""
+    moments = moments_in(table.column(column), column)
+    first = moments[held_out].min()
+    known: NDArray[np.bool_] = moments + span_in(delay, moments, "--delay") <= first
+    if not known.any():
+        raise TableError(
+            f"With --delay {delay} no label is known when the held-out rows begin, at {first}: the first row is from "
+            f"{moments.min()}. Choose a shorter delay, or a smaller --holdout."
+        )
+    return known

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from selfpaced._jobs.making import Trainable, model_for
 from selfpaced._jobs.opening import Source, Wanted, open_source
 from selfpaced._jobs.request import TrainRequest, check_options
 from selfpaced._jobs.rules import amounts_in, rule_of
-from selfpaced._jobs.splits import held_out_at_random, held_out_by_time
+from selfpaced._jobs.splitting import Split, split_for
 from selfpaced._jobs.warned import kept_warnings
 from selfpaced.bases import columns_of
 from selfpaced.ensembles import AutoSelfPacedClassifier
@@ -23,14 +22,16 @@ from selfpaced.ensembles.checks import check_classes
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.ensembles.timing import Stopwatch
 from selfpaced.exceptions import TableError
+from selfpaced.monitoring import Reference, reference_of
 from selfpaced.rounds import seconds_by_phase
-from selfpaced.tables import Labels, Roles, StreamedTable, open_like
+from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
 
 FEW_CASES = 20
 FEWEST_ROWS = 3
 ROWS_SAMPLED = 20_000
+ROWS_COUNTED = 50_000
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Trained:
 
     Attributes
     ----------
-    train, test : the rows trained on and those held out.
+    split : the rows trained on and those held out.
     is_rare, scores : of the rows held out, in order.
     leaks : columns that nearly decide the target alone.
     choice : the threshold: by the rule, or else the best by F1; None if all rows score the same.
@@ -51,8 +52,7 @@ class Trained:
     request: TrainRequest
     model: Trainable
     source: Source
-    train: StreamedTable
-    test: StreamedTable
+    split: Split
     is_rare: NDArray[np.bool_]
     scores: NDArray[np.float64]
     evaluation: TableEvaluation
@@ -73,6 +73,16 @@ class Trained:
         is_blend = isinstance(self.model, AutoSelfPacedClassifier)
         ensembles = list(self.model.ensembles_.values()) if is_blend else [self.model]
         return seconds_by_phase([note for ensemble in ensembles for note in ensemble.rounds_])
+
+    @property
+    def train(self) -> StreamedTable:
+        """The rows trained on."""
+        return self.split.train
+
+    @property
+    def test(self) -> StreamedTable:
+        """The rows held out."""
+        return self.split.test
 
     @property
     def rare_label(self) -> Any:
@@ -100,28 +110,48 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     """Open, split, fit, score."""
     stopwatch = Stopwatch()
     check_options(request)
-    rule = rule_of(request.rule, request.amount)
+    rule_of(request.rule, request.amount)  # a wrong one is refused before an hour of work
     with stopwatch.running("opening"):
         source = open_for(request, progress)
         check_enough(source.labels, request.target)
-        train_part, test_part = split_for(request, source)
-        amounts = None if request.amount is None else amounts_in(test_part, request.amount)
-    model = model_for(request, columns_of(None, source.table.schema), _calibration(request, train_part))
+        split = split_for(request, source)
+        if request.amount is not None:
+            amounts_in(split.test, request.amount)  # and so are amounts that are no numbers
+    model = model_for(request, columns_of(None, source.table.schema), calibration_for(request, split.train))
+    return fitted_and_judged(request, source, split, model, stopwatch)
+
+
+def fitted_and_judged(
+    request: TrainRequest, source: Source, split: Split, model: Trainable, stopwatch: Stopwatch
+) -> Trained:
+    """A model trained on one side of a split, and judged on the other. The stopwatch runs since the work began."""
+    rule = rule_of(request.rule, request.amount)
+    amounts = None if request.amount is None else amounts_in(split.test, request.amount)
     with kept_warnings() as warned_of, stopwatch.running("training"):
-        model.fit_table(train_part)
+        model.fit_table(split.train)
     with stopwatch.running("scoring held-out rows"):
-        is_rare = rare_rows(model.trained_on_, test_part)
-        scores = scores_of(model, test_part)
+        is_rare = rare_rows(model.trained_on_, split.test)
+        scores = scores_of(model, split.test)
     with stopwatch.running("looking for leakage"):
-        leaks = _leaks(model, train_part, request.seed)
+        leaks = _leaks(model, split.train, request.seed)
     with stopwatch.running("choosing a threshold"):
         choice, unmet = chosen(is_rare, scores, rule, amounts)
         judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
     found = (is_rare, scores, judged, leaks, choice, unmet, warned_of, stopwatch.phases())
-    return Trained(request, model, source, train_part, test_part, *found)
+    return Trained(request, model, source, split, *found)
 
 
-def _calibration(request: TrainRequest, train_part: StreamedTable) -> str | None:
+def reference_of_training(trained: Trained) -> Reference:
+    """What the held-out rows are like, to monitor the model by."""
+    test = trained.test
+    assert test.n_rows is not None
+    some = np.zeros(test.n_rows, dtype=bool)
+    some[np.linspace(0, test.n_rows - 1, min(test.n_rows, ROWS_COUNTED)).astype(np.intp)] = True
+    threshold = None if trained.choice is None else trained.choice.threshold
+    return reference_of(test.part(some).features(), trained.scores, threshold=threshold)
+
+
+def calibration_for(request: TrainRequest, train_part: StreamedTable) -> str | None:
     """Copies of members that see a fifth less of a handful of rows tell nothing about the members."""
     too_few = train_part.labels().counts.min() < FEW_CASES
     return None if request.calibration == "none" or too_few else request.calibration
@@ -150,31 +180,27 @@ def check_enough(labels: Labels, target: str) -> None:
     check_classes(labels, f"Column {target!r}")
 
 
-def open_for(request: TrainRequest, progress: Progress | None = None) -> Source:
+def open_for(request: TrainRequest, progress: Progress | None = None, also: Sequence[str] = ()) -> Source:
+    """The table of a request. `also` are further columns that will be asked for; they may be features too."""
     keep = () if request.id is None else (request.id,)
-    roles = Roles(request.target, request.positive, amount=request.amount, time=request.time_column, keep=keep)
-    return open_source(Wanted(request.source, roles, request.exclude, request.out_of_core), progress)
-
-
-def split_for(request: TrainRequest, source: Source) -> tuple[StreamedTable, StreamedTable]:
-    if request.valid is not None:
-        if _same_file(request.valid, request.source):
-            raise TableError(f"{request.valid} is the file to train on; rows to judge by must be others.")
-        roles = replace(source.table.roles, time=None, keep=())
-        return source.table, open_like(request.valid, source.table.schema, roles)
-    if not 0 < request.holdout < 1:
-        raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
-    if request.time_column is None:
-        held_out = held_out_at_random(source.labels, request.holdout, request.seed)
-    else:
-        held_out = held_out_by_time(source.table, request.time_column, request.holdout, source.labels)
-    return source.table.part(~held_out), source.table.part(held_out)
-
-
-def _same_file(one: Any, other: Any) -> bool:
-    """Whether two paths name one file; a pattern or a list of files is nobody's."""
-    both = (one, other)
-    return all(isinstance(path, str | PathLike) for path in both) and len({Path(path).resolve() for path in both}) == 1
+    roles = Roles(
+        request.target,
+        request.positive,
+        amount=request.amount,
+        time=request.time_column,
+        group=request.group,
+        keep=keep,
+    )
+    wanted = Wanted(
+        request.source,
+        roles,
+        request.exclude,
+        request.out_of_core,
+        also,
+        request.columns,
+        request.drop_unlabelled,
+    )
+    return open_source(wanted, progress)
 
 
 def _leaks(model: Trainable, table: StreamedTable, seed: int) -> list[Leak]:

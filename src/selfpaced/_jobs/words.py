@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from selfpaced._jobs.entities import Repeating
 from selfpaced._jobs.evaluate import Evaluated, Known
 from selfpaced._jobs.predict import Predicted
 from selfpaced.ensembles.table_scoring import TableEvaluation
@@ -42,6 +43,18 @@ def promise(choice: ThresholdChoice) -> str:
     names = dict.fromkeys(["alert_share", *choice.rule.promises(), "precision", "recall"])
     said = choice.said(*names) if choice.alerts.n_alerts else choice.said(*choice.rule.promises())
     return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}."
+
+
+def repetition(one: Repeating) -> str:
+    """A warning that held-out rows share something with training rows.
+
+    >>> repetition(Repeating("card_id", 0.974))[:59]
+    "column 'card_id' repeats: 97% of the held-out rows have a v"
+    """
+    return (
+        f"column {one.name!r} repeats: {one.share:.0%} of the held-out rows have a value that was trained on. If the "
+        f"model is meant for others too, these figures flatter it. Hold out whole groups: --group {one.name!r}"
+    )
 
 
 def counted(found: Predicted) -> str:

@@ -10,12 +10,12 @@ from signal import SIGINT
 
 from selfpaced.cli.stopping import SAID, StopSignals
 
-OK, BUG, BAD_INPUT, SIGNALLED = 0, 1, 2, 128
+OK, BUG, BAD_INPUT, ALARM, SIGNALLED = 0, 1, 2, 3, 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 2 for wrong use or wrong data, 1 for what should not happen, 130 after
-    Ctrl-C, or 143 after SIGTERM."""
+    """Run a command and return its exit code: 0, 2 for wrong use or wrong data, 1 for what should not happen, 3 for an
+    alarm of `monitor`, 130 after Ctrl-C, or 143 after SIGTERM."""
     signals = StopSignals()
     try:
         with signals:
@@ -32,14 +32,14 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
     options = parser().parse_args(arguments)
     try:
         # Here, because --help need not wait for scikit-learn.
-        import_module(f"selfpaced.cli.{options.command}").run(options)
+        code: int | None = import_module(f"selfpaced.cli.{options.command}").run(options)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output, such as `head`, has enough
         return OK
     except Exception as error:
         signals.check()
         return _complain(error, options.debug)
-    return OK
+    return OK if code is None else code
 
 
 def _complain(error: Exception, debug: bool) -> int:

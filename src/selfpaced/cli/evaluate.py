@@ -10,7 +10,7 @@ from selfpaced.cli.data import data_in, what_is_done
 from selfpaced.cli.predict import threshold_of
 from selfpaced.cli.talk import Talk
 from selfpaced.exceptions import TableError
-from selfpaced.persistence import load_model, read_card
+from selfpaced.persistence import load_ensemble, read_card
 
 
 def run(options: Namespace) -> None:
@@ -19,7 +19,7 @@ def run(options: Namespace) -> None:
     known = known_from(card)
     as_trained = options.threshold in (None, "best") and options.rule is None and card.get("threshold") is not None
     threshold = float(card["threshold"]) if as_trained else threshold_of(options.threshold, options.model)
-    model = load_model(options.model)
+    model = load_ensemble(options.model)
     target = options.target or model.trained_on_.target
     if target is None:
         raise TableError("Which column holds the labels? Name it: --target COL.")

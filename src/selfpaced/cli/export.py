@@ -7,12 +7,12 @@ from argparse import Namespace
 from selfpaced.cli.data import check_output
 from selfpaced.cli.talk import Talk
 from selfpaced.onnx_export import export_onnx
-from selfpaced.persistence import load_model
+from selfpaced.persistence import load_ensemble
 
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
     output = check_output(options.output, [".onnx"])
-    export_onnx(load_model(options.model), output)
+    export_onnx(load_ensemble(options.model), output)
     talk.say(f"The graph is in {output}: input X, outputs label and probabilities.")
     talk.result({"output": str(output)})

@@ -29,6 +29,7 @@ def run(options: Namespace) -> None:
         "target": card.target or "",
         "features": ", ".join(features),
         **{name: str(value) if name in IN_FULL else _short(value) for name, value in card.metrics.items()},
+        "reference": _reference(card),
         "made with": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
         "notes": card.notes or "",
     }
@@ -36,6 +37,12 @@ def run(options: Namespace) -> None:
     talk.say()
     talk.say(f"{WHAT_THEY_ARE}\n\n{recipe_table(card.recipes)}" if card.recipes else _rounds(card))
     talk.result(asdict(card))
+
+
+def _reference(card: ModelCard) -> str:
+    """What the file keeps to monitor the model by."""
+    kept = card.reference
+    return "none" if kept is None else f"counts of {kept.n_rows:,} held-out rows in {len(kept.features)} columns"
 
 
 def _rounds(card: ModelCard) -> str:

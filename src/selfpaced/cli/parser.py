@@ -8,6 +8,7 @@ from typing import Any
 
 BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
+PERIODS = ("hour", "day", "week", "month")
 SHELLS = ("bash", "zsh", "tcsh")
 
 
@@ -44,9 +45,15 @@ def _train(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
     command.add_argument("--id", metavar="COL", help="a column that names the rows; no feature")
+    command.add_argument("--drop-unlabelled", action="store_true", help="train on the rows that have a label")
     command.add_argument("--out-of-core", action="store_true", default=None, help="read the files once a round")
     command.add_argument("-o", "--output", default="model.skops", metavar="FILE", help="(default: %(default)s)")
     command.add_argument("--report", metavar="FILE", help="write a report about the model, report.html")
+    command.add_argument(
+        "--no-reference",
+        action="store_true",
+        help="keep no counts of the held-out rows in the model file; it cannot be monitored then",
+    )
     _talk(command)
 
 
@@ -69,7 +76,24 @@ def _predict(command: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="add a column of alerts: scores from this number on, or from the model's own with 'best'",
     )
+    command.add_argument(
+        "--decide",
+        metavar="RULE",
+        help="alerts row by row, as 'p*amount>5': the probability, times what missing the row costs, is more than an "
+        "alert costs",
+    )
+    _capacity(command)
     _talk(command)
+
+
+def _capacity(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows, by --decide or by score")
+    command.add_argument("--per", choices=PERIODS, help="the N best rows of each of these")
+    command.add_argument("--time-column", metavar="COL", help="the times that --per is about")
+    command.add_argument(
+        "--timezone", metavar="ZONE", help="where days begin, as Europe/Berlin (default: the column's zone, or UTC)"
+    )
+    command.add_argument("--group", metavar="COL", help="at most one row of each of these, such as a card, in a period")
 
 
 def _evaluate(command: argparse.ArgumentParser) -> None:
@@ -91,6 +115,8 @@ def _report(command: argparse.ArgumentParser) -> None:
     _data(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     command.add_argument("--id", metavar="COL", help="a column that names the rows")
+    command.add_argument("--time-column", metavar="COL", help="the times of the rows, to show the course over time")
+    command.add_argument("--decide", metavar="RULE", help="compare decisions row by row, as 'p*amount>5'")
     _rule(command, command)
     command.add_argument("-o", "--output", default="report.html", metavar="FILE", help="(default: %(default)s)")
     command.add_argument("--facts", metavar="FILE", help="write the facts behind the report too, report.json")
@@ -104,6 +130,85 @@ def _compare(command: argparse.ArgumentParser) -> None:
     _held_out(command)
     command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
     command.add_argument("--picture", metavar="FILE", help="draw the comparison, compare.svg")
+    _talk(command)
+
+
+def _backtest(command: argparse.ArgumentParser) -> None:
+    _data(command)
+    _target(command)
+    command.add_argument(
+        "--base",
+        choices=BASES,
+        nargs="+",
+        default=["lightgbm"],
+        help="the kinds of members, all on the same folds (default: lightgbm)",
+    )
+    command.add_argument("--members", type=int, metavar="N", help="of one kind (default: 10)")
+    command.add_argument("--bins", type=int, metavar="N", help="hardness bins (default: 20)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
+    command.add_argument("--calibration", choices=CALIBRATIONS, default="isotonic", help="(default: %(default)s)")
+    command.add_argument("--time-column", required=True, metavar="COL", help="the times of the rows; no feature")
+    command.add_argument("--every", required=True, metavar="SPAN", help="how long each test lasts, such as 7d or 12h")
+    command.add_argument("--delay", metavar="SPAN", help="how long labels take to be known (default: no time)")
+    command.add_argument(
+        "--window", metavar="SPAN", help="how far back training rows go, such as 60d (default: expanding, all rows)"
+    )
+    command.add_argument(
+        "--first", metavar="SPAN", help="what the first training spans (default: the window, or a third of the time)"
+    )
+    command.add_argument("--group", metavar="COL", help="what several rows belong to, such as a card; no feature")
+    command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows of each period")
+    command.add_argument("--per", choices=PERIODS, help="the period (default: day)")
+    command.add_argument("--timezone", metavar="ZONE", help="where days begin (default: the column's zone, or UTC)")
+    command.add_argument("--decide", metavar="RULE", help="what rows cost, as 'p*amount>5'")
+    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
+    command.add_argument("--html", metavar="FILE", help="write a page with the course over time, backtest.html")
+    _talk(command)
+
+
+def _monitor(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("--by", choices=PERIODS, help="figures of each of these periods too")
+    command.add_argument("--time-column", metavar="COL", help="the times that --by is about")
+    command.add_argument("--timezone", metavar="ZONE", help="where days begin (default: the column's zone, or UTC)")
+    command.add_argument("--target", metavar="COL", help="labels that have arrived; empty where they have not")
+    command.add_argument("--threshold", type=float, metavar="NUMBER", help="of alerts (default: the model's own)")
+    command.add_argument(
+        "--alarm",
+        nargs="+",
+        default=[],
+        metavar="LIMIT",
+        help="exit with code 3 if a limit is passed, as 'psi>0.25' 'precision<0.5' 'alerts>200'",
+    )
+    command.add_argument("--html", metavar="FILE", help="write a page, monitor.html")
+    _talk(command)
+
+
+def _suspects(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    command.add_argument("--n", type=int, default=20, metavar="N", help="how many rows (default: %(default)s)")
+    command.add_argument("--label", metavar="LABEL", help="only rows with this label")
+    command.add_argument("--keep", default="", metavar="COLS", help="columns that name the rows, as id,amount")
+    command.add_argument("-o", "--output", metavar="FILE", help="write them to suspects.csv or suspects.parquet")
+    _talk(command)
+
+
+def _refit(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _data(command)
+    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    command.add_argument(
+        "--time-column", metavar="COL", help="compare on the newest rows by this column (default: as in training)"
+    )
+    command.add_argument(
+        "--holdout", type=float, metavar="SHARE", help="share of the rows to compare on (default: as in training)"
+    )
+    command.add_argument("--drop-unlabelled", action="store_true", help="train on the rows that have a label")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the new model; without, only compare")
+    command.add_argument("--if-better", action="store_true", help="write it only if its AUCPRC is higher")
     _talk(command)
 
 
@@ -187,6 +292,16 @@ def _held_out(command: argparse.ArgumentParser) -> None:
         help="share of the rows to judge by (default: %(default)s)",
     )
     command.add_argument("--time-column", metavar="COL", help="hold out the last rows by this column; no feature")
+    command.add_argument(
+        "--delay",
+        metavar="SPAN",
+        help="how long labels take to be known, such as 7d or 12h: later rows before the held-out ones are not used",
+    )
+    command.add_argument(
+        "--group",
+        metavar="COL",
+        help="what several rows belong to, such as a card: hold out whole groups; no feature",
+    )
 
 
 def _talk(command: argparse.ArgumentParser) -> None:
@@ -213,6 +328,8 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         [
             "model.skops july.parquet -o scores.parquet --keep tx_id",
             "model.skops july.csv -o scores.csv --threshold best",
+            "model.skops july.csv -o scores.csv --decide 'p*amount>5' --keep tx_id",
+            "model.skops july.csv -o scores.csv --top 100 --per day --time-column when --group card_id",
             "model.skops s3://bucket/july/ -o s3://bucket/scores.parquet --cache copies",
             "model.skops postgresql://host/shop --query 'SELECT * FROM july' -o postgresql://host/shop --table scores",
         ],
@@ -231,6 +348,33 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         "compare Self-paced Ensemble with its rivals and the plain alternatives on one table",
         _compare,
         ["transactions.csv --target is_fraud", "transactions.csv --target is_fraud --base tree --picture compare.svg"],
+    ),
+    "backtest": (
+        "train and test in the order of time, as it happens in service",
+        _backtest,
+        [
+            "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d",
+            "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d --window 60d --top 100 "
+            "--group card_id --base lightgbm tree --html backtest.html",
+        ],
+    ),
+    "monitor": (
+        "watch the rows that a model scores, without labels",
+        _monitor,
+        [
+            "model.skops july.parquet",
+            "model.skops july.parquet --by day --time-column when --alarm 'psi>0.25' 'alerts>200' --html monitor.html",
+        ],
+    ),
+    "suspects": (
+        "list the rows whose labels to look at again",
+        _suspects,
+        ["model.skops transactions.csv", "model.skops transactions.csv --n 100 --keep tx_id -o suspects.csv"],
+    ),
+    "refit": (
+        "train a model's recipe anew on newer rows, and compare both",
+        _refit,
+        ["model.skops august.parquet", "model.skops august.parquet -o model.skops --if-better"],
     ),
     "inspect": ("say what a model was trained on, when and with what", _inspect, ["model.skops"]),
     "export": ("write a model as an ONNX graph, which scores anywhere", _export, ["model.skops -o model.onnx"]),

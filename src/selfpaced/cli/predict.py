@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import fields
 
+from selfpaced._jobs.deciding import Deciding
 from selfpaced._jobs.predict import predict
 from selfpaced._jobs.words import counted
 from selfpaced.cli.data import data_in, scores_output, what_is_done
 from selfpaced.cli.talk import Talk
 from selfpaced.exceptions import TableError
-from selfpaced.persistence import load_model, read_card
+from selfpaced.persistence import load_ensemble, read_card
 
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
     output = scores_output(options)
     threshold = threshold_of(options.threshold, options.model)
-    model = load_model(options.model)
+    model = load_ensemble(options.model)
     keep = [name.strip() for name in options.keep.split(",") if name.strip()]
     with talk.progress(what_is_done(options, "scoring")) as progress:
-        found = predict(model, data_in(options), output, keep=keep, threshold=threshold, progress=progress)
+        found = predict(
+            model,
+            data_in(options),
+            output,
+            keep=keep,
+            threshold=threshold,
+            deciding=deciding_of(options),
+            progress=progress,
+        )
     talk.say(f"The scores of {counted(found)} are in {output}.")
-    talk.result({"output": str(output), "threshold": threshold, **vars(found)})
+    decided = {name: value for name, value in vars(deciding_of(options)).items() if value is not None}
+    talk.result({"output": str(output), "threshold": threshold, **decided, **vars(found)})
+
+
+def deciding_of(options: Namespace) -> Deciding:
+    """How alerts are decided, as it was typed."""
+    return Deciding(**{field.name: getattr(options, field.name) for field in fields(Deciding)})
 
 
 def threshold_of(given: str | None, model: str) -> float | None:

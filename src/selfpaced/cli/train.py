@@ -8,8 +8,8 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from selfpaced._jobs.request import TrainRequest
-from selfpaced._jobs.train import Trained, train
-from selfpaced._jobs.words import chance, expected, headline, origin, promise
+from selfpaced._jobs.train import Trained, reference_of_training, train
+from selfpaced._jobs.words import chance, expected, headline, origin, promise, repetition
 from selfpaced.callbacks import Callback
 from selfpaced.cli.data import check_output, data_in, what_is_done
 from selfpaced.cli.recipes import WHAT_THEY_ARE, recipe_table, recipes_of
@@ -24,7 +24,8 @@ def run(options: Namespace) -> None:
     with talk.progress(what_is_done(options, "reading")) as progress:
         trained = train(request_of(options, talk.callbacks()), progress)
     _tell(talk, trained)
-    save_model(trained.model, output, metrics=metrics_of(trained))
+    reference = None if options.no_reference else reference_of_training(trained)
+    save_model(trained.model, output, metrics=metrics_of(trained), reference=reference)
     talk.say(f"\nThe model is in {output}. Score rows: selfpaced predict {output} DATA -o scores.parquet")
     if page is not None:
         from selfpaced._jobs.report import report_of_training
@@ -55,10 +56,24 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         "judged_on": _judged_on(trained),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
         "suspicious": {leak.name: leak.aucprc for leak in trained.leaks},
-        "warnings": trained.warnings,
+        "training": training_of(trained.request),
+        "n_unlabelled": trained.source.n_unlabelled,
+        "not_used": trained.split.not_used,
+        "repeating": {one.name: one.share for one in trained.split.repeating},
+        "warnings": [*trained.split.warnings, *trained.warnings],
         "seconds": trained.seconds,
         "phases": trained.phases | {"rounds": trained.rounds_seconds},
     }
+
+
+# What a card keeps of a request, for whoever trains the model again or looks for the rows that it was trained on.
+TRAINING = ("seed", "holdout", "time_column", "delay", "group", "id", "drop_unlabelled")
+
+
+def training_of(request: TrainRequest) -> dict[str, Any]:
+    """How the model was trained, as its card keeps it."""
+    kept = {name: getattr(request, name) for name in TRAINING}
+    return kept if request.valid is None else {**kept, "valid": str(request.valid)}
 
 
 def _judged_on(trained: Trained) -> str:
@@ -66,7 +81,10 @@ def _judged_on(trained: Trained) -> str:
     if request.valid is not None:
         return str(request.valid)
     share = f"{request.holdout:.0%} of the rows"
-    return f"the last {share} by {request.time_column}" if request.time_column else f"{share}, drawn at random"
+    by = f"the last {share} by {request.time_column}" if request.time_column else f"{share}"
+    if request.group is not None:
+        return f"{by}, in groups of {request.group} that it was not trained on"
+    return by if request.time_column else f"{by}, drawn at random"
 
 
 def _tell(talk: Talk, trained: Trained) -> None:
@@ -75,6 +93,8 @@ def _tell(talk: Talk, trained: Trained) -> None:
     if not source.in_memory:
         why = "" if trained.request.out_of_core else "The table is large for this memory. "
         talk.say(f"{why}Its files were read once for each member, not loaded.")
+    if source.n_unlabelled:
+        talk.say(f"  left out {source.n_unlabelled:,} rows without a label")
     for column in source.dropped:
         talk.say(f"  left out {column.name!r}: {column.reason}")
     for leak in trained.leaks:
@@ -82,6 +102,12 @@ def _tell(talk: Talk, trained: Trained) -> None:
             f"column {leak.name!r} alone nearly decides the target (AUCPRC {leak.aucprc:.2f}). Is it known before the "
             f"fact? If not: --exclude {leak.name!r}"
         )
+    for reason, n_rows in trained.split.not_used.items():
+        talk.say(f"  not used: {n_rows:,} rows, {reason}")
+    for warning in trained.split.warnings:
+        talk.warn(warning)
+    for one in trained.split.repeating:
+        talk.warn(repetition(one))
     for warning in trained.warnings:
         talk.warn(warning)
     if trained.few_cases:

@@ -16,7 +16,7 @@ from selfpaced.callbacks import Callback
 from selfpaced.ensembles.auto_training import AutoTraining, recipes_to_try
 from selfpaced.ensembles.averaged import Scoring, averaged_members, bases_of
 from selfpaced.ensembles.blended import BlendedEnsembles
-from selfpaced.ensembles.checks import check_features, check_groups, check_labels, check_table
+from selfpaced.ensembles.checks import check_features, check_groups, check_labels, check_table, roles_with
 from selfpaced.ensembles.choosing import RecipeResult
 from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.ensembles.metadata import weights_only
@@ -152,9 +152,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         X = check_features(self, X if schema is None else as_trained(schema, X), reset=True)
         labels = check_labels(y, X)
         weights = weights_only(fit_params, labels)
-        groups = None if groups is None else check_groups(groups, labels)
-        rows = InMemoryTable(polars_as_arrow(X), weights)
-        return self._adopt(AutoTraining(self, LabelledTable(rows, labels, schema=schema), groups))
+        rows = InMemoryTable(polars_as_arrow(X), weights | check_groups(groups, labels))
+        return self._adopt(AutoTraining(self, LabelledTable(rows, labels, schema=schema, roles=roles_with(groups))))
 
     def fit_table(
         self, table: Table, *, checkpoint: str | PathLike[str] | None = None, allow: str | Sequence[str] = ()

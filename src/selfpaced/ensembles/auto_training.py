@@ -12,7 +12,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from selfpaced.bases import Columns, columns_of
@@ -28,6 +27,7 @@ from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
 from selfpaced.ensembles.recipes import default_recipes, not_installed
 from selfpaced.ensembles.saved_judgements import SavedJudgements
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.side_by_side import can_be_trained_side_by_side, trained_side_by_side
 from selfpaced.ensembles.training import Training, rows_to_draw
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.ensembles.working_sample import WorkingSample, needs_scout, working_sample
@@ -61,7 +61,6 @@ class AutoTraining:
 
     Parameters
     ----------
-    groups : the group of each row of a table in memory.
     checkpoint, allow : as for `fit_table`.
     """
 
@@ -69,7 +68,6 @@ class AutoTraining:
         self,
         model: Any,
         table: Table,
-        groups: NDArray[Any] | None = None,
         checkpoint: str | PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
     ) -> None:
@@ -83,7 +81,6 @@ class AutoTraining:
         self._given = None if model.recipes is None else recipes_to_try(model.recipes)
         self._model = model
         self._n_threads = model._n_threads()
-        self._groups = groups
         self.table = table
         self.labels = check_classes(table.labels(), table.roles.labels_are_in)
         self._folder = None if checkpoint is None else Path(checkpoint)
@@ -99,12 +96,13 @@ class AutoTraining:
             split = self._split(n_rare)
             check_features(self._model, split.minority.features, reset=True)
             recipes = self._recipes(split)
-            self._names = list(recipes)
+            self._by_name = recipes
             plan = FitPlan(2 * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
             with self._callbacks.during(plan):
                 judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
                 told = self._callbacks.on_recipe_begin
-                chooser = Chooser(recipes, judge, self._fit, self._clock, told)
+                n_features = split.minority.features.shape[1]
+                chooser = Chooser(recipes, judge, lambda names: self._fits(names, n_features), self._clock, told)
                 blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
         return blend if self._given is not None else replace(blend, results=[*blend.results, *not_installed()])
@@ -126,8 +124,7 @@ class AutoTraining:
         sample = (
             self._sample_by_scouts(recipes, split) if needs_scout(split) else working_sample(split, None, self._seed)
         )
-        groups = None if self._groups is None else self._groups[sample.ids]
-        folds, n_classes = folds_of(sample, groups, self._seed), len(self.labels.classes)
+        folds, n_classes = folds_of(sample, self._seed), len(self.labels.classes)
         return Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
 
     def _sample_by_scouts(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> WorkingSample:
@@ -155,20 +152,43 @@ class AutoTraining:
         training = Training(split, factory, None, settings, 0, no_checkpoint, self._n_threads)
         return training.run(rows_to_draw(settings.ratio, self.labels)).members[-1]
 
-    def _fit(self, name: str, recipe: UnderSamplingEnsemble) -> UnderSamplingEnsemble:
-        """A recipe trained on the whole table."""
-        number = sorted(self._names).index(name)
+    def _fits(self, names: Sequence[str], n_features: int) -> Iterator[tuple[Any | Exception, float]]:
+        """Recipes trained on the whole table: each, or the error that it failed with, and the seconds."""
+        ensembles = [self._ensemble(name) for name in names]
+        at_once = self._clock.limit is None and self._folder is None
+        if at_once and can_be_trained_side_by_side(ensembles, self.table, self.labels, n_features, self._n_threads):
+            yield from trained_side_by_side(ensembles, self.table, self._n_threads)
+            return
+        for name, ensemble in zip(names, ensembles, strict=True):
+            begin = time.perf_counter()
+            try:
+                found: Any | Exception = self._fit(name, ensemble)
+            except Exception as error:  # base models raise errors of all kinds
+                found = error
+            yield found, time.perf_counter() - begin
+
+    def _ensemble(self, name: str) -> UnderSamplingEnsemble:
+        """A recipe as it is to be trained, without callbacks."""
+        recipe = self._by_name[name]
         ensemble: UnderSamplingEnsemble = clone(recipe).set_params(
-            random_state=mix(self._seed, number) % LARGEST_RANDOM_STATE,
+            random_state=mix(self._seed, self._number(name)) % LARGEST_RANDOM_STATE,
             n_jobs=self._model.n_jobs,
-            callbacks=[Forwarding(self._callbacks), Deadline(self._clock)],
+            callbacks=None,
             **uncalibrated(recipe),
         )
-        folder = None if self._folder is None else self._folder / f"recipe-{number}"
+        return ensemble
+
+    def _fit(self, name: str, ensemble: UnderSamplingEnsemble) -> UnderSamplingEnsemble:
+        folder = None if self._folder is None else self._folder / f"recipe-{self._number(name)}"
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
+        ensemble.callbacks = [Forwarding(self._callbacks), Deadline(self._clock)]
         ensemble._train(ensemble._settings(), self.table, None, kept, {})
         ensemble.callbacks = None
         return ensemble
+
+    def _number(self, name: str) -> int:
+        """The place of a recipe among the sorted names, which does not depend on the order of the list."""
+        return sorted(self._by_name).index(name)
 
     def _judgements(self) -> Judgements:
         return Judgements() if self._folder is None else SavedJudgements(self._folder, self._plan, self._allow)

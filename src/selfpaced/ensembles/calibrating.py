@@ -69,7 +69,7 @@ def fitted_calibrator(
     """The map by a method that looks at rows. The pools have scored all models of the fit."""
     n_classes = len(split.counts)
     minority = split.minority
-    own = honest_means(members, InMemoryTable(minority.features), minority.ids, n_classes, n_threads)
+    own = honest_means(members, InMemoryTable(minority.features, minority.metadata), minority.ids, n_classes, n_threads)
     parts = [Scored(split.minority_class, own, _own_weights(minority))]
     parts += [_larger(number, pool, members, n_classes, n_threads) for number, pool in pools.items()]
     return fit_calibrator(
@@ -87,7 +87,7 @@ def _larger(
     bins = pool.cut(HARDNESS["absolute"], N_BINS)
     rows = pool.draw(np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist(), CALIBRATION_SAMPLE_ROUND)
     assert rows.stands_for is not None  # every pool says it of the rows that it draws
-    means = honest_means(members, InMemoryTable(rows.features), rows.ids, n_classes, n_threads)
+    means = honest_means(members, InMemoryTable(rows.features, rows.metadata), rows.ids, n_classes, n_threads)
     return Scored(number, means, rows.stands_for * _own_weights(rows))
 
 

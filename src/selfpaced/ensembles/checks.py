@@ -12,9 +12,11 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
+from selfpaced.pools.rows import GROUP
 from selfpaced.tables import (
     ClassCounts,
     Labels,
+    Roles,
     Table,
     encode_labels,
     float_array,
@@ -23,6 +25,7 @@ from selfpaced.tables import (
     read_labels,
     refuse_missing_labels,
 )
+from selfpaced.tables.groups import group_hashes
 
 Counted = TypeVar("Counted", bound=ClassCounts)
 
@@ -30,14 +33,18 @@ FEWEST_MINORITY_ROWS = 2
 FEW_TO_CALIBRATE_BY = 20
 
 
-def check_groups(groups: Any, labels: Labels) -> NDArray[Any]:
-    """One group for each row, none of them missing."""
+def check_groups(groups: Any, labels: Labels) -> dict[str, NDArray[np.uint64]]:
+    """The hash of each row's group, as rows carry it; nothing without groups. None may be missing."""
+    if groups is None:
+        return {}
     values = column_or_1d(groups)
     check_consistent_length(labels.codes, values)
-    missing = np.array([value is None or value != value for value in values.tolist()])
-    if missing.any():
-        raise ValueError(f"groups has {missing.sum()} missing values; every row needs a group.")
-    return np.asarray(values)
+    return {GROUP: group_hashes(values)}
+
+
+def roles_with(groups: Any) -> Roles:
+    """The roles of a table in memory, by its groups: their column has the name of the array, if it has one."""
+    return Roles(group=None if groups is None else str(getattr(groups, "name", None) or "groups"))
 
 
 def check_whole(name: str, value: Any, at_most: int | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,20 +91,20 @@ class Chooser:
     Parameters
     ----------
     judge : what compares them; None where there are too few rare rows.
-    fit : trains a recipe on the whole table.
+    fits : trains recipes on the whole table, by their names: each, or the error that it failed with, and the seconds.
     """
 
     def __init__(
         self,
         recipes: Mapping[str, Any],
         judge: Judge | None,
-        fit: Callable[[str, Any], Any],
+        fits: Callable[[Sequence[str]], Iterator[tuple[Any | Exception, float]]],
         clock: Clock,
         told: Callable[[str, str], None],
     ) -> None:
         self._recipes = recipes
         self._judge = judge
-        self._fit = fit
+        self._fits = fits
         self._clock = clock
         self._told = told
         self._results = {name: RecipeResult(name) for name in recipes}
@@ -182,17 +182,18 @@ class Chooser:
         """The recipes trained on the whole table, those that count most first, as far as the time allows."""
         fitted: dict[str, Any] = {}
         slowest = 0.0
-        for name in sorted(weights, key=lambda name: -weights[name]):
+        names = sorted(weights, key=lambda name: -weights[name])
+        fits = self._fits(names)
+        for name in names:
             if fitted and not self._clock.allows(slowest):
                 self._note(name, note=TIME_IS_UP)
                 continue
             self._told(name, "fitting")
-            begin = time.perf_counter()
-            try:
-                fitted[name] = self._fit(name, self._recipes[name])
-            except Exception as error:  # base models raise errors of all kinds
-                self._note_failure(name, error)
-            seconds = time.perf_counter() - begin
+            found, seconds = next(fits)
+            if isinstance(found, Exception):
+                self._note_failure(name, found)
+            else:
+                fitted[name] = found
             slowest = max(slowest, seconds)
             self._note(name, seconds_fitting=seconds)
         return {name: fitted[name] for name in self._recipes if name in fitted}

@@ -3,22 +3,27 @@
 A row that a member has not seen is scored by the member. For a row that it has seen, copies stand in: each is trained
 on the member's rows without a part of them, and scores that part. So every row gets a probability from all members,
 and none from a model that knew its label. Only the few rows of the training sets are fitted again; no pool is read.
+
+Where rows have groups, a copy is trained without whole groups, and a member has seen a row if it has seen any row of
+the row's group. The copies are kept then, to score such rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.ensembles.group_folds import parts_of_groups, stratified_parts
 from selfpaced.ensembles.members import MemberFactory
-from selfpaced.pools.keys import Keys, row_keys
+from selfpaced.pools.keys import row_keys
 from selfpaced.pools.reserved_rounds import FOLDS_ROUND
 from selfpaced.pools.rows import Rows
-from selfpaced.scoring import mean_probabilities, scorer_of
+from selfpaced.scoring import mean_probabilities, scorer_of, scorers_of
+from selfpaced.scoring.scorer import chunks_for, probabilities_by
 from selfpaced.scoring.threads import over_chunks
 from selfpaced.tables import InMemoryTable
 
@@ -30,11 +35,36 @@ N_FOLDS_OF_MANY, MANY_ROWS = 3, 1000
 
 
 @dataclass(frozen=True)
+class GroupCopies:
+    """The copies of a member, each trained without some groups.
+
+    Attributes
+    ----------
+    groups : the groups that the member was trained on, sorted.
+    parts : the number of the copy that has not seen each of them.
+    """
+
+    groups: NDArray[np.uint64]
+    parts: NDArray[np.intp]
+    models: list[Any]
+
+    def numbers_for(self, groups: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """The number of the copy that each row is to be scored by; -1 for rows of groups new to the member."""
+        places = np.minimum(np.searchsorted(self.groups, groups), self.groups.size - 1)
+        numbers: NDArray[np.intp] = np.where(self.groups[places] == groups, self.parts[places], -1)
+        return numbers
+
+
+@dataclass(frozen=True)
 class HonestScores:
-    """The probabilities that copies of one member give to its own training rows, by row id."""
+    """The probabilities that copies of one member give to its own training rows, by row id.
+
+    `copies` are kept if the rows have groups.
+    """
 
     ids: NDArray[np.integer]
     probabilities: Floats
+    copies: GroupCopies | None = None
 
 
 @dataclass(frozen=True)
@@ -44,10 +74,23 @@ class CrossFitted:
     model: Any
     scores: HonestScores
 
-    def honest_probabilities(self, own: Floats, ids: NDArray[np.integer]) -> Floats:
-        """What the member says of some rows; of those that it has seen, what its copies say. Changes `own`."""
-        _, seen, here = np.intersect1d(ids, self.scores.ids, assume_unique=True, return_indices=True)
-        own[seen] = self.scores.probabilities[here]
+    def honest_probabilities(self, own: Floats, table: InMemoryTable, ids: NDArray[np.integer], start: int) -> Floats:
+        """What the member says of some rows; of those that it has seen, or whose groups, what its copies say.
+
+        Changes `own`, which has the member's probabilities for rows of a table from `start` on. `ids` are those of all
+        rows.
+        """
+        stop, copies = start + len(own), self.scores.copies
+        if copies is None:
+            _, seen, here = np.intersect1d(ids[start:stop], self.scores.ids, assume_unique=True, return_indices=True)
+            own[seen] = self.scores.probabilities[here]
+            return own
+        assert table.groups is not None  # the fit had groups, and so have all rows that it asks about
+        numbers = copies.numbers_for(table.groups[start:stop])
+        for number, copy in enumerate(copies.models):
+            some = np.flatnonzero(numbers == number)
+            if some.size:
+                own[some] = probabilities_of(copy, InMemoryTable(table.take(start + some)), own.shape[1], n_threads=1)
         return own
 
 
@@ -55,20 +98,24 @@ def cross_fit(
     factory: MemberFactory, number: int, rows: Rows, y: NDArray[np.integer], seed: int, n_threads: int
 ) -> HonestScores:
     """Train copies of member `number` on all parts of its training rows but one, and score that one."""
-    part_of = folds(rows.ids, y, seed, number)
+    part_of = folds(rows.ids, y, seed, number, rows.groups)
     table = InMemoryTable(rows.features, rows.metadata)
     probabilities = np.empty((len(rows), int(y.max()) + 1))
     copies_at_once = n_threads if factory.trains_side_by_side(number, rows.features) else 1
 
-    def score(part: int) -> None:
+    def scored_by_copy(part: int) -> Any:
         learnt, left_out = table.rows(np.flatnonzero(part_of != part)), np.flatnonzero(part_of == part)
-        copy = factory.fit(number, learnt.features, y[learnt.ids], learnt.metadata)
+        copy = factory.fit(number, learnt.features, y[learnt.ids], learnt.arguments)
         asked, threads = InMemoryTable(table.take(left_out)), 1 if copies_at_once > 1 else n_threads
         probabilities[left_out] = probabilities_of(copy, asked, probabilities.shape[1], threads)
+        return None if rows.groups is None else copy
 
     n_parts = int(part_of.max()) + 1
-    over_chunks(lambda start, stop: score(start), n_parts, 1, copies_at_once)
-    return HonestScores(rows.ids, probabilities)
+    copies = over_chunks(lambda start, stop: scored_by_copy(start), n_parts, 1, copies_at_once)
+    if rows.groups is None:
+        return HonestScores(rows.ids, probabilities)
+    groups, first = np.unique(rows.groups, return_index=True)
+    return HonestScores(rows.ids, probabilities, GroupCopies(groups, part_of[first], copies))
 
 
 def cross_fit_all(
@@ -89,8 +136,16 @@ def cross_fit_all(
     ]
 
 
-def folds(ids: NDArray[np.integer], y: NDArray[np.integer], seed: int, number: int) -> NDArray[np.intp]:
+def folds(
+    ids: NDArray[np.integer],
+    y: NDArray[np.integer],
+    seed: int,
+    number: int,
+    groups: NDArray[np.uint64] | None = None,
+) -> NDArray[np.intp]:
     """A part for each row: at random by its id, and all parts with equally many rows of each class.
+
+    Rows of one group are in one part, and all parts have equally many groups with rare rows.
 
     >>> folds(np.arange(6), np.array([0, 0, 0, 0, 1, 1]), seed=0, number=1).tolist()
     [0, 1, 0, 1, 0, 1]
@@ -102,15 +157,36 @@ def folds(ids: NDArray[np.integer], y: NDArray[np.integer], seed: int, number: i
             "Rows are left out to see what the others say of them, and a member has been given only one row of a "
             "class. Raise ratio, or calibrate on rows of their own: model.calibrate(X, y)."
         )
-    return stratified_parts(row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y, n_folds)
+    if groups is None:
+        return stratified_parts(row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y, n_folds)
+    n_folds = min(n_folds, _refuse_one_group(groups, y))
+    parts = parts_of_groups(groups, y, seed, FOLDS_ROUND + number, n_folds)
+    _refuse_classes_in_one_part(parts, y)
+    return parts
 
 
-def stratified_parts(keys: Keys, y: NDArray[np.integer], n_parts: int) -> NDArray[np.intp]:
-    """A part for each row, by the order of the keys in its class: all parts have equally many rows of each class."""
-    by_class_and_key = np.lexsort((keys, y))
-    part_of = np.empty(y.size, dtype=np.intp)
-    part_of[by_class_and_key] = np.arange(y.size) - np.searchsorted(np.sort(y), np.sort(y))
-    return part_of % n_parts
+def _refuse_one_group(groups: NDArray[np.uint64], y: NDArray[np.integer]) -> int:
+    """The number of groups that the class with the fewest groups has: at least 2."""
+    numbers = np.unique(y)
+    n_groups = [np.unique(groups[y == number]).size for number in numbers]
+    if min(n_groups) < 2:
+        _refuse_parts(int(numbers[np.argmin(n_groups)]))
+    return min(n_groups)
+
+
+def _refuse_classes_in_one_part(parts: NDArray[np.intp], y: NDArray[np.integer]) -> None:
+    for number in np.unique(y):
+        if np.unique(parts[y == number]).size < 2:
+            _refuse_parts(int(number))
+
+
+def _refuse_parts(number: int) -> NoReturn:
+    """A copy without the only part that has rows of a class would not know the class."""
+    raise ValueError(
+        f"The rows of class number {number} in a member's training set are in one group or few. Whole groups are left "
+        "out to see what the others say of them, and without these no row of the class is left. Give smaller groups, "
+        "no groups, or calibration=None."
+    )
 
 
 def honest_means(
@@ -118,8 +194,14 @@ def honest_means(
 ) -> Floats:
     """The mean over members for the rows of a table, honest for those that members have seen."""
     sums = np.zeros((table.n_rows, n_classes))
-    for member in members:
-        sums += member.honest_probabilities(probabilities_of(member.model, table, n_classes, n_threads), ids)
+    scorers = scorers_of([member.model for member in members], table.n_rows)
+
+    def work(start: int, stop: int) -> None:
+        answers = probabilities_by(scorers, table.span(start, stop))
+        for member, own in zip(members, answers, strict=True):
+            sums[start:stop] += member.honest_probabilities(np.array(own, dtype=np.float64), table, ids, start)
+
+    over_chunks(work, table.n_rows, *chunks_for(scorers, table.bytes_per_row, n_threads))
     return sums / len(members)
 
 

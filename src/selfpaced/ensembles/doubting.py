@@ -14,13 +14,13 @@ from selfpaced.calibration import PriorCorrection
 from selfpaced.ensembles.averaged import rows_in_memory, scoring_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.calibrating import prior_correction
-from selfpaced.ensembles.checks import check_known_labels, check_seed, check_whole
+from selfpaced.ensembles.checks import check_groups, check_known_labels, check_seed, check_whole
 from selfpaced.ensembles.cross_fitting import cross_fit_all, honest_means
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.metadata import fit_metadata, split_by_row
 from selfpaced.ensembles.suspects import Suspects, most_doubted, own_probabilities, places_of_training_rows
 from selfpaced.ensembles.weighting import weighting_named
-from selfpaced.pools.rows import Rows
+from selfpaced.pools.rows import GROUP, Rows
 from selfpaced.rounds import Round
 from selfpaced.tables import InMemoryTable, Labels
 
@@ -54,6 +54,7 @@ class DoubtingEnsemble(AveragingEnsemble):
         label: Any = None,
         ids: Any = None,
         trained_on: bool | None = None,
+        groups: Any = None,
         **fit_params: Any,
     ) -> Suspects:
         """The rows whose labels the ensemble doubts most: mislabelled, or in need of a second look.
@@ -73,6 +74,8 @@ class DoubtingEnsemble(AveragingEnsemble):
         ids : the ids of the rows, if the ensemble was trained on a table with ids.
         trained_on : whether these are the rows trained on; a ValueError if True and they are not. If False they are
             taken for others.
+        groups : the group of each row, if the ensemble was trained with groups: every row is judged by models that have
+            not seen its group.
         **fit_params : what `fit` was given besides, such as sample_weight.
 
         Returns
@@ -107,7 +110,13 @@ class DoubtingEnsemble(AveragingEnsemble):
                 "for others, and doubted too little. If they are not, say trained_on=False.",
                 stacklevel=2,
             )
-        means = scoring_of(self).means(table) if seen is None else self._honest_means(table, labels, seen, fit_params)
+        if seen is None:
+            means = scoring_of(self).means(table)
+        else:
+            if (groups is None) != (self.trained_on_.group is None):
+                given = "without groups" if self.trained_on_.group is None else "with groups: pass the same as groups="
+                raise ValueError(f"The ensemble was trained {given}.")
+            means = self._honest_means(table.with_metadata(check_groups(groups, labels)), labels, seen, fit_params)
         calibrator = self.calibrator_ or self._prior_correction()
         return most_doubted(calibrator(means), labels, n, label, seen is not None)
 
@@ -119,6 +128,7 @@ class DoubtingEnsemble(AveragingEnsemble):
     ) -> NDArray[np.float64]:
         bases, seed, n_threads = self._bases(), check_seed(self.random_state), self._n_threads()
         per_row, for_all = split_by_row(fit_metadata(self, bases, labels, fit_params), table.n_rows)
+        per_row |= {} if table.groups is None else {GROUP: table.groups}
         factory, table = MemberFactory(bases, seed, for_all, n_threads), table.with_metadata(per_row)
         first_number = 1 - self._first_round
         members = cross_fit_all(

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.ensembles.blending import Labelled
-from selfpaced.ensembles.cross_fitting import stratified_parts
+from selfpaced.ensembles.group_folds import parts_of_groups, stratified_parts
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
 from selfpaced.ensembles.working_sample import WorkingSample
 from selfpaced.pools.keys import mix, row_keys
@@ -71,7 +71,7 @@ class Judge:
         learnt, left_out = (np.flatnonzero(chosen) for chosen in (self.parts != number, self.parts == number))
         rows = self.sample.rows.rows(learnt)
         seed = mix(self.seed, number) % LARGEST_RANDOM_STATE
-        return Part(rows.features, self.sample.classes[learnt], rows.metadata, self.sample.rows.take(left_out), seed)
+        return Part(rows.features, self.sample.classes[learnt], rows.arguments, self.sample.rows.take(left_out), seed)
 
     def _joined(self, scores: Sequence[tuple[Floats | Exception, float]]) -> Judgement | Exception:
         probabilities, seconds = np.empty((self.parts.size, self.n_classes)), 0.0
@@ -123,22 +123,14 @@ def uncalibrated(recipe: Any) -> dict[str, None]:
     return {"calibration": None} if "calibration" in recipe.get_params(deep=False) else {}
 
 
-def folds_of(sample: WorkingSample, groups: NDArray[Any] | None, seed: int) -> NDArray[np.intp]:
-    """A part of the sample for each of its rows, stratified by class; rows of one group are all in one part.
-
-    `groups` has the group of each row of the sample.
-    """
+def folds_of(sample: WorkingSample, seed: int) -> NDArray[np.intp]:
+    """A part of the sample for each of its rows, stratified by class; rows of one group are all in one part."""
     n_folds = min(N_FOLDS, int(np.unique(sample.classes, return_counts=True)[1].min()))
+    groups = sample.rows.groups
     if groups is None:
         keys = row_keys(sample.ids.astype(np.uint64), seed, RECIPE_FOLDS_ROUND)
         return stratified_parts(keys, sample.classes, n_folds)
-    names, group_of = np.unique(groups, return_inverse=True)
-    # A group counts for the rarest of the classes that its rows have.
-    by_size = np.argsort(np.argsort(np.bincount(sample.classes)))
-    rank = np.full(names.size, by_size.size)
-    np.minimum.at(rank, group_of, by_size[sample.classes])
-    keys = row_keys(np.arange(names.size, dtype=np.uint64), seed, RECIPE_FOLDS_ROUND)
-    parts = stratified_parts(keys, rank, n_folds)[group_of]
+    parts = parts_of_groups(groups, sample.classes, seed, RECIPE_FOLDS_ROUND, n_folds)
     _refuse_parts_without_classes(parts, sample.classes)
     return parts
 

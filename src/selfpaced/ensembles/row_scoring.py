@@ -76,7 +76,7 @@ class _Members:
 
     def __init__(self, ensemble: AveragedMembers, n_features: int) -> None:
         members = list(ensemble.members)
-        trees = [small_trees(member) if _is_lightgbm(member) else None for member in members]
+        trees = [small_trees(member) if _predicts_as_lightgbm(member) else None for member in members]
         self._weights = ensemble.weights
         self._shape = len(members), ensemble.n_classes
         self._boosters = [number for number, found in enumerate(trees) if found is not None]
@@ -95,7 +95,7 @@ class _Members:
         if self._score_boosters is not None:
             answers[self._boosters] = self._score_boosters(row.floats)
         for number, scorer in self._scorers.items():
-            answers[number] = scorer.score(row.float32 if scorer.reads_float32 else scorer.view(features))[0]
+            answers[number] = scorer.score(scorer.view(row.float32 if scorer.reads_float32 else features))[0]
         if self._weights is not None:
             answers *= self._weights[:, np.newaxis]
         # An accumulated sum adds one member after the other.
@@ -124,8 +124,18 @@ def row_scorer(model: Any) -> RowScorer:
     return RowScorer(model, [scoring], None, scoring.calibrator)
 
 
+def _predicts_as_lightgbm(member: Any) -> bool:
+    """A subclass that predicts in its own way is asked in its own way."""
+    return any(type(member).predict_proba is kind.predict_proba for kind in _lightgbm_kinds(member))
+
+
 def _is_lightgbm(member: Any) -> bool:
-    return any((kind.__module__.partition(".")[0], kind.__name__) == LIGHTGBM for kind in type(member).__mro__)
+    return bool(_lightgbm_kinds(member))
+
+
+def _lightgbm_kinds(member: Any) -> list[Any]:
+    kinds = type(member).__mro__
+    return [kind for kind in kinds if (kind.__module__.partition(".")[0], kind.__name__) == LIGHTGBM]
 
 
 def _categories(model: Any) -> Mapping[int, Sequence[Any]]:

@@ -140,7 +140,7 @@ def write_scores(
     """Write the scores of a table to a file or a database, in the order of the rows."""
     trained_on: TrainedOn = model.trained_on_
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
-    no_scores = _score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold)
+    no_scores = _score_columns(trained_on, np.empty((0, len(trained_on.classes))), _by_threshold(threshold))
     refuse_taken(table.roles.keep, no_scores)
 
     def scored() -> Iterator[Any]:
@@ -148,16 +148,56 @@ def write_scores(
         for batch, probabilities in scoring_of(model).streamed(table, progress):
             if on_scores is not None:
                 on_scores(probabilities[:, trained_on.score_column])
-            yield batch_of(batch.kept() | _score_columns(trained_on, probabilities, threshold))
+            yield batch_of(batch.kept() | _score_columns(trained_on, probabilities, _by_threshold(threshold)))
         if batch is None:  # the file has the right columns without rows as well
             yield batch_of({name: table.column(name) for name in table.roles.keep} | no_scores)
 
     return write_batches(scored(), output)
 
 
-def _score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: float | None) -> dict[str, Any]:
+def write_decided(
+    model: Any,
+    table: StreamedTable,
+    output: Any,
+    decide: Callable[[Floats], NDArray[np.bool_]],
+    progress: RowsDone | None = None,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Write scores with alerts that `decide` makes of the scores of all rows; return both.
+
+    Of a row its probabilities are kept. The columns to keep beside them are read again when the alerts are known.
+    """
+    trained_on: TrainedOn = model.trained_on_
+    refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
+    parts = [found for _, found in scoring_of(model).streamed(replace(table, roles=Roles()), progress)]
+    probabilities = np.concatenate(parts) if parts else np.empty((0, len(trained_on.classes)))
+    scores = probabilities[:, trained_on.score_column].copy()
+    alerts = decide(scores)
+    columns = _score_columns(trained_on, probabilities, lambda _: alerts)
+    refuse_taken(table.roles.keep, columns)
+
+    def decided() -> Iterator[Any]:
+        keep, start = list(table.roles.keep), 0
+        for _, batch in table.reader.read(keep) if keep and scores.size else ():
+            some = slice(start, start + batch.num_rows)
+            kept = {name: batch.column(name) for name in keep}
+            yield batch_of(kept | {name: values[some] for name, values in columns.items()})
+            start = some.stop
+        if not keep or not scores.size:
+            yield batch_of({name: table.column(name) for name in keep} | columns)
+
+    write_batches(decided(), output)
+    return scores, alerts
+
+
+def _by_threshold(threshold: float | None) -> Callable[[Floats], NDArray[np.bool_]] | None:
+    return None if threshold is None else lambda scores: scores >= threshold
+
+
+def _score_columns(
+    trained_on: TrainedOn, probabilities: Floats, decide: Callable[[Floats], NDArray[np.bool_]] | None
+) -> dict[str, Any]:
     rare = probabilities[:, trained_on.score_column]
-    alerts = {} if threshold is None else {"alert": rare >= threshold}
+    alerts = {} if decide is None else {"alert": decide(rare)}
     if len(trained_on.classes) == 2:
         return {"score": rare} | alerts
     scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(trained_on.classes)}

@@ -32,6 +32,8 @@ class TrainedOn:
         The versions of Python and of the packages that trained the members.
     snapshot : str or None
         The version of a lake table that the rows are from.
+    group : str or None
+        The column of groups; "groups" for an array without a name, and None if the rows had no groups.
     """
 
     classes: tuple[Any, ...]
@@ -41,6 +43,7 @@ class TrainedOn:
     schema: Schema | None
     versions: Mapping[str, str]
     snapshot: str | None = None
+    group: str | None = None
 
     @property
     def counts(self) -> dict[Any, int]:
@@ -94,4 +97,5 @@ def record_of(
     """The record of a fit that has ended with some members."""
     positive = roles.positive.item() if isinstance(roles.positive, np.generic) else roles.positive
     counts = tuple(labels.counts.tolist())
-    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions_for(members), snapshot)
+    versions = versions_for(members)
+    return TrainedOn(tuple(labels.names), counts, roles.target, positive, schema, versions, snapshot, roles.group)

@@ -163,7 +163,7 @@ class Training:
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
-                model = self.factory.fit(number, rows.features, y, rows.metadata)
+                model = self.factory.fit(number, rows.features, y, rows.arguments)
             if needs_copies(self.settings.calibration) and self.first_round + number > 0:
                 with stopwatch.running("calibrating"):
                     scores = cross_fit(self.factory, number, rows, y, self.settings.seed, self.n_threads)

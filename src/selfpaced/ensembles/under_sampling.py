@@ -17,6 +17,7 @@ from selfpaced.ensembles.checks import (
     check_classes,
     check_classifiers,
     check_features,
+    check_groups,
     check_known_labels,
     check_labels,
     check_positive,
@@ -24,6 +25,7 @@ from selfpaced.ensembles.checks import (
     check_seed,
     check_table,
     check_whole,
+    roles_with,
     warn_of_few_rows,
 )
 from selfpaced.ensembles.doubting import DoubtingEnsemble
@@ -76,7 +78,9 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
     def _algorithm(self, n_members: int) -> Algorithm:
         """Check the parameters of the algorithm; return it, ready to run on (pools, rows to draw, fit)."""
 
-    def fit(self, X: Any, y: Any, *, eval_set: tuple[Any, Any] | None = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, eval_set: tuple[Any, Any] | None = None, groups: Any = None, **fit_params: Any
+    ) -> Self:
         """Train the ensemble.
 
         Parameters
@@ -88,6 +92,9 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             Labels of any type. The rarest class is the minority.
         eval_set : tuple (X, y), default=None
             Held-out rows, as for `predict_proba`. After each round the ensemble so far is scored on them, by AUCPRC.
+        groups : array-like of shape (n_rows,), default=None
+            The group of each row, such as a card or a customer. Members do not see it; the calibration judges every
+            row by models that have not seen its group.
         **fit_params : metadata for the base model's `fit`
             `sample_weight`, if the base model accepts it. Anything else with metadata routing enabled.
 
@@ -99,7 +106,8 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         X = check_features(self, X, reset=True)
         labels = check_labels(y, X)
         per_row, for_all = split_by_row(fit_metadata(self, settings.bases, labels, fit_params), len(labels.codes))
-        table = LabelledTable(readable_rows(self, X, per_row), labels)
+        rows = readable_rows(self, X, per_row | check_groups(groups, labels))
+        table = LabelledTable(rows, labels, roles=roles_with(groups))
         return self._train(settings, table, eval_set, Checkpoint(None, {}), for_all)
 
     def fit_table(

@@ -15,7 +15,7 @@ from selfpaced.onnx_export.averaging import Average
 from selfpaced.onnx_export.graph import graph_of
 from selfpaced.onnx_export.readers import read_member
 from selfpaced.onnx_export.readers.preparation import Given
-from selfpaced.persistence.card import card_as_json, card_of
+from selfpaced.persistence.card import Said, card_as_json, card_of
 from selfpaced.remote_files import AnyPath, Place, located
 from selfpaced.whole_files import write_whole
 
@@ -68,7 +68,7 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
     check_is_fitted(model)
     averages, pool = _parts(model)
     graph = graph_of(averages, pool, model.calibrator_, model.classes_, model.n_features_in_)
-    onnx.helper.set_model_props(graph, {"card": card_as_json(card_of(model, "onnx", None, None))})
+    onnx.helper.set_model_props(graph, {"card": card_as_json(card_of(model, "onnx", Said()))})
     onnx.checker.check_model(graph)
     return write_whole(place, graph.SerializeToString(), ModelFileError)
 

@@ -12,9 +12,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from selfpaced.ensembles import AutoSelfPacedClassifier
 from selfpaced.ensembles.averaged import bases_of
-from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.choosing import RecipeResult
 from selfpaced.ensembles.table_scoring import feature_names_of
+from selfpaced.monitoring import Reference
+from selfpaced.persistence.wrapped import ensemble_in, kind_of
 from selfpaced.tables.schema import Schema
 from selfpaced.versions import versions_for
 
@@ -41,7 +42,7 @@ class ModelCard:
 
     Attributes
     ----------
-    kind : the ensemble's class.
+    kind : the class of the ensemble, or of the model around it and of the ensemble.
     created_at : when the file was written, in UTC.
     base_model, parameters : as text; several base models are separated by commas.
     feature_names : None for a model that was trained without names.
@@ -53,6 +54,7 @@ class ModelCard:
     versions : of Python and the packages that the model is made of.
     storage : "skops" or "joblib".
     recipes : what came of each recipe of a model that chose among several.
+    reference : what rows and scores were like when the model was judged, to monitor it by.
     """
 
     kind: str
@@ -75,18 +77,29 @@ class ModelCard:
     snapshot: str | None = None
     format_version: int = FORMAT_VERSION
     recipes: tuple[RecipeResult, ...] = ()
+    reference: Reference | None = None
 
 
-def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] | None, notes: str | None) -> ModelCard:
-    """The card of a fitted ensemble, written now."""
+@dataclass(frozen=True)
+class Said:
+    """What whoever saves a model says of it."""
+
+    metrics: Mapping[str, Any] | None = None
+    notes: str | None = None
+    reference: Reference | None = None
+
+
+def card_of(model: Any, storage: str, said: Said) -> ModelCard:
+    """The card of a fitted ensemble, or of a model around one, written now."""
+    names, n_features, kind = feature_names_of(model), int(model.n_features_in_), kind_of(model)
+    model = ensemble_in(model)
     trained_on = model.trained_on_
-    names = feature_names_of(model)
     return ModelCard(
-        kind=type(model).__name__,
+        kind=kind,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         base_model=", ".join(map(repr, bases_of(model))),
         parameters={name: repr(value) for name, value in model.get_params(deep=False).items() if name != "estimator"},
-        n_features=int(model.n_features_in_),
+        n_features=n_features,
         feature_names=None if names is None else tuple(names),
         schema=trained_on.schema,
         target=trained_on.target,
@@ -95,12 +108,13 @@ def card_of(model: AveragingEnsemble, storage: str, metrics: Mapping[str, Any] |
         class_counts=trained_on.class_counts,
         minority_class=trained_on.classes[trained_on.minority_number],
         rounds=tuple(_rounds(model)),
-        metrics=dict(metrics or {}),
-        notes=notes,
+        metrics=dict(said.metrics or {}),
+        notes=said.notes,
         versions=versions_for(model.estimators_),
         storage=storage,
         recipes=tuple(model.recipes_) if isinstance(model, AutoSelfPacedClassifier) else (),
         snapshot=trained_on.snapshot,
+        reference=said.reference,
     )
 
 

@@ -17,14 +17,15 @@ from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledMod
 from selfpaced.persistence.archive import PICKLE, card_in
 from selfpaced.persistence.card import ModelCard
 from selfpaced.persistence.earlier import bring_up_to_date
+from selfpaced.persistence.wrapped import ensemble_in, kind_of
 from selfpaced.remote_files import AnyPath, RemoteFile, content_of, located, shown
 from selfpaced.safe_files.archive import loaded, opened, part_of
 from selfpaced.safe_files.contents import check_contents
 from selfpaced.versions import differences
 
 
-def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle: bool = False) -> AveragingEnsemble:
-    """Load an ensemble that `save_model` wrote.
+def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle: bool = False) -> Any:
+    """Load a model that `save_model` wrote.
 
     Only types that this library knows to be harmless are brought to life. Which ones is not for the file to say.
 
@@ -36,9 +37,20 @@ def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle
 
     Returns
     -------
-    The fitted ensemble. `save_model` has an example.
+    The fitted model: an ensemble, or what was saved around one. `save_model` has an example.
     """
     return read_model(_source(path), shown(path), allow, trusted_pickle)
+
+
+def load_ensemble(path: AnyPath) -> AveragingEnsemble:
+    """Load an ensemble, as commands need one. A model around one is refused."""
+    model = load_model(path)
+    if not isinstance(model, AveragingEnsemble):
+        raise ModelFileError(
+            f"{shown(path)} holds a {kind_of(model)}. Commands take an ensemble as `selfpaced train` writes it; use "
+            "this model in Python: load_model(path).predict(X)."
+        )
+    return model
 
 
 def read_card(path: AnyPath) -> ModelCard:
@@ -76,7 +88,7 @@ def _source(path: AnyPath) -> Path | io.BytesIO:
 
 def read_model(
     source: Path | io.BytesIO, name: str, allow: str | Sequence[str] = (), trusted_pickle: bool = False
-) -> AveragingEnsemble:
+) -> Any:
     """What `load_model` does, for a file or its bytes. `name` is what messages call it."""
     with opened(source, name) as archive:
         card = card_in(archive, name)
@@ -114,12 +126,13 @@ def _unpickled(content: bytes, name: str) -> Any:
         return joblib.load(io.BytesIO(content))
 
 
-def _checked(model: Any, name: str) -> AveragingEnsemble:
-    if not isinstance(model, AveragingEnsemble):
+def _checked(model: Any, name: str) -> Any:
+    ensemble = ensemble_in(model)
+    if ensemble is None:
         raise ModelFileError(f"{name} holds a {type(model).__name__}, which is no ensemble of selfpaced.")
     try:
-        if "trained_on_" not in vars(model):
-            bring_up_to_date(model)
+        if "trained_on_" not in vars(ensemble):
+            bring_up_to_date(ensemble)
         check_contents(model)
     except (ModelFileError, AttributeError, IndexError) as error:
         raise ModelFileError(f"{name} is damaged: {error}") from error

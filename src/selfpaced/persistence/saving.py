@@ -14,8 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError
+from selfpaced.monitoring import Reference
 from selfpaced.persistence.archive import PICKLE, add_card
-from selfpaced.persistence.card import card_of
+from selfpaced.persistence.card import Said, card_of
+from selfpaced.persistence.wrapped import INSIDE, deployed, ensemble_in
 from selfpaced.remote_files import AnyPath, Place, located
 from selfpaced.safe_files.archive import dumped
 from selfpaced.whole_files import write_whole
@@ -31,20 +33,24 @@ def save_model(
     metrics: Mapping[str, Any] | None = None,
     notes: str | None = None,
     allow: str | Sequence[str] = (),
+    reference: Reference | None = None,
 ) -> Place:
-    """Save a fitted ensemble in one file, with a card that says what it is.
+    """Save a fitted ensemble, or a model around one, in one file, with a card that says what it is.
 
     The file appears whole or not at all. The loaded model predicts the same, bit for bit. Callbacks are not saved.
     An ensemble on a cluster is saved as what its `to_local` gives, so that no cluster is needed to load it.
 
     Parameters
     ----------
-    model : a fitted ensemble of this package.
+    model : a fitted ensemble of this package; or a `Pipeline` that ends in one, a `FixedThresholdClassifier`,
+        `TunedThresholdClassifierCV`, `CalibratedClassifierCV` or `CostDecisionClassifier` around one; or a search, of
+        which the best estimator is saved.
     path : a file or URL ending in `.skops`; with `format="joblib"` in `.joblib` or `.pkl`.
     format : {"skops", "joblib"}, default="skops"
         "joblib" is a pickle: it takes any model, and runs any code when it is loaded.
     metrics, notes : what the card should say besides, such as `{"aucprc": 0.87}`.
     allow : names of types that the library does not know to be harmless, such as "mypackage.MyClassifier".
+    reference : what `selfpaced.monitoring.reference_of` made of rows that the model was judged by, to monitor it by.
 
     Returns
     -------
@@ -65,27 +71,29 @@ def save_model(
     """
     place = located(path)
     _check_ending(place, format)
-    return write_whole(place, model_bytes(model, format, metrics, notes, allow), ModelFileError)
+    said = Said(metrics, notes, reference)
+    return write_whole(place, model_bytes(model, format, said, allow), ModelFileError)
 
 
 def model_bytes(
     model: Any,
     format: str = "skops",
-    metrics: Mapping[str, Any] | None = None,
-    notes: str | None = None,
+    said: Said | None = None,
     allow: str | Sequence[str] = (),
     call: str = "save_model(...",
 ) -> bytes:
     """The content of the file that `save_model` writes. `call` is what an error suggests to allow more types."""
+    model = deployed(model)
     _check_model(model)
     saved = _at_rest(model)
     if format == "skops":
+        _refuse_nameless_functions(ensemble_in(saved))
         _refuse_nameless_functions(saved)
         content = io.BytesIO(dumped(saved, "The model", call, allow, "format='joblib' may do."))
     else:
         content = _pickled(saved)
     with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
-        add_card(archive, card_of(saved, format, metrics, notes))
+        add_card(archive, card_of(saved, format, said or Said()))
     return content.getvalue()
 
 
@@ -104,23 +112,32 @@ def _check_ending(path: Place, format: str) -> None:
 
 
 def _check_model(model: Any) -> None:
-    if not isinstance(model, AveragingEnsemble):
-        raise ModelFileError(
-            f"save_model takes an ensemble of selfpaced; got a {type(model).__name__}. Steps before the model go "
-            "inside: SelfPacedEnsembleClassifier(make_pipeline(...))."
-        )
     check_is_fitted(model)
+    ensemble = ensemble_in(model)
+    if ensemble is None:
+        raise ModelFileError(
+            f"save_model takes a fitted ensemble of selfpaced, or a fitted {', '.join(sorted(INSIDE))} around one; got "
+            f"a {type(model).__name__} that has none in it."
+        )
+    check_is_fitted(ensemble)
+    if ensemble is not model and getattr(ensemble, "callbacks", None) is not None:
+        raise ModelFileError(
+            f"The {type(ensemble).__name__} in the {type(model).__name__} has callbacks, which belong to a fit and are "
+            "not saved. Fit without them, or set them to None."
+        )
 
 
-def _at_rest(model: Any) -> AveragingEnsemble:
+def _at_rest(model: Any) -> Any:
     """A shallow copy without what is for the fit alone: a cluster, and callbacks with their bars and open files."""
+    if not isinstance(model, AveragingEnsemble):
+        return model
     saved: AveragingEnsemble = model.to_local() if hasattr(model, "to_local") else copy.copy(model)
     if hasattr(saved, "callbacks"):
         saved.callbacks = None
     return saved
 
 
-def _refuse_nameless_functions(model: AveragingEnsemble) -> None:
+def _refuse_nameless_functions(model: Any) -> None:
     """A file keeps the name of a function, and a function inside another, or without a name, is not found by it."""
     for name, value in model.get_params(deep=False).items():
         if "<" in getattr(value, "__qualname__", ""):
@@ -131,7 +148,7 @@ def _refuse_nameless_functions(model: AveragingEnsemble) -> None:
             )
 
 
-def _pickled(model: AveragingEnsemble) -> io.BytesIO:
+def _pickled(model: Any) -> io.BytesIO:
     pickled, content = io.BytesIO(), io.BytesIO()
     try:
         joblib.dump(model, pickled)

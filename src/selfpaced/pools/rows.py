@@ -8,6 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+# Under this name the metadata of rows hold the hashes of their groups. They are no argument of a base model.
+GROUP = "__selfpaced_group__"
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -15,7 +18,8 @@ class Rows:
 
     Attributes
     ----------
-    metadata : per-row arguments of the base model's `fit`, such as sample_weight.
+    metadata : per-row arguments of the base model's `fit`, such as sample_weight; and hashes of the rows' groups, if
+        the rows have groups.
     stands_for : for rows that a pool has drawn, how many rows each stands for: the rows in its hardness bin, divided by
         those that were drawn from the bin.
     """
@@ -27,6 +31,16 @@ class Rows:
 
     def __len__(self) -> int:
         return int(self.ids.size)
+
+    @property
+    def groups(self) -> NDArray[np.uint64] | None:
+        """The hash of each row's group; None if the rows have no groups."""
+        return self.metadata.get(GROUP)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The per-row arguments of the base model's `fit`."""
+        return {name: values for name, values in self.metadata.items() if name != GROUP}
 
     def with_ids(self, ids: NDArray[np.integer]) -> Rows:
         return replace(self, ids=ids)

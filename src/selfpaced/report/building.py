@@ -15,8 +15,9 @@ from selfpaced.metrics import aucprc
 from selfpaced.report import about
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.choice import suggested
+from selfpaced.report.course import course_facts
 from selfpaced.report.data import data_facts
-from selfpaced.report.facts import Case, Facts
+from selfpaced.report.facts import Case, Decided, Facts, RowByRow
 from selfpaced.report.importance import importance_facts
 from selfpaced.report.learning import learning_facts
 from selfpaced.report.options import ReportOptions, ScoresOptions
@@ -24,6 +25,7 @@ from selfpaced.report.ranking import ranking_facts, threshold_facts
 from selfpaced.report.report import Report
 from selfpaced.report.suspects import suspect_facts
 from selfpaced.report.tally import tally
+from selfpaced.thresholds import parse_decision
 
 
 def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: Any) -> Report:
@@ -56,6 +58,13 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
         The title of the page.
     target : str, default=None
         The name of the column of labels. By default the name of `y`, or the one that `fit_table` read.
+    times : array-like of shape (n_rows,), default=None
+        The time of each row, dates or numbers, to show the course over time.
+    decide : str, default=None
+        A rule by which rows are decided one by one, such as "p*amount>5", to compare it with the threshold. The scores
+        must be probabilities.
+    decide_columns : dict of str to array-like, default=None
+        The columns that the rule reads; by default those of X.
 
     Returns
     -------
@@ -115,7 +124,7 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
         The features of some training rows.
     stage_scores : sequence of float, default=None
         The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
-    ids, threshold, costs, amounts, y_train, dropped, title, target
+    ids, threshold, costs, amounts, y_train, dropped, title, target, times, decide, decide_columns
         As in `make_report`.
 
     Returns
@@ -169,8 +178,29 @@ def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOpt
         importances=importances,
         suspects=suspect_facts(is_case, scores, names, sample, rows, important),
         data=None if sample is None else data_facts(sample, options.train_sample, options.dropped, important),
+        course=course_facts(options.times, is_case, scores, suggestion.threshold),
+        decision=None if options.decide is None else _decision(is_case, scores, suggestion.threshold, options),
     )
     return Report(facts)
+
+
+def _decision(is_case: NDArray[np.bool_], scores: NDArray[Any], threshold: float, options: ScoresOptions) -> RowByRow:
+    rule = parse_decision(options.decide or "")
+    columns = {}
+    for name in rule.columns:
+        given = options.decide_columns or {}
+        if name not in given and name not in getattr(options.sample, "columns", ()):
+            raise ValueError(f"The rule {rule.text!r} reads {name!r}, which is not among decide_columns, nor a column.")
+        columns[name] = np.asarray(given[name] if name in given else options.sample[name], dtype=np.float64)
+        if columns[name].size != is_case.size:
+            raise ValueError(f"{name!r} has {columns[name].size} values for {is_case.size} rows: give decide_columns.")
+
+    def decided(alerts: NDArray[np.bool_]) -> Decided:
+        return Decided(int(alerts.sum()), int(is_case[alerts].sum()), rule.cost(is_case, alerts, columns))
+
+    nothing = np.zeros(is_case.size, dtype=bool)
+    by_row = rule.alerts(np.asarray(scores, dtype=np.float64), columns)
+    return RowByRow(rule.text, decided(by_row), decided(scores >= threshold), decided(nothing))
 
 
 def _case(rare: Any, target: Any) -> Case:

@@ -273,6 +273,45 @@ class DataFacts:
 
 
 @dataclass(frozen=True)
+class PeriodFacts:
+    """The rows of a period: rare ones, the sum of their scores, alerts at the suggested threshold, right ones."""
+
+    name: str
+    n_rows: int
+    n_cases: int
+    expected: float
+    n_alerts: int
+    found: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """The periods in the order of time; `period` is what each is, such as a day."""
+
+    period: str
+    periods: tuple[PeriodFacts, ...]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Some alerts, the rare rows among them, and what they and the missed rows cost."""
+
+    n_alerts: int
+    found: int
+    cost: float
+
+
+@dataclass(frozen=True)
+class RowByRow:
+    """Decisions by a rule, beside those by the suggested threshold, and beside none."""
+
+    rule: str
+    row_by_row: Decided
+    by_threshold: Decided
+    no_alert: Decided
+
+
+@dataclass(frozen=True)
 class Facts:
     title: str
     created_at: str
@@ -289,6 +328,8 @@ class Facts:
     importances: Importances | None
     suspects: Suspects
     data: DataFacts | None
+    course: Course | None = None
+    decision: RowByRow | None = None
 
     @property
     def prevalence(self) -> float:

@@ -21,6 +21,9 @@ class ReportOptions:
     dropped: Mapping[str, str] | None = None
     title: str | None = None
     target: str | None = None
+    times: Any = None
+    decide: str | None = None
+    decide_columns: Mapping[str, Any] | None = None
 
     @classmethod
     def checked(cls, function: str, given: Mapping[str, Any], *others: str) -> Self:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
 
@@ -13,6 +15,8 @@ from selfpaced.report.html import Html, element, joined
 SECTIONS = {
     "In short": sections.answer,
     "Threshold": sections.explorer,
+    "Row by row": sections.decision,
+    "Over time": sections.course,
     "Ranking": sections.ranking,
     "Probability": sections.calibration,
     "Learning": sections.learning,
@@ -25,43 +29,53 @@ SECTIONS = {
 
 
 def page_of(facts: Facts) -> str:
-    style, script = _resource("page.css"), _resource("page.js")
-    shown = {name: make(facts) for name, make in SECTIONS.items()}
+    sections = {name: (make.__name__, make(facts)) for name, make in SECTIONS.items()}
+    return assembled(facts.title, sections, facts.created_at, _resource("page.js"))
+
+
+def assembled(
+    title: str,
+    sections: Mapping[str, tuple[str, Html | None]],
+    created_at: str | None = None,
+    script: Html | None = None,
+) -> str:
+    """A page of sections, given by what the links to them say, with their ids. Those that are None are left out."""
+    style = _resource("page.css")
+    shown = {name: made for name, made in sections.items() if made[1] is not None}
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("title", facts.title),
+        element("title", title),
         element("style", style),
     )
+    made_at = created_at or datetime.now(UTC).isoformat(timespec="seconds")
     body = element(
         "body",
         element("a", "Skip to the report", href="#main", class_="skip"),
-        _header(facts, [name for name, made in shown.items() if made is not None]),
-        element("main", joined(shown.values()), id="main", tabindex=-1),
-        element("script", script),
+        _header(title, made_at, {name: id for name, (id, _) in shown.items()}),
+        element("main", joined(made for _, made in shown.values()), id="main", tabindex=-1),
+        None if script is None else element("script", script),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def _header(facts: Facts, names: list[str]) -> Html:
-    ids = {name: SECTIONS[name].__name__ for name in names}
+def _header(title: str, created_at: str, ids: Mapping[str, str]) -> Html:
     links = [element("li", element("a", name, href=f"#{id}")) for name, id in ids.items()]
     return element(
         "header",
-        element("h1", facts.title),
-        element("p", f"Made by selfpaced on {facts.created_at[:10]}", class_="made"),
+        element("h1", title),
+        element("p", f"Made by selfpaced on {created_at[:10]}", class_="made"),
         element("nav", element("ul", links), aria_label="Sections"),
     )
 
 
-def _policy(style: str, script: str) -> str:
-    """Forbid all connections, and all styles and scripts except the two of this page."""
-    return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
+def _policy(style: str, script: str | None) -> str:
+    """Forbid all connections, and all styles and scripts except those of this page."""
+    scripts = "" if script is None else f"script-src {_hash(script)}; "
+    return f"default-src 'none'; style-src {_hash(style)}; {scripts}base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:

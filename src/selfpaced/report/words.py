@@ -6,6 +6,8 @@ from decimal import Decimal
 from math import floor, log10
 from typing import Any
 
+import numpy as np
+
 from selfpaced.metrics import Alerts
 from selfpaced.report.facts import Interval, Promise
 from selfpaced.report.ranking import share_interval
@@ -115,3 +117,15 @@ def plural(number: Any, noun: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{whole(number)} {noun}" + ("" if number == 1 else "s")
+
+
+def moment_text(moment: Any) -> str:
+    """A moment as a person writes it: a day where it begins one.
+
+    >>> moment_text(np.datetime64("2024-03-01T00:00:00.000000")), moment_text(np.datetime64("2024-03-01T12:30"))
+    ('2024-03-01', '2024-03-01 12:30')
+    """
+    if not isinstance(moment, np.datetime64):
+        return f"{moment:,.6g}"
+    text = str(moment.astype("datetime64[m]")).replace("T", " ")
+    return text.removesuffix(" 00:00")

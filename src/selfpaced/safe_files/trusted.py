@@ -15,9 +15,11 @@ OURS = [
     "selfpaced.calibration.IsotonicMap",
     "selfpaced.calibration.PriorCorrection",
     "selfpaced.calibration.RareClassMap",
+    "selfpaced.deciding.CostDecisionClassifier",
     "selfpaced.ensembles.auto.AutoSelfPacedClassifier",
     "selfpaced.ensembles.balance_cascade.BalanceCascadeClassifier",
     "selfpaced.ensembles.choosing.RecipeResult",
+    "selfpaced.ensembles.cross_fitting.GroupCopies",
     "selfpaced.ensembles.cross_fitting.HonestScores",
     "selfpaced.ensembles.easy_ensemble.EasyEnsembleClassifier",
     "selfpaced.ensembles.pooling.LogOddsPool",
@@ -32,6 +34,13 @@ OURS = [
     "selfpaced.rounds.Round",
     "selfpaced.tables.schema.Column",
     "selfpaced.tables.schema.Schema",
+    "selfpaced.thresholds.costs.Costs",
+    "selfpaced.thresholds.rules.AlertsAtMost",
+    "selfpaced.thresholds.rules.Best",
+    "selfpaced.thresholds.rules.LowestCost",
+    "selfpaced.thresholds.rules.PrecisionAtLeast",
+    "selfpaced.thresholds.rules.RecallAtLeast",
+    "selfpaced.thresholds.scorer.rule_score",
 ]
 # skops leaves the first two out because their numbers of nodes are not checked; `contents.py` checks them.
 INSIDE_SCIKIT_LEARN = [
@@ -46,7 +55,10 @@ INSIDE_SCIKIT_LEARN = [
     "sklearn.metrics._dist_metrics.EuclideanDistance64",
     "sklearn.metrics._dist_metrics.ManhattanDistance64",
     "sklearn.metrics._dist_metrics.MinkowskiDistance64",
+    # What a threshold was tuned by: a scorer holds a function by its name, which must be on the list too.
+    "sklearn.metrics._scorer._CurveScorer",
     "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
     "sklearn.model_selection._split.StratifiedKFold",
     "sklearn.neighbors._ball_tree.BallTree",
     "sklearn.neighbors._kd_tree.KDTree",
@@ -73,6 +85,20 @@ BOOSTERS = [
     "xgboost.sklearn.XGBRFClassifier",
 ]
 TRUSTED = [*OURS, *INSIDE_SCIKIT_LEARN, *BOOSTERS]
+
+
+def trusted_types() -> list[str]:
+    """The names of the types that model files may hold, besides those that skops trusts by itself.
+
+    For tools that load skops files themselves, such as MLflow: its flavour of scikit-learn takes them as
+    `mlflow.sklearn.save_model(model, path, skops_trusted_types=trusted_types())`. They are the types that `load_model`
+    accepts; none of them runs what a file says when it is loaded. `load_model` checks the trees in a file as well,
+    which other tools do not: load files of strangers with `load_model`.
+
+    >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
+    True
+    """
+    return list(TRUSTED)
 
 
 def trusted_with(allow: str | Sequence[str]) -> list[str]:

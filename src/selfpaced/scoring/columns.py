@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ class FrameColumns:
     """
 
     def __init__(self, known: Sequence[Sequence[Any]], at: Sequence[int] | None = None) -> None:
-        self._known = known
+        self._code_of = [{category: float(code) for code, category in enumerate(own)} for own in known]
         self._at = at
         # By categorical column, the categories that came last and their codes: chunks of a frame share them.
         self._last: dict[int, tuple[Any, Floats]] = {}
@@ -33,7 +33,9 @@ class FrameColumns:
         n_categorical = 0
         for position, (_, column) in enumerate(frame.items()):
             if type(column.dtype).__name__ == "CategoricalDtype":
-                if n_categorical == len(self._known) or (self._at is not None and self._at[n_categorical] != position):
+                if n_categorical == len(self._code_of) or (
+                    self._at is not None and self._at[n_categorical] != position
+                ):
                     return None
                 if position in positions:
                     columns[position] = self._codes(n_categorical, column.cat)
@@ -42,25 +44,24 @@ class FrameColumns:
                 return None
             elif position in positions:
                 columns[position] = np.ascontiguousarray(column.to_numpy(), dtype=np.float64)
-        return columns if n_categorical == len(self._known) else None
+        return columns if n_categorical == len(self._code_of) else None
 
     def _codes(self, number: int, column: Any) -> Floats:
         """The codes of a categorical column, NaN for missing values and for categories that are not known."""
         own, (last, codes) = column.categories, self._last.get(number, (None, np.empty(0)))
         if last is not own:
-            codes = codes_among(self._known[number], own)
+            codes = codes_among(self._code_of[number], own)
             self._last[number] = own, codes
         taken: Floats = codes.take(column.codes.to_numpy())  # the code of missing values, -1, takes the last
         return taken
 
 
-def codes_among(known: Sequence[Any], categories: Sequence[Any]) -> Floats:
-    """The position of each category among the known ones, NaN for the others, and a NaN at the end.
+def codes_among(code_of: Mapping[Any, float], categories: Sequence[Any]) -> Floats:
+    """The code of each category, NaN for those that are not known, and a NaN at the end.
 
-    >>> codes_among(["a", "b"], ["b", "c"]).tolist()
+    >>> codes_among({"a": 0.0, "b": 1.0}, ["b", "c"]).tolist()
     [1.0, nan, nan]
     """
-    code_of = {category: float(code) for code, category in enumerate(known)}
     return np.array([*(code_of.get(category, np.nan) for category in categories), np.nan])
 
 

@@ -36,6 +36,7 @@ SPARK_NAMES = {
     "probability_col": "probabilityCol",
     "weight_col": "weightCol",
     "id_col": "idCol",
+    "group_col": "groupCol",
 }
 # Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
 NOT_ON_SPARK = {"random_state", "n_jobs"}
@@ -50,6 +51,7 @@ class SparkEnsembleEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved): 
     model: type[SparkEnsembleModel] = SparkUnderSamplingModel
     own_params: Sequence[str]
     idCol = Param(Params._dummy(), "idCol", "a column of whole numbers, each once, by which rows are drawn.")  # noqa: N815
+    groupCol = Param(Params._dummy(), "groupCol", "what several rows belong to, such as a card.")  # noqa: N815
 
     @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
@@ -61,13 +63,18 @@ class SparkEnsembleEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved): 
         probability_col: str = "probability",
         weight_col: str | None = None,
         id_col: str | None = None,
+        group_col: str | None = None,
         seed: int | None = None,
         **params: Any,
     ) -> None:
         super().__init__()
         known = parameters_of(self.kind)
         self._setDefault(
-            weightCol=None, idCol=None, seed=None, **{name: known[name].default for name in self.own_params}
+            weightCol=None,
+            idCol=None,
+            groupCol=None,
+            seed=None,
+            **{name: known[name].default for name in self.own_params},
         )
         self.setParams(**self._input_kwargs)
 
@@ -95,12 +102,12 @@ class SparkEnsembleEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved): 
         return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
 
     def _open(self, dataset: Any) -> PartitionedTable:
-        features, target, weight, id = (
-            self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol")
+        features, target, weight, id, group = (
+            self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol", "groupCol")
         )
         if isinstance(features, str):
-            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id))
-        table = open_table(dataset, target=target, columns=features, weight=weight, id=id)
+            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
+        table = open_table(dataset, target=target, columns=features, weight=weight, id=id, group=group)
         assert isinstance(table, PartitionedTable)
         return table
 
@@ -146,6 +153,9 @@ class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
     id_col : str, optional
         Whole numbers, each once. Rows are drawn by them, because Spark keeps no order of rows. Not needed for Parquet
         files, in which rows have positions.
+    group_col : str, optional
+        What several rows belong to, such as a card. It is no feature; the calibration judges every row by models that
+        have not seen its group.
     seed : int, optional
         The same number gives the same members, those of `random_state=seed` in memory, for any partitions.
 

@@ -36,6 +36,10 @@ class LabelledTable:
     roles: Roles = field(default_factory=Roles)
     snapshot: None = None
 
+    @property
+    def bytes_in_memory(self) -> int:
+        return int(self.rows.n_rows * self.rows.bytes_per_row)
+
     def labels(self) -> Labels:
         return self.known_labels
 

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
 from selfpaced.pools.keys import Ids
+from selfpaced.pools.rows import GROUP
 from selfpaced.scoring import Scorer
 from selfpaced.tables.formats import import_arrow
+from selfpaced.tables.groups import column_groups, refuse_missing_groups
 from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.weights import refuse_bad
@@ -36,7 +38,7 @@ class StreamedBatch:
         return whole_ids(self.batch.column(self.roles.id), self.roles.id, self.where)
 
     def check(self) -> None:
-        """Refuse infinity, as `fit` does, with the name of the file and the column."""
+        """Refuse infinity, as `fit` does, with the name of the file and the column; and rows without a group."""
         import pyarrow.compute as pc
 
         pa = import_arrow()
@@ -47,6 +49,8 @@ class StreamedBatch:
                     f"Column {name!r} of {self.where} contains infinity. Replace it by a finite number, or by a "
                     "missing value if the base model accepts missing values."
                 )
+        if self.roles.group is not None:
+            refuse_missing_groups(self.batch.column(self.roles.group), self._group_column)
 
     def features(self) -> Any:
         """A record batch of the features, as the schema has them."""
@@ -69,8 +73,15 @@ class StreamedBatch:
         columns = {ID: pa.array(self.ids[positions])}
         if self.roles.weight is not None:
             columns[WEIGHT] = self._weights(self.batch.column(self.roles.weight).take(where))
+        if self.roles.group is not None:
+            hashes = column_groups(self.batch.column(self.roles.group).take(where), self._group_column)
+            columns[GROUP] = pa.array(hashes)
         arrays, names = [*some.columns, *columns.values()], [*some.schema.names, *columns]
         return pa.RecordBatch.from_arrays(arrays, names=names)
+
+    @property
+    def _group_column(self) -> str:
+        return f"The group column {self.roles.group!r} of {self.where}"
 
     def _weights(self, column: Any) -> Any:
         pa = import_arrow()

@@ -238,7 +238,7 @@ def _not_written(plan: _Plan, error: OSError) -> str:
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         why = f"{folder} cannot be written to"
     return (
-        f"{plan.path} is converted to a Parquet file once, but that cannot be kept: {why}. In Python, name a folder "
-        "with enough space, as in open_table(..., cache='folder'). On the command line, free space beside the file, "
-        "move it to another folder, or convert it to Parquet first."
+        f"{plan.path} is converted to a Parquet file once, but that cannot be kept: {why}. Name a folder with enough "
+        "space, in Python as open_table(..., cache='folder'), on the command line as --cache FOLDER; or convert the "
+        "file to Parquet first."
     )

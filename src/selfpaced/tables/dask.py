@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack
 
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.pools.blocks import Tags
 from selfpaced.pools.dask import DaskEngine, naming_the_cluster
+from selfpaced.pools.rows import GROUP
 from selfpaced.tables.files import without_views
 from selfpaced.tables.formats import import_arrow
+from selfpaced.tables.groups import group_hashes
 from selfpaced.tables.memory import InMemoryTable
 from selfpaced.tables.options import DaskOptions
 from selfpaced.tables.partitions import (
+    Along,
     PartitionedTable,
     PartitionFacts,
     array_facts,
@@ -77,23 +80,28 @@ def open_dask_frame(frame: Any, **options: Unpack[DaskOptions]) -> PartitionedTa
     """A Dask DataFrame. Its columns are read through one list of partitions: each projection could make its own."""
     roles, features = frame_roles(frame, options)
     client = active_client(options.get("client"))
-    given = {LABEL: roles.target, WEIGHT: roles.weight, ID: roles.id}
+    given = {LABEL: roles.target, WEIGHT: roles.weight, ID: roles.id, GROUP: roles.group}
     columns = {role: name for role, name in given.items() if name is not None}
-    chosen = frame[[*features, *columns.values()]]
+    chosen = frame[list(dict.fromkeys([*features, *columns.values()]))]
     parts = _FrameParts(features, columns, options.get("timezone"))
     return _open(client, chosen.to_delayed(), parts, roles, has_ids=roles.id is not None)
 
 
-def open_dask_arrays(X: Any, y: Any, weights: Any, ids: Any, client: Any) -> PartitionedTable:
-    """Dask arrays of features, labels and, where given, weights and ids, all in the same chunks."""
+# What may go along with a Dask array of features, by the names of the arguments.
+ALONG_ARRAYS = ("y", "sample_weight", "ids", "groups")
+
+
+def open_dask_arrays(X: Any, others: Mapping[str, Any], client: Any) -> PartitionedTable:
+    """Dask arrays of features and of `ALONG_ARRAYS`, those but the labels None where not given, in the same chunks."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and features; it has {X.ndim}.")
     X = X.rechunk({1: -1})
-    arrays = [X, *(_in_chunks_of(X, name, one) for name, one in (("y", y), ("sample_weight", weights), ("ids", ids)))]
+    arrays = [X, *(_in_chunks_of(X, name, others[name]) for name in ALONG_ARRAYS)]
     dask = import_dask()
     blocks = [[None] * X.numblocks[0] if one is None else one.to_delayed().ravel().tolist() for one in arrays]
     together = [dask.delayed(tuple)(list(block)) for block in zip(*blocks, strict=True)]
-    return _open(client, together, _ArrayParts(), Roles(), has_ids=ids is not None)
+    roles = Roles(group=None if others["groups"] is None else "groups")
+    return _open(client, together, _ArrayParts(), roles, has_ids=others["ids"] is not None)
 
 
 def _in_chunks_of(X: Any, name: str, one: Any) -> Any:
@@ -124,8 +132,10 @@ class _FrameParts:
         return frame_facts(as_batch(part[self._features], path), self.labels(part), path)
 
     def rows(self, part: Any, schema: Schema, path: str) -> InMemoryTable:
-        weights = self._column(part, WEIGHT)
-        return frame_rows(as_batch(part[self._features], path), schema, weights, path)
+        groups = self._column(part, GROUP)
+        hashes = None if groups is None else group_hashes(groups, f"The groups of {path}")
+        along = Along(self._column(part, WEIGHT), hashes)
+        return frame_rows(as_batch(part[self._features], path), schema, along, path)
 
     def labels(self, part: Any) -> NDArray[Any]:
         return np.asarray(part[self._columns[LABEL]])
@@ -148,19 +158,20 @@ def as_batch(frame: Any, path: str) -> Any:
 
 
 class _ArrayParts:
-    """How chunks of arrays are read: features, labels, weights and ids."""
+    """How chunks of arrays are read: features, and `ALONG_ARRAYS`."""
 
     zone = None
 
     def facts(self, part: Any, path: str) -> PartitionFacts:
         X, y, *others = part
-        for name, one in zip(("y", "sample_weight", "ids"), (y, *others), strict=True):
+        for name, one in zip(ALONG_ARRAYS, (y, *others), strict=True):
             if one is not None and len(one) != len(X):
                 raise ValueError(f"{path} of X has {len(X)} rows, that of {name} {len(one)}; each row needs one.")
         return array_facts(X, y, path)
 
     def rows(self, part: Any, schema: Schema | None, path: str) -> InMemoryTable:
-        return array_rows(part[0], part[2], path)
+        groups = None if part[4] is None else group_hashes(np.asarray(part[4]), f"The groups of {path}")
+        return array_rows(part[0], Along(part[2], groups), path)
 
     def labels(self, part: Any) -> NDArray[Any]:
         return np.asarray(part[1])

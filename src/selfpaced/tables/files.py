@@ -19,6 +19,7 @@ from selfpaced.remote_files import Place, RemoteFile, patiently
 from selfpaced.tables.formats import Format, format_of, import_arrow
 
 SAMPLE_BYTES = 2**16  # of the beginning, the middle and the end of a file
+ROWS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True)
@@ -142,11 +143,37 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
         schema, n_rows, without_gaps = format.describe(data)
         _refuse_names_that_come_twice(path, schema.names)
+        for name in [name for name in schema.names if name in added]:
+            _refuse_other_values(path, name, added[name], format.batches(data, [name], ROWS_AT_ONCE))
     fields = [without_views(field) for field in schema if field.name not in {*added, *index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
     without = frozenset(name for name, value in added.items() if value is not None)
     known = without_gaps - set(added) | without
     return File(path, data, format, pa.schema(fields), n_rows, dict(added), known, state, digest)
+
+
+def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any]) -> None:
+    """The name of a folder takes the place of a column in its files, which must not say otherwise."""
+    pa = import_arrow()
+    for batch in batches:
+        column = batch.column(name)
+        column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        expected = _read_as(value, column.type)
+        other = next((one for one in column.unique() if expected is None or not one.equals(expected)), None)
+        if other is not None:
+            raise TableError(
+                f"Column {name!r} of {path} holds {other.as_py()!r}, and the name of its folder says {value!r}. Remove "
+                "the column from the file, or rename the folder: only one of the two can be read."
+            )
+
+
+def _read_as(value: Any, type: Any) -> Any:
+    """The value in a folder's name as one of a column; None if it cannot be one."""
+    pa = import_arrow()
+    try:
+        return pa.scalar(value).cast(type)
+    except (pa.ArrowException, NotImplementedError):
+        return None
 
 
 def _pinned(place: Place) -> tuple[Place, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.pools.rows import Rows
+from selfpaced.pools.rows import GROUP, Rows
 from selfpaced.tables.kinds import KINDS, POLARS, Positions, kind_of
 
 
@@ -22,6 +22,11 @@ class InMemoryTable:
         self._metadata = dict(metadata or {})
         self.n_rows = int(features.shape[0])
         self.bytes_per_row = max(self._kind.bytes_per_row(features), 1.0)
+
+    @property
+    def groups(self) -> NDArray[np.uint64] | None:
+        """The hash of each row's group; None if the rows have no groups."""
+        return self._metadata.get(GROUP)
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> InMemoryTable:
         """The same rows with other metadata."""

@@ -59,6 +59,11 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
     id : str, default=None
         A column of whole numbers, each once. Rows are drawn by it, so that neither the order of the rows nor their
         division into files matters. Without one, a row's id is its position. For files, Dask and Spark.
+    group : str, default=None
+        The column of what several rows belong to, such as a card, a customer or a patient. It is not a feature. Rows of
+        one group are never on both sides of a split: calibration and the choice of recipes judge every row by models
+        that have not seen its group. Values that are written alike are one group, 7 and "7" too; every row needs one.
+        For files, Dask and Spark.
     timezone : str, default=None
         The time zone in which weekday and hour of dates are taken; by default the one that a column has itself, and UTC
         if it has none. It is kept with the model. For files, Dask and Spark.

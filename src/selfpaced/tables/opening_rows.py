@@ -31,7 +31,8 @@ def open_streamed(source: Any, **options: Unpack[RowOptions]) -> StreamedTable:
 
 def open_rows(kind: RowSource, source: Any, **options: Unpack[RowOptions]) -> StreamedTable:
     """A table whose rows are read batch by batch. The options are those of `open_table`."""
-    roles = Roles(options.get("target"), options.get("positive"), options.get("weight"), options.get("id"))
+    given: dict[str, Any] = {name: options.get(name) for name in ("target", "positive", "weight", "id", "group")}
+    roles = Roles(**given)
     columns, exclude = options.get("columns"), names_of(options.get("exclude", ()))
     named = None if columns is None else names_of(columns)
     needed = needed_for(Needed(named, exclude, roles.columns), options.get("filter"))

@@ -26,6 +26,7 @@ class FrameOptions(TypedDict, total=False):
     exclude: Sequence[str]
     weight: str | None
     id: str | None
+    group: str | None
     timezone: str | None
 
 

@@ -16,7 +16,7 @@ from selfpaced.exceptions import TableError
 from selfpaced.pools.blocks import AllRows, Block, Tags
 from selfpaced.pools.keys import Ids
 from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
-from selfpaced.pools.rows import Rows
+from selfpaced.pools.rows import GROUP, Rows
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.labels import MOST_LABELS, ClassCounts
 from selfpaced.tables.memory import InMemoryTable, stack
@@ -43,6 +43,7 @@ class PartitionedTable:
     schema: Schema | None
     roles: Roles
     snapshot: None = None
+    bytes_in_memory: None = None
 
     def labels(self) -> ClassCounts:
         return self.class_counts
@@ -62,10 +63,11 @@ class PartitionedTable:
 
 def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
     """The roles of a cluster frame's columns, and its features."""
-    roles = Roles(options.get("target"), weight=options.get("weight"), id=options.get("id"))
+    given: dict[str, Any] = {name: options.get(name) for name in ("target", "weight", "id", "group")}
+    roles = Roles(**given)
     if roles.target is None:
         raise ValueError("Which column holds the labels? open_table(frame, target='...')")
-    for name in (roles.target, roles.weight, roles.id):
+    for name in (roles.target, roles.weight, roles.id, roles.group):
         if name is not None and name not in frame.columns:
             raise TableError(f"There is no column {name!r}; the columns are {list(frame.columns)}.")
     return roles, feature_names(frame.columns, options.get("columns"), options.get("exclude", ()), roles)
@@ -224,22 +226,31 @@ def _counted(labels: NDArray[Any], path: str) -> tuple[NDArray[Any], NDArray[np.
     return found.index.to_numpy(), found.to_numpy()
 
 
-def frame_rows(batch: Any, schema: Schema, weights: NDArray[Any] | None, path: str) -> InMemoryTable:
-    """The features of a record batch as the frozen schema has them, with the weights of the rows."""
-    return InMemoryTable(schema.converted(batch, path).to_pandas(), _metadata(weights, path))
+@dataclass(frozen=True)
+class Along:
+    """What goes along with the rows of a partition, as it was read: weights, and hashes of groups."""
+
+    weights: NDArray[Any] | None = None
+    groups: NDArray[np.uint64] | None = None
+
+    def metadata(self, path: str) -> dict[str, Any]:
+        """The same, checked, as rows have it."""
+        groups = {} if self.groups is None else {GROUP: self.groups}
+        if self.weights is None:
+            return groups
+        if self.weights.dtype.kind not in "fiub" or not np.isfinite(self.weights).all():
+            raise TableError(f"{path} has weights that are no finite numbers; every row needs one.")
+        refuse_bad(self.weights, f"The weight column of {path}")
+        return {"sample_weight": self.weights.astype(np.float64), **groups}
 
 
-def array_rows(array: NDArray[Any], weights: NDArray[Any] | None, path: str) -> InMemoryTable:
-    return InMemoryTable(array, _metadata(weights, path))
+def frame_rows(batch: Any, schema: Schema, along: Along, path: str) -> InMemoryTable:
+    """The features of a record batch as the frozen schema has them, with what goes along with the rows."""
+    return InMemoryTable(schema.converted(batch, path).to_pandas(), along.metadata(path))
 
 
-def _metadata(weights: NDArray[Any] | None, path: str) -> dict[str, Any]:
-    if weights is None:
-        return {}
-    if weights.dtype.kind not in "fiub" or not np.isfinite(weights).all():
-        raise TableError(f"{path} has weights that are no finite numbers; every row needs one.")
-    refuse_bad(weights, f"The weight column of {path}")
-    return {"sample_weight": weights.astype(np.float64)}
+def array_rows(array: NDArray[Any], along: Along, path: str) -> InMemoryTable:
+    return InMemoryTable(array, along.metadata(path))
 
 
 def first_tags(ids: NDArray[Any], labels: NDArray[Any], classes: NDArray[Any], path: str) -> Tags:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfpaced.exceptions import TableError
+from selfpaced.pools.rows import GROUP
 
 # Names of what is kept beside the features of a row; no column of a table may be called so.
 ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
@@ -24,6 +25,8 @@ class Roles:
     id : the column of whole numbers by which rows are drawn.
     amount : the column of what a missed row costs. It may be a feature too.
     time : the column by which rows are ordered.
+    group : the column of what several rows belong to, such as a card. Rows of one group are never on both sides of a
+        split.
     keep : further columns that are read along with the rows, such as names of rows.
     """
 
@@ -33,6 +36,7 @@ class Roles:
     id: str | None = None
     amount: str | None = None
     time: str | None = None
+    group: str | None = None
     keep: tuple[str, ...] = ()
 
     @property
@@ -43,13 +47,13 @@ class Roles:
     @property
     def not_features(self) -> set[str]:
         """The columns that no model may see."""
-        names = (self.target, self.weight, self.id, self.time, *self.keep)
+        names = (self.target, self.weight, self.id, self.time, self.group, *self.keep)
         return {name for name in names if name is not None}
 
     @property
     def read_along(self) -> list[str]:
         """The columns that are read together with the features."""
-        return [name for name in (self.id, self.weight, *self.keep) if name is not None]
+        return [name for name in (self.id, self.weight, self.group, *self.keep) if name is not None]
 
     @property
     def columns(self) -> list[str]:
@@ -78,6 +82,6 @@ def feature_names(
     names = [name for name in (fields if columns is None else columns) if name not in others]
     if not names:
         raise TableError(f"No column is left as a feature; the columns are {fields}.")
-    if {ID, WEIGHT} & set(names):
-        raise TableError(f"No column may be called {ID!r} or {WEIGHT!r}.")
+    if {ID, WEIGHT, GROUP} & set(names):
+        raise TableError(f"No column may be called {ID!r}, {WEIGHT!r} or {GROUP!r}.")
     return names

@@ -11,11 +11,14 @@ from urllib.parse import unquote
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
+from selfpaced.pools.rows import GROUP
 from selfpaced.pools.spark import CLASS, DOUBT, FAILURE, ID, Kept, SparkEngine, gathered
+from selfpaced.tables.groups import column_groups
 from selfpaced.tables.labels import ClassCounts
 from selfpaced.tables.memory import InMemoryTable
 from selfpaced.tables.options import FrameOptions
 from selfpaced.tables.partitions import (
+    Along,
     PartitionedTable,
     PartitionFacts,
     array_facts,
@@ -110,8 +113,11 @@ class _Parts:
         raise NotImplementedError
 
     @staticmethod
-    def weights(batch: Any) -> NDArray[Any] | None:
-        return batch.column(WEIGHT).to_numpy(zero_copy_only=False) if WEIGHT in batch.schema.names else None
+    def along(batch: Any) -> Along:
+        names = batch.schema.names
+        weights = batch.column(WEIGHT).to_numpy(zero_copy_only=False) if WEIGHT in names else None
+        groups = column_groups(batch.column(GROUP), "The group column of a partition") if GROUP in names else None
+        return Along(weights, groups)
 
 
 class _ColumnParts(_Parts):
@@ -125,7 +131,7 @@ class _ColumnParts(_Parts):
         return frame_facts(self._named(batch), labels, path)
 
     def rows(self, schema: Schema, batch: Any) -> InMemoryTable:
-        return frame_rows(self._named(batch), schema, self.weights(batch), "a partition")
+        return frame_rows(self._named(batch), schema, self.along(batch), "a partition")
 
     def _named(self, batch: Any) -> Any:
         return batch.select(self.safe_names).rename_columns(self._features)
@@ -136,7 +142,7 @@ class _VectorParts(_Parts):
         return array_facts(_matrix(batch, path), labels, path)
 
     def rows(self, schema: None, batch: Any) -> InMemoryTable:
-        return array_rows(_matrix(batch, "a partition"), self.weights(batch), "a partition")
+        return array_rows(_matrix(batch, "a partition"), self.along(batch), "a partition")
 
 
 def _matrix(batch: Any, path: str) -> NDArray[Any]:
@@ -153,7 +159,8 @@ def _matrix(batch: Any, path: str) -> NDArray[Any]:
 def _open(frame: Any, parts: Any, features: Sequence[Any], roles: Roles) -> PartitionedTable:
     """Rows are kept from now on: what is told of them stays true, and the source is read once."""
     assert roles.target is not None
-    others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight), column(ID)]
+    groups = [] if roles.group is None else [feature(frame, roles.group).alias(GROUP)]
+    others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight), *groups, column(ID)]
     source = Kept(_with_ids(frame, roles.id).select(*features, *others))
     told = gathered(source.frame, parts.told, PartitionFacts.merge)
     if not told:

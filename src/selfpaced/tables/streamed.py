@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.pools.keys import Ids, row_keys
 from selfpaced.pools.reserved_rounds import TABLE_SAMPLE_ROUND
-from selfpaced.pools.rows import Rows
+from selfpaced.pools.rows import GROUP, Rows
 from selfpaced.pools.streamed import Stream, StreamedPool
 from selfpaced.tables.batch import StreamedBatch, whole_ids
 from selfpaced.tables.formats import import_arrow
@@ -53,6 +53,12 @@ class StreamedTable:
     def snapshot(self) -> str | None:
         """The version of a lake table that the rows are from."""
         return self.reader.snapshot
+
+    @property
+    def bytes_in_memory(self) -> int | None:
+        """Of rows that have been loaded; None for rows in files."""
+        n_rows = self.n_rows
+        return None if self.reader.loaded_from is None or n_rows is None else 8 * n_rows * len(self.schema.sources)
 
     def labels(self) -> Labels:
         """The classes, and the number of each row's class. The target is read once."""
@@ -163,9 +169,10 @@ class StreamedTable:
         order = np.argsort(ids, kind="stable")
         table, ids = table.take(pa.array(order)), ids[order]
         refuse_repeated(ids, f" in column {self.roles.id!r}")
-        weights = {"sample_weight": table.column(WEIGHT).to_numpy()} if WEIGHT in table.column_names else {}
+        along = {"sample_weight": WEIGHT, GROUP: GROUP}
+        metadata = {name: table.column(at).to_numpy() for name, at in along.items() if at in table.column_names}
         stands_for = None if stands_for is None else stands_for[order]
-        return Rows(ids, table.select(self.schema.names).to_pandas(), weights, stands_for)
+        return Rows(ids, table.select(self.schema.names).to_pandas(), metadata, stands_for)
 
 
 def _tags(n_rows: int, most_bytes: int) -> NDArray[np.float32]:

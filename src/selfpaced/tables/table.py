@@ -66,6 +66,10 @@ class Table(Protocol):
     def snapshot(self) -> str | None:
         """The version of a lake table that the rows are from; None if there are no versions."""
 
+    @property
+    def bytes_in_memory(self) -> int | None:
+        """How many bytes the features take, roughly; None if they are not in the memory of this process."""
+
     def labels(self) -> ClassCounts:
         """The classes and the number of rows of each. They are counted once."""
 

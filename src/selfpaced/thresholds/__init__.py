@@ -1,7 +1,9 @@
 """Thresholds that one can act on: chosen by a rule, with what they promise."""
 
+from selfpaced.thresholds.capacity import best_rows
 from selfpaced.thresholds.choosing import ThresholdChoice, choice_from, choose_threshold, with_costs
 from selfpaced.thresholds.costs import Costs, amounts_of, cost_text, costs_of
+from selfpaced.thresholds.decisions import Decision, parse_decision
 from selfpaced.thresholds.intervals import Interval
 from selfpaced.thresholds.rules import (
     AlertsAtMost,
@@ -19,6 +21,7 @@ __all__ = [
     "AlertsAtMost",
     "Best",
     "Costs",
+    "Decision",
     "Interval",
     "LowestCost",
     "PrecisionAtLeast",
@@ -27,10 +30,12 @@ __all__ = [
     "Sweep",
     "ThresholdChoice",
     "amounts_of",
+    "best_rows",
     "choice_from",
     "choose_threshold",
     "cost_text",
     "costs_of",
+    "parse_decision",
     "parse_rule",
     "rule_score",
     "sweep_from",

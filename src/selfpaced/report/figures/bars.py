@@ -38,8 +38,15 @@ def drift_bars(drifts: Mapping[str, Drift]) -> Html:
     return _drawn("Drift since training", f"{bars[0].name} has the largest drift.", bars)
 
 
+def psi_bars(indices: Mapping[str, tuple[float, bool]]) -> Html:
+    """The stability index of each column, in colour where it is worth a look."""
+    bars = [_Bar(name, psi, "bar case" if is_large else "bar quiet") for name, (psi, is_large) in indices.items()]
+    said = f"{bars[0].name} has the largest index." if bars else "There are no columns."
+    return _drawn("Population stability index", said, bars)
+
+
 def _drawn(title: str, description: str, bars: Sequence[_Bar]) -> Html:
-    longest = max([bar.value for bar in bars] + [bar.mark or 0.0 for bar in bars])
+    longest = max([bar.value for bar in bars] + [bar.mark or 0.0 for bar in bars], default=1.0)
     axis = Axis(0.0, longest or 1.0, NAMES, WIDTH - VALUES)
     rows = [_row(bar, axis, ROW * place) for place, bar in enumerate(bars)]
     return drawing(title, description, WIDTH, ROW * len(bars), rows)

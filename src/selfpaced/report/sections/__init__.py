@@ -1,7 +1,9 @@
 """The sections of the page, each a function from facts to HTML, or to None if its facts are missing."""
 
 from selfpaced.report.sections.answer import answer
+from selfpaced.report.sections.course import course
 from selfpaced.report.sections.data import data
+from selfpaced.report.sections.decision import decision
 from selfpaced.report.sections.explorer import explorer
 from selfpaced.report.sections.importance import importance
 from selfpaced.report.sections.learning import learning
@@ -13,7 +15,9 @@ from selfpaced.report.sections.suspects import suspects
 __all__ = [
     "answer",
     "calibration",
+    "course",
     "data",
+    "decision",
     "explorer",
     "importance",
     "learning",

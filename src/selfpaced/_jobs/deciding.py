@@ -1,0 +1,110 @@
+"""Alerts that are decided by more than a threshold: by what rows cost, and by how many can be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.exceptions import TableError
+from selfpaced.tables import StreamedTable
+from selfpaced.tables.groups import column_groups
+from selfpaced.tables.moments import moments_in, periods_of, zone_of
+from selfpaced.thresholds import Decision, best_rows, parse_decision
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """How alerts are decided.
+
+    Attributes
+    ----------
+    decide : a rule such as "p*amount>5".
+    top : how many rows can be looked at, in all or in each period.
+    per : the period: hour, day, week or month.
+    time_column, timezone : which times the periods are of, and where; by default in the zone of the column, or UTC.
+    group : a column of what several rows belong to: of each at most one row in a period.
+    """
+
+    decide: str | None = None
+    top: int | None = None
+    per: str | None = None
+    time_column: str | None = None
+    timezone: str | None = None
+    group: str | None = None
+
+    @property
+    def is_asked_for(self) -> bool:
+        return self.decide is not None or self.top is not None
+
+    def columns(self) -> list[str]:
+        """The columns that are read to decide."""
+        own = () if self.decide is None else parse_decision(self.decide).columns
+        return [name for name in (*own, self.time_column, self.group) if name is not None]
+
+    def check(self, model: AveragingEnsemble) -> None:
+        """Refuse what cannot be decided, before rows are scored."""
+        if self.decide is not None:
+            parse_decision(self.decide)
+            if model.calibrator_ is None:
+                raise TableError(
+                    "--decide needs probabilities, and the scores of this model are not calibrated. Train it with "
+                    "--calibration isotonic, which is the default, and at least 20 rare rows."
+                )
+        if self.top is not None and self.top < 1:
+            raise TableError(f"--top takes a number of rows, at least 1; got {self.top}.")
+        for name, value, needed in (
+            ("--per", self.per, self.top is not None and self.time_column is not None),
+            ("--group", self.group, self.top is not None),
+            ("--time-column", self.time_column, self.per is not None),
+            ("--timezone", self.timezone, self.per is not None),
+        ):
+            if value is not None and not needed:
+                raise TableError(
+                    f"{name} {value} goes together with others: --top 100 --per day --time-column COL [--timezone "
+                    "ZONE] [--group COL]."
+                )
+
+    def alerts(self, scores: Floats, table: StreamedTable, threshold: float | None) -> NDArray[np.bool_]:
+        """Which rows of a table to look at."""
+        gains, among = scores, np.ones(scores.size, dtype=bool) if threshold is None else scores >= threshold
+        if self.decide is not None:
+            decision = parse_decision(self.decide)
+            gains = decision.gains(scores, numbers_in(table, decision))
+            among = among & (gains > 0)
+        if self.top is None:
+            return among
+        periods = None if self.per is None else self._periods(table)
+        groups = None if self.group is None else column_groups(table.column(self.group), f"Column {self.group!r}")
+        return best_rows(gains, self.top, among=among, periods=periods, groups=groups)
+
+    def _periods(self, table: StreamedTable) -> NDArray[np.datetime64]:
+        assert self.per is not None
+        assert self.time_column is not None
+        column = table.column(self.time_column)
+        return periods_of(moments_in(column, self.time_column), self.per, self.timezone or zone_of(column))
+
+
+def numbers_in(table: StreamedTable, decision: Decision) -> dict[str, Floats]:
+    """The columns that a decision reads. Values that are no numbers, missing or negative are refused."""
+    found = {}
+    for name in decision.columns:
+        column = table.column(name)
+        try:
+            values = np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+        except (ValueError, NotImplementedError) as error:  # what Arrow's own errors are
+            raise TableError(
+                f"The rule {decision.text!r} reads {name!r}, which is {column.type}, no numbers."
+            ) from error
+        wrong = int((~np.isfinite(values)).sum())
+        if wrong:
+            raise TableError(
+                f"The rule {decision.text!r} reads {name!r}, which has no finite number in {wrong:,} of "
+                f"{values.size:,} rows. Every row needs its costs: fill them in."
+            )
+        found[name] = values
+    return found

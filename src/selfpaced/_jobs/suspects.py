@@ -1,0 +1,99 @@
+"""The rows of a file whose labels to look at again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced._jobs.data import data_of
+from selfpaced._jobs.opening import Source, labelled_rows
+from selfpaced._jobs.request import TrainRequest
+from selfpaced._jobs.splitting import rows_to_train_on
+from selfpaced.ensembles.doubting import DoubtingEnsemble
+from selfpaced.ensembles.suspects import Suspects
+from selfpaced.ensembles.table_scoring import open_to_score
+from selfpaced.ensembles.table_suspects import suspects_in_table
+from selfpaced.exceptions import TableError
+from selfpaced.tables import Roles, StreamedTable
+from selfpaced.tables.writing import batch_of, write_batches
+
+
+@dataclass(frozen=True)
+class SuspectsRequest:
+    """Which rows are looked for.
+
+    Attributes
+    ----------
+    training : what the model's card says of its training: by it the rows that the model was trained on are known again.
+    n, label : how many, and of which label, as a person writes it.
+    keep : columns that name the rows.
+    """
+
+    target: str | None
+    training: Mapping[str, Any]
+    n: int = 20
+    label: str | None = None
+    keep: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """The suspects, and the columns that name them."""
+
+    suspects: Suspects
+    kept: dict[str, Any]
+
+
+def find_suspects(model: Any, source: Any, request: SuspectsRequest) -> Found:
+    """Score the rows of a file by models that have not seen them, and take those whose labels are doubted most."""
+    if not isinstance(model, DoubtingEnsemble):
+        raise TableError(f"A {type(model).__name__} keeps no notes of the rows it was trained on; suspects need them.")
+    trained_on = model.trained_on_
+    target = request.target or trained_on.target
+    if target is None:
+        raise TableError("Which column holds the labels? Name it: --target COL.")
+    if request.n < 1:
+        raise TableError(f"--n takes a number of rows, at least 1; got {request.n}.")
+    data, training = data_of(source), request.training
+    also = (training.get("time_column"), trained_on.group, *request.keep)
+    keep = tuple(dict.fromkeys(name for name in also if name is not None))
+    table = open_to_score(model, data.source, Roles(target, trained_on.positive, keep=keep), data.reading)
+    label = None if request.label is None else _label(request.label, model.classes_.tolist())
+    labelled = labelled_rows(table.reader, target)
+    with_labels = table.part(labelled)
+    rows = _trained_on(with_labels, target, training)
+    suspects = suspects_in_table(model, with_labels, rows, request.n, label)
+    suspects = replace(suspects, rows=np.flatnonzero(labelled)[suspects.rows])
+    kept = {name: table.column(name).take(np.asarray(suspects.rows)) for name in request.keep}
+    return Found(suspects, kept)
+
+
+def write_suspects(found: Found, output: Any) -> Any:
+    """Write the suspects to a file, the most doubtful first."""
+    own = found.suspects
+    columns = {"row": own.rows, **found.kept, "label": own.labels, "likelier": own.likelier, "doubt": own.doubts}
+    return write_batches([batch_of(columns)], output)
+
+
+def _label(written: str, known: list[Any]) -> Any:
+    found = [name for name in known if str(name) == written]
+    if not found:
+        raise TableError(f"No label is {written!r}; the model knows {known}.")
+    return found[0]
+
+
+def _trained_on(table: StreamedTable, target: str, training: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+    """The rows that the model was trained on, if these are the rows of its training, split as they were then."""
+    names = ("seed", "holdout", "time_column", "delay", "group", "valid")
+    known = {name: training[name] for name in names if training.get(name) is not None}
+    if not training:
+        return None
+    asked = TrainRequest(None, target, **known)
+    try:
+        return rows_to_train_on(asked, Source(table, [], in_memory=True))
+    except (TableError, ValueError):  # other rows cannot always be split in this way
+        return None

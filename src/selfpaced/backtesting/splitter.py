@@ -1,0 +1,177 @@
+"""Folds in the order of time: train, wait for the labels, test, roll on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from selfpaced.backtesting.durations import span_in
+from selfpaced.tables.moments import Moments, checked_moments
+
+EXPANDING = "expanding"
+# An expanding training begins with this share of the time that the rows span.
+FIRST_SHARE = 1 / 3
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to train on and rows to test, by position. The test rows are those from `begin` up to `end`."""
+
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+    begin: Any
+    end: Any
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """How folds roll on.
+
+    Attributes
+    ----------
+    every : how long a test lasts; the next one begins where it ends. Tests of whole days begin at midnight, in UTC.
+    delay : how long labels take to be known. Rows of the last `delay` before a test are not trained on.
+    window : how far back training rows go; None or "expanding" for all earlier rows.
+    first : how much time the training rows of the first fold span, at least; by default the window, or a third of the
+        time that the rows span.
+    """
+
+    every: Any
+    delay: Any = None
+    window: Any = None
+    first: Any = None
+
+    def folds(self, moments: Moments) -> list[Fold]:
+        """All folds, in the order of time. Tests without rows are left out."""
+        every = span_in(self.every, moments, "every")
+        zero = every * 0
+        if every <= zero:
+            raise ValueError(f"every must be longer than 0; got {self.every!r}.")
+        delay = zero if self.delay is None else span_in(self.delay, moments, "delay")
+        window = None if self.window in (None, EXPANDING) else span_in(self.window, moments, "window")
+        earliest, latest = moments.min(), moments.max()
+        begin = _whole_day(earliest + self._first(moments, window) + delay, every)
+        folds = []
+        while begin <= latest:
+            known = moments + delay <= begin
+            recent = True if window is None else moments + delay > begin - window
+            test = np.flatnonzero((moments >= begin) & (moments < begin + every))
+            train = np.flatnonzero(known & (moments < begin) & recent)
+            if test.size and train.size:
+                folds.append(Fold(train, test, begin, begin + every))
+            begin = begin + every
+        if not folds:
+            raise ValueError(
+                f"No fold fits: the rows are from {earliest} to {latest}, and before a first test come the first "
+                f"training rows ({self.first or self.window or 'a third of the time'}) and the delay "
+                f"({self.delay or 0}). Choose shorter ones."
+            )
+        return folds
+
+    def _first(self, moments: Moments, window: Any) -> Any:
+        if self.first is not None:
+            return span_in(self.first, moments, "first")
+        return (moments.max() - moments.min()) * FIRST_SHARE if window is None else window
+
+
+def _whole_day(begin: Any, every: Any) -> Any:
+    """A moment, or the midnight of UTC after it if tests last whole days: days are not to be divided."""
+    day = np.timedelta64(1, "D")
+    if not isinstance(begin, np.datetime64) or every % day != np.timedelta64(0):
+        return begin
+    midnight = begin.astype("datetime64[D]")
+    return (midnight if midnight == begin else midnight + day).astype(begin.dtype)
+
+
+class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
+    """Splits in the order of time with a delay of the labels, for scikit-learn's `cross_validate` and searches.
+
+    Every fold trains on rows whose labels are known when its test begins, and tests on the rows after. It is what
+    happens to a model in service: train, wait, test, roll on. A random split lets it see the future.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_rows,), or str
+        The time of each row, dates or numbers, in any order; or the name of a column of X.
+    every : str, number or timedelta, default="7d"
+        How long a test lasts: "7d", "12h", "90min"; a number in the unit of the times if these are numbers. Tests of
+        whole days begin at midnight, in UTC.
+    delay : the same, default=None
+        How long labels take to be known. Rows of so long before a test are not trained on.
+    window : the same, default=None
+        How far back the training rows go; by default, or with "expanding", all earlier rows are trained on.
+    first : the same, default=None
+        How much time the first training spans; by default the window, or a third of the time that the rows span.
+
+    See Also
+    --------
+    selfpaced.backtest : what models reach in each fold, as a frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from selfpaced import PrequentialSplit
+    >>> days = np.arange("2024-01-01", "2024-01-31", dtype="datetime64[D]")
+    >>> splitter = PrequentialSplit(days, every="7d", delay="2d", window="10d")
+    >>> [(train[[0, -1]].tolist(), test[[0, -1]].tolist()) for train, test in splitter.split(days)]
+    [([1, 10], [12, 18]), ([8, 17], [19, 25]), ([15, 24], [26, 29])]
+    """
+
+    def __init__(
+        self, times: Any, every: Any = "7d", *, delay: Any = None, window: Any = None, first: Any = None
+    ) -> None:
+        self.times = times
+        self.every = every
+        self.delay = delay
+        self.window = window
+        self.first = first
+
+    def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
+        """Positions of training rows and of test rows, fold by fold.
+
+        If `y` is given, folds whose training rows are all of one class are left out, with a warning. `groups` are not
+        used: known cards come back in time, as they do in service.
+        """
+        kept = list(self.folds(X, y))
+        for fold in kept:
+            yield fold.train, fold.test
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """The number of folds."""
+        return len(self.folds(X, y))
+
+    def folds(self, X: Any = None, y: Any = None) -> list[Fold]:
+        """The folds with the times that their tests begin and end at."""
+        moments = self.moments(X)
+        folds = Rolling(self.every, self.delay, self.window, self.first).folds(moments)
+        if y is None:
+            return folds
+        labels = np.asarray(y)
+        kept = [fold for fold in folds if np.unique(labels[fold.train]).size > 1]
+        if len(kept) < len(folds):
+            warnings.warn(
+                f"{len(folds) - len(kept)} of {len(folds)} folds have training rows of one class only: they are left "
+                "out.",
+                stacklevel=2,
+            )
+        if not kept:
+            raise ValueError("No fold has training rows of two classes. Choose a longer window or first.")
+        return kept
+
+    def moments(self, X: Any = None) -> Moments:
+        """The time of each row, checked."""
+        if isinstance(self.times, str):
+            if X is None or self.times not in getattr(X, "columns", ()):
+                raise ValueError(f"times={self.times!r} is a column, and X has no column of this name.")
+            return checked_moments(X[self.times], f"Column {self.times!r}")
+        moments = checked_moments(self.times)
+        n_rows = moments.size if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
+        if n_rows != moments.size:
+            raise ValueError(f"times has {moments.size} values, and X has {n_rows} rows; every row needs a time.")
+        return moments

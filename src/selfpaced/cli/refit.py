@@ -1,0 +1,88 @@
+"""`selfpaced refit`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from selfpaced._jobs.paired import CONFIDENCE
+from selfpaced._jobs.refit import Refitted, refit
+from selfpaced._jobs.request import TrainRequest
+from selfpaced._jobs.train import reference_of_training
+from selfpaced.cli.data import check_output, data_in, what_is_done
+from selfpaced.cli.talk import Talk
+from selfpaced.cli.train import metrics_of
+from selfpaced.exceptions import TableError
+from selfpaced.persistence import load_ensemble, read_card, save_model
+
+
+def run(options: Namespace) -> None:
+    talk = Talk(options)
+    if options.if_better and options.output is None:
+        raise TableError("--if-better says when to write the new model; say where: -o FILE.")
+    output = None if options.output is None else check_output(options.output, [".skops"])
+    card = read_card(options.model)
+    model: Any = load_ensemble(options.model)
+    request = request_of(options, card.metrics.get("training") or {}, model)
+    with talk.progress(what_is_done(options, "reading")) as progress:
+        found = refit(model, card.metrics, request, progress)
+    _tell(talk, found)
+    writes = output is not None and (found.is_better or not options.if_better)
+    if output is not None and writes:
+        reference = None if card.reference is None else reference_of_training(found.trained)
+        save_model(found.trained.model, output, metrics=metrics_of(found.trained), reference=reference)
+        talk.say(f"The new model is in {output}.")
+    elif output is not None:
+        talk.say(f"The new model is not better; {output} was not written.")
+    talk.result(
+        {
+            "model": str(output) if writes else None,
+            "is_better": found.is_better,
+            "old_aucprc": found.old_aucprc,
+            "aucprc": found.trained.evaluation.aucprc,
+            "difference": found.difference,
+            "interval": list(found.interval),
+            "n_rows": found.trained.evaluation.n_rows,
+            "n_positives": found.trained.evaluation.n_positives,
+            "newest": found.newest,
+            "warnings": found.trained.warnings,
+        }
+    )
+
+
+def request_of(options: Namespace, training: dict[str, Any], model: Any) -> TrainRequest:
+    """The rows to train on, and how, by what was typed and by what the model's card keeps."""
+    known = {name: value for name, value in training.items() if value is not None and name != "valid"}
+    typed = {"time_column": options.time_column, "holdout": options.holdout}
+    given = {**known, **{name: value for name, value in typed.items() if value is not None}}
+    given["drop_unlabelled"] = options.drop_unlabelled or given.get("drop_unlabelled", False)
+    target = options.target or model.trained_on_.target
+    if target is None:
+        raise TableError("Which column holds the labels? Name it: --target COL.")
+    positive = model.trained_on_.positive
+    return TrainRequest(data_in(options), target, None if positive is None else str(positive), **given)
+
+
+def _tell(talk: Talk, found: Refitted) -> None:
+    trained, judged = found.trained, found.trained.evaluation
+    for warning in trained.warnings:
+        talk.warn(warning)
+    low, high = found.interval
+    sure = "the interval holds 0, so this may be chance" if low <= 0 <= high else "this is more than chance"
+    talk.headline(
+        f"The new model's AUCPRC is {judged.aucprc:.3f}, the old one's {found.old_aucprc:.3f}: {found.difference:+.3f}."
+    )
+    where = "the newest of" if found.newest else "held out at random, of"
+    talk.say(
+        f"Both were judged on {judged.n_rows:,} rows, {where} {trained.source.n_rows:,}, {judged.n_positives:,} of "
+        f"them rare. The {CONFIDENCE:.0%} interval of the difference is {low:+.3f} to {high:+.3f}: {sure}."
+    )
+    if not found.newest:
+        talk.warn(
+            "the rows have no order of time, so the old model may have been trained on some of those that it is judged "
+            "by, which flatters it. Name the column of times: --time-column COL."
+        )
+    talk.say(
+        f"The new one is trained on {trained.train.n_rows:,} rows; it expects {judged.mean_score * judged.n_rows:,.0f} "
+        f"rare rows here, and the old one {found.old_scores.sum():,.0f}."
+    )

@@ -1,0 +1,44 @@
+"""Monitoring without labels: how rows have drifted since training, and what probabilities still promise."""
+
+from selfpaced.monitoring.alarms import Alarm, Limit, alarm_texts, parse_limit
+from selfpaced.monitoring.drift import (
+    ERROR_RATE,
+    SOME_DRIFT,
+    Drift,
+    corrected,
+    counted,
+    drift_since,
+    drifts,
+    p_value,
+    psi,
+)
+from selfpaced.monitoring.estimates import CONFIDENCE, Arrived, Estimate, arrived, estimated
+from selfpaced.monitoring.reference import FeatureReference, Reference, reference_of
+from selfpaced.monitoring.watching import Counter, Watched, watched
+
+__all__ = [
+    "CONFIDENCE",
+    "ERROR_RATE",
+    "SOME_DRIFT",
+    "Alarm",
+    "Arrived",
+    "Counter",
+    "Drift",
+    "Estimate",
+    "FeatureReference",
+    "Limit",
+    "Reference",
+    "Watched",
+    "alarm_texts",
+    "arrived",
+    "corrected",
+    "counted",
+    "drift_since",
+    "drifts",
+    "estimated",
+    "p_value",
+    "parse_limit",
+    "psi",
+    "reference_of",
+    "watched",
+]

@@ -1,0 +1,227 @@
+"""The reference of a model: what its rows were like when it was judged, small enough to be kept with it.
+
+It holds counts of bins and of frequent categories, never a row: every bin and every category that is kept stands for at
+least ten rows, the ends of bins are rounded, and neither the smallest nor the largest value is among them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import floor, log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+MOST_ROWS = 50_000
+N_BINS = 10
+FEW_VALUES = 20  # a column with no more different numbers has a bin for each
+FEWEST_ROWS = 10  # of a bin, or of a category that is named
+MOST_CATEGORIES = 30
+LONGEST_CATEGORY = 60
+MOST_BYTES = 200_000
+DIGITS = 3  # of the ends of bins, within the range of most values
+
+SCORE_SHARES = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+
+
+@dataclass(frozen=True)
+class FeatureReference:
+    """What a column was like.
+
+    Attributes
+    ----------
+    kind : "number" or "category".
+    n_missing : rows without a value.
+    edges : the inner ends of the bins of numbers; a bin holds the values up to its end.
+    categories : those that are counted one by one.
+    counts : rows in each bin; or of each category, and last of all others.
+    """
+
+    name: str
+    kind: str
+    n_missing: int
+    counts: tuple[int, ...]
+    edges: tuple[float, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    @property
+    def all_counts(self) -> NDArray[np.int64]:
+        """The counts with the rows without a value at the end."""
+        return np.array([*self.counts, self.n_missing], dtype=np.int64)
+
+    def places_of(self, column: Any) -> NDArray[np.intp]:
+        """The place in `all_counts` of each value of a column: floats with NaN, or strings with None."""
+        last = len(self.counts)
+        if self.kind == "number":
+            numbers = np.asarray(column, dtype=np.float64)
+            return np.where(np.isnan(numbers), last, np.searchsorted(np.array(self.edges), numbers, side="left"))
+        known = {value: place for place, value in enumerate(self.categories)}
+        texts = ["" if value is None else value for value in column]
+        is_missing = np.array([value is None for value in column], dtype=bool)
+        places = np.array([known.get(value, last - 1) for value in texts], dtype=np.intp)
+        return np.where(is_missing, last, places)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What rows and scores were like when a model was judged.
+
+    Attributes
+    ----------
+    n_rows : rows that were counted.
+    features : the columns.
+    scores : the scores, as a column of numbers.
+    mean_score : of the scores; if they are probabilities, the share of rare rows to expect.
+    threshold, alert_share : the model's threshold, if it has one, and the share of rows that scored as much.
+    n_features_not_kept : columns that would have made the reference larger than it may be.
+    """
+
+    n_rows: int
+    features: tuple[FeatureReference, ...]
+    scores: FeatureReference
+    mean_score: float
+    threshold: float | None = None
+    alert_share: float | None = None
+    n_features_not_kept: int = 0
+
+
+def reference_of(X: Any, scores: Any, *, threshold: float | None = None) -> Reference:
+    """The reference of a model, from rows that it was not trained on.
+
+    Parameters
+    ----------
+    X : {array, data frame} of shape (n_rows, n_features)
+        The features as the model reads them, of all rows or of a sample. At most 50,000 are counted, evenly spaced.
+    scores : array-like of shape (n_rows,)
+        The model's scores of these rows, all of them counted.
+    threshold : float, default=None
+        The threshold from which on rows are alerts.
+
+    Returns
+    -------
+    Reference
+        For `save_model(..., reference=)`, or for `drift_since`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> reference = reference_of(rng.normal(size=(1000, 2)), rng.random(1000))
+    >>> [feature.name for feature in reference.features], len(reference.features[0].counts)
+    (['x0', 'x1'], 10)
+    """
+    given = np.asarray(scores, dtype=np.float64)
+    if not given.size:
+        raise ValueError("A reference needs rows; there are none.")
+    some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(np.intp)
+    features = tuple(feature_reference(name, column) for name, column in columns_in(X, some))
+    reference = Reference(
+        int(given.size),
+        features,
+        number_reference("score", given, SCORE_SHARES),
+        float(given.mean()),
+        threshold,
+        None if threshold is None else float((given >= threshold).mean()),
+    )
+    return _small_enough(reference)
+
+
+def columns_in(X: Any, some: NDArray[np.intp] | None = None) -> Iterator[tuple[str, Any]]:
+    """The columns of a frame or an array: floats with NaN, or lists of strings with None."""
+    if not hasattr(X, "columns"):
+        array = np.asarray(X, dtype=np.float64)
+        for place in range(array.shape[1]):
+            yield f"x{place}", array[:, place] if some is None else array[some, place]
+        return
+    for name in X.columns:
+        column = X[name]
+        picked = column if some is None else column.iloc[some] if hasattr(column, "iloc") else column.gather(some)
+        yield str(name), as_values(picked)
+
+
+def as_values(column: Any) -> Any:
+    """A column of a frame as floats, or as a list of strings with None."""
+    dtype = str(column.dtype).lower()
+    if any(kind in dtype for kind in ("object", "str", "categ", "enum")):
+        return [None if value is None or value != value else str(value) for value in column.to_list()]
+    if "datetime" in dtype or "date" in dtype:
+        return np.asarray(column).astype("datetime64[us]").astype(np.int64) / 1e6
+    return np.asarray(column, dtype=np.float64)
+
+
+def feature_reference(name: str, column: Any) -> FeatureReference:
+    """What a column is like."""
+    if isinstance(column, np.ndarray):
+        return number_reference(name, column)
+    known = [value for value in column if value is not None]
+    values, counts = np.unique(np.array(known, dtype=object).astype(str), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    kept = [int(place) for place in order if counts[place] >= FEWEST_ROWS and len(values[place]) <= LONGEST_CATEGORY][
+        :MOST_CATEGORIES
+    ]
+    n_others = int(counts.sum()) - int(counts[kept].sum())
+    n_missing = len(column) - len(known)
+    return FeatureReference(
+        name, "category", n_missing, (*counts[kept].tolist(), n_others), categories=tuple(values[kept].tolist())
+    )
+
+
+def number_reference(name: str, column: Floats, shares: Sequence[float] | None = None) -> FeatureReference:
+    """What a column of numbers is like, by bins of equally many rows, or by bins that end at `shares` of the rows."""
+    known = np.sort(column[~np.isnan(column)])
+    n_missing = int(column.size - known.size)
+    distinct, n_each = np.unique(known, return_counts=True)
+    if distinct.size <= FEW_VALUES and shares is None:
+        edges = distinct[:-1][n_each[:-1] >= FEWEST_ROWS]
+    else:
+        wanted = np.arange(1, N_BINS) / N_BINS if shares is None else np.asarray(shares)
+        edges = np.unique(_rounded(np.quantile(known, wanted, method="inverted_cdf"))) if known.size else np.empty(0)
+    counts = np.bincount(np.searchsorted(edges, known, side="left"), minlength=edges.size + 1)
+    ends, sizes = _merged(edges.tolist(), counts.tolist())
+    return FeatureReference(name, "number", n_missing, tuple(sizes), edges=tuple(ends))
+
+
+def _rounded(edges: Floats) -> Floats:
+    """The ends of bins with a few digits of their range: no row's own value."""
+    spread = float(edges[-1] - edges[0])
+    if spread <= 0 or not np.isfinite(spread):
+        return edges
+    unit = 10.0 ** (floor(log10(spread)) - DIGITS)
+    return np.round(edges / unit) * unit
+
+
+def _merged(edges: list[float], counts: list[int]) -> tuple[list[float], list[int]]:
+    """Bins with too few rows are put together with the smaller of their neighbours."""
+    while edges and min(counts) < FEWEST_ROWS:
+        place = counts.index(min(counts))
+        left = place > 0 and (place == len(counts) - 1 or counts[place - 1] <= counts[place + 1])
+        other = place - 1 if left else place + 1
+        first = min(place, other)
+        counts[first : first + 2] = [counts[place] + counts[other]]
+        del edges[first]
+    return edges, counts
+
+
+def _small_enough(reference: Reference) -> Reference:
+    """The reference with as many columns as fit; those that are left out are counted."""
+    sizes = np.cumsum([_size(asdict(feature)) for feature in reference.features])
+    room = MOST_BYTES - _size(asdict(replace(reference, features=())))
+    n_kept = int((sizes <= room).sum())
+    n_not_kept = len(reference.features) - n_kept
+    return replace(reference, features=reference.features[:n_kept], n_features_not_kept=n_not_kept)
+
+
+def _size(facts: Any) -> int:
+    """Bytes of facts in a card, whose lines are indented."""
+    return len(json.dumps(facts, indent=1).encode()) + 8 * _n_lines(facts)
+
+
+def _n_lines(facts: Any) -> int:
+    if isinstance(facts, dict):
+        return 1 + sum(map(_n_lines, facts.values()))
+    return 1 + sum(map(_n_lines, facts)) if isinstance(facts, list | tuple) else 1

@@ -1,0 +1,106 @@
+"""Models trained and tested in the order of time."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import PrequentialSplit, SelfPacedEnsembleClassifier, backtest
+from selfpaced.backtesting import Budget, JudgedRows, reached
+from selfpaced.datasets import make_fraud
+from selfpaced.metrics import aucprc
+from selfpaced.thresholds import parse_decision
+
+N_ROWS = 3000
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_fraud(n_rows=N_ROWS, n_frauds=150, n_features=4, random_state=0)
+    times = np.datetime64("2024-01-01") + np.arange(N_ROWS) * np.timedelta64(30, "m")
+    return pd.DataFrame(X, columns=list("abcd")), y, times
+
+
+def small(**params):
+    return SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=4), 2, random_state=0, **params)
+
+
+def test_every_model_has_a_row_for_every_fold_and_the_figures_of_its_scores(rows):
+    X, y, times = rows
+    cv = PrequentialSplit(times, "14d", delay="3d")
+    found = backtest({"trees": small(), "chance": DummyClassifier()}, X, y, cv)
+    folds = cv.folds()
+    assert found["model"].tolist() == ["trees", "chance"] * len(folds)
+    for fold, aucprc_found, n_rare in zip(folds, found["aucprc"][::2], found["n_rare"][::2], strict=True):
+        model = small().fit(X.iloc[fold.train], y[fold.train])
+        assert aucprc_found == aucprc(y[fold.test], model.predict_proba(X.iloc[fold.test])[:, 1])
+        assert n_rare == y[fold.test].sum()
+
+
+def test_only_probabilities_expect_rare_rows_and_have_costs(rows):
+    X, y, times = rows
+    models = {"calibrated": small(calibration="sigmoid"), "raw": small()}
+    costs = {"amount": np.full(N_ROWS, 100.0)}
+    found = backtest(models, X, y, PrequentialSplit(times, "20d"), decide="p*amount>5", costs=costs).set_index("model")
+    assert found.loc["calibrated", "expected"].sum() == pytest.approx(found.loc["calibrated", "n_rare"].sum(), rel=0.5)
+    assert (found.loc["calibrated", "cost"] < found.loc["calibrated", "cost_without"]).all()
+    assert found.loc["raw", ["expected", "cost"]].isna().all(axis=None)
+
+
+def test_a_fold_without_rare_rows_is_kept_without_an_aucprc(rows):
+    X, y, times = rows
+    none_late = np.where(times < times[0] + np.timedelta64(40, "D"), y, 0)
+    found = backtest(small(), X, none_late, PrequentialSplit(times, "10d", first="20d"))
+    assert found["aucprc"].isna().tolist() == (found["n_rare"] == 0).tolist()
+    assert found["note"].dropna().unique().tolist() == ["no rare row in the test rows"]
+
+
+class TestBudget:
+    """Two days with two cards each."""
+
+    moments = np.array(["2024-01-01", "2024-01-01", "2024-01-01", "2024-01-02", "2024-01-02"], dtype="datetime64[us]")
+    scores = np.array([0.9, 0.8, 0.3, 0.7, 0.6])
+    is_rare = np.array([False, True, True, False, True])
+    cards = np.array(["a", "a", "b", "a", "b"])
+
+    def measured(self, top, **others):
+        return reached(JudgedRows(self.is_rare, self.moments, budget=Budget(top), **others), self.scores, True)
+
+    def test_the_best_rows_of_each_day_are_alerts(self):
+        found = self.measured(1)
+        assert (found.alerts, found.precision, found.recall) == (2, 0.0, 0.0)
+        found = self.measured(2)
+        assert (found.alerts, found.precision, found.recall) == (4, 0.5, pytest.approx(2 / 3))
+
+    def test_a_card_is_as_good_as_its_best_row_and_right_if_any_of_its_rows_of_the_day_is_rare(self):
+        assert self.measured(1, groups=self.cards).card_precision == 0.5  # card a on the first day, not on the second
+        assert self.measured(2, groups=self.cards).card_precision == 0.75
+
+    def test_days_are_those_of_the_time_zone(self):
+        late = np.array(["2024-01-01T23:30", "2024-01-02T00:30"], dtype="datetime64[us]")
+        for zone, n_alerts in ((None, 2), ("Europe/Berlin", 1)):
+            tested = JudgedRows(np.array([True, False]), late, budget=Budget(1, "day", zone))
+            assert reached(tested, np.array([0.9, 0.8]), True).alerts == n_alerts
+
+    @pytest.mark.parametrize("text", ["many", "0/day", "-1", "1.5/day"])
+    def test_what_is_no_budget_is_refused(self, text):
+        with pytest.raises(ValueError, match="A budget is a number of rows in a period"):
+            Budget.of(text)
+
+
+def test_costs_are_those_of_the_decisions_row_by_row():
+    tested = JudgedRows(
+        np.array([True, True, False]),
+        np.arange(3),
+        decision=parse_decision("p*amount>5"),
+        costs={"amount": np.array([100.0, 10.0, 100.0])},
+    )
+    found = reached(tested, np.array([0.5, 0.1, 0.5]), True)
+    assert (found.cost_alerts, found.cost, found.cost_without) == (2, 20.0, 110.0)
+
+
+def test_a_column_that_a_rule_reads_must_be_somewhere(rows):
+    X, y, times = rows
+    with pytest.raises(ValueError, match="neither a column of X nor among costs"):
+        backtest(small(), X, y, PrequentialSplit(times), decide="p*amount>5")

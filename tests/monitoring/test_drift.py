@@ -1,0 +1,116 @@
+"""References and drift: false alarms at the stated rate, and shifts that are found."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from selfpaced.monitoring import ERROR_RATE, drift_since, reference_of
+from selfpaced.monitoring.reference import FEWEST_ROWS, MOST_BYTES
+
+N_COLUMNS, N_ROWS = 20, 1000
+
+
+def rows_like(rng, n_rows=N_ROWS):
+    """Numbers of several kinds, a category, and missing values."""
+    numbers = rng.normal(size=(n_rows, N_COLUMNS - 4))
+    frame = pd.DataFrame(numbers, columns=[f"n{place}" for place in range(N_COLUMNS - 4)])
+    frame["count"] = rng.poisson(1.5, n_rows).astype(float)
+    frame["flag"] = rng.random(n_rows) < 0.97
+    frame["heavy"] = rng.lognormal(0, 2, n_rows)
+    frame.loc[rng.random(n_rows) < 0.2, "heavy"] = np.nan
+    frame["country"] = rng.choice(["DE", "FR", "PL", None], n_rows, p=[0.6, 0.2, 0.1, 0.1])
+    return frame
+
+
+def named(frame, reference):
+    return {drift.name for drift in drift_since(reference, frame) if drift.is_real}
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return reference_of(rows_like(np.random.default_rng(0), 5000), np.random.default_rng(0).random(5000))
+
+
+def test_rows_of_the_same_kind_raise_false_alarms_at_the_stated_rate():
+    """Each time with a reference of its own: 200 monitorings, of which 2 may name a column; 8 would be rare."""
+    rng = np.random.default_rng(1)
+    n_alarms = 0
+    for _ in range(200):
+        both = rng.normal(size=(900, 5))
+        n_alarms += any(one.is_real for one in drift_since(reference_of(both[:600], np.ones(600)), both[600:]))
+    assert ERROR_RATE == 0.01
+    assert n_alarms < 8
+
+
+@pytest.mark.parametrize(
+    ("name", "moved"),
+    [
+        ("n3", lambda frame, rng: frame["n3"] + 0.3),
+        ("n3", lambda frame, rng: frame["n3"] * 1.6),
+        ("count", lambda frame, rng: frame["count"] + 1),
+        ("flag", lambda frame, rng: rng.random(len(frame)) < 0.9),
+        ("heavy", lambda frame, rng: frame["heavy"].where(rng.random(len(frame)) < 0.8)),
+        ("country", lambda frame, rng: frame["country"].replace("DE", "FR").where(rng.random(len(frame)) < 0.5, "FR")),
+        ("country", lambda frame, rng: frame["country"].where(rng.random(len(frame)) < 0.9, "new")),
+    ],
+    ids=["a shift", "a spread", "a count", "a flag", "missing values", "shares", "a new category"],
+)
+def test_a_shift_is_found_in_its_column_and_in_no_other(reference, name, moved):
+    rng = np.random.default_rng(2)
+    frame = rows_like(rng)
+    assert named(frame.assign(**{name: moved(frame, rng)}), reference) == {name}
+
+
+def test_no_row_can_be_told_from_a_reference():
+    """Every bin and every category that is named stands for ten rows, and no end of a bin is a value of a row."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"salary": rng.lognormal(10, 1, 500), "name": ["Ann"] * 480 + [f"N{i}" for i in range(20)]})
+    salary, name = reference_of(frame, rng.random(500)).features
+    assert min(salary.counts) >= FEWEST_ROWS
+    assert not set(salary.edges) & set(frame["salary"])
+    assert frame["salary"].min() < min(salary.edges)
+    assert max(salary.edges) < frame["salary"].max()
+    assert (name.categories, name.counts) == (("Ann",), (480, 20))
+
+
+def test_a_number_that_few_rows_have_is_no_end_of_a_bin():
+    children = np.repeat([0.0, 1.0, 2.0, 11.0, 12.0], [500, 200, 100, 1, 12])
+    (reference,) = reference_of(pd.DataFrame({"children": children}), np.linspace(0, 1, 813)).features
+    assert reference.edges == (0.0, 1.0, 2.0)
+    assert reference.counts == (500, 200, 100, 13)
+
+
+def test_a_reference_of_many_columns_stays_small():
+    rng = np.random.default_rng(0)
+    reference = reference_of(rng.normal(size=(150, 1000)), rng.random(150))
+    assert len(json.dumps(asdict(reference), indent=1)) <= MOST_BYTES
+    assert len(reference.features) + reference.n_features_not_kept == 1000
+    assert len(reference.features) > 300
+
+
+def test_shares_of_missing_values_are_told(reference):
+    frame = rows_like(np.random.default_rng(4)).assign(heavy=np.nan)
+    (heavy,) = [drift for drift in drift_since(reference, frame) if drift.name == "heavy"]
+    assert heavy.missing_before == pytest.approx(0.2, abs=0.02)
+    assert heavy.missing == 1.0
+
+
+def test_other_columns_and_other_types_are_refused(reference):
+    frame = rows_like(np.random.default_rng(5))
+    with pytest.raises(ValueError, match="X has no column 'n0', which the reference has"):
+        drift_since(reference, frame.drop(columns="n0"))
+    with pytest.raises(ValueError, match="Column 'n1' holds strings, and held numbers in the reference"):
+        drift_since(reference, frame.assign(n1="a"))
+    with pytest.raises(ValueError, match="Column 'country' holds numbers, and held strings"):
+        drift_since(reference, frame.assign(country=1.0))
+
+
+@pytest.mark.parametrize("values", [np.full(200, 7.0), np.full(200, np.nan), np.arange(200.0)[:8]], ids=str)
+def test_columns_with_little_in_them_have_a_reference(values):
+    frame = pd.DataFrame({"a": values})
+    reference = reference_of(frame, np.linspace(0, 1, len(frame)))
+    assert sum(reference.features[0].counts) + reference.features[0].n_missing == len(frame)
+    assert named(frame, reference) == set()

@@ -1,0 +1,121 @@
+"""The classifier that decides row by row."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+from selfpaced import CostDecisionClassifier, SelfPacedEnsembleClassifier
+from selfpaced.datasets import make_fraud
+
+COST = 5.0
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_fraud(n_rows=6000, n_frauds=300, n_features=4, random_state=0)
+    amounts = np.random.default_rng(0).lognormal(2, 1.5, y.size)
+    return pd.DataFrame(X, columns=list("abcd")), y, amounts
+
+
+def ensemble(**params):
+    return SelfPacedEnsembleClassifier(
+        DecisionTreeClassifier(max_depth=5), 3, random_state=0, **{"calibration": "sigmoid"} | params
+    )
+
+
+def cost_of(alerts, y, amounts):
+    return COST * alerts.sum() + amounts[(y == 1) & ~alerts].sum()
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    X, y, _ = rows
+    return CostDecisionClassifier(ensemble(), alert=COST).fit(X[:3000], y[:3000])
+
+
+def test_rows_whose_expected_loss_is_more_than_the_cost_of_an_alert_are_alerts(model, rows):
+    X, _, amounts = rows
+    expected = model.predict_proba(X)[:, 1] * amounts > COST
+    np.testing.assert_array_equal(model.predict(X, amounts=amounts) == 1, expected)
+    np.testing.assert_array_equal(model.gains(X, amounts=amounts) > 0, expected)
+
+
+def test_it_costs_less_than_the_best_single_threshold(model, rows):
+    X, y, amounts = (each[3000:] for each in rows)
+    probabilities = model.predict_proba(X)[:, 1]
+    by_threshold = min(cost_of(probabilities >= threshold, y, amounts) for threshold in np.unique(probabilities))
+    assert cost_of(model.predict(X, amounts=amounts) == 1, y, amounts) < by_threshold
+
+
+def test_costs_are_columns_functions_or_numbers(model, rows):
+    X, y, amounts = rows
+    expected = model.predict(X, amounts=amounts)
+    known, priced = FrozenEstimator(model.estimator_), X.assign(amount=amounts, look=COST)
+    by_columns = CostDecisionClassifier(known, missed="amount", alert="look").fit(X, y)
+    by_functions = CostDecisionClassifier(known, missed=lambda X: amounts, alert=lambda X: COST).fit(X, y)
+    np.testing.assert_array_equal(by_columns.predict(priced), expected)
+    np.testing.assert_array_equal(by_functions.predict(X), expected)
+
+
+def test_a_fixed_cost_is_a_threshold(model, rows):
+    X, y, _ = rows
+    fixed = CostDecisionClassifier(FrozenEstimator(model.estimator_), missed=50.0, alert=COST).fit(X, y)
+    np.testing.assert_array_equal(fixed.predict(X) == 1, model.predict_proba(X)[:, 1] > 0.1)
+
+
+def test_scikit_learn_routes_amounts_to_predict_and_weights_to_fit(rows):
+    X, y, amounts = rows
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = LogisticRegression().set_fit_request(sample_weight=True)
+        decides = CostDecisionClassifier(inner, alert=COST).set_predict_request(amounts=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, decides).fit(X, y, sample_weight=np.where(y, 2.0, 1.0))
+        alerts = pipeline.predict(X, amounts=amounts) == 1
+        scored = cross_validate(CostDecisionClassifier(LogisticRegression(), missed=9.0), X, y, cv=2)
+    np.testing.assert_array_equal(alerts, pipeline.predict_proba(X)[:, 1] * amounts > COST)
+    assert scored["test_score"].size == 2
+
+
+def test_a_grid_searches_its_parameters(rows):
+    X, y, _ = rows
+    grid = GridSearchCV(CostDecisionClassifier(LogisticRegression()), {"missed": [2.0, 9.0]}, cv=2, scoring="recall")
+    assert grid.fit(X, y).best_params_ == {"missed": 9.0}
+
+
+def test_it_keeps_the_conventions_of_scikit_learn():
+    by_costs = {"check_classifiers_train": "with several classes, costs do not choose the most probable one"}
+    check_estimator(
+        CostDecisionClassifier(LogisticRegression(), missed=2.0, alert=1.0), expected_failed_checks=by_costs
+    )
+
+
+def test_an_ensemble_without_calibration_is_warned_about(rows):
+    X, y, _ = rows
+    with pytest.warns(UserWarning, match="is not calibrated, so its scores are far above probabilities"):
+        CostDecisionClassifier(ensemble(calibration=None), missed=1.0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "amounts", "complaint"),
+    [
+        ({}, None, "nothing says it"),
+        ({"missed": 1.0}, np.ones(6000), "missed= says it too"),
+        ({}, np.ones(3), "a number for each of 6000 rows"),
+        ({}, np.full(6000, np.nan), "6000 of 6000 are missing, negative or infinite"),
+        ({"missed": "price"}, None, "X has no column of this name"),
+        ({}, ["a"] * 6000, "must be numbers"),
+    ],
+)
+def test_costs_that_are_not_clear_are_refused(model, rows, params, amounts, complaint):
+    X, y, _ = rows
+    decides = CostDecisionClassifier(FrozenEstimator(model.estimator_), alert=COST, **params).fit(X, y)
+    with pytest.raises(ValueError, match=complaint):
+        decides.predict(X, amounts=amounts)
