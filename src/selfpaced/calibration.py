@@ -197,6 +197,24 @@ def expected_calibration_error(
 ) -> float:
     """How far probabilities are from the shares of rare rows, on average over bins of equally many rows.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Labels.
+    probabilities : array-like of shape (n_rows,)
+        Probabilities of the rare class.
+    n_bins : int, default=15
+        The number of bins.
+    pos_label : label, default=1
+        The label of the rare class.
+
+    Returns
+    -------
+    float
+        The mean absolute difference, weighted by rows; 0 is perfect.
+
+    Examples
+    --------
     >>> expected_calibration_error([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.25], n_bins=1)
     0.0
     """

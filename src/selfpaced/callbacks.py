@@ -55,20 +55,53 @@ class Callback:
     """
 
     def on_fit_begin(self, plan: FitPlan) -> None:
-        """Before the first member is trained. State from an earlier fit belongs reset here."""
+        """Called before the first member is trained. Reset state from an earlier fit here.
+
+        Parameters
+        ----------
+        plan : FitPlan
+            What the fit is going to do.
+        """
 
     def on_rows_read(self, n_read: int, n_rows: int) -> None:
-        """While a table is read from files: so many of its rows have been read in this pass."""
+        """Called while a table is read from files.
+
+        Parameters
+        ----------
+        n_read : int
+            Rows that have been read in this pass.
+        n_rows : int
+            Rows of the table.
+        """
 
     def on_recipe_begin(self, name: str, stage: str) -> None:
-        """Before a recipe is judged on a sample (stage "judging") or trained on the whole table (stage "fitting")."""
+        """Called before a recipe is judged on a sample or trained on the whole table.
+
+        Parameters
+        ----------
+        name : str
+            The name of the recipe.
+        stage : {"judging", "fitting"}
+            What follows.
+        """
 
     def on_round_end(self, round: Round) -> Stop | None:
-        """After each member, a warm-up (round 0) included. Return `Stop(keep=...)` to end the fit."""
+        """Called after each member, and after the warm-up (round 0).
+
+        Parameters
+        ----------
+        round : Round
+            Notes of the round.
+
+        Returns
+        -------
+        Stop or None
+            `Stop(keep=...)` ends the fit.
+        """
         return None
 
     def on_fit_end(self) -> None:
-        """After the last round, or when the fit fails."""
+        """Called after the last round, or when the fit fails."""
 
 
 class ProgressBar(Callback):
@@ -76,7 +109,8 @@ class ProgressBar(Callback):
 
     Parameters
     ----------
-    file : where to draw; standard error by default. Nothing is drawn unless it is a terminal or a notebook.
+    file : file object, default=None
+        Where to draw; None is standard error. Nothing is drawn unless it is a terminal or a notebook.
     """
 
     def __init__(self, file: Any = None) -> None:
@@ -172,12 +206,17 @@ class EarlyStopping(Callback):
 
     Parameters
     ----------
-    patience : rounds without a rise before the fit stops; 10 lost less than 5.
-    min_rise : what counts as a rise of AUCPRC; at least 0.
+    patience : int, default=5
+        Rounds without a rise before the fit stops; 10 lost less than 5.
+    min_rise : float, default=0.0
+        What counts as a rise of AUCPRC; at least 0.
 
     Attributes
     ----------
-    best_round_, best_score_ : the round that was kept as the last, and its score, in the last fit.
+    best_round_ : int
+        The last round that was kept in the last fit.
+    best_score_ : float
+        Its score.
 
     Examples
     --------

@@ -50,24 +50,55 @@ class OnDask(DoubtingEnsemble):
 
     @classmethod
     def in_memory(cls) -> type[DoubtingEnsemble]:
-        """The class of the same ensemble that takes rows in memory."""
+        """The class of the same ensemble that takes rows in memory.
+
+        Returns
+        -------
+        type
+            A class of `selfpaced.ensembles`.
+        """
         return next(kind for kind in cls.__mro__ if kind.__module__.startswith("selfpaced.ensembles."))
 
     def predict_proba(self, X: Any) -> Any:
         """The mean of the members' probabilities, one column for each of `classes_`.
 
-        Lazy for a Dask DataFrame or array: a Dask array. At once for rows in memory.
+        Parameters
+        ----------
+        X : Dask DataFrame, Dask array, or rows in memory
+            Rows to score.
+
+        Returns
+        -------
+        dask.array.Array or ndarray of shape (n_rows, n_classes)
+            Lazy for a Dask DataFrame or array, and computed at once for rows in memory.
         """
         check_is_fitted(self)
         return self._lazily("predict_proba", X, (len(self.classes_),), np.dtype(np.float64))
 
     def predict(self, X: Any) -> Any:
-        """The most probable class, as lazily as `predict_proba`."""
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : Dask DataFrame, Dask array, or rows in memory
+            Rows to classify.
+
+        Returns
+        -------
+        dask.array.Array or ndarray of shape (n_rows,)
+            Lazy for a Dask DataFrame or array, and computed at once for rows in memory.
+        """
         check_is_fitted(self)
         return self._lazily("predict", X, (), self.classes_.dtype)
 
     def to_local(self) -> DoubtingEnsemble:
-        """The same model without Dask: it predicts in memory, and can be pickled and read anywhere."""
+        """The same model without Dask: it predicts in memory, and can be pickled and read anywhere.
+
+        Returns
+        -------
+        estimator
+            An ensemble of the class for rows in memory.
+        """
         params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
         local = self.in_memory()(**params)
         local.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
@@ -137,8 +168,9 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
             Features. All partitions are brought to the same types. Words become categories.
         y : Dask Series or array, or the name of a column of X
             Labels. A Series that is a column of X is no feature.
-        sample_weight : the same kinds, optional
-        ids : the same kinds, optional
+        sample_weight : Dask Series or array, or the name of a column of X, default=None
+            How much each row counts in the fit of a member.
+        ids : Dask Series or array, or the name of a column of X, default=None
             Whole numbers, each once. Rows are drawn by them, so that their order does not matter. Without, a row's id
             is its position in X.
         groups : the same kinds, optional
@@ -149,7 +181,8 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
         """
         table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
         return self.fit_table(table, eval_set=eval_set)
@@ -237,12 +270,21 @@ class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight, ids, groups
-            As for `DaskSelfPacedEnsembleClassifier.fit`.
+        X : Dask DataFrame or Dask array
+            Features, as for `DaskSelfPacedEnsembleClassifier.fit`.
+        y : Dask Series or array, or the name of a column of X
+            Labels.
+        sample_weight : Dask Series or array, or the name of a column of X, default=None
+            How much each row counts, in training and in judging.
+        ids : Dask Series or array, or the name of a column of X, default=None
+            Whole numbers, each once, by which rows are drawn.
+        groups : Dask Series or array, or the name of a column of X, default=None
+            The group of each row, as for `DaskSelfPacedEnsembleClassifier.fit`.
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
         """
         return self.fit_table(self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups))
 

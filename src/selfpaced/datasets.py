@@ -16,6 +16,24 @@ def make_checkerboard(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The paper's 4 x 4 checkerboard: Gaussians around 16 points, alternately of the majority (0) and minority (1).
 
+    Parameters
+    ----------
+    n_minority : int, default=1000
+        Rows of the minority class.
+    n_majority : int, default=10000
+        Rows of the majority class.
+    covariance : float, default=0.1
+        The variance of the Gaussians. The larger, the more the classes overlap.
+    random_state : int, RandomState or None, default=None
+        Seed of the rows.
+
+    Returns
+    -------
+    tuple of (ndarray of shape (n_rows, 2), ndarray of shape (n_rows,))
+        Features and labels.
+
+    Examples
+    --------
     >>> X, y = make_checkerboard(n_minority=3, n_majority=7, random_state=0)
     >>> X.shape, int(y.sum())
     ((10, 2), 3)
@@ -46,6 +64,26 @@ def make_fraud(
     shifts four features of an honest-looking row, so `n_features` is at least 4. A share `noise` of the frauds is not
     shifted: no model can find them.
 
+    Parameters
+    ----------
+    n_rows : int, default=100000
+        All rows.
+    n_frauds : int or None, default=None
+        How many of them are frauds; None is 1 in 500, and at least 2.
+    n_features : int, default=20
+        Features, at least 4.
+    noise : float, default=0.1
+        The share of frauds that look honest.
+    random_state : int, RandomState or None, default=None
+        Seed of the rows.
+
+    Returns
+    -------
+    tuple of (ndarray of shape (n_rows, n_features), ndarray of shape (n_rows,))
+        Features and labels.
+
+    Examples
+    --------
     >>> X, y = make_fraud(n_rows=1000, random_state=0)
     >>> X.shape, int(y.sum())
     ((1000, 20), 2)

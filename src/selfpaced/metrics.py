@@ -28,6 +28,19 @@ class Alerts:
 
     Where a measure divides by nothing, such as the precision of no alerts, it is 0.
 
+    Attributes
+    ----------
+    true_positives : int, float or ndarray
+        Alerts that are positives.
+    false_positives : int, float or ndarray
+        Alerts that are negatives.
+    false_negatives : int, float or ndarray
+        Positives without an alert.
+    true_negatives : int, float or ndarray
+        Negatives without an alert.
+
+    Examples
+    --------
     >>> alerts = Alerts(true_positives=8, false_positives=2, false_negatives=2, true_negatives=988)
     >>> float(alerts.precision), float(alerts.recall), float(alerts.f1)
     (0.8, 0.8, 0.8)
@@ -40,10 +53,12 @@ class Alerts:
 
     @property
     def n_alerts(self) -> Number:
+        """The number of alerts."""
         return self.true_positives + self.false_positives
 
     @property
     def n_rows(self) -> Number:
+        """The number of rows."""
         return self.n_alerts + self.false_negatives + self.true_negatives
 
     @property
@@ -102,6 +117,22 @@ MEASURES: dict[str, Callable[[Alerts], Number]] = {
 def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> float:
     """The area under the precision-recall curve, as scikit-learn's average precision.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Labels.
+    scores : array-like of shape (n_rows,)
+        Scores of the rare class.
+    pos_label : label, default=None
+        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans.
+
+    Returns
+    -------
+    float
+        The area, between 0 and 1.
+
+    Examples
+    --------
     >>> aucprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.8333333333333333
     """
@@ -120,6 +151,24 @@ def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> fl
 def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, *, pos_label: Any = None) -> Alerts:
     """The alerts if all rows with a score of at least `threshold` are flagged.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Labels.
+    scores : array-like of shape (n_rows,)
+        Scores of the rare class.
+    threshold : float
+        The lowest score of an alert.
+    pos_label : label, default=None
+        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans.
+
+    Returns
+    -------
+    Alerts
+        Counts, with precision, recall and other measures.
+
+    Examples
+    --------
     >>> alerts_at_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.5)
     Alerts(true_positives=1, false_positives=0, false_negatives=1, true_negatives=2)
     """
@@ -134,6 +183,24 @@ def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any 
     Rows that tie for the last places share them, so that the answer does not depend on their order: the counts are
     then what a random choice among them hits on average.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Labels.
+    scores : array-like of shape (n_rows,)
+        Scores of the rare class.
+    k : int
+        The number of alerts.
+    pos_label : label, default=None
+        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans.
+
+    Returns
+    -------
+    Alerts
+        Counts, with precision, recall and other measures.
+
+    Examples
+    --------
     >>> float(alerts_at_k([0, 1, 0, 0], [0.9, 0.5, 0.5, 0.1], 2).precision)
     0.25
     """
@@ -172,6 +239,28 @@ def alerts_at_all_thresholds(
 def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *, pos_label: Any = None) -> float:
     """The score that makes the best threshold by a measure; of equally good ones the highest, with the fewest alerts.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Labels.
+    scores : array-like of shape (n_rows,)
+        Scores of the rare class.
+    measure : {"f1", "mcc", "precision_recall_gmean", "sensitivity_specificity_gmean"}, default="f1"
+        The measure.
+    pos_label : label, default=None
+        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans.
+
+    Returns
+    -------
+    float
+        The threshold.
+
+    See Also
+    --------
+    selfpaced.choose_threshold : Other rules, short thresholds, and intervals.
+
+    Examples
+    --------
     >>> best_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], "f1")
     0.35
     """

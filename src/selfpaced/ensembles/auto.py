@@ -146,7 +146,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
         """
         schema = schema_of_frame(X) if is_frame(X) else None
         X = check_features(self, X if schema is None else as_trained(schema, X), reset=True)
@@ -171,7 +172,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
         """
         check_table(table)
         return self._adopt(AutoTraining(self, table, checkpoint=checkpoint, allow=allow))

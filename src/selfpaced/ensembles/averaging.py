@@ -51,20 +51,63 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
 
         Members that are trained on balanced rows give probabilities that rank well, and are far above the true share
         of the minority. If the ensemble is calibrated, the mean is mapped to true probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory, of the kind that `fit` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One column for each of `classes_`.
         """
         return scoring_of(self).probabilities(rows_in_memory(self, X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Yield the probabilities of the first member, of the first two together, and so on."""
+        """Yield the probabilities of the first member, of the first two together, and so on.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory, of the kind that `fit` accepts.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_rows, n_classes)
+            One array for each member, the last of which is that of `predict_proba`.
+        """
         return scoring_of(self).staged(rows_in_memory(self, X))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logarithm of `predict_proba`; minus infinity where that is 0."""
+        """The logarithm of `predict_proba`; minus infinity where that is 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory, of the kind that `fit` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One column for each of `classes_`.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class; with two classes a threshold of 0.5, which is rarely the one to act on."""
+        """The most probable class; with two classes a threshold of 0.5, which is rarely the one to act on.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory, of the kind that `fit` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels of `classes_`.
+        """
         most_probable = self.predict_proba(X).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[most_probable]
         return labels
@@ -148,7 +191,8 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
 
         Examples
         --------
@@ -168,8 +212,22 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
     def report(self, X: Any, y: Any, **options: Any) -> Report:
         """A page on how well the ensemble does on rows it was not trained on; in a notebook it shows itself.
 
-        The options are those of `selfpaced.report.make_report`, among them `threshold`, `costs`, `ids` and `X_train`.
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Held-out rows.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        **options : dict
+            Those of `selfpaced.report.make_report`, among them `threshold`, `costs`, `ids` and `X_train`.
 
+        Returns
+        -------
+        Report
+            Its page with `to_html()` or `save(path)`, its figures as typed data in `facts`.
+
+        Examples
+        --------
         >>> from selfpaced import UnderBaggingClassifier
         >>> from selfpaced.datasets import make_checkerboard
         >>> X, y = make_checkerboard(random_state=0)
@@ -198,7 +256,13 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return mean
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """The metadata that `fit` consumes itself and passes on to the base models."""
+        """The metadata that `fit` consumes itself and passes on to the base models.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing, as for any meta-estimator of scikit-learn.
+        """
         passed_on = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(method_mapping=passed_on, **named_bases(self._bases()))

@@ -65,7 +65,8 @@ class BoostingEnsemble(AveragingEnsemble):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
         """
         n_members = check_whole("n_estimators", self.n_estimators)
         learning_rate = check_positive("learning_rate", self.learning_rate)

@@ -37,6 +37,18 @@ class DoubtingEnsemble(AveragingEnsemble):
 
         The probabilities are those of the members, before any calibration, as in the rounds of the fit. Rows that
         members were trained on look easier than they are; `suspects` takes account of that.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory.
+        y : array-like of shape (n_rows,)
+            Their labels.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The hardness of each row, at least 0.
         """
         table = rows_in_memory(self, X)
         labels = check_known_labels(y, X, self.classes_)
@@ -66,21 +78,35 @@ class DoubtingEnsemble(AveragingEnsemble):
 
         Parameters
         ----------
-        X, y : the rows that the ensemble was trained on, all of them and in the same order; or any rows that it was
-            not trained on. Which of the two is found out by the places of the rare rows. Do not mix them.
-        n : how many rows.
-        label : only rows with this label. Without it, most suspects are rare ones: a rare row that looks common is
-            doubted more than a common row that looks rare, because at the true shares few rows are rare.
-        ids : the ids of the rows, if the ensemble was trained on a table with ids.
-        trained_on : whether these are the rows trained on; a ValueError if True and they are not. If False they are
-            taken for others.
-        groups : the group of each row, if the ensemble was trained with groups: every row is judged by models that have
-            not seen its group.
-        **fit_params : what `fit` was given besides, such as sample_weight.
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            The rows that the ensemble was trained on, all of them and in the same order; or any rows that it was not
+            trained on. The places of the rare rows show which of the two. Do not mix them.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        n : int, default=20
+            The number of rows to list.
+        label : label, default=None
+            Only rows with this label. Without it, most suspects are rare ones: a rare row that looks common is doubted
+            more than a common row that looks rare, because at the true shares few rows are rare.
+        ids : array-like of shape (n_rows,), default=None
+            The ids of the rows, if the ensemble was trained on a table with ids.
+        trained_on : bool or None, default=None
+            Whether these are the training rows. None finds out. False treats them as other rows.
+        groups : array-like of shape (n_rows,), default=None
+            The group of each row, if the ensemble was trained with groups: every row is judged by models that have not
+            seen its group.
+        **fit_params : dict
+            What `fit` was given besides, such as `sample_weight`.
 
         Returns
         -------
-        Suspects, with `rows`, `labels`, `likelier` labels and `doubts`.
+        Suspects
+            `rows`, `labels`, `likelier` labels and `doubts`, the most doubtful row first.
+
+        Raises
+        ------
+        ValueError
+            If `trained_on` is True and the rows are not the training rows.
 
         Examples
         --------

@@ -19,8 +19,16 @@ class EasyEnsembleClassifier(UnderBaggingClassifier):
     ----------
     estimator : classifier, default=AdaBoostClassifier of 10 trees of depth 10
         The base model. Stumps, which AdaBoost has by default, cannot describe a rare class with several centres.
-    n_estimators, ratio, n_jobs, random_state, callbacks :
-        As in `UnderBaggingClassifier`.
+    n_estimators : int, default=10
+        Members of the ensemble.
+    ratio : float, default=1.0
+        Rows drawn from each larger class per minority row.
+    n_jobs : int or None, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores.
+    random_state : int, RandomState or None, default=None
+        Seed of all draws and of every `random_state` inside the base model.
+    callbacks : Callback, list of Callback or None, default=None
+        What to do beside the fit; see `selfpaced.callbacks`.
 
     References
     ----------

@@ -105,7 +105,8 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
         """
         n_members = check_whole("n_estimators", self.n_estimators)
         parts_of_bag = parts_named(self.bags)

@@ -34,17 +34,20 @@ class ScoresTables:
 
         Parameters
         ----------
-        source : whatever `open_table` opens but arrays and cluster frames, or a table that it opened
+        source : path, URL, list of these, dataset, query or Table
+            What `open_table` opens, except arrays and frames of clusters, or a table that it opened.
         columns : list of str, default=None
             The features, for a model that was trained without names of features.
-        filter, batch_rows, cache, cache_bytes, filesystem, connection, version :
-            As for `open_table`. They are refused for a table that is open already.
         progress : callable, default=None
             Called after each batch with the rows scored and the rows to score, None if a filter decides.
+        **reading : dict
+            `filter`, `batch_rows`, `cache`, `cache_bytes`, `filesystem`, `connection` and `version`, as for
+            `open_table`. They are refused for a table that is open already.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            The scores, in the order of the rows.
         """
         return scores_of(self, open_to_score(self, source, Roles(), reading), reading.get("progress"))
 
@@ -62,7 +65,8 @@ class ScoresTables:
 
         Parameters
         ----------
-        source : whatever `open_table` opens but arrays and cluster frames, or a table that it opened
+        source : path, URL, list of these, dataset, query or Table
+            What `open_table` opens, except arrays and frames of clusters, or a table that it opened.
         output : path, URL or DatabaseTable
             A Parquet or CSV file, by its ending, or `selfpaced.tables.DatabaseTable("postgresql://...", "scores")`. It
             appears when all rows are scored, or not at all.
@@ -72,8 +76,8 @@ class ScoresTables:
             Adds a column `alert`: whether the score is at or above the threshold.
         on_scores : callable, default=None
             Called with the scores of each batch, to count them as they pass.
-        columns, progress, and the options of reading :
-            As for `score_table`.
+        **reading : dict
+            The options of reading, as for `score_table`.
 
         Returns
         -------
@@ -97,17 +101,19 @@ class ScoresTables:
 
         Parameters
         ----------
-        source : whatever `open_table` opens but arrays and cluster frames, or a table that it opened
+        source : path, URL, list of these, dataset, query or Table
+            What `open_table` opens, except arrays and frames of clusters, or a table that it opened.
         target : str, default=None
             The column of labels; by default the one that `fit_table` had.
         threshold : float, default=None
             The threshold to judge alerts by; by default the best by F1 on these rows, which flatters.
-        columns, progress, and the options of reading :
-            As for `score_table`.
+        **reading : dict
+            The options of reading, as for `score_table`.
 
         Returns
         -------
         TableEvaluation
+            AUCPRC, and the alerts at the threshold.
         """
         check_is_fitted(self)
         if target is None:

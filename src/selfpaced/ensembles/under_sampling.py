@@ -100,7 +100,8 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
         """
         settings = self._settings()
         X = check_features(self, X, reset=True)
@@ -141,7 +142,8 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
 
         Returns
         -------
-        self
+        self : estimator
+            The fitted ensemble.
         """
         check_table(table)
         if allow and checkpoint is None:

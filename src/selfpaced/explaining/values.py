@@ -37,18 +37,22 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
 
     Parameters
     ----------
-    model : a fitted ensemble or blend. By their trees are explained: decision trees, random forests, extra trees, and,
+    model : estimator
+        A fitted ensemble or blend. By their trees are explained: decision trees, random forests, extra trees, and,
         for two classes, LightGBM, XGBoost, HistGradientBoosting and GradientBoosting, also side by side. Their features
         must be numbers, not categories. All other models are explained by permutations.
-    X : rows to explain, as for `predict_proba`.
-    background : rows to compare with, some 100 that are typical of what is scored; the time grows with their number.
+    X : {array-like, data frame} of shape (n_rows, n_features)
+        Rows to explain, as for `predict_proba`.
+    background : {array-like, data frame} of shape (n_background, n_features), default=None
+        Rows to compare with, some 100 that are typical of what is scored; the time grows with their number.
         The base value is their mean score, and a feature's value is what changes when theirs is replaced by the row's.
         Boosted members need one: their trees add up to log-odds, not to probabilities. So do permutations. Without
         one, trees are compared with their own training rows, of which as many were rare as common.
 
     Returns
     -------
-    shap.Explanation : values of shape (n_rows, n_features) for the rare class, that of `score_table`; for more than
+    shap.Explanation
+        Values of shape (n_rows, n_features) for the rare class, that of `score_table`; for more than
         two classes (n_rows, n_features, n_classes), a slice for each of `classes_`. Its `feature_names` are those of
         the model, and all of SHAP's plots take it.
 

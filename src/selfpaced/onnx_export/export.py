@@ -28,16 +28,19 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
 
     Parameters
     ----------
-    model : a fitted ensemble, or a blend of ensembles (`AutoSelfPacedClassifier`), whose members are decision trees,
+    model : estimator
+        A fitted ensemble, or a blend of ensembles (`AutoSelfPacedClassifier`), whose members are decision trees,
         random forests, extra trees, HistGradientBoosting, LightGBM, XGBoost, CatBoost on numbers, logistic regressions
         or MLPClassifier; also as the last step of a pipeline that fills missing values, scales and encodes, as those
         of the default recipes. Members may be of several kinds. HistGradientBoosting may not split by category.
         Columns of categories become columns of their numbers, NaN for a missing one.
-    path : a file or URL ending in `.onnx`. It appears whole or not at all.
+    path : path or URL
+        A file that ends in `.onnx`. It appears whole or not at all.
 
     Returns
     -------
-    The path.
+    Path or RemoteFile
+        Where the file is.
 
     Notes
     -----

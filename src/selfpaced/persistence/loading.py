@@ -31,13 +31,17 @@ def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle
 
     Parameters
     ----------
-    path : the file, or a URL such as "s3://bucket/model.skops".
-    allow : names of further types that you trust, such as "mypackage.MyClassifier".
-    trusted_pickle : whether to load a file that was saved with `format="joblib"`, which may run any code.
+    path : path or URL
+        The file, such as "s3://bucket/model.skops".
+    allow : str or list of str, default=()
+        Names of further types that you trust, such as "mypackage.MyClassifier".
+    trusted_pickle : bool, default=False
+        Whether to load a file that was saved with `format="joblib"`, which may run any code.
 
     Returns
     -------
-    The fitted model: an ensemble, or what was saved around one. `save_model` has an example.
+    estimator
+        The fitted model: an ensemble, or what was saved around one. `save_model` has an example.
     """
     return read_model(_source(path), shown(path), allow, trusted_pickle)
 
@@ -55,6 +59,16 @@ def load_ensemble(path: AnyPath) -> AveragingEnsemble:
 
 def read_card(path: AnyPath) -> ModelCard:
     """What a model file says of its model. The model is not loaded, and nothing in the file can run.
+
+    Parameters
+    ----------
+    path : path or URL
+        A file that `save_model` wrote.
+
+    Returns
+    -------
+    ModelCard
+        The card of the model.
 
     Examples
     --------

@@ -42,19 +42,27 @@ def save_model(
 
     Parameters
     ----------
-    model : a fitted ensemble of this package; or a `Pipeline` that ends in one, a `FixedThresholdClassifier`,
+    model : estimator
+        A fitted ensemble of this package; or a `Pipeline` that ends in one, a `FixedThresholdClassifier`,
         `TunedThresholdClassifierCV`, `CalibratedClassifierCV` or `CostDecisionClassifier` around one; or a search, of
         which the best estimator is saved.
-    path : a file or URL ending in `.skops`; with `format="joblib"` in `.joblib` or `.pkl`.
+    path : path or URL
+        A file that ends in `.skops`; with `format="joblib"` in `.joblib` or `.pkl`.
     format : {"skops", "joblib"}, default="skops"
         "joblib" is a pickle: it takes any model, and runs any code when it is loaded.
-    metrics, notes : what the card should say besides, such as `{"aucprc": 0.87}`.
-    allow : names of types that the library does not know to be harmless, such as "mypackage.MyClassifier".
-    reference : what `selfpaced.monitoring.reference_of` made of rows that the model was judged by, to monitor it by.
+    metrics : dict of str to float, default=None
+        Figures for the card, such as `{"aucprc": 0.87}`.
+    notes : str, default=None
+        A text for the card.
+    allow : str or list of str, default=()
+        Names of types that the library does not know to be harmless, such as "mypackage.MyClassifier".
+    reference : Reference, default=None
+        What `selfpaced.monitoring.reference_of` returned for rows that the model was judged by, to monitor it later.
 
     Returns
     -------
-    The path.
+    Path or RemoteFile
+        Where the file is.
 
     Examples
     --------

@@ -124,12 +124,14 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
         The features of some training rows.
     stage_scores : sequence of float, default=None
         The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
-    ids, threshold, costs, amounts, y_train, dropped, title, target, times, decide, decide_columns
-        As in `make_report`.
+    **options : dict
+        `ids`, `threshold`, `costs`, `amounts`, `y_train`, `dropped`, `title`, `target`, `times`, `decide` and
+        `decide_columns`, as in `make_report`.
 
     Returns
     -------
     Report
+        Its page with `to_html()` or `save(path)`, its figures as typed data in `facts`.
 
     Raises
     ------

@@ -13,6 +13,11 @@ from selfpaced.whole_files import write_whole
 class Report:
     """The result of `make_report`. A notebook displays the page.
 
+    Parameters
+    ----------
+    facts : selfpaced.report.facts.Facts
+        All figures of the page.
+
     Attributes
     ----------
     facts : selfpaced.report.facts.Facts
@@ -23,15 +28,38 @@ class Report:
         self.facts = facts
 
     def to_html(self) -> str:
-        """The page, complete in one file."""
+        """The page, complete in one file.
+
+        Returns
+        -------
+        str
+            HTML that needs no other file and no network.
+        """
         return page_of(self.facts)
 
     def to_json(self) -> str:
-        """The facts as JSON."""
+        """The facts as JSON.
+
+        Returns
+        -------
+        str
+            A JSON object.
+        """
         return self.facts.to_json()
 
     def save(self, path: AnyPath) -> Place:
-        """Write the page to a file or URL, or the facts if it ends in `.json`. An error leaves no partial file."""
+        """Write the page to a file or URL, or the facts if it ends in `.json`. An error leaves no partial file.
+
+        Parameters
+        ----------
+        path : path or URL
+            Where to write.
+
+        Returns
+        -------
+        Path or RemoteFile
+            Where the file is.
+        """
         target = located(path)
         text = self.to_json() if target.suffix.lower() == ".json" else self.to_html()
         return write_whole(target, text)

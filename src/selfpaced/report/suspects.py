@@ -19,6 +19,22 @@ Positions = NDArray[np.intp]
 def suspect_rows(is_case: NDArray[np.bool_], scores: NDArray[Any], n: int = N_SUSPECTS) -> tuple[Positions, Positions]:
     """The positions of the rare rows with the lowest scores and of the common rows with the highest, extremes first.
 
+    Parameters
+    ----------
+    is_case : ndarray of bool of shape (n_rows,)
+        Which rows are rare.
+    scores : ndarray of shape (n_rows,)
+        Their scores.
+    n : int, default=20
+        The number of rows of each kind.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray)
+        Positions of rare rows, and positions of common rows.
+
+    Examples
+    --------
     >>> missed, alarming = suspect_rows(np.array([True, True, False, False]), np.array([0.9, 0.2, 0.1, 0.7]), 1)
     >>> missed.tolist(), alarming.tolist()
     ([1], [3])

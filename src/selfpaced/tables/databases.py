@@ -243,7 +243,13 @@ class DatabaseTable:
         return f"table {self.name!r} of {_shown(self.connection)}"
 
     def write(self, batches: Iterable[Any]) -> None:
-        """Write record batches of one schema."""
+        """Write record batches of one schema.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            The rows, at least one batch.
+        """
         with connected(self.connection, writing=True) as connection:
             write = driver_of(connection).write
             if write is None:

@@ -43,7 +43,8 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
         are written once to a temporary Parquet file.
         A Dask DataFrame is asked on its cluster, and so is a Spark DataFrame, which needs an id unless it is read
         from Parquet files. An array, such as a memory map, is read where it is; `target` are its labels.
-    **options : the options below
+    **options : dict
+        The options that follow.
     target : str, or array-like for an array
         The column of labels.
     positive : label, default=None
@@ -98,6 +99,7 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
     Returns
     -------
     Table
+        What `fit_table` accepts.
 
     Examples
     --------

@@ -34,13 +34,19 @@ class ThresholdChoice:
 
     Attributes
     ----------
-    threshold : rows that score at least as much are alerts. It is short, to be copied as it is printed: in as few
-        digits as tell the last alert from the row after it. For no alert at all it lies above the highest score.
-    rule : what it was chosen by.
-    alerts : counts on the rows it was chosen by.
-    cost : of all these rows, if the rule is about costs.
-    confidence : of the intervals.
-    intervals : by figure: "precision", "recall", "alert_share", "f1", "mcc", both G-means, and "cost".
+    threshold : float
+        Rows that score at least as much are alerts. It is short, to be copied as it is printed: in as few digits as
+        tell the last alert from the row after it. For no alert at all it lies above the highest score.
+    rule : Rule
+        The rule that chose the threshold.
+    alerts : Alerts
+        Counts on the rows by which the threshold was chosen.
+    cost : float or None
+        The cost of all these rows, if the rule is about costs.
+    confidence : float
+        The confidence of the intervals.
+    intervals : dict of str to Interval
+        By figure: "precision", "recall", "alert_share", "f1", "mcc", both G-means, and "cost".
     """
 
     threshold: float
@@ -52,18 +58,22 @@ class ThresholdChoice:
 
     @property
     def precision(self) -> float:
+        """The share of alerts that are rare rows."""
         return self.value("precision")
 
     @property
     def recall(self) -> float:
+        """The share of rare rows that are alerts."""
         return self.value("recall")
 
     @property
     def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
         return self.value("f1")
 
     @property
     def mcc(self) -> float:
+        """Matthews' correlation of alerts and labels."""
         return self.value("mcc")
 
     @property
@@ -72,13 +82,35 @@ class ThresholdChoice:
         return self.value("alert_share")
 
     def value(self, name: str) -> float:
-        """A figure by its name, on the rows it was chosen by."""
+        """A figure by its name, on the rows by which the threshold was chosen.
+
+        Parameters
+        ----------
+        name : str
+            A key of `intervals`.
+
+        Returns
+        -------
+        float
+            The figure.
+        """
         if name == "cost" and self.cost is not None:
             return self.cost
         return float(FIGURES[name](self.alerts))
 
     def said(self, *names: str) -> str:
-        """Some figures with their intervals, in words; by default those that the rule is about."""
+        """Some figures with their intervals, as text.
+
+        Parameters
+        ----------
+        *names : str
+            Keys of `intervals`; by default those that the rule is about.
+
+        Returns
+        -------
+        str
+            The text, such as "recall 0.24 (0.16 to 0.31)".
+        """
         return ", ".join(self._said(name) for name in names or self.rule.promises())
 
     def _said(self, name: str) -> str:
@@ -92,7 +124,13 @@ class ThresholdChoice:
         return f"{SAID.get(name, name)} {self.value(name):.2f} ({low:.2f} to {high:.2f})"
 
     def as_facts(self) -> dict[str, Any]:
-        """For JSON."""
+        """The choice as data for JSON.
+
+        Returns
+        -------
+        dict
+            Threshold, rule, cost, confidence and intervals.
+        """
         return {
             "threshold": self.threshold,
             "rule": str(self.rule),
@@ -128,8 +166,12 @@ def choose_threshold(
 
     Parameters
     ----------
-    y_true, scores : labels, and the scores of the rare class. With more than two classes, that one against the rest.
-    rule : the text of a rule, or one of `selfpaced.thresholds.rules`:
+    y_true : array-like of shape (n_rows,)
+        Labels. With more than two classes, the rare class is compared with the rest.
+    scores : array-like of shape (n_rows,)
+        Scores of the rare class.
+    rule : str or Rule, default="f1"
+        The text of a rule, or one of `selfpaced.thresholds.rules`:
 
         - "f1", "mcc", "gmean": the best by a measure. "gmean" is imbalanced-learn's, of sensitivity and specificity,
           "sensitivity_specificity_gmean" in full; "precision_recall_gmean" is the paper's.
@@ -140,19 +182,35 @@ def choose_threshold(
           missed case 100, "cost=5" that a missed case costs its amount. The best may be no alert at all.
 
         Rows that tie are alerts together or not at all. Of equally good thresholds the highest is taken.
-    costs : of a false alarm and of a missed case, (5, 100), or a matrix in the order of scikit-learn's confusion
-        matrix, [[left alone, false alarm], [missed, found]]. With amounts, what a false alarm costs, and 0 for missed
+    costs : tuple of (float, float), matrix or float, default=None
+        The costs of a false alarm and of a missed case, (5, 100), or a matrix in the order of scikit-learn's confusion
+        matrix, [[left alone, false alarm], [missed, found]]. With amounts, the cost of a false alarm, and 0 for missed
         in a matrix.
-    amounts : what missing each row costs, such as the amount of a transaction. Only those of rare rows count.
-    pos_label : the label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans; other
-        labels need it.
-    n_bootstrap : draws for the intervals, at least 100; 1,000 by default.
-    confidence : of the intervals; 0.9 by default.
-    random_state : the seed of the draws, an int or a numpy Generator; 0 by default.
+    amounts : array-like of shape (n_rows,), default=None
+        The cost of missing each row, such as the amount of a transaction. Only those of rare rows count.
+    pos_label : label, default=None
+        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans; other labels need
+        it.
+    n_bootstrap : int, default=1000
+        Draws for the intervals, at least 100.
+    confidence : float, default=0.9
+        The confidence of the intervals.
+    random_state : int, Generator or None, default=0
+        The seed of the draws.
 
     Returns
     -------
-    ThresholdChoice : threshold, alerts, figures, and an interval for each of them.
+    ThresholdChoice
+        The threshold, its alerts and figures, and an interval for each figure.
+
+    Raises
+    ------
+    UnreachableRuleError
+        If no threshold meets the rule on these rows. The message says what can be reached.
+
+    See Also
+    --------
+    selfpaced.thresholds.threshold_scorer : A rule as a scorer of scikit-learn.
 
     Notes
     -----

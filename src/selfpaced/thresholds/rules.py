@@ -195,6 +195,23 @@ class LowestCost(Rule):
 def parse_rule(rule: str | Rule) -> Rule:
     """A rule from its text; a rule stays as it is.
 
+    Parameters
+    ----------
+    rule : str or Rule
+        The text, as for `choose_threshold`.
+
+    Returns
+    -------
+    Rule
+        The rule.
+
+    Raises
+    ------
+    UnknownRuleError
+        If the text is not a rule. The message names a similar rule if there is one.
+
+    Examples
+    --------
     >>> parse_rule("precision >= 0.9"), parse_rule("alerts<=50/10000")
     (PrecisionAtLeast(precision=0.9), AlertsAtMost(alerts=50.0, per=10000.0))
     """

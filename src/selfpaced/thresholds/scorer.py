@@ -22,6 +22,22 @@ def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: A
     The rules are those of `choose_threshold`, but for amounts and for budgets in all rows: a scorer sees some rows at a
     time and knows no amounts.
 
+    Parameters
+    ----------
+    rule : str or Rule, default="f1"
+        The rule.
+    costs : tuple of (float, float) or matrix, default=None
+        The costs, for the rule "cost".
+    pos_label : label, default=None
+        The label of the rare class, as for `choose_threshold`.
+
+    Returns
+    -------
+    callable
+        A scorer for `TunedThresholdClassifierCV` and other tools of scikit-learn.
+
+    Examples
+    --------
     >>> from selfpaced import SelfPacedEnsembleClassifier
     >>> from selfpaced.datasets import make_fraud
     >>> from sklearn.model_selection import TunedThresholdClassifierCV
