@@ -75,7 +75,22 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.pos_label = pos_label
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit the classifier. `fit_params` are passed on to its `fit`."""
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_rows, n_features)
+            Features, as for the classifier.
+        y : array-like of shape (n_rows,)
+            Labels.
+        **fit_params : dict
+            What is passed on to the `fit` of the classifier.
+
+        Returns
+        -------
+        self : estimator
+            The fitted classifier.
+        """
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"{self.estimator!r} gives no probabilities: a classifier with predict_proba is needed.")
         labels = column_or_1d(y, warn=True)
@@ -99,10 +114,16 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : rows, as for the classifier.
+        X : {array-like, data frame} of shape (n_rows, n_features)
+            Rows, as for the classifier.
         amounts : array-like of shape (n_rows,), default=None
             What missing each row costs, if `missed` is None. In scikit-learn's pipelines and searches it is routed with
             `set_predict_request(amounts=True)`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels of `classes_`.
         """
         gains, probabilities = self._gains(X, amounts)
         rare = self._rare_number()
@@ -112,7 +133,18 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return labels
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of the classifier."""
+        """The probabilities of the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_rows, n_features)
+            Rows, as for the classifier.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One column for each of `classes_`.
+        """
         check_is_fitted(self)
         probabilities: Floats = self.estimator_.predict_proba(self._features(X))
         return probabilities
@@ -120,7 +152,17 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def gains(self, X: Any, *, amounts: Any = None) -> Floats:
         """How much more a row is expected to lose than its alert costs, to rank alerts by if there are too many.
 
-        Parameters and alerts are those of `predict`; rows with positive gains are alerts.
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_rows, n_features)
+            Rows, as for the classifier.
+        amounts : array-like of shape (n_rows,), default=None
+            What missing each row costs, if `missed` is None.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The expected gain of an alert. `predict` gives the rare label to rows with a positive gain.
         """
         return self._gains(X, amounts)[0]
 
@@ -156,7 +198,13 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return int(np.flatnonzero(self.classes_ == self.pos_label_)[0])
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """The metadata that `predict` consumes, and those that `fit` passes on."""
+        """The metadata that `predict` consumes, and those that `fit` passes on.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing, as for any meta-estimator of scikit-learn.
+        """
         passed_on = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=passed_on)

@@ -65,7 +65,10 @@ def backtest(
     ----------
     models : classifier, or dict of str to classifier
         Models that are not fitted. A clone of each is trained in every fold.
-    X, y : rows in memory and their labels.
+    X : {array-like, data frame} of shape (n_rows, n_features)
+        Rows in memory.
+    y : array-like of shape (n_rows,)
+        Their labels.
     cv : PrequentialSplit
         The folds.
     groups : array-like of shape (n_rows,), default=None

@@ -135,19 +135,58 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
     def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
         """Positions of training rows and of test rows, fold by fold.
 
-        If `y` is given, folds whose training rows are all of one class are left out, with a warning. `groups` are not
-        used: known cards come back in time, as they do in service.
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_rows, n_features), default=None
+            Rows; needed if `times` is the name of a column.
+        y : array-like of shape (n_rows,), default=None
+            Labels. If they are given, folds whose training rows are all of one class are left out, with a warning.
+        groups : object, default=None
+            Not used: known cards come back in time, as they do in service.
+
+        Yields
+        ------
+        tuple of (ndarray, ndarray)
+            Positions of training rows, and of test rows.
         """
         kept = list(self.folds(X, y))
         for fold in kept:
             yield fold.train, fold.test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of folds."""
+        """The number of folds.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_rows, n_features), default=None
+            Rows; needed if `times` is the name of a column.
+        y : array-like of shape (n_rows,), default=None
+            Labels. If they are given, folds whose training rows are all of one class are left out, with a warning.
+        groups : object, default=None
+            Not used: known cards come back in time, as they do in service.
+
+        Returns
+        -------
+        int
+            The number that `split` yields.
+        """
         return len(self.folds(X, y))
 
     def folds(self, X: Any = None, y: Any = None) -> list[Fold]:
-        """The folds with the times that their tests begin and end at."""
+        """The folds with the times that their tests begin and end at.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_rows, n_features), default=None
+            Rows; needed if `times` is the name of a column.
+        y : array-like of shape (n_rows,), default=None
+            Labels. If they are given, folds whose training rows are all of one class are left out, with a warning.
+
+        Returns
+        -------
+        list of Fold
+            In the order of time.
+        """
         moments = self.moments(X)
         folds = Rolling(self.every, self.delay, self.window, self.first).folds(moments)
         if y is None:
@@ -165,7 +204,18 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
         return kept
 
     def moments(self, X: Any = None) -> Moments:
-        """The time of each row, checked."""
+        """The time of each row, checked.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_rows, n_features), default=None
+            Rows; needed if `times` is the name of a column.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Dates or numbers.
+        """
         if isinstance(self.times, str):
             if X is None or self.times not in getattr(X, "columns", ()):
                 raise ValueError(f"times={self.times!r} is a column, and X has no column of this name.")

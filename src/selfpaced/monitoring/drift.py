@@ -59,12 +59,15 @@ def drift_since(reference: Reference, X: Any) -> list[Drift]:
 
     Parameters
     ----------
-    reference : what `reference_of` made, or `read_card(path).reference`.
-    X : the features of new rows, as `reference_of` had them.
+    reference : Reference
+        What `reference_of` returned, or `read_card(path).reference`.
+    X : {array-like, data frame} of shape (n_rows, n_features)
+        The features of new rows, of the same kind as for `reference_of`.
 
     Returns
     -------
-    list of Drift, the largest index first.
+    list of Drift
+        One for each column, the largest index first.
 
     Examples
     --------

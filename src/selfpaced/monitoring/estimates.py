@@ -44,6 +44,20 @@ class Estimate:
 def estimated(probabilities: Any, threshold: float | None = None) -> Estimate:
     """What calibrated probabilities expect of rows without labels.
 
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_rows,)
+        Calibrated probabilities of the rare class.
+    threshold : float, default=None
+        The lowest probability of an alert.
+
+    Returns
+    -------
+    Estimate
+        The rare rows to expect, and with a threshold the precision and recall of its alerts.
+
+    Examples
+    --------
     >>> found = estimated(np.array([0.9, 0.6, 0.1, 0.0]), threshold=0.5)
     >>> found.expected, found.precision, found.recall
     (1.6, 0.75, 0.9375)
