@@ -16,7 +16,7 @@ from pathlib import Path
 
 # From the lowest up. Packages of one layer do not use each other.
 LAYERS = [
-    ["algorithms", "calibration", "datasets", "exceptions", "metrics", "versions"],
+    ["algorithms", "calibration", "datasets", "exceptions", "metrics", "suggesting", "versions"],
     ["remote_files"],
     ["whole_files"],
     ["safe_files", "thresholds"],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from selfpaced._jobs.columns import Dropped, dropped_columns, entities
 from selfpaced._jobs.data import data_of
 from selfpaced.exceptions import TableError
+from selfpaced.suggesting import did_you_mean
 from selfpaced.tables import Labels, Roles, StreamedTable
 from selfpaced.tables.conversion import Progress
 from selfpaced.tables.label_look import LabelLook
@@ -97,7 +98,8 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     for name in (*roles.columns, *exclude, *wanted.also):
         if name not in names:
             raise TableError(
-                f"There is no column {name!r} in {wanted.path}. Its columns are {', '.join(map(repr, names))}."
+                f"There is no column {name!r} in {wanted.path}.{did_you_mean(name, names)} "
+                f"Its columns are {', '.join(map(repr, names))}."
             )
     not_read = set(exclude) - {*roles.columns, *wanted.also}
     fields = {name: kind for name, kind in unified_fields(reader.files, exclude).items() if name not in not_read}

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from selfpaced.cli.command_parser import CommandParser, TopParser
+
 BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
 PERIODS = ("hour", "day", "week", "month")
@@ -13,11 +15,12 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="selfpaced", description="Find the rare: classification of imbalanced tables.")
+    top = TopParser(prog="selfpaced", description="Find the rare: classification of imbalanced tables.")
+    top.groups = {title: {name: COMMANDS[name][0] for name in names} for title, names in GROUPS.items()}
     from selfpaced import __version__
 
     top.add_argument("--version", action="version", version=f"selfpaced {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, (summary, add_options, examples) in COMMANDS.items():
         command = commands.add_parser(
             name,
@@ -384,4 +387,13 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         _completion,
         ["bash >> ~/.bashrc", "zsh > ~/.zfunc/_selfpaced"],
     ),
+}
+
+# Every command is in one group: `selfpaced --help` lists them so.
+GROUPS = {
+    "make a model": ("train", "refit"),
+    "use a model": ("predict", "export"),
+    "judge a model": ("evaluate", "report", "compare", "backtest"),
+    "look after a model and its data": ("monitor", "suspects", "inspect"),
+    "get started": ("demo", "completion"),
 }

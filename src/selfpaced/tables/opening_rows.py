@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, Unpack, cast
 
 from selfpaced.exceptions import TableError
+from selfpaced.suggesting import did_you_mean
 from selfpaced.tables.copies import with_copies
 from selfpaced.tables.csv_reading import MISSING_VALUES, is_csv
 from selfpaced.tables.files import File, LoadedFile
@@ -122,7 +123,10 @@ def check_columns(reader: Reader, roles: Roles) -> None:
     for name in (*roles.columns, *filtered):
         for file in reader.files:
             if name not in file.schema.names:
-                raise TableError(f"{file.path} has no column {name!r}; its columns are {file.schema.names}.")
+                names = file.schema.names
+                raise TableError(
+                    f"{file.path} has no column {name!r}; its columns are {names}.{did_you_mean(name, names)}"
+                )
 
 
 def row_filter(filter: Any, reader: Reader) -> RowFilter | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.pools.rows import GROUP
+from selfpaced.suggesting import did_you_mean
 
 # Names of what is kept beside the features of a row; no column of a table may be called so.
 ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
@@ -77,7 +78,7 @@ def feature_names(
         raise TableError(f"columns names a feature twice: {list(columns)}.")
     for name in [*(columns or ()), *exclude]:
         if name not in fields:
-            raise TableError(f"There is no column {name!r}; the columns are {fields}.")
+            raise TableError(f"There is no column {name!r}; the columns are {fields}.{did_you_mean(name, fields)}")
     others = {*roles.not_features, *exclude}
     names = [name for name in (fields if columns is None else columns) if name not in others]
     if not names:
