@@ -14,7 +14,7 @@ help:
 	@echo "make test             install everything, then run all checks and tests"
 	@echo "make test-fast        run the tests that are not slow and need no cluster and no browser"
 	@echo "make exam             compare scores of the same rows in many forms, on random tables, for an hour"
-	@echo "make check            check format, lint, types and layers only"
+	@echo "make check            check format, lint, types, layers, docstrings and spelling only"
 	@echo "make system-packages  install Chromium, Java and PostgreSQL for the tests that need them (as root on Debian)"
 	@echo "make docs             build the documentation site into .site/ and check its links (open .site/index.html)"
 	@echo "make release-check    build both archives, install the wheel into a clean environment and try it"
@@ -41,6 +41,8 @@ check: .venv/installed-most
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tools/check_layers.py
+	$(BIN)/python tools/check_docstrings.py
+	$(BIN)/codespell
 
 exam: .venv/installed-dev
 	$(BIN)/python tools/exam.py
@@ -70,9 +72,10 @@ paper: .venv/installed-dev
 	-$(BIN)/python -W ignore -m paper run --quick
 	$(BIN)/python -m paper render --quick
 
-# Every example of the gallery runs; examples that have not changed since the last build are not run again.
+# Examples of the gallery that have not changed since the last build are not run again. All pages are read again (-E),
+# because Sphinx does not see every change of a docstring.
 docs: .venv/installed-docs
-	$(BIN)/python -m sphinx -b html -W --keep-going -q docs .site
+	$(BIN)/python -m sphinx -b html -E -W --keep-going -q docs .site
 	$(BIN)/python tools/check_site.py .site
 
 release-check: .venv/installed-release

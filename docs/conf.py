@@ -49,7 +49,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_style.TeachingOrder",
     "abort_on_example_error": True,
     "copyfile_regex": "",
 }
