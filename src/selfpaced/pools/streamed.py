@@ -7,7 +7,6 @@ of its doubts and the number of its class; no feature stays but those of rows th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,7 +33,7 @@ from selfpaced.pools.keys import (
 from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer, scorers_of
 from selfpaced.scoring.scorer import probabilities_by
-from selfpaced.scoring.threads import over_stream
+from selfpaced.scoring.threads import over_stream, timed
 
 ClassNumbers = NDArray[np.unsignedinteger]
 BinOf = Callable[[Floats], NDArray[np.unsignedinteger]]
@@ -297,20 +296,13 @@ class Stream:
     def _over_batches(self, work: Any, scorers: Sequence[Scorer]) -> None:
         threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
         n_read = 0
-        for n_rows in over_stream(lambda batch: work(batch) or batch.stop - batch.start, self._batches(), threads):
+        batches = timed(self.table.batches(), self._note_reading)
+        for n_rows in over_stream(lambda batch: work(batch) or batch.stop - batch.start, batches, threads):
             n_read += n_rows
             self._on_batch(n_read, self.classes.size)
 
-    def _batches(self) -> Iterator[Batch]:
-        """The batches of the table. The time that reading them takes is noted."""
-        batches = iter(self.table.batches())
-        while True:
-            begin = time.perf_counter()
-            batch = next(batches, None)
-            self.seconds_reading += time.perf_counter() - begin
-            if batch is None:
-                return
-            yield batch
+    def _note_reading(self, seconds: float) -> None:
+        self.seconds_reading += seconds
 
 
 class StreamedPool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -53,6 +54,20 @@ def over_stream(work: Callable[[Item], Result], items: Iterable[Item], n_threads
     finally:
         # After an error or Ctrl-C what has not begun is dropped, not waited for.
         executor.shutdown(cancel_futures=True)
+
+
+def timed(items: Iterable[Item], took: Callable[[float], None]) -> Iterator[Item]:
+    """The items as they come. `took` is called with the seconds that each of them took to come.
+
+    >>> seconds = []
+    >>> list(timed("ab", seconds.append)), len(seconds)
+    (['a', 'b'], 2)
+    """
+    begin = time.perf_counter()
+    for item in items:
+        took(time.perf_counter() - begin)
+        yield item
+        begin = time.perf_counter()
 
 
 def in_one_thread(model: Any) -> Any:
