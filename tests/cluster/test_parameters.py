@@ -37,6 +37,7 @@ COLUMNS = {
     "probability_col": "probability",
     "weight_col": None,
     "id_col": None,
+    "group_col": None,
 }
 
 

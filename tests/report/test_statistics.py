@@ -9,6 +9,7 @@ from scipy.stats import kstwobign, norm
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from selfpaced.metrics import aucprc
+from selfpaced.monitoring import reference_of
 from selfpaced.report.calibration import calibration_facts
 from selfpaced.report.choice import suggested
 from selfpaced.report.columns import Values
@@ -550,3 +551,28 @@ class TestRowsAndColumns:
         train = pd.DataFrame({"b": np.arange(100.0), "a": np.arange(100.0) + 50})
         facts = data_facts(frame, train, None, [])
         assert [one.drift and one.drift.distance for one in facts.columns] == [pytest.approx(0.5), 0, None]
+
+
+class TestDriftSinceAReference:
+    """A model file keeps counts of bins; drift by them is close to drift by the rows."""
+
+    @pytest.fixture
+    def frames(self):
+        rng = np.random.default_rng(0)
+        shops = rng.choice(["a", "b", "c"], (2, 4000), p=[0.6, 0.3, 0.1])
+        before, now = (pd.DataFrame({"same": rng.normal(size=4000), "shop": shop}) for shop in shops)
+        return before.assign(moved=rng.normal(size=4000)), now.assign(moved=rng.normal(0.3, size=4000))
+
+    def test_it_is_close_to_drift_by_the_rows(self, frames):
+        before, now = frames
+        by_rows = data_facts(now, before, None, ())
+        by_counts = data_facts(now, None, None, (), reference_of(before, np.ones(4000)))
+        for one, other in zip(by_counts.columns, by_rows.columns, strict=True):
+            assert one.drift.distance == pytest.approx(other.drift.distance, abs=0.02)
+            assert one.drift.is_real == other.drift.is_real == (one.name == "moved")
+
+    def test_columns_of_another_kind_and_unknown_ones_have_none(self, frames):
+        before, now = frames
+        strange = now.assign(shop=1.0, other=2.0)
+        facts = data_facts(strange, None, None, (), reference_of(before, np.ones(4000)))
+        assert {one.name for one in facts.columns if one.drift is None} == {"shop", "other"}

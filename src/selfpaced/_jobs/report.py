@@ -17,6 +17,7 @@ from selfpaced.ensembles.averaged import RowsDone
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.table_scoring import open_to_score, rare_rows, scores_of
 from selfpaced.exceptions import TableError
+from selfpaced.monitoring import Reference
 from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
 from selfpaced.tables import Roles, StreamedTable
 from selfpaced.tables.moments import moments_in
@@ -35,6 +36,7 @@ class ReportRequest:
     target : the column of labels; by default the one in training.
     id : a column that names the rows.
     time_column : the times of the rows, to show the course over time.
+    reference : what rows were like when the model was judged, to measure drift by.
     decide : a rule by which rows are decided one by one, to compare it with the threshold.
     rule, amount : what the threshold is chosen by, and the column of what missing a row costs.
     """
@@ -45,6 +47,7 @@ class ReportRequest:
     amount: str | None = None
     time_column: str | None = None
     decide: str | None = None
+    reference: Reference | None = None
 
 
 def report_of_training(trained: Trained) -> Report:
@@ -74,7 +77,12 @@ def report_of_file(
     deciding.check(model)
     also = tuple(name for name in (request.time_column, *deciding.columns()) if name is not None)
     roles = Roles(target, trained_on.positive, amount=request.amount, keep=also)
-    table = open_to_score(model, data.source, roles, data.reading)
+    try:
+        table = open_to_score(model, data.source, roles, data.reading)
+    except TableError as error:
+        if f"has no column {target!r}" in str(error):
+            error.add_note("Rows without labels are for: selfpaced monitor MODEL DATA.")
+        raise
     rare_rows(trained_on, table)  # and so are unknown labels
     return _report(model, table, request, None if _fits(table) else scores_of(model, table, progress), {})
 
@@ -95,6 +103,7 @@ def _report(
         "amounts": None if request.amount is None else amounts_in(table, request.amount),
         "times": _times(table, request.time_column),
         "decide": request.decide,
+        "reference": request.reference,
         "decide_columns": None if request.decide is None else numbers_in(table, parse_decision(request.decide)),
         **more,
     }

@@ -7,7 +7,7 @@ from argparse import Namespace
 from selfpaced._jobs.report import ReportRequest, report_of_file
 from selfpaced.cli.data import check_output, data_in, what_is_done
 from selfpaced.cli.talk import Talk
-from selfpaced.persistence import load_ensemble
+from selfpaced.persistence import load_ensemble, read_card
 
 
 def run(options: Namespace) -> None:
@@ -16,9 +16,8 @@ def run(options: Namespace) -> None:
     facts = None if options.facts is None else check_output(options.facts, [".json"])
     model = load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
-        request = ReportRequest(
-            options.target, options.id, options.rule, options.amount, options.time_column, options.decide
-        )
+        known = (options.target, options.id, options.rule, options.amount, options.time_column, options.decide)
+        request = ReportRequest(*known, read_card(options.model).reference)
         report = report_of_file(model, data_in(options), request, progress)
     report.save(output)
     if facts is not None:

@@ -65,6 +65,9 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
         must be probabilities.
     decide_columns : dict of str to array-like, default=None
         The columns that the rule reads; by default those of X.
+    reference : Reference, default=None
+        What rows were like when the model was judged, to measure the drift of the columns by if there is no X_train:
+        `read_card(path).reference`.
 
     Returns
     -------
@@ -125,8 +128,8 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
     stage_scores : sequence of float, default=None
         The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
     **options : dict
-        `ids`, `threshold`, `costs`, `amounts`, `y_train`, `dropped`, `title`, `target`, `times`, `decide` and
-        `decide_columns`, as in `make_report`.
+        `ids`, `threshold`, `costs`, `amounts`, `y_train`, `dropped`, `title`, `target`, `times`, `decide`,
+        `decide_columns` and `reference`, as in `make_report`.
 
     Returns
     -------
@@ -179,7 +182,9 @@ def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOpt
         recipes=() if model is None else about.recipes_of(model),
         importances=importances,
         suspects=suspect_facts(is_case, scores, names, sample, rows, important),
-        data=None if sample is None else data_facts(sample, options.train_sample, options.dropped, important),
+        data=None
+        if sample is None
+        else data_facts(sample, options.train_sample, options.dropped, important, options.reference),
         course=course_facts(options.times, is_case, scores, suggestion.threshold),
         decision=None if options.decide is None else _decision(is_case, scores, suggestion.threshold, options),
     )

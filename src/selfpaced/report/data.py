@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.monitoring import FeatureReference, Reference
 from selfpaced.report.columns import Values, column_names, columns_of, number_text, shortened, take_rows
 from selfpaced.report.facts import ColumnFacts, DataFacts, Drift
+from selfpaced.report.reference_drift import drift_since_reference
 
 MOST_COLUMNS = 500
 MOST_ROWS = 50_000
@@ -17,15 +20,28 @@ MOST_CELLS = 10_000_000
 FEWEST_ROWS = 1000
 
 
-def data_facts(sample: Any, train_sample: Any, dropped: Mapping[str, str] | None, first: Sequence[str]) -> DataFacts:
-    """Facts about at most 500 columns, those named in `first` before the others, in some of the rows."""
+def data_facts(
+    sample: Any,
+    train_sample: Any,
+    dropped: Mapping[str, str] | None,
+    first: Sequence[str],
+    reference: Reference | None = None,
+) -> DataFacts:
+    """Facts about at most 500 columns, those named in `first` before the others, in some of the rows.
+
+    Drift is that since the training rows, or else since the reference, if there is one.
+    """
     names = column_names(sample)
     rank = {name: place for place, name in enumerate(first)}
     places = sorted(range(len(names)), key=lambda place: (rank.get(names[place], len(rank)), place))[:MOST_COLUMNS]
     looked_at = some_rows(sample, len(places))
     train = None if train_sample is None else some_rows(train_sample, len(places))
     before = [None] * len(places) if train is None else _same_columns(train, names, places)
-    columns = tuple(column_facts(now, then) for now, then in zip(columns_of(looked_at, places), before, strict=True))
+    known = {} if reference is None else {feature.name: feature for feature in reference.features}
+    columns = tuple(
+        column_facts(now, then) if then is not None or now.name not in known else _since(known[now.name], now)
+        for now, then in zip(columns_of(looked_at, places), before, strict=True)
+    )
     reasons = {str(name): str(reason) for name, reason in (dropped or {}).items()}
     return DataFacts(columns, len(names), int(looked_at.shape[0]), reasons)
 
@@ -49,6 +65,10 @@ def column_facts(now: Values, then: Values | None) -> ColumnFacts:
     drift = None if then is None else drift_between(then, now)
     missing = float(now.is_missing.mean())
     return ColumnFacts(now.name, now.type, missing, int(distinct.size), _summary(now, distinct), drift)
+
+
+def _since(feature: FeatureReference, now: Values) -> ColumnFacts:
+    return replace(column_facts(now, None), drift=drift_since_reference(feature, now))
 
 
 def drift_between(then: Values, now: Values) -> Drift | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from selfpaced.monitoring import Reference
 from selfpaced.thresholds import Rule
 
 
@@ -24,6 +25,7 @@ class ReportOptions:
     times: Any = None
     decide: str | None = None
     decide_columns: Mapping[str, Any] | None = None
+    reference: Reference | None = None
 
     @classmethod
     def checked(cls, function: str, given: Mapping[str, Any], *others: str) -> Self:
