@@ -67,7 +67,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "navigation_with_keys": False,
 }
 html_sidebars = {"index": [], "changelog": [], "how-to": []}
