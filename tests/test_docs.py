@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import selfpaced
+from tools.check_docstrings import public_names
+
 REPOSITORY = Path(__file__).parents[1]
 PAGES = sorted(
     page for page in [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")] if ".venv" not in page.parts
@@ -65,3 +68,8 @@ def test_the_commands_of_the_worked_example_are_those_of_its_script():
     ran = [command for command in commands if "--group" not in command]  # Credit Fraud has no cards
     assert len(ran) == len(commands) - 1 == 8
     assert {f"$ {command}" for command in ran} <= recorded_lines("service")
+
+
+def test_the_api_reference_lists_every_public_name():
+    public = {f"selfpaced.{name}" for name in selfpaced.__all__ if name != "__version__"}
+    assert public - set(public_names()) == set()
