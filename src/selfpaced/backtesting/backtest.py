@@ -98,7 +98,7 @@ def backtest(
     >>> model = SelfPacedEnsembleClassifier(calibration="sigmoid", random_state=0)
     >>> found = backtest(model, X, y, PrequentialSplit(hours, "14d", delay="7d"), budget="2/day")
     >>> found[["fold", "n_train", "n_test", "alerts"]].to_numpy().tolist()
-    [[1, 2000, 1008, 30], [2, 3008, 1008, 30], [3, 4016, 1008, 30], [4, 5024, 472, 16]]
+    [[1, 2017, 1008, 28], [2, 3025, 1008, 28], [3, 4033, 1008, 28], [4, 5041, 456, 14]]
     """
     import pandas as pd
 

@@ -133,7 +133,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         >>> X, y = make_checkerboard(random_state=0)
         >>> model = UnderBaggingClassifier(random_state=0).fit(X, y)
         >>> score = model.scorer()
-        >>> score([1, 0]) == model.predict_proba([[1, 0]])[0, 1]
+        >>> bool(score([1, 0]) == model.predict_proba([[1, 0]])[0, 1])
         True
         """
         return row_scorer(self)

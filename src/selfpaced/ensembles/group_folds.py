@@ -23,7 +23,7 @@ def parts_of_groups(
 
     >>> groups = np.array([5, 5, 6, 6, 7, 8], dtype=np.uint64)
     >>> parts_of_groups(groups, np.array([0, 1, 0, 1, 0, 0]), seed=0, round_number=1, n_parts=2).tolist()
-    [1, 1, 0, 0, 1, 0]
+    [0, 0, 1, 1, 0, 1]
     """
     names, group_of = np.unique(groups, return_inverse=True)
     # A group counts for the rarest of the classes that its rows have.
