@@ -129,10 +129,10 @@ def _work(name: str, folder: Path, limit: float) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (int(limit * GIGABYTE),) * 2)
     begin = time.perf_counter()
     facts = WORK[name](folder)
-    print(json.dumps({"seconds": time.perf_counter() - begin, "peak_gb": _peak_gb(), **facts}))
+    print(json.dumps({"seconds": time.perf_counter() - begin, "peak_gb": peak_gb(), **facts}))
 
 
-def _peak_gb() -> float:
+def peak_gb() -> float:
     """From the process's own status: getrusage tells of the parent's peak too, if that was higher."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) / 2**20
