@@ -1,8 +1,8 @@
 """Validation in the order of time: train, wait for the labels, test, roll on."""
 
-from selfpaced.backtesting.backtest import FoldResult, backtest, has_probabilities, result_of
 from selfpaced.backtesting.durations import span_in
 from selfpaced.backtesting.measures import Budget, JudgedRows, Reached, reached
+from selfpaced.backtesting.rolling import FoldResult, backtest, has_probabilities, result_of
 from selfpaced.backtesting.splitter import Fold, PrequentialSplit, Rolling
 
 __all__ = [
