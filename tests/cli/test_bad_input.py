@@ -57,7 +57,7 @@ def rows(n=60, n_rare=10):
         ("a,a,y\n1,2,0\n", "rows.csv", "more than one column 'a'"),
         ("a,y\nK\xf6ln,0\n".encode("latin-1"), "rows.csv", "is not UTF-8"),
         ("a,y\n1,0\n1,2,3\n", "rows.csv", "has 3 values in line 3, and 2 columns"),
-        ('{"a": 1, "y": 0}\n{"a":\n', "rows.jsonl", "is not made of JSON lines"),
+        ('{"a": 1, "y": 0}\n{"a":\n', "rows.jsonl", "is not a file of JSON lines"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -74,7 +74,7 @@ class TestData:
         assert "more than one column 'a'" in refused(*train("rows.parquet"))
 
     def test_a_file_that_is_not_there(self, refused):
-        assert "nowhere.csv is not there" in refused(*train("nowhere.csv"))
+        assert "nowhere.csv does not exist" in refused(*train("nowhere.csv"))
 
     def test_a_target_that_is_not_there(self, refused):
         rows().drop(columns="y").to_csv("rows.csv", index=False)

@@ -77,7 +77,7 @@ def test_a_script_is_told_how_many_alerts_there_are(run, july, folder):
         (("--top", 0), "--top takes a number of rows"),
         (("--top", 5, "--per", "day"), "goes together with others"),
         (("--group", "card"), "--group card goes together with others"),
-        (("--top", 5, "--per", "day", "--time-column", "amount"), "nobody can tell which day a number belongs to"),
+        (("--top", 5, "--per", "day", "--time-column", "amount"), "so the day of a row is not known"),
         (("--top", 5, "--per", "day", "--time-column", "when", "--timezone", "Mars/Base"), "no time zone 'Mars/Base'"),
     ],
 )

@@ -164,7 +164,7 @@ def test_missing_values_are_refused_with_what_to_do(frauds):
 def test_a_column_without_numbers_is_named_with_what_to_do(frauds):
     X, y = frauds
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(shop="s")
-    with pytest.raises(ValueError, match=r"Column 'shop' of X holds no numbers. Encode it first"):
+    with pytest.raises(ValueError, match=r"Column 'shop' of X does not hold numbers. Encode it first"):
         smote_bagging().fit(frame, y)
 
 

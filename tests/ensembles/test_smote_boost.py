@@ -167,7 +167,7 @@ def test_whole_numbers_and_booleans_in_a_frame_are_numbers(frauds, to_kind):
 @pytest.mark.parametrize("values", [["x", "z"], pd.Categorical(["x", "z"]), pd.to_datetime(["2020", "2021"])], ids=type)
 def test_a_column_without_numbers_is_named_with_what_to_do(to_kind, values):
     frame = pd.DataFrame({"V0": np.arange(10.0), "country": pd.Series(values).repeat(5).reset_index(drop=True)})
-    with pytest.raises(ValueError, match=r"Column 'country' of X holds no numbers. Encode it first"):
+    with pytest.raises(ValueError, match=r"Column 'country' of X does not hold numbers. Encode it first"):
         smote_boost().fit(to_kind(frame), [1, 1] + [0] * 8)
 
 

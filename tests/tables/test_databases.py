@@ -157,7 +157,7 @@ def test_a_query_or_a_database_alone_is_refused_with_what_to_do(shop):
 def test_another_thing_than_a_connection_is_refused():
     with pytest.raises(TypeError, match="got int"):
         open_table("SELECT 1", connection=3, target="y")
-    with pytest.raises(TableError, match="names no database"):
+    with pytest.raises(TableError, match="does not name a database"):
         open_table("SELECT 1", connection="shop.parquet", target="y")
 
 

@@ -65,7 +65,7 @@ def test_values_that_fit_are_the_same_in_every_type(column, values, expected):
     ids=str,
 )
 def test_values_that_do_not_fit_are_refused_by_column(column, values):
-    with pytest.raises(TableError, match=r"Column 'n' of rows.parquet is .*which does not fit"):
+    with pytest.raises(TableError, match=r"Column 'n' of rows.parquet is .*the values do not fit"):
         converted(column, values)
 
 

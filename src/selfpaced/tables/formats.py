@@ -45,7 +45,7 @@ class Format:
     part_batches: Callable[[Any, int, Sequence[str], int], Iterator[Any]]
 
     def batches(self, place: Place, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-        """The rows in order. Reading goes on where the network failed."""
+        """The rows in order. After a failure of the network, reading continues where it stopped."""
         if isinstance(place, Path):
             yield from self.local_batches(place, columns, batch_rows)
             return
@@ -111,7 +111,7 @@ def _described(opened: Any) -> Description:
 def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    # Reading ahead within a file took three times the memory and was no faster on a disk.
+    # Reading ahead within a file took three times the memory and was not faster on a disk.
     with pq.ParquetFile(path, pre_buffer=False) as file:
         if columns:
             yield from file.iter_batches(batch_size=batch_rows, columns=list(columns))
@@ -120,7 +120,7 @@ def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Ite
 
 
 def _opened_parquet(file: Any) -> Any:
-    """Of a remote file, the columns of a row group are fetched together: request by request would take too long."""
+    """Fetch all columns of a row group of a remote file in one request. Many small requests would take too long."""
     import pyarrow.parquet as pq
 
     return pq.ParquetFile(file, pre_buffer=True)
@@ -134,7 +134,7 @@ def _row_group(file: Any, number: int, columns: Sequence[str], batch_rows: int) 
 
 
 def _rows_without_columns(n_rows: int, batch_rows: int) -> Iterator[Any]:
-    """What is left of a file of which only the folder's name is wanted."""
+    """Batches without columns, for a file of which only the columns in the folder's name are needed."""
     pa = import_arrow()
     for start in range(0, n_rows, batch_rows):
         length = min(batch_rows, n_rows - start)
@@ -152,7 +152,7 @@ def _describe_feather(place: Place) -> Description:
 
 
 def _described_feather(place: RemoteFile) -> Description:
-    """By the descriptions of the batches alone: the rows stay where they are."""
+    """Count rows by the descriptions of the batches, without reading the rows."""
     from pyarrow import dataset
 
     fragment = dataset.IpcFileFormat().make_fragment(place.path, filesystem=place.filesystem)

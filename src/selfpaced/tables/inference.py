@@ -65,7 +65,7 @@ def inferred_forms() -> tuple[Form, ...]:
     """The forms in order: a column has the first one that all of its values have, or else it is text."""
     pa = import_arrow()
     return (
-        Form(pa.null(), ""),  # an empty text is a missing value, so only a column without values fits
+        Form(pa.null(), ""),  # an empty string is a missing value, so only a column without values fits
         Form(pa.bool_(), "true|True|TRUE|false|False|FALSE"),
         Form(pa.int64(), _spaced(_INTEGER), limited=True),
         Form(pa.uint64(), _spaced("0|[1-9][0-9]*"), limited=True),
@@ -146,7 +146,7 @@ def _can_be_cast(texts: Any, kind: Any) -> bool:
 def _trimmed(texts: Any) -> Any:
     import pyarrow.compute as pc
 
-    return pc.ascii_trim(texts, " \t")  # what Arrow's reader of CSV does and its cast does not
+    return pc.ascii_trim(texts, " \t")  # Arrow's CSV reader does this, but its cast does not
 
 
 def numbers_with_commas(form: Form, texts: Any) -> Any:

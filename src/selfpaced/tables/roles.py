@@ -10,7 +10,7 @@ from selfpaced.exceptions import TableError
 from selfpaced.pools.rows import GROUP
 from selfpaced.suggesting import did_you_mean
 
-# Names of what is kept beside the features of a row; no column of a table may be called so.
+# Names of internal columns beside the features. Columns of a user's table must not have them.
 ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
 
 
@@ -75,14 +75,14 @@ def feature_names(
     fields = list(known)
     columns, exclude = None if columns is None else names_of(columns), names_of(exclude)
     if columns is not None and len(set(columns)) < len(columns):
-        raise TableError(f"columns names a feature twice: {list(columns)}.")
+        raise TableError(f"columns names a feature twice: {list(columns)}. Name each feature once.")
     for name in [*(columns or ()), *exclude]:
         if name not in fields:
-            raise TableError(f"There is no column {name!r}; the columns are {fields}.{did_you_mean(name, fields)}")
+            raise TableError(f"There is no column {name!r}. The columns are {fields}.{did_you_mean(name, fields)}")
     others = {*roles.not_features, *exclude}
     names = [name for name in (fields if columns is None else columns) if name not in others]
     if not names:
-        raise TableError(f"No column is left as a feature; the columns are {fields}.")
+        raise TableError(f"No column is left as a feature. The columns are {fields}. Exclude fewer of them.")
     if {ID, WEIGHT, GROUP} & set(names):
-        raise TableError(f"No column may be called {ID!r}, {WEIGHT!r} or {GROUP!r}.")
+        raise TableError(f"The names {ID!r}, {WEIGHT!r} and {GROUP!r} are reserved. Rename the column.")
     return names

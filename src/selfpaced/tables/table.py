@@ -1,4 +1,4 @@
-"""What a fit asks of a table: the protocol that every kind of table implements."""
+"""`Table`: the protocol that every kind of table implements for a fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from selfpaced.tables.schema import Schema
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """What a split may use.
+    """What a table may use to split its rows.
 
     Attributes
     ----------
@@ -77,4 +77,4 @@ class Table(Protocol):
         """The rows of the smallest class, and a pool for every larger class."""
 
     def identity(self) -> dict[str, Any]:
-        """Facts that differ between this table and any other, for whoever resumes a fit. Raise if there are none."""
+        """Facts that identify this table, by which a fit is resumed. Raise if the table has none."""
