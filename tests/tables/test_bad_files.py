@@ -265,7 +265,9 @@ class TestScoring:
 
     def test_a_changed_type_is_named_with_its_file(self, model, folder, frame, tmp_path):
         frame.assign(b="word").to_parquet(folder / "1.parquet")
-        with pytest.raises(TableError, match=r"Column 'b' of .*1\.parquet is .*string, but the model was trained with float"):
+        with pytest.raises(
+            TableError, match=r"Column 'b' of .*1\.parquet is .*string, but the model was trained with float"
+        ):
             model.predict_table(folder, tmp_path / "scores.parquet")
         assert not list(tmp_path.glob("*scores*"))
 

@@ -25,8 +25,10 @@ class LabelledTable:
 
     Attributes
     ----------
-    source : the array that holds the rows. A resumed fit recognises them by it. None if a fit cannot be resumed.
-    schema : how the rows were read from a frame with strings or dates; None for other rows.
+    source : Any, default=None
+        The array that holds the rows. A resumed fit recognises them by it. None if a fit cannot be resumed.
+    schema : Schema | None, default=None
+        How the rows were read from a frame with strings or dates; None for other rows.
     """
 
     rows: InMemoryTable

@@ -59,12 +59,16 @@ def as_parquet(
 
     Parameters
     ----------
-    types : the names of Arrow types, by column. These types are not inferred. "decimal comma" and "thousands comma" are
+    types : Mapping[str, str] | None, default=None
+        The names of Arrow types, by column. These types are not inferred. "decimal comma" and "thousands comma" are
         float64 values that are written with such commas.
-    cache : the folder for the Parquet files; by default each is put beside its text file. Files of other file systems
-        need one; they are downloaded first.
-    progress : called with the bytes read and the bytes to read in all; a file is read twice.
-    lenient : whether to ignore `types` of columns that a file does not have, and to accept an earlier Parquet file whose
+    cache : str | PathLike[str] | None, default=None
+        The folder for the Parquet files; by default each is put beside its text file. Files of other file systems need
+        one; they are downloaded first.
+    progress : Progress | None, default=None
+        Called with the bytes read and the bytes to read in all; a file is read twice.
+    lenient : bool, default=False
+        Whether to ignore `types` of columns that a file does not have, and to accept an earlier Parquet file whose
         columns have these types.
     """
     given = {name: _form(name, kind) for name, kind in (types or {}).items()}

@@ -38,8 +38,10 @@ class CsvFile:
 
     Attributes
     ----------
-    names : its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
-    n_skipped : records before the first row: the header, and empty lines before it.
+    names : tuple[str, ...]
+        Its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
+    n_skipped : int
+        Records before the first row: the header, and empty lines before it.
     """
 
     path: Path

@@ -28,9 +28,11 @@ class Driver:
 
     Attributes
     ----------
-    rows : a context manager that takes a connection and a query, and gives the rows.
-    write : takes a connection, the name of a table, what to do if the table exists, and rows. Writes all rows or none.
-        None if this kind of connection cannot write.
+    rows : Callable[[Any, str], Any]
+        A context manager that takes a connection and a query, and gives the rows.
+    write : Callable[[Any, str, str, Rows], None] | None
+        Takes a connection, the name of a table, what to do if the table exists, and rows. Writes all rows or none. None
+        if this kind of connection cannot write.
     """
 
     rows: Callable[[Any, str], Any]

@@ -28,14 +28,22 @@ class File:
 
     Attributes
     ----------
-    path : the name that messages use: a path, a URL, or the name of a query or a stream.
-    data : where the rows are read from: the same place, or the Parquet file that was made of it.
-    schema : the columns, including those that the name of the folder adds, as in `year=2024/part.parquet`.
-    added : the values of the columns that the name of the folder adds.
-    without_missing : columns that are known to have a value in every row.
-    state : size and time of change, or what else differs after a change of the file.
-    digest : a hash of the content, for rows whose place does not identify them.
-    kept : which rows count, if some have been deleted.
+    path : Any
+        The name that messages use: a path, a URL, or the name of a query or a stream.
+    data : Place
+        Where the rows are read from: the same place, or the Parquet file that was made of it.
+    schema : Any
+        The columns, including those that the name of the folder adds, as in `year=2024/part.parquet`.
+    added : Mapping[str, Any]
+        The values of the columns that the name of the folder adds.
+    without_missing : frozenset[str]
+        Columns that are known to have a value in every row.
+    state : tuple[str, ...]
+        Size and time of change, or what else differs after a change of the file.
+    digest : Any, default=None
+        A hash of the content, for rows whose place does not identify them.
+    kept : NDArray[np.bool_] | None, default=None
+        Which rows count, if some have been deleted.
     """
 
     path: Any
@@ -163,7 +171,7 @@ def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any
         other = next((one for one in column.unique() if expected is None or not one.equals(expected)), None)
         if other is not None:
             raise TableError(
-                f"Column {name!r} of {path} has the value {other.as_py()!r}, but the name of its folder says {value!r}. "
+                f"Column {name!r} of {path} has the value {other.as_py()!r}, but its folder says {value!r}. "
                 "Remove the column from the file, or rename the folder."
             )
 

@@ -30,11 +30,14 @@ class Format:
 
     Attributes
     ----------
-    describe : from a place to (schema, number of rows, columns known to have no missing values).
-    local_batches : from a path, columns and a number of rows to record batches of at most so many rows.
-    opened : a context that gives the reader of an open file.
-    n_parts, part_batches : how many parts a reader has, and the batches of one of them. A part that the network
-        interrupts is read again.
+    describe : Callable[[Place], Description]
+        From a place to (schema, number of rows, columns known to have no missing values).
+    local_batches : Callable[[Path, Sequence[str], int], Iterator[Any]]
+        From a path, columns and a number of rows to record batches of at most so many rows.
+    opened : Callable[[Any], Any]
+        A context that gives the reader of an open file.
+    n_parts, part_batches : Callable
+        How many parts a reader has, and the batches of one of them. A part that the network interrupts is read again.
     """
 
     name: str

@@ -18,12 +18,17 @@ class Form:
 
     Attributes
     ----------
-    type : Arrow type of the values.
-    pattern : regular expression that every value matches as a whole; None if any text may be tried.
-    comma : what a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS;
-        None if numbers have no commas.
-    grouped : whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
-    limited : whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
+    type : Any
+        Arrow type of the values.
+    pattern : str | None, default=None
+        Regular expression that every value matches as a whole; None if any text may be tried.
+    comma : str | None, default=None
+        What a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS; None
+        if numbers have no commas.
+    grouped : bool, default=False
+        Whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
+    limited : bool, default=False
+        Whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
     """
 
     type: Any

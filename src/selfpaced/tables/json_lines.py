@@ -25,7 +25,8 @@ class JsonFile:
 
     Attributes
     ----------
-    types : the type of each column. Every name in any row is a column. Dates are strings here, as they are in JSON.
+    types : Mapping[str, Any]
+        The type of each column. Every name in any row is a column. Dates are strings here, as they are in JSON.
     """
 
     path: Path

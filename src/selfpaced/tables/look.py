@@ -35,14 +35,20 @@ class ColumnProfile:
 
     Attributes
     ----------
-    type : its Arrow type.
-    n_distinct : the number of different values. For strings the count stops above `MOST_CATEGORIES`; for other types
-        only the first rows are counted.
-    smallest, largest : the range of numbers, and of dates in microseconds since 1970; None for strings, and where all
-        values are missing.
-    repeats : whether a value occurs twice in the first rows.
-    rises : whether each value of the first rows is larger than the one before.
-    categories : the strings, sorted; None for other types, and where there are more than `MOST_CATEGORIES`.
+    type : str
+        Its Arrow type.
+    n_distinct : int
+        The number of different values. For strings the count stops above `MOST_CATEGORIES`; for other types only the
+        first rows are counted.
+    smallest, largest : Any
+        The range of numbers, and of dates in microseconds since 1970; None for strings, and where all values are
+        missing.
+    repeats : bool
+        Whether a value occurs twice in the first rows.
+    rises : bool
+        Whether each value of the first rows is larger than the one before.
+    categories : tuple[str, ...] | None, default=None
+        The strings, sorted; None for other types, and where there are more than `MOST_CATEGORIES`.
     """
 
     name: str

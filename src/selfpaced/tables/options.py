@@ -96,10 +96,14 @@ class Source:
 
     Attributes
     ----------
-    name : what error messages call it.
-    recognises : whether something is a source of this kind, by itself and the options given.
-    opens : from the source and the options to a table.
-    honours : the names of the options that it honours. All others are refused.
+    name : str
+        What error messages call it.
+    recognises : Callable[[Any, Mapping[str, Any]], bool]
+        Whether something is a source of this kind, by itself and the options given.
+    opens : Callable[..., Table]
+        From the source and the options to a table.
+    honours : frozenset[str]
+        The names of the options that it honours. All others are refused.
     """
 
     name: str

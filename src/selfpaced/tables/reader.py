@@ -42,13 +42,20 @@ class Reader:
 
     Attributes
     ----------
-    batch_rows : rows that are decoded at once.
-    filter : the condition that rows must satisfy.
-    chosen : which of the rows that satisfy the condition belong to the table; None if all do.
-    loaded_from : the identity of the reader that rows in memory come from.
-    snapshot : the version of a lake table that the rows belong to.
-    left_out : columns of the source that will not be read.
-    holds : objects that must live as long as the reader, such as the temporary folder of its files.
+    batch_rows : int
+        Rows that are decoded at once.
+    filter : RowFilter | None, default=None
+        The condition that rows must satisfy.
+    chosen : NDArray[np.bool_] | None, default=None
+        Which of the rows that satisfy the condition belong to the table; None if all do.
+    loaded_from : Mapping[str, Any] | None, default=None
+        The identity of the reader that rows in memory come from.
+    snapshot : str | None, default=None
+        The version of a lake table that the rows belong to.
+    left_out : tuple[str, ...]
+        Columns of the source that will not be read.
+    holds : tuple[Any, ...]
+        Objects that must live as long as the reader, such as the temporary folder of its files.
     """
 
     files: Sequence[File | LoadedFile]

@@ -16,9 +16,12 @@ class Needed:
 
     Attributes
     ----------
-    columns : the features; None for all columns that are not excluded.
-    exclude : columns that are not features.
-    others : further columns to read, even if they are excluded from the features.
+    columns : Sequence[str] | None, default=None
+        The features; None for all columns that are not excluded.
+    exclude : Sequence[str]
+        Columns that are not features.
+    others : Sequence[str]
+        Further columns to read, even if they are excluded from the features.
     """
 
     columns: Sequence[str] | None = None
@@ -42,8 +45,10 @@ class ReadPlan:
 
     Attributes
     ----------
-    lenient : whether `types` are the types of a model. Then a file may lack some of these columns.
-    needed : a function from the names of all columns to those that will be read.
+    lenient : bool, default=False
+        Whether `types` are the types of a model. Then a file may lack some of these columns.
+    needed : Callable[[Iterable[str]], list[str]]
+        A function from the names of all columns to those that will be read.
     """
 
     types: Mapping[str, str] | None = None

@@ -20,15 +20,22 @@ class Roles:
 
     Attributes
     ----------
-    target : the column of labels; None if the labels have no name or there are none.
-    positive : the label to separate from all others; None if the labels are taken as they are.
-    weight : the column of sample weights.
-    id : the column of whole numbers by which rows are drawn.
-    amount : the column of what a missed row costs. It may be a feature too.
-    time : the column by which rows are ordered.
-    group : the column of what several rows belong to, such as a card. Rows of one group are never on both sides of a
-        split.
-    keep : further columns that are read along with the rows, such as names of rows.
+    target : str | None, default=None
+        The column of labels; None if the labels have no name or there are none.
+    positive : Any, default=None
+        The label to separate from all others; None if the labels are taken as they are.
+    weight : str | None, default=None
+        The column of sample weights.
+    id : str | None, default=None
+        The column of whole numbers by which rows are drawn.
+    amount : str | None, default=None
+        The column of what a missed row costs. It may be a feature too.
+    time : str | None, default=None
+        The column by which rows are ordered.
+    group : str | None, default=None
+        The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
+    keep : tuple[str, ...]
+        Further columns that are read along with the rows, such as names of rows.
     """
 
     target: str | None = None

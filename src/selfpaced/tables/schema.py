@@ -21,12 +21,17 @@ class Column:
 
     Attributes
     ----------
-    type : the name of its Arrow type, such as "float" or "int64"; "category" for strings; for dates the part of them
-        that it is, "seconds", "weekday" or "hour".
-    categories : the known strings, in their order; None for numbers.
-    made_of : the column of dates that it is a part of; None if it is a column itself.
-    zone : the time zone in which weekday and hour are taken.
-    has_zone : whether the times in training had a time zone.
+    type : str
+        The name of its Arrow type, such as "float" or "int64"; "category" for strings; for dates the part of them that
+        it is, "seconds", "weekday" or "hour".
+    categories : tuple[str, ...] | None, default=None
+        The known strings, in their order; None for numbers.
+    made_of : str | None, default=None
+        The column of dates that it is a part of; None if it is a column itself.
+    zone : str, default="UTC"
+        The time zone in which weekday and hour are taken.
+    has_zone : bool, default=False
+        Whether the times in training had a time zone.
     """
 
     name: str

@@ -26,9 +26,12 @@ def spooled(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> R
 
     Parameters
     ----------
-    name : what messages call the source.
-    schema : of all columns, also of those that are not needed.
-    batches : record batches or tables. Where their types change, a new file begins.
+    name : str
+        What messages call the source.
+    schema : Any
+        Of all columns, also of those that are not needed.
+    batches : Iterable[Any]
+        Record batches or tables. Where their types change, a new file begins.
     """
     folder = TemporaryFolder(plan.cache)
     paths = _written(name, schema, batches, plan, folder.path)

@@ -34,8 +34,10 @@ class StreamedTable:
 
     Attributes
     ----------
-    memory_for_tags : the limit of the memory for running sums in bytes. A row takes 4. Larger sums go to a file.
-    known_labels : the labels, once they have been read.
+    memory_for_tags : int
+        The limit of the memory for running sums in bytes. A row takes 4. Larger sums go to a file.
+    known_labels : Labels | None, default=None
+        The labels, once they have been read.
     """
 
     reader: Reader

@@ -19,9 +19,11 @@ class SplitPlan:
 
     Attributes
     ----------
-    n_draw, first_round : the rows that will be drawn from every larger class in the first round, and its number. A
-        table that is read from start to end draws them in the pass that collects the minority.
-    on_rows : called with the rows read and the rows to read in the present pass.
+    n_draw, first_round : int
+        The rows that will be drawn from every larger class in the first round, and its number. A table that is read
+        from start to end draws them in the pass that collects the minority.
+    on_rows : Callable[[int, int], None]
+        Called with the rows read and the rows to read in the present pass.
     """
 
     seed: int
@@ -37,9 +39,12 @@ class ClassSplit:
 
     Attributes
     ----------
-    names : the labels of all classes, in the order of their numbers.
-    counts : how many rows each class has.
-    seconds_reading : the time for which rows have been read from files so far.
+    names : Sequence[Any]
+        The labels of all classes, in the order of their numbers.
+    counts : Sequence[int]
+        How many rows each class has.
+    seconds_reading : Callable[[], float]
+        The time for which rows have been read from files so far.
     """
 
     names: Sequence[Any]
