@@ -99,7 +99,7 @@ class TestData:
 
     def test_the_rows_to_train_on_as_those_to_judge_by(self, refused):
         rows().to_csv("rows.csv", index=False)
-        assert "rows to judge by must be others" in refused(*train("rows.csv", "--valid", "./rows.csv"))
+        assert "is the file that is trained on" in refused(*train("rows.csv", "--valid", "./rows.csv"))
 
     def test_five_positives_are_enough_to_try(self, run):
         rows(n=200, n_rare=5).to_csv("rows.csv", index=False)
@@ -107,7 +107,7 @@ class TestData:
 
     def test_a_label_that_nobody_has(self, refused):
         rows().to_csv("rows.csv", index=False)
-        assert "No row of column 'y' is 'fraud'; its labels are '0', '1'" in refused(
+        assert "No row of column 'y' has the label 'fraud'. Its labels are '0', '1'" in refused(
             *train("rows.csv", "--positive", "fraud")
         )
 
@@ -119,7 +119,9 @@ class TestData:
 
     def test_no_feature_is_left(self, refused):
         rows().assign(a=1.0, b="x").to_csv("rows.csv", index=False)
-        assert "No column of rows.csv is left to learn from: 'a' is the same value in every row" in refused(*train())
+        assert "No column of rows.csv is left as a feature. Dropped were 'a' (the same value in every row)" in refused(
+            *train()
+        )
 
     def test_a_share_that_is_none(self, refused):
         rows().to_csv("rows.csv", index=False)
@@ -167,10 +169,14 @@ class TestData:
 @pytest.mark.usefixtures("folder")
 class TestOutput:
     def test_a_folder_that_is_not_there_is_said_before_training(self, refused):
-        assert "The folder out for model.skops is not there" in refused(*train("nowhere.csv", "-o", "out/model.skops"))
+        assert "The folder out for model.skops does not exist" in refused(
+            *train("nowhere.csv", "-o", "out/model.skops")
+        )
 
     def test_an_ending_that_means_nothing(self, refused):
-        assert "model.txt should end in .skops" in refused(*train("rows.csv", "-o", "model.txt"))
+        assert "model.txt has a wrong ending. Name a file that ends in .skops" in refused(
+            *train("rows.csv", "-o", "model.txt")
+        )
 
     def test_a_folder_that_may_not_be_written_to(self, refused, tmp_path, monkeypatch):
         (tmp_path / "locked").mkdir(mode=0o500)
@@ -251,7 +257,7 @@ class TestModels:
     @pytest.mark.parametrize("threshold", ["2", "high"])
     def test_a_threshold_that_is_none(self, run, refused, threshold):
         command = ("predict", "model.skops", "rows.csv", "-o", "scores.csv", "--threshold", threshold)
-        assert "--threshold takes a number from 0 to 1, or 'best'" in refused(*command)
+        assert "--threshold must be a number from 0 to 1, or 'best'" in refused(*command)
 
     def test_scores_over_the_data(self, run, refused):
         rows().to_csv("rows.csv", index=False)
@@ -268,7 +274,7 @@ def test_a_bug_asks_for_debug_and_debug_shows_where(monkeypatch, capsys):
 
     monkeypatch.setattr(inspect, "run", broken)
     assert main(["inspect", "model.skops"]) == 1
-    assert capsys.readouterr().err == "selfpaced: error: no such thing (RuntimeError; --debug shows where)\n"
+    assert capsys.readouterr().err == "selfpaced: error: no such thing (RuntimeError; --debug shows the traceback)\n"
     assert main(["inspect", "model.skops", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
 

@@ -36,9 +36,9 @@ def test_train_says_what_came_of_it_and_keeps_the_model(run, csv, folder):
 
 def test_train_leaves_out_what_is_no_feature_and_says_why(run, csv):
     _, said, _ = run(*train(csv))
-    assert "left out 'currency': the same value in every row" in said
-    assert "left out 'tx_id': an id: every value differs" in said
-    assert "left out 'note': an id or a text: every value differs" in said
+    assert "dropped column 'currency': the same value in every row" in said
+    assert "dropped column 'tx_id': an identifier: every value differs" in said
+    assert "dropped column 'note': an identifier or free text: every value differs" in said
     names = load_model("model.skops").feature_names_in_.tolist()
     assert names == [
         *("amount", "balance", "age of account", "<b>risk</b>", "channel"),
@@ -142,7 +142,7 @@ def test_out_of_core_gives_the_same_model_and_says_so(run, csv, folder):
     inside = run(*train(csv, "--json"))[1]
     code, said, _ = run(*train(csv, "--out-of-core"))
     assert code == 0
-    assert "read once for each member, not loaded" in said
+    assert "not loaded, but read once for each member" in said
     outside = run(*train(csv, "--out-of-core", "--json"))[1]
     assert json.loads(inside)["aucprc"] == json.loads(outside)["aucprc"]
 
