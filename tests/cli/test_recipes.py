@@ -129,14 +129,14 @@ def test_a_recipe_that_fails_is_warned_of_with_its_reason(run, monkeypatch):
     monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", recipes)
     code, _, complained = run(*TRAIN)
     assert code == 0
-    assert complained.startswith("warning: The recipe 'broken' failed and is left out. ValueError: n_bins must be")
+    assert complained.startswith("warning: The recipe 'broken' failed and is skipped. ValueError: n_bins must be")
 
 
 @pytest.mark.usefixtures("csv")
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--members", "5"], "--members 5 is for one kind of members. --base auto has recipes of its own"),
+        (["--members", "5"], "--members 5 is for one kind of members, but --base auto has several"),
         (["--bins", "5"], "--bins 5 is for one kind of members"),
         (["--calibration", "prior"], "--calibration prior is for one kind of members, and --base auto blends several"),
         (["--base", "tree", "--time-limit", "60"], "--time-limit 60 needs --base auto"),

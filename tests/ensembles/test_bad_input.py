@@ -229,7 +229,7 @@ def test_early_stopping_without_an_eval_set_says_what_to_give():
 
 def test_an_unknown_argument_of_fit_is_refused():
     with pytest.raises(
-        TypeError, match=r"fit got \['colour'\], which are no arguments of its own.*enable_metadata_routing"
+        TypeError, match=r"fit got \['colour'\], which are not its own arguments.*enable_metadata_routing"
     ):
         spe().fit(X, Y, colour="red")
 

@@ -75,7 +75,7 @@ def test_amounts_that_no_rule_uses_are_refused(trained, payments):
     with pytest.raises(TableError, match="--amount needs a rule about costs"):
         evaluate(trained.model, payments, "label", Judging(0.5, amount="amount"))
     with pytest.raises(
-        TableError, match="The rule cost=2:30 already has the cost of a missed case. Omit --amount amount"
+        TableError, match=r"The rule cost=2:30 already has the cost of a missed case. Omit --amount amount"
     ):
         evaluate(trained.model, payments, "label", Judging(0.5, amount="amount", known=Known(parse_rule("cost=2:30"))))
 
