@@ -51,7 +51,7 @@ def rows(n=60, n_rare=10):
     [
         ("", "rows.csv", "is empty"),
         ("", "rows.parquet", "is empty"),
-        ("a,y\n", "rows.csv", "has a header and no rows"),
+        ("a,y\n", "rows.csv", "has a header but no rows"),
         ("nonsense", "rows.parquet", "cannot be read as Parquet"),
         ("nonsense", "rows.xlsx", "has an unsupported format"),
         ("a,a,y\n1,2,0\n", "rows.csv", "more than one column 'a'"),
@@ -252,7 +252,7 @@ class TestModels:
         rows().to_parquet("rows.parquet", index=False)
         assert run(*train("rows.parquet", "-q"))[0] == 0
         rows()[:0].to_parquet("empty.parquet", index=False)
-        assert "no rows to measure the model by" in refused(command, "model.skops", "empty.parquet")
+        assert "The table has no rows" in refused(command, "model.skops", "empty.parquet")
 
     @pytest.mark.parametrize("threshold", ["2", "high"])
     def test_a_threshold_that_is_none(self, run, refused, threshold):

@@ -75,7 +75,7 @@ def test_scores_are_probabilities_unless_that_is_not_wanted(run, csv, where):
     assert calibrated["calibration"] == "isotonic"
     assert calibrated["mean_score"] == pytest.approx(calibrated["chance"], rel=0.35)  # 18 frauds
     _, said, _ = run(*train(csv, *where))
-    assert "they are no probabilities" in said
+    assert "They are not probabilities" in said
     assert read_card("model.skops").metrics["mean_score"] > 3 * calibrated["mean_score"]
 
 
@@ -195,7 +195,7 @@ def test_a_column_that_gives_the_answer_away_is_warned_of(run, mixed, folder):
     mixed.assign(chargeback=mixed["is_fraud"] * 100.0).to_parquet("leak.parquet", index=False)
     code, _, complained = run(*train("leak.parquet"))
     assert code == 0
-    assert "column 'chargeback' alone nearly decides the target" in complained
+    assert "column 'chargeback' alone nearly determines the target" in complained
     assert "'amount'" not in complained
 
 
@@ -205,7 +205,7 @@ def test_few_cases_are_warned_of(run, mixed, folder):
     code, said, complained = run(*train_calibrated("few.parquet"))
     assert code == 0
     assert "only 5 rows of the rarest class" in complained
-    assert "too few rare rows to calibrate by" in said
+    assert "too few rare rows for a calibration" in said
 
 
 def test_predict_writes_scores_beside_the_columns_that_are_kept(run, trained, csv, mixed):

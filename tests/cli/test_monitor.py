@@ -107,9 +107,9 @@ def test_what_cannot_be_watched_is_refused(run, files, folder, options, complain
     ("changed", "complaint"),
     [
         (lambda rows: rows.drop(columns="balance"), "has no column 'balance'"),
-        (lambda rows: rows.assign(balance="much"), "its values are not numbers"),
-        (lambda rows: rows.assign(channel=1), "its values are not strings"),
-        (lambda rows: rows.iloc[:0], "no rows to watch"),
+        (lambda rows: rows.assign(balance="much"), "they are not numbers"),
+        (lambda rows: rows.assign(channel=1), "they are not strings"),
+        (lambda rows: rows.iloc[:0], "no rows to monitor"),
         (lambda rows: rows.assign(balance=np.inf), "contains infinity"),
     ],
 )

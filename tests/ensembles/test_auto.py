@@ -288,7 +288,7 @@ class TestFailures:
 
     def test_with_fewer_than_ten_rare_rows_all_recipes_count_the_same(self):
         X, y = make_fraud(n_rows=500, n_frauds=9, n_features=5, random_state=0)
-        with pytest.warns(UserWarning, match="has 9 rows. To compare recipes takes at least 10"):
+        with pytest.warns(UserWarning, match="has 9 rows. Comparing recipes needs at least 10"):
             model = auto().fit(X, y)
         assert [result.weight for result in model.recipes_] == pytest.approx([1 / 3] * 3)
         assert model.calibrator_ is None
@@ -344,7 +344,7 @@ class TestBadInput:
         [
             ({"recipes": "trees"}, "recipes must be a list of"),
             ({"recipes": []}, "recipes must be a list of"),
-            ({"recipes": [TREES]}, "A recipe is a pair of a name and an ensemble"),
+            ({"recipes": [TREES]}, "A recipe must be a pair of a name and an ensemble"),
             ({"recipes": [("tree", DecisionTreeClassifier())]}, "The recipe 'tree' must be a SelfPacedEnsemble"),
             ({"recipes": [("a", TREES), ("a", TREES)]}, "The names of recipes must differ"),
             ({"time_limit": 0}, "time_limit must be None or a positive number"),

@@ -73,7 +73,7 @@ def test_a_rise_that_is_none_is_refused(min_rise):
     [DecisionTreeRegressor(), KMeans(), StandardScaler(), IsolationForest(), "tree", DecisionTreeClassifier],
 )
 def test_a_base_model_that_is_no_classifier_is_refused(estimator):
-    with pytest.raises(ValueError, match="estimator must be a classifier, an object and not a class; got"):
+    with pytest.raises(ValueError, match="estimator must be an instance of a classifier, not a class; got"):
         spe(estimator=estimator).fit(X, Y)
 
 

@@ -157,7 +157,7 @@ def test_an_error_of_the_base_model_says_in_which_round_it_was(frauds):
 
 def test_missing_values_are_refused_with_what_to_do(frauds):
     X, y = frauds
-    with pytest.raises(ValueError, match=r"Input X contains NaN.*Impute it first"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN.*Impute missing values first"):
         smote_bagging().fit(np.where(X > 3, np.nan, X), y)
 
 

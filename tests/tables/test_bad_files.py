@@ -246,9 +246,9 @@ def test_ids_that_are_words_are_refused(folder, frame):
 def test_a_table_without_a_target_and_something_else_than_a_table_are_refused(folder, frame):
     with pytest.raises(ValueError, match="opened without a target"):
         spe().fit_table(open_table(folder))
-    with pytest.raises(TypeError, match=r"fit_table takes what selfpaced\.open_table gives; got DataFrame"):
+    with pytest.raises(TypeError, match=r"fit_table needs a table that selfpaced\.open_table returns; got DataFrame"):
         spe().fit_table(frame)
-    with pytest.raises(TypeError, match="Arrays and frames go to fit"):
+    with pytest.raises(TypeError, match="Give arrays and frames to fit"):
         open_table(42, target="label")
 
 
@@ -351,7 +351,7 @@ def test_a_column_called_like_the_scores_cannot_be_kept(folder, frame, tmp_path)
 
 def test_a_model_without_names_asks_for_the_columns(folder, frame, tmp_path):
     model = spe().fit(frame[list("abc")].to_numpy(), frame["label"])
-    with pytest.raises(TableError, match=r"trained on 3 features without names, and the files have 4 columns"):
+    with pytest.raises(TableError, match=r"trained on 3 features without names, but the files have 4 columns"):
         model.predict_table(folder, tmp_path / "s.csv")
     path = model.predict_table(folder, tmp_path / "s.csv", columns=["a", "b", "c"])
     np.testing.assert_allclose(pd.read_csv(path)["score"], model.predict_proba(frame[list("abc")].to_numpy())[:, 1])

@@ -98,7 +98,7 @@ class TestTimeZones:
 
     def test_times_without_a_zone_are_refused_where_training_had_one(self, schema):
         for values in (pa.array(WHEN.tz_localize(None)), pa.array(["2024-03-01 23:30"])):
-            with pytest.raises(TableError, match=r"Column 'when' .*no time zone, and those in training had one"):
+            with pytest.raises(TableError, match=r"Column 'when' .*no time zone, but those in training had one"):
                 parts(schema, values)
 
     def test_times_without_a_zone_in_training_are_utc(self):

@@ -199,7 +199,7 @@ class AutoTraining:
         rarest = self.labels.names[self.labels.rarest]
         if n_rare < FEWEST_RARE_ROWS:
             warnings.warn(
-                f"The class {rarest!r} has {n_rare} rows. A comparison of recipes needs at least {FEWEST_RARE_ROWS}. All "
+                f"The class {rarest!r} has {n_rare} rows. Comparing recipes needs at least {FEWEST_RARE_ROWS}. All "
                 "recipes have the same weight, and the scores are not calibrated.",
                 stacklevel=5,
             )

@@ -162,7 +162,7 @@ def check_classes(labels: Counted, where: str) -> Counted:
     """Refuse fewer than two classes, and too few rows of the smallest. `where` is the name of the labels in errors."""
     names = labels.names
     if len(names) < 2:
-        raise ValueError(f"{where} has only one class, {names}. At least 2 classes are needed.")
+        raise ValueError(f"{where} holds one class only, {names}. At least 2 classes are needed.")
     smallest = int(labels.counts.argmin())
     if labels.counts[smallest] < FEWEST_MINORITY_ROWS:
         raise ValueError(
