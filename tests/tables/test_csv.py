@@ -286,11 +286,11 @@ def test_a_column_without_a_name_is_called_as_in_pandas(read, write):
     [
         ("", r"sales\.csv is empty"),
         ("\n\n", r"sales\.csv is empty"),
-        ("a,b\n", r"sales\.csv has a header and no rows"),
-        ("a,b", r"sales\.csv has a header and no rows"),
+        ("a,b\n", r"sales\.csv has a header but no rows"),
+        ("a,b", r"sales\.csv has a header but no rows"),
         ("a,b,a\n1,2,3\n", r"sales\.csv has more than one column 'a'"),
-        ('a,b\n1,"x\ny"\n3\n', r"sales\.csv has 1 values in line 4, and 2 columns"),
-        ("a,b\n1,2\n3,4,5\n", r"sales\.csv has 3 values in line 3, and 2 columns"),
+        ('a,b\n1,"x\ny"\n3\n', r"sales\.csv has 1 values in line 4, but 2 columns"),
+        ("a,b\n1,2\n3,4,5\n", r"sales\.csv has 3 values in line 3, but 2 columns"),
         (b"a,b\n1,x\n2,\xe4\n", r"sales\.csv is not UTF-8 \(line 3\)"),
         ('a,b\n1,"x\n2,y\n3,z\n', r"sales\.csv ends inside a quoted value: the quote before 'x"),
     ],
@@ -568,7 +568,7 @@ def test_a_column_that_is_also_the_name_of_the_folder_must_agree_with_it(tmp_pat
 def test_a_missing_value_differs_from_the_name_of_the_folder(tmp_path):
     (tmp_path / "year=2024").mkdir()
     pq.write_table(pa.table({"year": [2024, None], "y": [0, 1]}), tmp_path / "year=2024" / "part.parquet")
-    with pytest.raises(TableError, match=r"Column 'year' of .* holds None"):
+    with pytest.raises(TableError, match=r"Column 'year' of .* has the value None"):
         open_table(tmp_path, target="y")
 
 
