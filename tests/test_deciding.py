@@ -110,7 +110,7 @@ def test_an_ensemble_without_calibration_is_warned_about(rows):
         ({"missed": 1.0}, np.ones(6000), "was given twice"),
         ({}, np.ones(3), "a number for each of 6000 rows"),
         ({}, np.full(6000, np.nan), "6000 of 6000 are missing, negative or infinite"),
-        ({"missed": "price"}, None, "X has no column of this name"),
+        ({"missed": "price"}, None, "is not a column of X"),
         ({}, ["a"] * 6000, "must be numbers"),
     ],
 )

@@ -46,7 +46,7 @@ class Rule(ABC):
 
     @abstractmethod
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
-        """The value of each threshold; larger is better. `lost` has the amounts of missed cases, if they have amounts."""
+        """The value of each threshold; larger is better. `lost` has the amounts of missed cases, if they have some."""
 
     @abstractmethod
     def __str__(self) -> str: ...
