@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -42,7 +45,6 @@ class MemberFactory:
         self._seed = seed
         self._arguments = arguments
         self._n_threads = n_threads
-        self._one_thread = _OneThread()
 
     def fit(self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> Any:
         """Train member `number`; 0 is the warm-up, where there is one."""
@@ -69,7 +71,7 @@ class MemberFactory:
         """The user's settings are restored afterwards, so that predictions use the threads they would have used."""
         left_open = _jobs_left_open(model)
         with_params(model, dict.fromkeys(left_open, 1) | _unlisted(model, "thread_count", 1))
-        with self._one_thread:
+        with _one_thread():
             model.fit(X, y, **metadata, **self._arguments)
         with_params(model, dict.fromkeys(left_open))
 
@@ -80,11 +82,14 @@ class MemberFactory:
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
 
 
-class _OneThread:
-    """While anybody is inside, the thread pools of libraries have one thread. The last one out restores them."""
+class _OneThreadForBlas:
+    """While anybody is inside, BLAS has one thread. The last one out restores what was.
+
+    All fits of a process share one, because they share BLAS: of two fits in two threads, each with a limit of its own,
+    the second would find BLAS limited by the first, and would restore that.
+    """
 
     def __init__(self) -> None:
-        self._thread_pools = ThreadpoolController()
         self._lock = Lock()
         self._n_inside = 0
         self._limit: Any = None
@@ -92,7 +97,7 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._n_inside == 0:
-                self._limit = self._thread_pools.limit(limits=1)
+                self._limit = _thread_pools(len(sys.modules)).limit(limits=1, user_api="blas")
             self._n_inside += 1
 
     def __exit__(self, *error: object) -> None:
@@ -100,6 +105,25 @@ class _OneThread:
             self._n_inside -= 1
             if self._n_inside == 0:
                 self._limit.restore_original_limits()
+
+
+_ONE_THREAD_FOR_BLAS = _OneThreadForBlas()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Limit the thread pools of libraries. A limit of OpenMP is that of the thread that sets it."""
+    with _ONE_THREAD_FOR_BLAS, _thread_pools(len(sys.modules)).limit(limits=1, user_api="openmp"):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """The pools of the libraries that are loaded. They are looked for again after another module was imported.
+
+    To look takes 10 ms, more than the training of a small member.
+    """
+    return ThreadpoolController()
 
 
 def _is_small(X: Any) -> bool:
