@@ -30,11 +30,6 @@ def ensemble(request):
     return ENSEMBLES[request.param](DecisionTreeClassifier(max_depth=4, max_features=3), 3, random_state=0)
 
 
-@pytest.fixture(params=sorted(ENSEMBLES))
-def kind(request):
-    return ENSEMBLES[request.param]
-
-
 # The exam provokes warnings of base models on hopeless data.
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
