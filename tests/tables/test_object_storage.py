@@ -125,9 +125,9 @@ def test_a_resumed_fit_may_read_copies(forwarder, in_memory, tmp_path):
 
 
 def test_a_missing_bucket_and_a_missing_file_are_named(shop):
-    with pytest.raises(TableError, match=r"s3://no-such-bucket/rows.parquet is not there"):
+    with pytest.raises(TableError, match=r"s3://no-such-bucket/rows.parquet does not exist"):
         open_table("s3://no-such-bucket/rows.parquet", **COLUMNS)
-    with pytest.raises(TableError, match=r"s3://bucket/shop/2.parquet is not there"):
+    with pytest.raises(TableError, match=r"s3://bucket/shop/2.parquet does not exist"):
         open_table(f"{URL}2.parquet", **COLUMNS)
 
 

@@ -38,14 +38,14 @@ def run(options: Namespace) -> None:
 
 
 def request_of(options: Namespace, callbacks: Sequence[Callback]) -> TrainRequest:
-    """What was typed, as the job reads it. Commands without an option have its default."""
+    """The options of a command as those of a training. Options that the command lacks have their defaults."""
     names = {field.name for field in fields(TrainRequest)}
     given = {name: value for name, value in vars(options).items() if name in names}
     return TrainRequest(data_in(options), callbacks=callbacks, **given)
 
 
 def metrics_of(trained: Trained) -> dict[str, Any]:
-    """What the model is worth, for its card and for scripts."""
+    """The quality of the model, for its card and for scripts."""
     return {
         **vars(trained.evaluation),
         **({} if trained.choice is None else trained.choice.as_facts()),
@@ -66,7 +66,7 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
     }
 
 
-# What a card keeps of a request, for whoever trains the model again or looks for the rows that it was trained on.
+# The options that a card keeps: `refit` trains with them again, and `suspects` finds the training rows by them.
 TRAINING = ("seed", "holdout", "time_column", "delay", "group", "id", "drop_unlabelled")
 
 
@@ -83,7 +83,7 @@ def _judged_on(trained: Trained) -> str:
     share = f"{request.holdout:.0%} of the rows"
     by = f"the last {share} by {request.time_column}" if request.time_column else f"{share}"
     if request.group is not None:
-        return f"{by}, in groups of {request.group} that it was not trained on"
+        return f"{by}, in other groups of {request.group}"
     return by if request.time_column else f"{by}, drawn at random"
 
 
@@ -91,16 +91,16 @@ def _tell(talk: Talk, trained: Trained) -> None:
     source, found = trained.source, trained.evaluation
     talk.say(f"{source.n_rows:,} rows: {_counts(trained)}. {len(source.table.schema.columns)} features.")
     if not source.in_memory:
-        why = "" if trained.request.out_of_core else "The table is large for this memory. "
-        talk.say(f"{why}Its files were read once for each member, not loaded.")
+        why = "" if trained.request.out_of_core else "The table is too large for the memory. "
+        talk.say(f"{why}The files were not loaded, but read once for each member.")
     if source.n_unlabelled:
-        talk.say(f"  left out {source.n_unlabelled:,} rows without a label")
+        talk.say(f"  dropped {source.n_unlabelled:,} rows without a label")
     for column in source.dropped:
-        talk.say(f"  left out {column.name!r}: {column.reason}")
+        talk.say(f"  dropped column {column.name!r}: {column.reason}")
     for leak in trained.leaks:
         talk.warn(
-            f"column {leak.name!r} alone nearly decides the target (AUCPRC {leak.aucprc:.2f}). Is it known before the "
-            f"fact? If not: --exclude {leak.name!r}"
+            f"column {leak.name!r} alone nearly determines the target (AUCPRC {leak.aucprc:.2f}). If its values are "
+            f"not known when the model is used, exclude it: --exclude {leak.name!r}"
         )
     for reason, n_rows in trained.split.not_used.items():
         talk.say(f"  not used: {n_rows:,} rows, {reason}")
@@ -111,17 +111,19 @@ def _tell(talk: Talk, trained: Trained) -> None:
     for warning in trained.warnings:
         talk.warn(warning)
     if trained.few_cases:
-        talk.warn(f"only {min(trained.counts.values())} rows of the rarest class: the figures below may be luck.")
+        talk.warn(
+            f"the rarest class has only {min(trained.counts.values())} rows, so the figures below are not reliable."
+        )
     if trained.learned_nothing:
-        talk.warn("all rows got the same score: nothing was learned. Try another --base, such as tree.")
+        talk.warn("all rows have the same score: the model learned nothing. Try another --base, such as tree.")
     elif trained.unmet is not None:
         talk.warn(f"{trained.unmet} The threshold is the best by F1 instead.")
     talk.say()
     talk.headline(headline(found, trained.request.target, trained.rare_label, trained.choice))
     talk.say(
-        f"Judged on {found.n_rows:,} rows that it was not trained on ({_judged_on(trained)}), {found.n_positives:,} of "
-        f"them rare. AUCPRC {found.aucprc:.3f} (chance {chance(found)}); the alerts are those from "
-        f"{found.threshold} on, {origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
+        f"Judged on {found.n_rows:,} held-out rows ({_judged_on(trained)}), {found.n_positives:,} of them rare. AUCPRC "
+        f"{found.aucprc:.3f} (chance {chance(found)}). The threshold is {found.threshold}, {origin(trained.choice)}. "
+        f"Training and judging took {trained.seconds:.1f} s."
     )
     if trained.choice is not None:
         talk.say(promise(trained.choice))
@@ -131,16 +133,16 @@ def _tell(talk: Talk, trained: Trained) -> None:
 
 
 def _meaning(trained: Trained) -> str:
-    """What a score is."""
+    """What the scores mean."""
     calibration = trained.model.calibration_
     if calibration is not None:
         return f"Scores are probabilities ({calibration} calibration): they expect {expected(trained.evaluation)}."
-    few = "" if trained.request.calibration == "none" else "There are too few rare rows to calibrate by. "
-    return f"{few}Scores put rows in order; they are no probabilities."
+    few = "" if trained.request.calibration == "none" else "There are too few rare rows for a calibration. "
+    return f"{few}Scores only rank rows. They are not probabilities."
 
 
 def _counts(trained: Trained) -> str:
-    """How many rows each label has; of a label told from all others, how many have it."""
+    """The number of rows of each label, or of the label to find and of all others."""
     counts = trained.counts
     if trained.source.table.roles.positive is not None and True in counts:
         return f"{counts[True]:,} of {trained.rare_label!r}, {counts[False]:,} others"

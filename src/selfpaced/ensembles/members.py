@@ -1,4 +1,4 @@
-"""Members: clones of the base models, each with a seed of its own, trained on a few rows."""
+"""Members: clones of the base models, each with its own seed, trained on a few rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from selfpaced.pools.keys import mix
 SMALL_TRAINING_SET = 2**19
 LARGEST_RANDOM_STATE = 2**31
 FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
-# Kinds of base models that train without the interpreter's lock, and change nothing that other threads see.
+# Types of base models that train without the interpreter's lock, and do not change global state.
 SIDE_BY_SIDE = {
     ("lightgbm", "LGBMClassifier"),
     ("sklearn", "DecisionTreeClassifier"),
@@ -35,9 +35,12 @@ class MemberFactory:
 
     Parameters
     ----------
-    bases : the base models, which take turns.
-    arguments : arguments of the base models' `fit` that are the same for every member.
-    n_threads : in how many threads the trees of a forest are trained. They are the same in any number.
+    bases : Sequence[Any]
+        The base models, which take turns.
+    arguments : Mapping[str, Any]
+        Arguments of the base models' `fit` that are the same for every member.
+    n_threads : int, default=1
+        The number of threads that train the trees of a forest. The trees do not depend on it.
     """
 
     def __init__(self, bases: Sequence[Any], seed: int, arguments: Mapping[str, Any], n_threads: int = 1) -> None:
@@ -53,7 +56,7 @@ class MemberFactory:
         if "sample_weight" in metadata:
             others = {name: value for name, value in metadata.items() if name != "sample_weight"}
             metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
-        # Each tree of a forest has a thread and waits for no other one, so that small training sets gain too.
+        # The trees of a forest do not wait for each other, so that threads also help with small training sets.
         of_forests = _jobs_of_forests(model)
         with_params(model, dict.fromkeys(of_forests, self._n_threads))
         if _is_small(X):
@@ -141,15 +144,15 @@ def in_one_thread(recipe: Any) -> Any:
 
 
 def with_params(model: Any, params: Mapping[str, Any]) -> Any:
-    """The model with some parameters set. Without any it is left alone: a fitted CatBoost refuses set_params()."""
+    """The model with some parameters set. Without any, set_params is not called: a fitted CatBoost would refuse it."""
     return model.set_params(**params) if params else model
 
 
 def _unlisted(model: Any, name: str, value: Any) -> dict[str, Any]:
     """A value for a parameter of every CatBoost model in a model, by the parameter's name.
 
-    CatBoost lists the parameters that it was given, and no others. One that was given stays as it is, but for the seed,
-    which may be given by two names.
+    CatBoost lists only the parameters that it was given. A parameter that was given is not changed, except the seed,
+    which has two names.
     """
     parts = {"": model, **{f"{name}__": part for name, part in model.get_params(deep=True).items()}}
     found = {}
@@ -162,7 +165,7 @@ def _unlisted(model: Any, name: str, value: Any) -> dict[str, Any]:
 
 
 def _jobs_left_open(model: Any) -> list[str]:
-    """The n_jobs of None that mean all cores: LightGBM's and XGBoost's. In scikit-learn None means one already."""
+    """The parameters n_jobs=None that mean all cores: those of LightGBM and XGBoost. In scikit-learn None means one."""
     parameters = model.get_params(deep=True)
     return [
         name
@@ -175,7 +178,7 @@ def _jobs_left_open(model: Any) -> list[str]:
 
 
 def _jobs_of_forests(model: Any) -> list[str]:
-    """The n_jobs of forests in a model, where the user has left them open."""
+    """The parameters n_jobs of forests in a model that the user has not set."""
     parameters = model.get_params(deep=True)
     return [
         name
