@@ -26,11 +26,11 @@ class ContentSum:
     """The sum of 64-bit hashes of rows: of all values that a fit may use, with their types, and of id and class."""
 
     def __call__(self, block: Block) -> int:
-        total = np.uint64(0)
+        sums = []
         for start in range(0, block.tags.ids.size, ROWS_AT_ONCE):
             some = np.arange(start, min(start + ROWS_AT_ONCE, block.tags.ids.size))
-            total += _hashes(block.take(some), block.tags.classes[some]).sum(dtype=np.uint64)
-        return int(total)
+            sums.append(int(_hashes(block.take(some), block.tags.classes[some]).sum(dtype=np.uint64)))
+        return self.merge(sums)
 
     @staticmethod
     def merge(sums: Sequence[int]) -> int:
