@@ -17,6 +17,7 @@ from selfpaced.pools.blocks import AllRows, Block, Tags
 from selfpaced.pools.keys import Ids
 from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
 from selfpaced.pools.rows import GROUP, Rows
+from selfpaced.tables.content import ContentSum
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.labels import MOST_LABELS, ClassCounts
 from selfpaced.tables.memory import InMemoryTable, stack
@@ -58,7 +59,16 @@ class PartitionedTable:
         return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)
 
     def identity(self) -> dict[str, Any]:
-        raise ValueError("A fit on a cluster keeps no checkpoint: nothing shows whether the rows are still the same.")
+        """The content of all rows, which the partitions hash. That is one more pass over them."""
+        roles = {name: repr(value) for name, value in vars(self.roles).items()}
+        content = self.begin().ask(ContentSum(), ContentSum.merge, features=True)
+        labels = self.class_counts
+        return {
+            "content": f"{content:016x}",
+            "classes": dict(zip(map(repr, labels.names), labels.counts.tolist(), strict=True)),
+            "features": None if self.schema is None else repr(self.schema.columns),
+            **roles,
+        }
 
 
 def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
