@@ -90,7 +90,7 @@ def test_a_model_file_keeps_a_small_reference_or_none(run, files, folder):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--alarm", "psy>1"), "is no limit such as 'psi>0.25'"),
+        (("--alarm", "psy>1"), "is not a limit such as 'psi>0.25'"),
         (("--by", "day"), "--by day --time-column COL"),
         (("--by", "day", "--time-column", "channel"), "Times are dates such as"),
         (("--target", "channel"), "The model knows [0, 1]"),

@@ -202,7 +202,7 @@ class OwnTree(DecisionTreeClassifier):
 def test_a_base_model_that_the_library_does_not_know_is_refused_unless_it_is_allowed(path, tmp_path):
     model = AutoSelfPacedClassifier([("own", SelfPacedEnsembleClassifier(OwnTree(max_depth=3), 2))], random_state=0)
     name = f"{OwnTree.__module__}.OwnTree"
-    with pytest.raises(ModelFileError, match=f"{name}, which selfpaced does not know"):
+    with pytest.raises(ModelFileError, match=f"{name}, which is not on the list of trusted types"):
         model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
     model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept", allow=name)
     assert len(model.ensembles_["own"].estimators_) == 2

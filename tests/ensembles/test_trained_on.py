@@ -156,5 +156,5 @@ def test_a_model_file_whose_record_is_about_other_labels_is_refused(frauds, tmp_
     model = spe().fit(*frauds)
     object.__setattr__(model.trained_on_, "classes", ("fraud", "ok"))
     path = save_model(model, tmp_path / "model.skops")
-    with pytest.raises(ModelFileError, match=r"its record of the training rows is about others"):
+    with pytest.raises(ModelFileError, match=r"its record of the training rows has others"):
         load_model(path)

@@ -89,7 +89,7 @@ def test_a_rule_is_checked_before_any_row_is_read():
     assert str(rule_of("cost=5", "price")) == "cost=5"
     with pytest.raises(ValueError, match="needs amounts"):
         rule_of("cost=5", None)
-    with pytest.raises(ValueError, match="no use for costs or amounts"):
+    with pytest.raises(ValueError, match="does not use costs or amounts"):
         rule_of("f1", "price")
 
 

@@ -130,7 +130,7 @@ def test_a_rule_that_cannot_be_met_costs_no_model():
 def test_where_all_scores_are_alike_there_is_no_threshold():
     choice, unmet = chosen(np.arange(10) < 3, np.full(10, 0.5), parse_rule("f1"), None)
     assert choice is None
-    assert "no threshold tells rows apart" in unmet
+    assert "no threshold can separate rows" in unmet
 
 
 def test_leaks_are_looked_for_in_all_rare_rows_and_20000_others(monkeypatch, trained):

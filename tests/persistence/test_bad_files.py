@@ -22,7 +22,7 @@ READERS = pytest.mark.parametrize("read", [load_model, read_card])
         (b"", "is empty"),
         (b"a,b\n1,2\n", "is not a selfpaced model file"),
         (b"PAR1....PAR1", "is not a selfpaced model file"),
-        (b"PK\x03\x04 and then nothing", "is damaged or was cut short"),
+        (b"PK\x03\x04 and then nothing", "is damaged or incomplete"),
         (b"\x80\x04\x95", "a pickle that save_model did not write"),
     ],
     ids=["empty", "CSV", "Parquet", "cut", "pickle"],

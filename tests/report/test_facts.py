@@ -147,7 +147,7 @@ class TestThresholds:
     @pytest.mark.parametrize(
         ("options", "complaint"),
         [
-            ({"threshold": "best"}, "'best' is no rule for a threshold"),
+            ({"threshold": "best"}, "'best' is not a rule for a threshold"),
             ({"threshold": "precision>=0.9999"}, "No threshold has a precision of 0.9999"),
             ({"threshold": "cost"}, "needs costs"),
             ({"threshold": 0.5, "amounts": [1]}, "amounts need a threshold that is chosen by costs"),

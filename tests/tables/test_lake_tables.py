@@ -167,7 +167,7 @@ def test_a_hudi_table_is_refused(tmp_path):
     (tmp_path / ".hoodie").mkdir()
     (tmp_path / ".hoodie" / "hoodie.properties").touch()
     pq.write_table(ARROW, tmp_path / "rows.parquet")
-    with pytest.raises(TableError, match=r"Hudi table: .*Read it with Spark"):
+    with pytest.raises(TableError, match=r"Hudi table\. .*Read it with Spark"):
         open_table(tmp_path, **COLUMNS)
 
 

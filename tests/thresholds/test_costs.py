@@ -32,7 +32,7 @@ def test_with_amounts_the_cost_of_a_false_alarm_is_enough():
 @pytest.mark.parametrize("costs", [(5, 100), [[0, 5], [100, 0]], [[0, 5], [100, 5]]])
 def test_a_missed_case_does_not_cost_its_amount_and_something_fixed(costs):
     with pytest.raises(
-        ValueError, match=r"A missed case costs 100 and its amount.* leave the 100 out, cost=5, or write 0"
+        ValueError, match=r"A missed case has two costs, 100 and its amount.* omit the 100 \(cost=5\), or write 0"
     ):
         costs_of(costs, by_amount=True)
 
@@ -50,12 +50,12 @@ def test_costs_of_another_form_are_refused(costs):
 
 
 def test_a_false_alarm_cheaper_than_none_is_refused():
-    with pytest.raises(ValueError, match="An alert for an ordinary row costs 1, less than the 2 of leaving it alone"):
+    with pytest.raises(ValueError, match=r"A false alarm costs 1, less than a common row without an alert \(2\)"):
         costs_of([[2, 1], [100, 0]])
 
 
 def test_a_found_case_dearer_than_a_missed_one_is_refused():
-    with pytest.raises(ValueError, match="A case that is found costs 200, more than the 100 of one that is missed"):
+    with pytest.raises(ValueError, match=r"A found case costs 200, more than a missed case \(100\)"):
         costs_of([[0, 5], [100, 200]])
 
 

@@ -57,7 +57,9 @@ def test_every_measure_is_a_rule():
     "text", ["", "best", "precision>0.9", "precision>=", "alerts<=many", "cost=:5", "f1>=0.5", 3, None]
 )
 def test_what_is_no_rule_is_refused_with_a_list_of_the_rules(text):
-    with pytest.raises(ValueError, match=r"is no rule for a threshold.*f1.*precision>=0.9.*recall.*alerts.*cost=5:100"):
+    with pytest.raises(
+        ValueError, match=r"is not a rule for a threshold.*f1.*precision>=0.9.*recall.*alerts.*cost=5:100"
+    ):
         parse_rule(text)
 
 
@@ -93,9 +95,9 @@ def test_what_is_like_no_rule_is_not_guessed_at():
         ("precision>=-0.5", "A precision lies between 0 and 1"),
         ("recall>=90", "A recall lies between 0 and 1, as in recall>=0.9; got 90"),
         ("recall>=0", "A recall lies between 0 and 1"),
-        ("alerts<=0", "A budget is a number of alerts in a larger number of rows"),
-        ("alerts<=1e999", "A budget is a number of alerts in a larger number of rows"),
-        ("alerts<=50/10", "A budget is a number of alerts in a larger number of rows"),
+        ("alerts<=0", "A budget must be a number of alerts in a larger number of rows"),
+        ("alerts<=1e999", "A budget must be a number of alerts in a larger number of rows"),
+        ("alerts<=50/10", "A budget must be a number of alerts in a larger number of rows"),
         ("cost=-5:100", "costs must be two numbers >= 0"),
     ],
 )
