@@ -31,6 +31,7 @@ class TrainRequest:
     rule : what the threshold is chosen by on the rows held out, as for `selfpaced.choose_threshold`.
     amount : a column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
     drop_unlabelled : whether rows without a label are left out; otherwise they are refused.
+    checkpoint : a folder or URL that keeps finished rounds, so that the same training goes on after a crash.
     columns : the features; by default those that are left when others are dropped.
     calibration : as `SelfPacedEnsembleClassifier` has it; "none" for none. With very few rare rows there is none.
     """
@@ -57,6 +58,7 @@ class TrainRequest:
     calibration: str = BEST_METHOD
     drop_unlabelled: bool = False
     columns: Sequence[str] | None = None
+    checkpoint: str | None = None
     callbacks: Sequence[Callback] = field(default=())
 
 
