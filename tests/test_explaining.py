@@ -328,7 +328,7 @@ class TestRefusals:
         X, y = rows
         frame = pd.DataFrame(X, columns=NAMES).assign(country=pd.Categorical(np.where(X[:, 2] > 0, "AT", "DE")))
         model = spe(lightgbm()).fit(frame, y)
-        with pytest.raises(ValueError, match="Column 'country' of X holds no numbers"):
+        with pytest.raises(ValueError, match="Column 'country' of X does not hold numbers"):
             shap_values(model, frame[:5], background=frame[-50:])
 
     def test_splits_by_category_that_shap_does_not_know_are_refused(self, rows):

@@ -219,7 +219,7 @@ def test_after_what_is_no_rule_come_the_rules_one_a_line(run, csv, rule, complai
 
 
 def test_amounts_without_a_rule_are_refused(refused, trained, csv):
-    assert "Amounts are for a rule by costs" in refused("evaluate", trained, csv, "--amount", "amount")
+    assert "--amount needs a rule about costs" in refused("evaluate", trained, csv, "--amount", "amount")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

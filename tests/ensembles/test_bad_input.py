@@ -73,7 +73,7 @@ def test_a_rise_that_is_none_is_refused(min_rise):
     [DecisionTreeRegressor(), KMeans(), StandardScaler(), IsolationForest(), "tree", DecisionTreeClassifier],
 )
 def test_a_base_model_that_is_no_classifier_is_refused(estimator):
-    with pytest.raises(ValueError, match="estimator must be a classifier, an object and not a class; got"):
+    with pytest.raises(ValueError, match="estimator must be an instance of a classifier, not a class; got"):
         spe(estimator=estimator).fit(X, Y)
 
 
@@ -229,7 +229,7 @@ def test_early_stopping_without_an_eval_set_says_what_to_give():
 
 def test_an_unknown_argument_of_fit_is_refused():
     with pytest.raises(
-        TypeError, match=r"fit got \['colour'\], which are no arguments of its own.*enable_metadata_routing"
+        TypeError, match=r"fit got \['colour'\], which are not its own arguments.*enable_metadata_routing"
     ):
         spe().fit(X, Y, colour="red")
 

@@ -20,6 +20,7 @@ from selfpaced.exceptions import CheckpointError, TableError
 from selfpaced.tables import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
+from tests.few_recipes import FEW_RECIPES
 from tests.servers import Proxy, S3Server, free_port
 from tests.tables.three_trees import fitted, members_of
 
@@ -124,9 +125,9 @@ def test_a_resumed_fit_may_read_copies(forwarder, in_memory, tmp_path):
 
 
 def test_a_missing_bucket_and_a_missing_file_are_named(shop):
-    with pytest.raises(TableError, match=r"s3://no-such-bucket/rows.parquet is not there"):
+    with pytest.raises(TableError, match=r"s3://no-such-bucket/rows.parquet does not exist"):
         open_table("s3://no-such-bucket/rows.parquet", **COLUMNS)
-    with pytest.raises(TableError, match=r"s3://bucket/shop/2.parquet is not there"):
+    with pytest.raises(TableError, match=r"s3://bucket/shop/2.parquet does not exist"):
         open_table(f"{URL}2.parquet", **COLUMNS)
 
 
@@ -322,7 +323,8 @@ def test_a_server_that_is_not_there_is_one_error():
 
 
 @pytest.mark.slow
-def test_every_command_reads_and_writes_urls(shop, tmp_path, capsys):
+def test_every_command_reads_and_writes_urls(shop, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
     exclude = ["--exclude", "kind", "weight", "when"]
     fast = ["--base", "tree", "--members", "2", "--quiet", "--calibration", "none"]
     where = "s3://bucket/out"

@@ -21,7 +21,7 @@ def run(options: Namespace) -> None:
     request = request_of(options, [] if options.quiet or options.json else [RoundLines()])
     trained = train_on_cluster(request, engine_of(options), keeps_reference=not options.no_reference)
     _tell(talk, trained)
-    metrics = metrics_of_cluster(trained)
+    metrics = metrics_of_cluster(trained, options.engine)
     save_model(trained.model, output, metrics=metrics, reference=trained.reference)
     talk.say(f"\nThe model is in {output}. Score rows: selfpaced predict {output} DATA -o scores --engine ...")
     recipes = [asdict(one) for one in recipes_of(trained.model)]

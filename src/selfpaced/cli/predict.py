@@ -73,7 +73,7 @@ def kept_columns(options: Namespace) -> list[str]:
 
 
 def deciding_of(options: Namespace) -> Deciding:
-    """How alerts are decided, as it was typed."""
+    """The options about alerts."""
     return Deciding(**{field.name: getattr(options, field.name) for field in fields(Deciding)})
 
 
@@ -84,12 +84,12 @@ def threshold_of(given: str | None, model: str) -> float | None:
     if given == "best":
         known = read_card(model).metrics.get("threshold")
         if known is None:
-            raise TableError(f"{model} says nothing of a best threshold; give a number.")
+            raise TableError(f"{model} does not contain a threshold. Give a number: --threshold NUMBER.")
         return float(known)
     try:
         threshold = float(given)
     except ValueError:
-        raise TableError(f"--threshold takes a number from 0 to 1, or 'best'; got {given!r}.") from None
+        raise TableError(f"--threshold must be a number from 0 to 1, or 'best'; got {given!r}.") from None
     if not 0 <= threshold <= 1:
-        raise TableError(f"--threshold takes a number from 0 to 1, or 'best'; got {given}.")
+        raise TableError(f"--threshold must be a number from 0 to 1, or 'best'; got {given}.")
     return threshold

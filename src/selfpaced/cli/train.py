@@ -64,14 +64,14 @@ def run(options: Namespace) -> None:
 
 
 def request_of(options: Namespace, callbacks: Sequence[Callback]) -> TrainRequest:
-    """What was typed, as the job reads it. Commands without an option have its default."""
+    """The options of a command as those of a training. Options that the command lacks have their defaults."""
     names = {field.name for field in fields(TrainRequest)}
     given = {name: value for name, value in vars(options).items() if name in names}
     return TrainRequest(data_in(options), callbacks=callbacks, **given)
 
 
 def metrics_of(trained: Trained) -> dict[str, Any]:
-    """What the model is worth, for its card and for scripts."""
+    """The quality of the model, for its card and for scripts."""
     return {
         **_judgement_of(trained),
         "amount": None if trained.unmet else trained.request.amount,
@@ -83,10 +83,11 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
     }
 
 
-def metrics_of_cluster(trained: TrainedOnCluster) -> dict[str, Any]:
+def metrics_of_cluster(trained: TrainedOnCluster, engine: str) -> dict[str, Any]:
     """The same of a model that was trained on a cluster, where no column is dropped and no row left out."""
     nothing: dict[str, Any] = {"amount": None, "dropped": {}, "n_unlabelled": 0, "not_used": {}, "repeating": {}}
-    return {**_judgement_of(trained), **nothing, "warnings": trained.warnings}
+    training = {**training_of(trained.request), "engine": engine}
+    return {**_judgement_of(trained), **nothing, "training": training, "warnings": trained.warnings}
 
 
 def _judgement_of(trained: Trained | TrainedOnCluster) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def _judgement_of(trained: Trained | TrainedOnCluster) -> dict[str, Any]:
     }
 
 
-# What a card keeps of a request, for whoever trains the model again or looks for the rows that it was trained on.
+# The options that a card keeps: `refit` trains with them again, and `suspects` finds the training rows by them.
 TRAINING = ("seed", "holdout", "time_column", "delay", "group", "id", "drop_unlabelled")
 
 
@@ -121,7 +122,7 @@ def judged_on(request: TrainRequest) -> str:
     share = f"{request.holdout:.0%} of the rows"
     by = f"the last {share} by {request.time_column}" if request.time_column else f"{share}"
     if request.group is not None:
-        return f"{by}, in groups of {request.group} that it was not trained on"
+        return f"{by}, in other groups of {request.group}"
     return by if request.time_column else f"{by}, drawn at random"
 
 
@@ -129,12 +130,12 @@ def _tell(talk: Talk, trained: Trained) -> None:
     source = trained.source
     talk.say(f"{source.n_rows:,} rows: {_counts(trained)}. {len(source.table.schema.columns)} features.")
     if not source.in_memory:
-        why = "" if trained.request.out_of_core else "The table is large for this memory. "
-        talk.say(f"{why}Its files were read once for each member, not loaded.")
+        why = "" if trained.request.out_of_core else "The table is too large for the memory. "
+        talk.say(f"{why}The files were not loaded, but read once for each member.")
     if source.n_unlabelled:
-        talk.say(f"  left out {source.n_unlabelled:,} rows without a label")
+        talk.say(f"  dropped {source.n_unlabelled:,} rows without a label")
     for column in source.dropped:
-        talk.say(f"  left out {column.name!r}: {column.reason}")
+        talk.say(f"  dropped column {column.name!r}: {column.reason}")
     tell_leaks(talk, trained.leaks)
     for reason, n_rows in trained.split.not_used.items():
         talk.say(f"  not used: {n_rows:,} rows, {reason}")
@@ -149,8 +150,8 @@ def tell_leaks(talk: Talk, leaks: Sequence[Leak]) -> None:
     """Warn of columns that nearly decide the target."""
     for leak in leaks:
         talk.warn(
-            f"column {leak.name!r} alone nearly decides the target (AUCPRC {leak.aucprc:.2f}). Is it known before the "
-            f"fact? If not: --exclude {leak.name!r}"
+            f"column {leak.name!r} alone nearly determines the target (AUCPRC {leak.aucprc:.2f}). If its values are "
+            f"not known when the model is used, exclude it: --exclude {leak.name!r}"
         )
 
 
@@ -160,36 +161,38 @@ def tell_judgement(talk: Talk, trained: Trained | TrainedOnCluster) -> None:
     for warning in trained.warnings:
         talk.warn(warning)
     if trained.few_cases:
-        talk.warn(f"only {min(trained.counts.values())} rows of the rarest class: the figures below may be luck.")
+        talk.warn(
+            f"the rarest class has only {min(trained.counts.values())} rows, so the figures below are not reliable."
+        )
     if trained.learned_nothing:
-        talk.warn("all rows got the same score: nothing was learned. Try another --base, such as tree.")
+        talk.warn("all rows have the same score: the model learned nothing. Try another --base, such as tree.")
     elif trained.unmet is not None:
         talk.warn(f"{trained.unmet} The threshold is the best by F1 instead.")
     talk.say()
     talk.headline(headline(found, trained.request.target, trained.model.score_label_, trained.choice))
     talk.say(
-        f"Judged on {found.n_rows:,} rows that it was not trained on ({judged_on(trained.request)}), "
-        f"{found.n_positives:,} of them rare. AUCPRC {found.aucprc:.3f} (chance {chance(found)}); the alerts are those "
-        f"from {found.threshold} on, {origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
+        f"Judged on {found.n_rows:,} held-out rows ({judged_on(trained.request)}), {found.n_positives:,} of them rare. "
+        f"AUCPRC {found.aucprc:.3f} (chance {chance(found)}). The threshold is {found.threshold}, "
+        f"{origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
     )
     if trained.choice is not None:
         talk.say(promise(trained.choice))
-    talk.say(meaning(trained))
+    talk.say(_meaning(trained))
     if recipes := recipes_of(trained.model):
         talk.say(f"\n{WHAT_THEY_ARE}\n\n{recipe_table(recipes)}")
 
 
-def meaning(trained: Trained | TrainedOnCluster) -> str:
-    """What a score is."""
+def _meaning(trained: Trained | TrainedOnCluster) -> str:
+    """What the scores mean."""
     calibration = trained.model.calibration_
     if calibration is not None:
         return f"Scores are probabilities ({calibration} calibration): they expect {expected(trained.evaluation)}."
-    few = "" if trained.request.calibration == "none" else "There are too few rare rows to calibrate by. "
-    return f"{few}Scores put rows in order; they are no probabilities."
+    few = "" if trained.request.calibration == "none" else "There are too few rare rows for a calibration. "
+    return f"{few}Scores only rank rows. They are not probabilities."
 
 
 def _counts(trained: Trained) -> str:
-    """How many rows each label has; of a label told from all others, how many have it."""
+    """The number of rows of each label, or of the label to find and of all others."""
     counts = trained.counts
     if trained.source.table.roles.positive is not None and True in counts:
         return f"{counts[True]:,} of {trained.rare_label!r}, {counts[False]:,} others"

@@ -43,7 +43,7 @@ def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
         raise ValueError(f"recipes must be a list of (name, ensemble) pairs; got {given!r}.")
     for pair in given:
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
-            raise ValueError(f"A recipe is a pair of a name and an ensemble, as ('trees', ...); got {pair!r}.")
+            raise ValueError(f"A recipe must be a pair of a name and an ensemble, as ('trees', ...); got {pair!r}.")
         if not isinstance(pair[1], UnderSamplingEnsemble):
             raise ValueError(
                 f"The recipe {pair[0]!r} must be a SelfPacedEnsembleClassifier, an UnderBaggingClassifier or a "
@@ -51,7 +51,7 @@ def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
             )
     names = [name for name, _ in given]
     if len(set(names)) < len(names):
-        raise ValueError(f"Recipes need names of their own; got {names}.")
+        raise ValueError(f"The names of recipes must differ; got {names}.")
     return dict(given)
 
 
@@ -60,7 +60,8 @@ class AutoTraining:
 
     Parameters
     ----------
-    checkpoint, allow : as for `fit_table`.
+    checkpoint, allow
+        As for `fit_table`.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class AutoTraining:
         allow: str | Sequence[str] = (),
     ) -> None:
         if allow and checkpoint is None:
-            raise ValueError(f"allow={allow!r} is for the files of a checkpoint. Name its folder: checkpoint='...'.")
+            raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         self._clock = Clock(_check_limit(model.time_limit), time.perf_counter())
         self.calibration = _check_calibration(model.calibration)
         self._callbacks = CallbackList(model.callbacks)
@@ -127,7 +128,7 @@ class AutoTraining:
         return Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
 
     def _sample_by_scouts(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> WorkingSample:
-        """The sample after a small ensemble has found the hard rows: of the first recipe, or the first that works."""
+        """The sample, after a small ensemble of the first recipe that works has found the hard rows."""
         self._callbacks.on_recipe_begin("the hard rows", "finding")
         for recipe in recipes.values():
             try:
@@ -193,25 +194,26 @@ class AutoTraining:
         return Judgements() if self._folder is None else SavedJudgements(self._folder, self._plan, self._allow)
 
     def _warn(self, blend: Blend, n_rare: int) -> None:
-        """Say what a user would not expect of the model."""
+        """Warn about what a user would not expect of the model."""
         rarest = self.labels.names[self.labels.rarest]
         if n_rare < FEWEST_RARE_ROWS:
             warnings.warn(
-                f"The class {rarest!r} has {n_rare} rows. To compare recipes takes at least {FEWEST_RARE_ROWS}: here "
-                "all of them count the same, and the scores are not calibrated.",
+                f"The class {rarest!r} has {n_rare} rows. Comparing recipes needs at least {FEWEST_RARE_ROWS}. All "
+                "recipes have the same weight, and the scores are not calibrated.",
                 stacklevel=5,
             )
         late = [repr(result.name) for result in blend.results if result.note == TIME_IS_UP]
         if late:
             warnings.warn(
-                f"The time limit of {self._clock.limit} s was reached. Left out: {', '.join(late)}.", stacklevel=5
+                f"The time limit of {self._clock.limit} s was reached. Skipped recipes: {', '.join(late)}.",
+                stacklevel=5,
             )
         if blend.calibrator is not None:
             warn_of_few_rows(self.labels, stacklevel=5)
 
 
 class Forwarding(Callback):
-    """Tells the callbacks of the whole fit how far a table has been read."""
+    """Reports to the callbacks of the whole fit how much of a table has been read."""
 
     def __init__(self, callbacks: CallbackList) -> None:
         self._callbacks = callbacks
@@ -225,7 +227,7 @@ class Forwarding(Callback):
 
 @contextmanager
 def errors_of_callbacks() -> Iterator[None]:
-    """Errors of callbacks come out as they were."""
+    """Errors of callbacks are raised unchanged."""
     try:
         yield
     except CallbackError as failed:
@@ -246,7 +248,7 @@ class Deadline(Callback):
 
 
 def _with_recipes(model: Any) -> Any:
-    """The classifier with the recipes that it would choose from: what is installed may change, and so may defaults."""
+    """The classifier with its recipes written out, because the default recipes depend on the installed packages."""
     if model.recipes is not None:
         return model
     return clone(model).set_params(recipes=list(default_recipes(Columns(None, {})).items()))
@@ -263,7 +265,6 @@ def _check_limit(time_limit: Any) -> float | None:
 def _check_calibration(method: Any) -> str | None:
     if method == "prior":
         raise ValueError(
-            "calibration='prior' is for one ensemble. A blend is calibrated by its honest scores: "
-            f"None or one of {sorted(FITTED_MAPS)}."
+            f"calibration='prior' is for one ensemble, not for a blend. Choose one of {sorted(FITTED_MAPS)}, or None."
         )
     return check_method(method)

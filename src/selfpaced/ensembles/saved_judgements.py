@@ -1,4 +1,4 @@
-"""What is known of recipes, kept in a folder, so that a fit that was killed does not judge them again."""
+"""The judgements of recipes in a folder, so that a fit that was killed does not judge them again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from selfpaced.safe_files.archive import dumped, loaded
 
 
 class SavedJudgements(Judgements):
-    """Judgements in the files of a checkpoint. `plan` is what the fit is made of."""
+    """Judgements in the files of a checkpoint. `plan` describes the fit."""
 
     def __init__(self, folder: PrivateFolder, plan: Mapping[str, Any], allow: str | Sequence[str]) -> None:
         self._folder = folder
@@ -32,12 +32,12 @@ class SavedJudgements(Judgements):
             parts = loaded(BytesIO(content), path, ALLOWING, self._allow)
             belongs = (parts.pop("plan"), parts.pop("name")) == (self._plan, name)
             found = Judgement(**parts)
-        except Exception as error:  # whatever damage leads to
+        except Exception as error:  # damaged files may raise anything
             raise CheckpointError(
-                f"{path} of the checkpoint is damaged; remove it, and the recipe is judged again."
+                f"{path} of the checkpoint is damaged. Remove it, and the recipe is judged again."
             ) from error
         if not belongs:
-            raise CheckpointError(f"{path} belongs to another fit; remove it, and the recipe is judged again.")
+            raise CheckpointError(f"{path} belongs to another fit. Remove it, and the recipe is judged again.")
         return found
 
     def put(self, name: str, judgement: Judgement) -> None:
