@@ -15,6 +15,7 @@ import pytest
 
 from selfpaced.cli import main
 from selfpaced.persistence import saving
+from tests.few_recipes import FEW_RECIPES
 
 
 @pytest.fixture
@@ -206,6 +207,7 @@ class TestOutput:
     def test_a_disk_that_is_full_half_way_leaves_the_earlier_picture_or_page(
         self, run, refused, monkeypatch, command, output
     ):
+        monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
         write_bytes, name = Path.write_bytes, output.partition("=")[2]
 
         def full(path, content):

@@ -32,8 +32,9 @@ from selfpaced.callbacks import ProgressBar
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import ModelFileError, TableError
 from selfpaced.pools import spark as spark_pools
-from selfpaced.pools.blocks import CountBins, Fold
+from selfpaced.pools.blocks import Fold
 from selfpaced.pools.partitioned import PartitionedPool, Partitions
+from selfpaced.pools.shortlist import CutAndShortlist
 from selfpaced.pools.spark import SparkEngine
 from selfpaced.spark import (
     SparkBalanceCascadeClassifier,
@@ -178,8 +179,8 @@ def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, fra
 
     def ask_and_lose_an_executor(engine, question, merge, *, features, among=None):
         answer = ask(engine, question, merge, features=features, among=among)
-        cuts.extend([1] * isinstance(question, CountBins))
-        if isinstance(question, CountBins) and len(cuts) == cut:
+        cuts.extend([1] * isinstance(question, CutAndShortlist))
+        if isinstance(question, CutAndShortlist) and len(cuts) == cut:
             spark_cluster.kill_an_executor()
         return answer
 

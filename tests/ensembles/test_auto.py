@@ -163,8 +163,7 @@ class TestRows:
     @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
     @pytest.mark.slow
     def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind, monkeypatch):
-        if kind is pl.DataFrame:
-            monkeypatch.setattr(recipes, "RECIPES", SMALL_RECIPES)
+        monkeypatch.setattr(recipes, "RECIPES", SMALL_RECIPES)
         rng = np.random.default_rng(0)
         y = np.arange(800) % 20 == 0
         columns = {

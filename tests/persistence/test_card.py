@@ -100,7 +100,7 @@ def test_a_newer_format_is_refused_with_a_hint(rewrite):
     for read in (read_card, load_model):
         with pytest.raises(
             ModelFileError,
-            match=r"format 99, but this version of selfpaced reads formats up to 1. Install a newer version",
+            match=r"format 99, but this version of selfpaced reads formats up to 1\. Install a newer version",
         ):
             read(path)
 

@@ -41,6 +41,8 @@ class TrainRequest:
         A column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
     drop_unlabelled : bool, default=False
         Whether rows without a label are dropped; otherwise they are refused.
+    checkpoint : str | None, default=None
+        A folder or URL that keeps finished rounds, so that the same training continues after a crash.
     columns : Sequence[str] | None, default=None
         The features; by default all columns that are not dropped.
     calibration : str
@@ -70,6 +72,7 @@ class TrainRequest:
     calibration: str = BEST_METHOD
     drop_unlabelled: bool = False
     columns: Sequence[str] | None = None
+    checkpoint: str | None = None
     callbacks: Sequence[Callback] = field(default=())
 
 

@@ -96,7 +96,7 @@ def _trained_on(table: StreamedTable, target: str, training: Mapping[str, Any]) 
     """The rows that the model was trained on, if these are the rows of its training, split as they were then."""
     names = ("seed", "holdout", "time_column", "delay", "group", "valid")
     known = {name: training[name] for name in names if training.get(name) is not None}
-    if not training:
+    if not training or training.get("engine") is not None:  # a cluster holds out other rows than are held out here
         return None
     asked = TrainRequest(None, target, **known)
     try:

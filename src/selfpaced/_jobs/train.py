@@ -24,7 +24,7 @@ from selfpaced.ensembles.timing import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import Reference, reference_of
 from selfpaced.rounds import seconds_by_phase
-from selfpaced.tables import Labels, Roles, StreamedTable
+from selfpaced.tables import ClassCounts, Roles, StreamedTable, Table
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
 
@@ -77,9 +77,7 @@ class Trained:
     @property
     def rounds_seconds(self) -> dict[str, float]:
         """The seconds of training by task. For a blend, the seconds of all its recipes are added up."""
-        is_blend = isinstance(self.model, AutoSelfPacedClassifier)
-        ensembles = list(self.model.ensembles_.values()) if is_blend else [self.model]
-        return seconds_by_phase([note for ensemble in ensembles for note in ensemble.rounds_])
+        return seconds_of_rounds(self.model)
 
     @property
     def train(self) -> StreamedTable:
@@ -113,6 +111,12 @@ class Trained:
         return min(self.counts.values()) < FEW_CASES
 
 
+def seconds_of_rounds(model: Trainable) -> dict[str, float]:
+    """The time of training by what the rounds spent it on, in a blend of all recipes that are a part of it."""
+    ensembles = list(model.ensembles_.values()) if isinstance(model, AutoSelfPacedClassifier) else [model]
+    return seconds_by_phase([note for ensemble in ensembles for note in ensemble.rounds_])
+
+
 def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     """Open, split, fit, score."""
     stopwatch = Stopwatch()
@@ -135,7 +139,7 @@ def fitted_and_judged(
     rule = rule_of(request.rule, request.amount)
     amounts = None if request.amount is None else amounts_in(split.test, request.amount)
     with kept_warnings() as warned_of, stopwatch.running("training"):
-        model.fit_table(split.train)
+        model.fit_table(split.train, checkpoint=request.checkpoint)
     with stopwatch.running("scoring held-out rows"):
         is_rare = rare_rows(model.trained_on_, split.test)
         scores = scores_of(model, split.test)
@@ -158,7 +162,7 @@ def reference_of_training(trained: Trained) -> Reference:
     return reference_of(test.part(some).features(), trained.scores, threshold=threshold)
 
 
-def calibration_for(request: TrainRequest, train_part: StreamedTable) -> str | None:
+def calibration_for(request: TrainRequest, train_part: Table) -> str | None:
     """The calibration of a request; None if there are too few rare rows to train copies of members on 80% of them."""
     too_few = train_part.labels().counts.min() < FEW_CASES
     return None if request.calibration == "none" or too_few else request.calibration
@@ -175,7 +179,7 @@ def chosen(
         return None if alike else choose_threshold(is_rare, scores, "f1"), str(error)
 
 
-def check_enough(labels: Labels, target: str) -> None:
+def check_enough(labels: ClassCounts, target: str) -> None:
     """Refuse labels of fewer than two classes, and classes with too few rows to train on and to judge by."""
     smallest = int(labels.counts.argmin())
     if len(labels.names) > 1 and labels.counts[smallest] < FEWEST_ROWS:

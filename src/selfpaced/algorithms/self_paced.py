@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from selfpaced.algorithms.allocation import allocate, with_uniform_share
 from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pacing import Pacing
-from selfpaced.algorithms.pool import MajorityPool
+from selfpaced.algorithms.pool import HardnessBins, MajorityPool
 from selfpaced.algorithms.step import Sample, Step
 
 Rows = TypeVar("Rows")
@@ -46,8 +49,13 @@ def _under_sample(
 ) -> Sample[Rows]:
     pool.score(model)  # line 4: F_i
     bins = pool.cut(hardness, n_bins, outlook)  # lines 5-6: B_l, h_l
+    quota = quota_of(bins, outlook)  # lines 8-9: how many of each bin
+    return Sample(bins, quota, pool.draw(quota.tolist(), outlook.round_number))  # line 9: which
+
+
+def quota_of(bins: HardnessBins, outlook: Outlook) -> NDArray[np.int64]:
+    """How many rows of each bin are drawn."""
     weight = 1 / (bins.mean_hardness + outlook.alpha)  # line 8: p_l
     if outlook.uniform_share:
         weight = with_uniform_share(weight, bins.counts, outlook.uniform_share)
-    quota = allocate(weight, bins.counts, outlook.n_draw)  # line 9: how many of each bin
-    return Sample(bins, quota, pool.draw(quota.tolist(), outlook.round_number))  # line 9: which
+    return allocate(weight, bins.counts, outlook.n_draw)  # line 9

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
 
 from selfpaced.cli.command_parser import CommandParser, TopParser
+from selfpaced.cli.engine_options import add_engine_options
+from selfpaced.cli.shared_options import (
+    BASES,
+    data_options,
+    held_out_options,
+    how_options,
+    model_options,
+    rule_options,
+    talk_options,
+    target_options,
+)
 
-BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
 PERIODS = ("hour", "day", "week", "month")
 SHELLS = ("bash", "zsh", "tcsh")
@@ -35,11 +44,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _train(command: argparse.ArgumentParser) -> None:
-    _data(command)
-    _target(command)
-    _how(command)
-    _held_out(command)
-    _rule(command, command, "f1")
+    data_options(command)
+    target_options(command)
+    how_options(command)
+    held_out_options(command)
+    rule_options(command, command, "f1")
     command.add_argument(
         "--calibration",
         choices=CALIBRATIONS,
@@ -59,12 +68,16 @@ def _train(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not save counts of the held-out rows in the model file; such a model cannot be monitored",
     )
-    _talk(command)
+    command.add_argument(
+        "--checkpoint", metavar="FOLDER", help="keep finished rounds; the same command after a crash continues"
+    )
+    add_engine_options(command)
+    talk_options(command)
 
 
 def _predict(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument(
         "-o",
         "--output",
@@ -94,7 +107,8 @@ def _predict(command: argparse.ArgumentParser) -> None:
         "alert costs",
     )
     _capacity(command)
-    _talk(command)
+    add_engine_options(command)
+    talk_options(command)
 
 
 def _capacity(command: argparse.ArgumentParser) -> None:
@@ -112,8 +126,8 @@ def _capacity(command: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     alerts = command.add_mutually_exclusive_group()
     alerts.add_argument(
@@ -121,38 +135,38 @@ def _evaluate(command: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="the lowest score of an alert (default: the threshold that was chosen in training)",
     )
-    _rule(command, alerts)
-    _talk(command)
+    rule_options(command, alerts)
+    talk_options(command)
 
 
 def _report(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     command.add_argument("--id", metavar="COL", help="a column of names of the rows")
     command.add_argument("--time-column", metavar="COL", help="the column of times, for figures over time")
     command.add_argument(
         "--decide", metavar="RULE", help="compare the threshold with decisions row by row, such as 'p*amount>5'"
     )
-    _rule(command, command)
+    rule_options(command, command)
     command.add_argument("-o", "--output", default="report.html", metavar="FILE", help="(default: %(default)s)")
     command.add_argument("--facts", metavar="FILE", help="also write the figures of the report, such as report.json")
-    _talk(command)
+    talk_options(command)
 
 
 def _compare(command: argparse.ArgumentParser) -> None:
-    _data(command)
-    _target(command)
-    _how(command)
-    _held_out(command)
+    data_options(command)
+    target_options(command)
+    how_options(command)
+    held_out_options(command)
     command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
     command.add_argument("--picture", metavar="FILE", help="draw the comparison, such as compare.svg")
-    _talk(command)
+    talk_options(command)
 
 
 def _backtest(command: argparse.ArgumentParser) -> None:
-    _data(command)
-    _target(command)
+    data_options(command)
+    target_options(command)
     command.add_argument(
         "--base",
         choices=BASES,
@@ -187,12 +201,12 @@ def _backtest(command: argparse.ArgumentParser) -> None:
     command.add_argument("--decide", metavar="RULE", help="a rule about costs, such as 'p*amount>5'")
     command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
     command.add_argument("--html", metavar="FILE", help="write a report with figures over time, such as backtest.html")
-    _talk(command)
+    talk_options(command)
 
 
 def _monitor(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--by", choices=PERIODS, help="also give the figures of each of these periods")
     command.add_argument("--time-column", metavar="COL", help="the column of times for --by")
     command.add_argument(
@@ -210,12 +224,12 @@ def _monitor(command: argparse.ArgumentParser) -> None:
         help="exit with code 3 if a limit is exceeded, such as 'psi>0.25' 'precision<0.5' 'alerts>200'",
     )
     command.add_argument("--html", metavar="FILE", help="write a report, such as monitor.html")
-    _talk(command)
+    talk_options(command)
 
 
 def _suspects(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     command.add_argument("--n", type=int, default=20, metavar="N", help="how many rows (default: %(default)s)")
     command.add_argument("--label", metavar="LABEL", help="only rows with this label")
@@ -223,12 +237,12 @@ def _suspects(command: argparse.ArgumentParser) -> None:
         "--keep", default="", metavar="COLS", help="columns to show beside the rows, such as id,amount"
     )
     command.add_argument("-o", "--output", metavar="FILE", help="write the rows to suspects.csv or suspects.parquet")
-    _talk(command)
+    talk_options(command)
 
 
 def _refit(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     command.add_argument(
         "--time-column", metavar="COL", help="compare on the newest rows by this column (default: as in training)"
@@ -239,18 +253,18 @@ def _refit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--drop-unlabelled", action="store_true", help="train only on the rows that have a label")
     command.add_argument("-o", "--output", metavar="FILE", help="write the new model (default: only compare)")
     command.add_argument("--if-better", action="store_true", help="write the new model only if its AUCPRC is higher")
-    _talk(command)
+    talk_options(command)
 
 
 def _inspect(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _talk(command)
+    model_options(command)
+    talk_options(command)
 
 
 def _export(command: argparse.ArgumentParser) -> None:
-    _model(command)
+    model_options(command)
     command.add_argument("-o", "--output", default="model.onnx", metavar="FILE", help="(default: %(default)s)")
-    _talk(command)
+    talk_options(command)
 
 
 def _demo(command: argparse.ArgumentParser) -> None:
@@ -259,88 +273,6 @@ def _demo(command: argparse.ArgumentParser) -> None:
 
 def _completion(command: argparse.ArgumentParser) -> None:
     command.add_argument("shell", choices=SHELLS)
-
-
-def _data(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "data",
-        metavar="DATA",
-        help="CSV, TSV (also compressed), Parquet, Feather or JSON lines: a file, folder, pattern or URL (s3://, "
-        "gs://, abfs://); a Delta or Iceberg table; with --query a database: postgresql://... or a .duckdb file",
-    )
-    command.add_argument("--query", metavar="SELECT", help="the rows to read from the database DATA")
-    command.add_argument("--cache", metavar="FOLDER", help="keep copies of remote and text files in this folder")
-    command.add_argument(
-        "--snapshot", metavar="VERSION", help="the version of a Delta or Iceberg table (default: the newest)"
-    )
-
-
-def _model(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", metavar="MODEL", help="a file that `selfpaced train` wrote")
-
-
-def _target(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--target", required=True, metavar="COL", help="the column of labels")
-    command.add_argument("--positive", metavar="LABEL", help="the label to find, if there are more than two")
-
-
-def _how(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--base",
-        choices=BASES,
-        default="auto",
-        help="the kind of members; auto compares several and blends the best (default: %(default)s)",
-    )
-    command.add_argument("--members", type=int, metavar="N", help="the number of members of one kind (default: 10)")
-    command.add_argument("--bins", type=int, metavar="N", help="hardness bins, for members of one kind (default: 20)")
-    command.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help="the time that auto may take to train; it skips recipes for which no time is left (default: no limit)",
-    )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: %(default)s)")
-
-
-def _rule(command: argparse.ArgumentParser, group: Any, default: str | None = None) -> None:
-    group.add_argument(
-        "--rule",
-        default=default,
-        metavar="RULE",
-        help="the rule that chooses the threshold: f1, mcc, gmean, 'precision>=0.9', 'recall>=0.8', 'alerts<=50/10000' "
-        "or cost=5:100 (a false alarm costs 5, a missed case 100)" + (f" (default: {default})" if default else ""),
-    )
-    command.add_argument(
-        "--amount", metavar="COL", help="a column of what missing each row costs, for a rule such as cost=5"
-    )
-
-
-def _held_out(command: argparse.ArgumentParser) -> None:
-    rows = command.add_mutually_exclusive_group()
-    rows.add_argument("--valid", metavar="FILE", help="another file, with the rows to judge the model by")
-    rows.add_argument(
-        "--holdout",
-        type=float,
-        default=0.2,
-        metavar="SHARE",
-        help="the share of the rows that is held out to judge the model by (default: %(default)s)",
-    )
-    command.add_argument("--time-column", metavar="COL", help="hold out the last rows by this column; not a feature")
-    command.add_argument(
-        "--delay",
-        metavar="SPAN",
-        help="the time until labels are known, such as 7d or 12h; rows without a known label are not trained on",
-    )
-    command.add_argument(
-        "--group",
-        metavar="COL",
-        help="a column of groups, such as cards: hold out whole groups; not a feature",
-    )
-
-
-def _talk(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-q", "--quiet", action="store_true", help="print only errors")
-    command.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[str]]] = {
@@ -354,6 +286,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "'logs/*.parquet' --target attack --positive u2r --exclude session",
             "transactions.csv --target is_fraud --rule 'precision>=0.9'",
             "transactions.csv --target is_fraud --rule cost=5 --amount amount",
+            "/shared/payments/ --target is_fraud --engine dask --scheduler tcp://head:8786 --checkpoint fit_of_june",
         ],
     ),
     "predict": (
@@ -364,6 +297,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "model.skops july.csv -o scores.csv --threshold best",
             "model.skops july.csv -o scores.csv --decide 'p*amount>5' --keep tx_id",
             "model.skops july.csv -o scores.csv --top 100 --per day --time-column when --group card_id",
+            "model.skops /shared/july/ -o /shared/scores --keep tx_id --engine spark --master spark://head:7077",
             "model.skops s3://bucket/july/ -o s3://bucket/scores.parquet --cache copies",
             "model.skops postgresql://host/shop --query 'SELECT * FROM july' -o postgresql://host/shop --table scores",
         ],

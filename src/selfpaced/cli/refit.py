@@ -15,6 +15,9 @@ from selfpaced.cli.train import metrics_of
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import load_ensemble, read_card, save_model
 
+# What a card tells of a training that another one does not repeat.
+NOT_KNOWN = ("valid", "engine")
+
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
@@ -52,7 +55,7 @@ def run(options: Namespace) -> None:
 
 def request_of(options: Namespace, training: dict[str, Any], model: Any) -> TrainRequest:
     """The options of the training, from the command line and from the model's card."""
-    known = {name: value for name, value in training.items() if value is not None and name != "valid"}
+    known = {name: value for name, value in training.items() if value is not None and name not in NOT_KNOWN}
     typed = {"time_column": options.time_column, "holdout": options.holdout}
     given = {**known, **{name: value for name, value in typed.items() if value is not None}}
     given["drop_unlabelled"] = options.drop_unlabelled or given.get("drop_unlabelled", False)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from sklearn.base import clone
@@ -18,7 +17,7 @@ from selfpaced.bases import Columns, columns_of
 from selfpaced.calibration import FITTED_MAPS, check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan, Stop
 from selfpaced.ensembles.averaged import bases_of
-from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
+from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
 from selfpaced.ensembles.choosing import NOT_OF_A_RECIPE, TIME_IS_UP, Blend, CallbackError, Chooser, Clock, Judgements
 from selfpaced.ensembles.identity import identity_of_fit
@@ -77,14 +76,14 @@ class AutoTraining:
         self._clock = Clock(_check_limit(model.time_limit), time.perf_counter())
         self.calibration = _check_calibration(model.calibration)
         self._callbacks = CallbackList(model.callbacks)
-        stored = stored_seed(checkpoint) if model.random_state is None else None
+        self._folder = checkpoint_folder(checkpoint)
+        stored = stored_seed(self._folder) if model.random_state is None else None
         self._seed = check_seed(model.random_state) if stored is None else stored
         self._given = None if model.recipes is None else recipes_to_try(model.recipes)
         self._model = model
         self._n_threads = model._n_threads()
         self.table = table
         self.labels = check_classes(table.labels(), table.roles.labels_are_in)
-        self._folder = None if checkpoint is None else Path(checkpoint)
         self._allow = allow
         self._plan: dict[str, Any] = {}
         if checkpoint is not None:
@@ -180,7 +179,7 @@ class AutoTraining:
         return ensemble
 
     def _fit(self, name: str, ensemble: UnderSamplingEnsemble) -> UnderSamplingEnsemble:
-        folder = None if self._folder is None else self._folder / f"recipe-{self._number(name)}"
+        folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
         ensemble.callbacks = [Forwarding(self._callbacks), Deadline(self._clock)]
         ensemble._train(ensemble._settings(), self.table, None, kept, {})

@@ -145,7 +145,7 @@ def write_scores(
     """Write the scores of a table to a file or a database, in the order of the rows."""
     trained_on: TrainedOn = model.trained_on_
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
-    no_scores = _score_columns(trained_on, np.empty((0, len(trained_on.classes))), _by_threshold(threshold))
+    no_scores = score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold)
     refuse_taken(table.roles.keep, no_scores)
 
     def scored() -> Iterator[Any]:
@@ -153,7 +153,7 @@ def write_scores(
         for batch, probabilities in scoring_of(model).streamed(table, progress):
             if on_scores is not None:
                 on_scores(probabilities[:, trained_on.score_column])
-            yield batch_of(batch.kept() | _score_columns(trained_on, probabilities, _by_threshold(threshold)))
+            yield batch_of(batch.kept() | score_columns(trained_on, probabilities, threshold))
         if batch is None:  # a file without rows has the right columns too
             yield batch_of({name: table.column(name) for name in table.roles.keep} | no_scores)
 
@@ -177,7 +177,7 @@ def write_decided(
     probabilities = np.concatenate(parts) if parts else np.empty((0, len(trained_on.classes)))
     scores = probabilities[:, trained_on.score_column].copy()
     alerts = decide(scores)
-    columns = _score_columns(trained_on, probabilities, lambda _: alerts)
+    columns = _columns_with(trained_on, probabilities, {"alert": alerts})
     refuse_taken(table.roles.keep, columns)
 
     def decided() -> Iterator[Any]:
@@ -194,17 +194,16 @@ def write_decided(
     return scores, alerts
 
 
-def _by_threshold(threshold: float | None) -> Callable[[Floats], NDArray[np.bool_]] | None:
-    return None if threshold is None else lambda scores: scores >= threshold
+def score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: float | None) -> dict[str, Any]:
+    """What is written of the probabilities of some rows, by the names of the columns; alerts with a threshold."""
+    if threshold is None:
+        return _columns_with(trained_on, probabilities, {})
+    return _columns_with(trained_on, probabilities, {"alert": probabilities[:, trained_on.score_column] >= threshold})
 
 
-def _score_columns(
-    trained_on: TrainedOn, probabilities: Floats, decide: Callable[[Floats], NDArray[np.bool_]] | None
-) -> dict[str, Any]:
-    rare = probabilities[:, trained_on.score_column]
-    alerts = {} if decide is None else {"alert": decide(rare)}
+def _columns_with(trained_on: TrainedOn, probabilities: Floats, alerts: dict[str, Any]) -> dict[str, Any]:
     if len(trained_on.classes) == 2:
-        return {"score": rare} | alerts
+        return {"score": probabilities[:, trained_on.score_column]} | alerts
     scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(trained_on.classes)}
     return scores | alerts
 

@@ -12,7 +12,7 @@ from selfpaced.calibration import check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan
 from selfpaced.ensembles.averaged import readable_rows
 from selfpaced.ensembles.calibrating import needs_copies
-from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
+from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, stored_seed
 from selfpaced.ensembles.checks import (
     check_classes,
     check_classifiers,
@@ -131,11 +131,11 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         eval_set : tuple (X, y), default=None
             Held-out rows in memory, as for `predict_proba`. After each round the ensemble so far is scored on them, by
             AUCPRC.
-        checkpoint : path, default=None
-            A folder for every finished round, in files that only you can read and that run no code when they are
-            loaded. After a crash, the same call continues with the missing rounds and ends with the same model. A
-            folder of a fit with other parameters, data or package versions is refused. Needs skops (the extra
-            `models`). Not for tables on a cluster.
+        checkpoint : path or URL, default=None
+            A folder that keeps every finished round, in files that only you can read and that run nothing when they are
+            loaded. The same call after a crash continues with the rounds that are missing and ends with the same model.
+            A folder of a fit with other parameters, data or package versions is refused. Needs skops (the extra
+            `models`). Behind a URL such as `s3://bucket/fit`, who can read the files is decided there.
         allow : str or list of str, default=()
             Types that the files of the checkpoint may hold besides those that `load_model` accepts, such as
             "mypackage.MyClassifier". A base model of another type is refused when its first round is saved.
@@ -148,10 +148,11 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         check_table(table)
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
-        settings = self._settings(stored_seed(checkpoint) if self.random_state is None else None)
+        folder = checkpoint_folder(checkpoint)
+        settings = self._settings(stored_seed(folder) if self.random_state is None else None)
         if table.roles.weight is not None:
             check_takes_weights(settings.bases, "the table has sample weights")
-        kept = Checkpoint(checkpoint, {} if checkpoint is None else identity_of_fit(self, settings.seed, table), allow)
+        kept = Checkpoint(folder, {} if folder is None else identity_of_fit(self, settings.seed, table), allow)
         return self._train(settings, table, eval_set, kept, {})
 
     def _train(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.pools.keys import LARGEST_KEY, Ids, row_keys
+from selfpaced.pools.keys import LARGEST_KEY
 
 IDS_LOOKED_AT = 2**17
 
@@ -19,11 +19,6 @@ def keys_looked_at(n_rows: int) -> int:
     The key of an id decides whether it is checked, so either all copies of an id are checked or none.
     """
     return LARGEST_KEY if n_rows <= IDS_LOOKED_AT else int(IDS_LOOKED_AT / n_rows * LARGEST_KEY)
-
-
-def ids_under(limit: int, ids: Ids) -> Ids:
-    """The ids whose keys are not above a limit."""
-    return ids[row_keys(ids, 0, 0) <= np.uint64(limit)]
 
 
 def refuse_repeated(sorted_ids: NDArray[Any], where: str = "") -> None:

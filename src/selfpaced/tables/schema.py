@@ -52,9 +52,10 @@ class Column:
         Values that do not fit are refused. A batch of whole numbers with missing values becomes floats.
         """
         pa = import_arrow()
-        convert = _category if self.categories is not None else _number if self.made_of is None else _part_of_dates
         try:
-            return convert(self, plain(array))
+            if self.categories is not None:
+                return _category(self.categories, array)
+            return (_number if self.made_of is None else _part_of_dates)(self, plain(array))
         except (pa.ArrowException, _DoesNotFitError) as error:
             expected = {"category": "strings"}.get(self.type, self.type if self.made_of is None else "dates")
             raise TableError(
@@ -309,15 +310,18 @@ def _number(column: Column, array: Any) -> Any:
     return fitting.cast(pa.float64(), safe=False) if fitting.null_count else fitting
 
 
-def _category(column: Column, array: Any) -> Any:
+def _category(categories: Sequence[str], array: Any) -> Any:
     """The codes of the strings: their positions among the known categories. Unknown strings are missing values."""
     import pyarrow.compute as pc
 
     pa = import_arrow()
-    if not (are_strings(array.type) or pa.types.is_null(array.type)):
+    in_dictionary = pa.types.is_dictionary(array.type)
+    strings = array.dictionary if in_dictionary else array  # of a dictionary every string is looked up once
+    if not (are_strings(strings.type) or pa.types.is_null(strings.type)):
         raise _DoesNotFitError("they are not strings.")
-    known = pa.array(column.categories, pa.string())
-    return pa.DictionaryArray.from_arrays(pc.index_in(array.cast(pa.string()), value_set=known), known)
+    known = pa.array(categories, pa.string())
+    numbers = pc.index_in(strings.cast(pa.string()), value_set=known)
+    return pa.DictionaryArray.from_arrays(numbers.take(array.indices) if in_dictionary else numbers, known)
 
 
 def are_numbers(kind: Any) -> bool:

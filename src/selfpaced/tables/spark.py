@@ -27,7 +27,6 @@ from selfpaced.tables.partitions import (
     frame_roles,
     frame_rows,
     in_order_of_ids,
-    refuse_repeated_ids,
 )
 from selfpaced.tables.roles import WEIGHT, Roles
 from selfpaced.tables.schema import Schema
@@ -168,8 +167,7 @@ def _open(frame: Any, parts: Any, features: Sequence[Any], roles: Roles) -> Part
     facts = PartitionFacts.merge(told)
     schema, labels = facts.frozen_schema(parts.zone), facts.class_counts(roles)
     begin = partial(SparkEngine, source, _tagged(source.frame, labels), partial(parts.rows, schema), in_order_of_ids)
-    refuse_repeated_ids(begin().ask, facts.n_rows)
-    return PartitionedTable(begin, labels, schema, roles)
+    return PartitionedTable(begin, labels, schema, roles, has_own_ids=True)  # a union of files repeats positions
 
 
 def _weights(frame: Any, weight: str | None) -> list[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.pools.keys import Ids, row_keys
+from selfpaced.pools.keys import Ids, ids_under, row_keys
 from selfpaced.pools.reserved_rounds import TABLE_SAMPLE_ROUND
 from selfpaced.pools.rows import GROUP, Rows
 from selfpaced.pools.streamed import Stream, StreamedPool
@@ -21,7 +21,7 @@ from selfpaced.tables.label_look import LabelLook
 from selfpaced.tables.labels import Labels
 from selfpaced.tables.look import look_through
 from selfpaced.tables.reader import Reader
-from selfpaced.tables.repeated_ids import ids_under, keys_looked_at, refuse_repeated
+from selfpaced.tables.repeated_ids import keys_looked_at, refuse_repeated
 from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ClassSplit, SplitPlan
