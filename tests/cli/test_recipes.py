@@ -107,9 +107,9 @@ def test_out_of_core_chooses_the_same_model(run, in_folder):
 def test_a_time_limit_that_cannot_be_kept_gives_a_model_and_a_warning(run):
     code, _, complained = run(*TRAIN, "--time-limit", "0.001")
     assert code == 0
-    assert complained == "warning: The time limit of 0.001 s was reached. Left out: 'linear'.\n"
+    assert complained == "warning: The time limit of 0.001 s was reached. Skipped recipes: 'linear'.\n"
     assert [one.note for one in load_model(MODEL).recipes_] == [None, TIME_IS_UP, NOT_INSTALLED]
-    assert read_card(MODEL).metrics["warnings"] == ["The time limit of 0.001 s was reached. Left out: 'linear'."]
+    assert read_card(MODEL).metrics["warnings"] == ["The time limit of 0.001 s was reached. Skipped recipes: 'linear'."]
 
 
 @pytest.mark.usefixtures("few_recipes", "folder")

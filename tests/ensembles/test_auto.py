@@ -308,7 +308,9 @@ class TestFailures:
 class TestTimeLimit:
     def test_a_limit_that_cannot_be_kept_still_gives_a_model_and_says_what_is_missing(self, rows):
         X, X_test, y, _ = rows
-        with pytest.warns(UserWarning, match="The time limit of 0.001 s was reached. Left out: 'forest', 'guess'"):
+        with pytest.warns(
+            UserWarning, match="The time limit of 0.001 s was reached. Skipped recipes: 'forest', 'guess'"
+        ):
             model = auto(time_limit=0.001).fit(X, y)
         assert list(model.ensembles_) == ["trees"]
         assert len(model.ensembles_["trees"].estimators_) == 4
@@ -331,7 +333,7 @@ class TestTimeLimit:
         """The time to judge is up after the first recipe, and there is time to train it."""
         X, _, y, _ = rows
         monkeypatch.setattr(choosing.Clock, "allows", lambda clock, seconds, share=1.0: share == 1)
-        with pytest.warns(UserWarning, match="Left out: 'forest', 'guess'"):
+        with pytest.warns(UserWarning, match="Skipped recipes: 'forest', 'guess'"):
             model = auto(time_limit=1000.0).fit(X, y)
         assert [result.aucprc is None for result in model.recipes_] == [False, True, True]
         assert len(model.estimators_) == 4

@@ -53,7 +53,7 @@ def test_a_missing_path_and_a_folder(read, tmp_path):
 def test_a_file_that_was_cut_short(saved, share):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(ModelFileError, match="cut short"):
+    with pytest.raises(ModelFileError, match="incomplete"):
         load_model(saved)
 
 

@@ -149,7 +149,7 @@ class TestThresholds:
         [
             ({"threshold": "best"}, "'best' is not a rule for a threshold"),
             ({"threshold": "precision>=0.9999"}, "No threshold has a precision of 0.9999"),
-            ({"threshold": "cost"}, "needs costs"),
+            ({"threshold": "cost"}, "needs the costs"),
             ({"threshold": 0.5, "amounts": [1]}, "amounts need a threshold that is chosen by costs"),
         ],
     )
@@ -473,7 +473,7 @@ class TestEdges:
             (["a", "b"], [0.1, 0.2], r"the labels found are \['a', 'b'\]"),
             ([1, 1], [0.1, 0.2], "needs rows of the class 1 and rows of other classes"),
             ([0, 1], [0.1, np.nan], "scores contains NaN"),
-            ([0, 1], [0.1], "got 2 labels, 1 scores"),
+            ([0, 1], [0.1], "got 2 labels and 1 scores"),
         ],
     )
     def test_rows_that_tell_nothing_are_refused(self, y, scores, complaint):

@@ -383,7 +383,7 @@ def test_labels_that_the_model_does_not_know_are_refused(folder, frame, tmp_path
     with pytest.raises(TableError, match=r"labels in column 'label' are \['0', '1'\]; the model knows \[0, 1\]"):
         model.evaluate_table(tmp_path / "other.pq")
     frame.assign(label=0).to_parquet(tmp_path / "other.pq")
-    with pytest.raises(TableError, match=r"rows of 1 are needed"):
+    with pytest.raises(TableError, match=r"needs rows with the label 1"):
         model.evaluate_table(tmp_path / "other.pq")
 
 

@@ -233,8 +233,8 @@ class TestWhatIsRefused:
             ([0, 1, 1], [0.1, np.inf, 0.3], "scores contains infinity"),
             ([0, 1], [0.1, 0.2, 0.3], "same length; got 2 labels and 3 scores"),
             ([], [], "There are no rows"),
-            ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"scores has 2 columns; pass the rare .* predict_proba\(X\)\[:, 1\]"),
-            ([[0, 1], [1, 0]], [0.1, 0.2], "y_true has 2 columns; pass one label for each row"),
+            ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"scores has 2 columns. Pass one column, as predict_proba\(X\)\[:, 1\]"),
+            ([[0, 1], [1, 0]], [0.1, 0.2], "y_true has 2 columns. Pass one label for each row"),
             ([0, 0, 0], [0.1, 0.2, 0.3], "No row of y_true has the label 1"),
             ([1, 1, 1], [0.1, 0.2, 0.3], "All rows of y_true are of the rare class"),
             ([0, 1, 1], [0.5, 0.5, 0.5], "All 3 scores are 0.5, so no threshold can separate rows"),
@@ -247,7 +247,7 @@ class TestWhatIsRefused:
     def test_a_precision_that_no_threshold_has_with_the_highest_there_is(self):
         with pytest.raises(
             UnreachableRuleError,
-            match=r"No threshold has a precision of 0.99 .* The highest is 0.666, from 0.5 on, with a recall of 1",
+            match=r"No threshold has a precision of 0.99 .* The highest is 0.666, at the threshold 0.5, with",
         ):
             choose_threshold([0, 0, 0, 1, 1], [0.1, 0.2, 0.9, 0.5, 0.5], PrecisionAtLeast(0.99))
 
@@ -263,8 +263,8 @@ class TestWhatIsRefused:
     @pytest.mark.parametrize(
         ("rule", "options", "complaint"),
         [
-            ("cost", {}, "needs costs, of a false alarm and of a missed case, as cost=5:100"),
-            ("cost", {"amounts": [1, 1, 1, 1]}, "needs the cost of a false alarm, as cost=5"),
+            ("cost", {}, "needs the costs of a false alarm and of a missed case, such as cost=5:100"),
+            ("cost", {"amounts": [1, 1, 1, 1]}, "needs the cost of a false alarm, such as cost=5"),
             ("cost", {"costs": 5}, "costs must be two numbers"),
             ("cost=5", {}, "needs amounts, the cost of each missed case"),
             ("cost=5:100", {"costs": (5, 100)}, "already has costs"),

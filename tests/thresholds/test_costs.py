@@ -45,7 +45,9 @@ def test_what_is_found_may_bring_a_gain():
     "costs", [5, (5,), (1, 2, 3), [[1, 2, 3], [4, 5, 6]], (-1, 5), (1, -5), (np.nan, 5), (1, np.inf), "cheap", None, {}]
 )
 def test_costs_of_another_form_are_refused(costs):
-    with pytest.raises(ValueError, match="costs must be two numbers >= 0, of a false alarm and of a missed case"):
+    with pytest.raises(
+        ValueError, match="costs must be two numbers >= 0, the costs of a false alarm and of a missed case"
+    ):
         costs_of(costs)
 
 
