@@ -61,20 +61,23 @@ def trees_of(model):
     return [member.tree_.threshold.tolist() for member in model.estimators_]
 
 
+@pytest.fixture(scope="module")
+def on_dask(dask_cluster):
+    return ("--engine", "dask", "--scheduler", dask_cluster.client.scheduler.address)
+
+
+@pytest.fixture(scope="module")
+def trained(data, on_dask, tmp_path_factory):
+    """A model file, and what the command said on standard error."""
+    model, said = tmp_path_factory.mktemp("model") / "model.skops", StringIO()
+    features = ("--target", "is_fraud", "--exclude", "number,card")
+    one_kind = ("--base", "tree", "--members", "2", "--calibration", "none")
+    with redirect_stderr(said):
+        assert main(["train", str(data), *features, *one_kind, "-o", str(model), *on_dask]) == 0
+    return model, said.getvalue()
+
+
 class TestDask:
-    @pytest.fixture(scope="class")
-    def engine(self, dask_cluster):
-        return ("--engine", "dask", "--scheduler", dask_cluster.client.scheduler.address)
-
-    @pytest.fixture(scope="class")
-    def trained(self, data, engine, tmp_path_factory):
-        model, said = tmp_path_factory.mktemp("model") / "model.skops", StringIO()
-        features = ("--target", "is_fraud", "--exclude", "number,card")
-        one_kind = ("--base", "tree", "--members", "2", "--calibration", "none")
-        with redirect_stderr(said):
-            assert main(["train", str(data), *features, *one_kind, "-o", str(model), *engine]) == 0
-        return model, said.getvalue()
-
     def test_a_model_is_trained_on_the_rows_that_are_not_held_out_and_judged_on_the_others(self, trained, rows):
         card = read_card(trained[0])
         ordered = in_order_of_files(rows)
@@ -92,18 +95,18 @@ class TestDask:
         assert [line.partition(":")[0] for line in lines] == [f"round {number} of 2" for number in range(3)]
         assert all(" s fitting), " in line for line in lines)
 
-    def test_scores_are_those_of_one_machine(self, run, trained, data, engine, tmp_path):
+    def test_scores_are_those_of_one_machine(self, run, trained, data, on_dask, tmp_path):
         scored = ("predict", trained[0], data, "--keep", "number", "--threshold", "best")
-        assert run(*scored, "-o", tmp_path / "scores", *engine)[0] == 0
+        assert run(*scored, "-o", tmp_path / "scores", *on_dask)[0] == 0
         assert run(*scored, "-o", tmp_path / "local.parquet")[0] == 0
         pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores"), pd.read_parquet(tmp_path / "local.parquet"))
         assert (tmp_path / "scores" / "_SUCCESS").exists()
-        code, _, err = run(*scored, "-o", tmp_path / "scores", *engine)
+        code, _, err = run(*scored, "-o", tmp_path / "scores", *on_dask)
         assert (code, "has files already" in err) == (2, True)
 
-    def test_groups_are_held_out_whole(self, run, data, engine, rows, tmp_path):
+    def test_groups_are_held_out_whole(self, run, data, on_dask, rows, tmp_path):
         options = ("--target", "is_fraud", "--base", "tree", "--members", 1, "--calibration", "none", "--group", "card")
-        code, out, err = run("train", data, *options, "--id", "number", "-o", tmp_path / "m.skops", "--json", *engine)
+        code, out, err = run("train", data, *options, "--id", "number", "-o", tmp_path / "m.skops", "--json", *on_dask)
         assert code == 0, err
         drawn = np.concatenate([note.ids for note in load_model(tmp_path / "m.skops").rounds_])
         n_held_out = json.loads(out)["n_rows"]
@@ -112,12 +115,12 @@ class TestDask:
         assert n_held_out / 3 <= len(not_drawn)
 
     def test_a_training_that_is_repeated_with_its_checkpoint_ends_with_the_same_model(
-        self, run, data, engine, tmp_path
+        self, run, data, on_dask, tmp_path
     ):
         options = ("--target", "is_fraud", "--base", "tree", "--members", 2, "--calibration", "none")
         kept = ("--checkpoint", tmp_path / "fit", "-q")
         for name in ("first", "second"):
-            assert run("train", data, *options, *kept, "-o", tmp_path / f"{name}.skops", *engine)[0] == 0
+            assert run("train", data, *options, *kept, "-o", tmp_path / f"{name}.skops", *on_dask)[0] == 0
         first, second = (load_model(tmp_path / f"{name}.skops") for name in ("first", "second"))
         assert trees_of(first) == trees_of(second)
         assert [note.seconds for note in first.rounds_[:2]] == [note.seconds for note in second.rounds_[:2]]
@@ -143,10 +146,9 @@ class TestSpark:
         return ("--engine", "spark")
 
     def test_a_model_is_that_of_dask_and_its_scores_are_those_of_one_machine(
-        self, run, dask_cluster, data, engine, tmp_path
+        self, run, on_dask, data, engine, tmp_path
     ):
         options = ("--target", "is_fraud", "--base", "tree", "--members", 1, "--calibration", "none", "--id", "number")
-        on_dask = ("--engine", "dask", "--scheduler", dask_cluster.client.scheduler.address)
         for name, cluster in (("spark", engine), ("dask", on_dask)):
             code, _, err = run("train", data, *options, "-o", tmp_path / f"{name}.skops", *cluster)
             assert code == 0, err
@@ -197,9 +199,8 @@ def test_a_scheduler_that_does_not_answer_is_named(run, monkeypatch):
 
 
 @pytest.mark.parametrize(("file", "complaint"), [("rows.csv", "is not a Parquet file"), ("nothing", "does not exist")])
-def test_files_that_dask_does_not_read_are_refused(run, dask_cluster, rows, tmp_path, file, complaint):
+def test_files_that_dask_does_not_read_are_refused(run, on_dask, rows, tmp_path, file, complaint):
     rows.head().to_csv(tmp_path / "rows.csv")
-    address = dask_cluster.client.scheduler.address
-    code, _, err = run("train", tmp_path / file, "--target", "is_fraud", "--engine", "dask", "--scheduler", address)
+    code, _, err = run("train", tmp_path / file, "--target", "is_fraud", *on_dask)
     assert code == 2
     assert complaint in err
