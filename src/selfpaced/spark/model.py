@@ -23,7 +23,8 @@ from selfpaced.persistence.saving import model_bytes
 from selfpaced.pools.spark import packed, unpacked
 from selfpaced.rounds import Round
 from selfpaced.spark.saving import ALLOWING, Saved
-from selfpaced.tables.spark import VECTOR, as_array, feature
+from selfpaced.tables.spark import as_array, feature
+from selfpaced.tables.spark_batches import VECTOR
 
 SCORES = "__selfpaced_scores__"
 
