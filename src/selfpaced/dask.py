@@ -6,8 +6,10 @@ those that are drawn; here the members are trained. They are the members that `f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -124,6 +126,12 @@ class OnDask(DoubtingEnsemble):
         assert isinstance(table, PartitionedTable)
         return replace(table, roles=replace(table.roles, target=None)) if target == LABEL else table
 
+    def _in_memory(self, pair: Any) -> tuple[Any, ...]:
+        """A pair of features and labels, with what is on the cluster brought to this process."""
+        if not (isinstance(pair, tuple | list) and any(is_dask_frame(one) or is_dask_array(one) for one in pair)):
+            return pair  # type: ignore[no-any-return]
+        return tuple(active_client(self.client).gather(active_client(self.client).compute(list(pair))))
+
     def _lazily(self, method: str, X: Any, width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         if not (is_dask_frame(X) or is_dask_array(X)):
             return getattr(self.to_local(), method)(X)
@@ -159,6 +167,8 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
         ids: Any = None,
         groups: Any = None,
         eval_set: tuple[Any, Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
     ) -> Self:
         """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
 
@@ -177,7 +187,13 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
             What several rows belong to, such as a card. It is no feature; the calibration judges every row by models
             that have not seen its group.
         eval_set : tuple (X, y), optional
-            Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
+            Rows not trained on, which are in memory or come to this process. After each round the ensemble so far is
+            scored on them, by AUCPRC.
+        checkpoint : path or URL, default=None
+            A folder of this machine, or of an object store, that keeps every finished round. The same call after a
+            crash continues, as for `SelfPacedEnsembleClassifier.fit_table`.
+        allow : str or list of str, default=()
+            Types that the files of the checkpoint may hold besides those that `load_model` accepts.
 
         Returns
         -------
@@ -185,7 +201,8 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
             The fitted ensemble.
         """
         table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
-        return self.fit_table(table, eval_set=eval_set)
+        held_out = None if eval_set is None else self._in_memory(eval_set)
+        return self.fit_table(table, eval_set=held_out, checkpoint=checkpoint, allow=allow)
 
 
 class Predicting:
@@ -264,7 +281,15 @@ class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
     """
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, *, sample_weight: Any = None, ids: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        ids: Any = None,
+        groups: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
     ) -> Self:
         """Choose among the recipes, and train those that count: the same model as in memory, for any partitions.
 
@@ -280,13 +305,17 @@ class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
             Whole numbers, each once, by which rows are drawn.
         groups : Dask Series or array, or the name of a column of X, default=None
             The group of each row, as for `DaskSelfPacedEnsembleClassifier.fit`.
+        checkpoint, allow : path or URL; str or list of str
+            A folder that keeps what has been judged and every finished round, as for
+            `DaskSelfPacedEnsembleClassifier.fit`.
 
         Returns
         -------
         self : estimator
             The fitted ensemble.
         """
-        return self.fit_table(self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups))
+        table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
+        return self.fit_table(table, checkpoint=checkpoint, allow=allow)
 
 
 __all__ = [

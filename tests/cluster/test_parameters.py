@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from pathlib import Path
 
 import pytest
 from pyspark.ml.tuning import ParamGridBuilder
@@ -35,7 +36,9 @@ COLUMNS = {
     "label_col": "label",
     "prediction_col": "prediction",
     "probability_col": "probability",
+    "raw_prediction_col": "rawPrediction",
     "weight_col": None,
+    "validation_indicator_col": None,
     "id_col": None,
     "group_col": None,
 }
@@ -62,7 +65,7 @@ def test_ensembles_on_dask_take_the_parameters_in_memory_and_a_client(on_dask, i
 )
 def test_ensembles_on_spark_take_the_parameters_in_memory_with_a_seed_and_columns(on_spark, in_memory):
     own = {name: value for name, value in defaults(in_memory).items() if name not in ("n_jobs", "random_state")}
-    assert defaults(on_spark) == {**own, **COLUMNS, "seed": None}
+    assert defaults(on_spark) == {**own, **COLUMNS, "seed": None, "checkpoint": None, "allow": ()}
     estimator = on_spark()
     assert {name: estimator.getOrDefault(name) for name in own} == own
     assert not any(estimator.isSet(param) for param in estimator.params)
@@ -101,3 +104,21 @@ def test_parameters_on_spark_are_converted_copied_and_put_into_grids():
     grid = ParamGridBuilder().addGrid(estimator.n_bins, [5, 10]).build()
     assert [estimator.copy(each).getOrDefault("n_bins") for each in grid] == [5, 10]
     assert pickle.loads(pickle.dumps(estimator)).getOrDefault("hardness") == "squared"
+
+
+@pytest.mark.parametrize("kind", [*ON_SPARK, SparkAutoSelfPacedClassifier])
+def test_every_parameter_on_spark_has_a_setter_and_a_getter(kind):
+    estimator = kind()
+    for param in estimator.params:
+        name = "".join(part[:1].upper() + part[1:] for part in param.name.split("_"))
+        value = getattr(estimator, f"get{name}")()
+        assert getattr(estimator, f"set{name}")(value) is estimator
+        assert estimator.isSet(param)
+
+
+def test_setters_convert_as_the_constructor_does():
+    estimator = SparkSelfPacedEnsembleClassifier().setNEstimators(7.0).setLabelCol("is_fraud").setSeed(3)
+    assert (estimator.getNEstimators(), estimator.getLabelCol(), estimator.getSeed()) == (7, "is_fraud", 3)
+    assert estimator.setCheckpoint(Path("fits") / "june").getCheckpoint() == "fits/june"
+    with pytest.raises(TypeError, match="n_estimators"):
+        estimator.setNEstimators("many")

@@ -311,7 +311,7 @@ def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, t
     scores = expected.predict_proba(rows.drop(columns="label"))[:, 1]
     assert found.aucprc == pytest.approx(aucprc(rows["label"], scores))
     assert (found.n_rows, found.n_positives) == (N_ROWS, 60)
-    with pytest.raises(ValueError, match="Which column holds the labels"):
+    with pytest.raises(ValueError, match="The column of labels is not known"):
         expected.evaluate_table(folder)
     assert expected.evaluate_table(folder, target="label").aucprc == found.aucprc
 

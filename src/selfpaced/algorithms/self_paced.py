@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from selfpaced.algorithms.allocation import allocate, with_uniform_share
 from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pacing import Pacing
-from selfpaced.algorithms.pool import MajorityPool
+from selfpaced.algorithms.pool import HardnessBins, MajorityPool
 from selfpaced.algorithms.step import Sample, Step
 
 Rows = TypeVar("Rows")
@@ -27,8 +30,8 @@ def self_paced(
 ) -> Iterator[Step[Rows]]:
     """Yield f_0, f_1, ..., f_n of Algorithm 1. f_0 is the warm-up: it scores, and is not a member of the ensemble.
 
-    The paper has one pool, the majority class. With more classes every class but the smallest has a pool of its own.
-    It draws all rows by hardness; here a share of them can be drawn at random from the whole class.
+    The paper has one pool, the majority class. With more classes, every class except the smallest has its own pool.
+    The paper draws all rows by hardness. Here a share of them can be drawn at random from the whole class.
     """
     samples = [Sample(None, None, pool.draw([n_draw], 0)) for pool in pools]
     model = fit([sample.rows for sample in samples])  # line 2: f_0
@@ -46,8 +49,13 @@ def _under_sample(
 ) -> Sample[Rows]:
     pool.score(model)  # line 4: F_i
     bins = pool.cut(hardness, n_bins, outlook)  # lines 5-6: B_l, h_l
+    quota = quota_of(bins, outlook)  # lines 8-9: how many of each bin
+    return Sample(bins, quota, pool.draw(quota.tolist(), outlook.round_number))  # line 9: which
+
+
+def quota_of(bins: HardnessBins, outlook: Outlook) -> NDArray[np.int64]:
+    """How many rows of each bin are drawn."""
     weight = 1 / (bins.mean_hardness + outlook.alpha)  # line 8: p_l
     if outlook.uniform_share:
         weight = with_uniform_share(weight, bins.counts, outlook.uniform_share)
-    quota = allocate(weight, bins.counts, outlook.n_draw)  # line 9: how many of each bin
-    return Sample(bins, quota, pool.draw(quota.tolist(), outlook.round_number))  # line 9: which
+    return allocate(weight, bins.counts, outlook.n_draw)  # line 9

@@ -56,8 +56,10 @@ class AveragedMembers:
 
     Attributes
     ----------
-    weights : how much each member counts in the mean; None if all count the same.
-    calibrator : the calibration; None if there is none.
+    weights : Floats | None
+        How much each member counts in the mean; None if all count the same.
+    calibrator : Calibrator | None
+        The calibration; None if there is none.
     """
 
     members: Sequence[Any]
@@ -105,8 +107,8 @@ def streamed_probabilities(
     n_threads: int,
     progress: RowsDone | None,
 ) -> Iterator[tuple[StreamedBatch, Floats]]:
-    """Batches of a table with what a function says of their rows, in order. The scorers are those that it uses."""
-    # Models with threads of their own get one batch at a time.
+    """Batches of a table with the results of a function of their rows, in order. `scorers` are those that it uses."""
+    # Models with their own threads get one batch at a time.
     threads = min([n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
     # A file of few batches would leave threads idle at its end, so that they share batches.
     most_rows = ROWS_OF_A_PART if threads > 1 else table.reader.batch_rows
@@ -143,7 +145,7 @@ def scoring_of(model: Any) -> Scoring:
 
 
 def keeping_to_one_thread(model: Any) -> Any:
-    """A fitted ensemble itself, set to predict in one thread with all its members: others work beside it."""
+    """A fitted ensemble, set to predict in one thread with all its members, because its caller uses several threads."""
     for ensemble in (model, *getattr(model, "ensembles_", {}).values()):
         ensemble.estimators_ = [in_one_thread(member) for member in ensemble.estimators_]
     return model.set_params(n_jobs=1)

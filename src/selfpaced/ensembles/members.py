@@ -1,8 +1,11 @@
-"""Members: clones of the base models, each with a seed of its own, trained on a few rows."""
+"""Members: clones of the base models, each with its own seed, trained on a few rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -20,7 +23,7 @@ from selfpaced.pools.keys import mix
 SMALL_TRAINING_SET = 2**19
 LARGEST_RANDOM_STATE = 2**31
 FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
-# Kinds of base models that train without the interpreter's lock, and change nothing that other threads see.
+# Types of base models that train without the interpreter's lock, and do not change global state.
 SIDE_BY_SIDE = {
     ("lightgbm", "LGBMClassifier"),
     ("sklearn", "DecisionTreeClassifier"),
@@ -35,9 +38,12 @@ class MemberFactory:
 
     Parameters
     ----------
-    bases : the base models, which take turns.
-    arguments : arguments of the base models' `fit` that are the same for every member.
-    n_threads : in how many threads the trees of a forest are trained. They are the same in any number.
+    bases : Sequence[Any]
+        The base models, which take turns.
+    arguments : Mapping[str, Any]
+        Arguments of the base models' `fit` that are the same for every member.
+    n_threads : int, default=1
+        The number of threads that train the trees of a forest. The trees do not depend on it.
     """
 
     def __init__(self, bases: Sequence[Any], seed: int, arguments: Mapping[str, Any], n_threads: int = 1) -> None:
@@ -45,7 +51,6 @@ class MemberFactory:
         self._seed = seed
         self._arguments = arguments
         self._n_threads = n_threads
-        self._one_thread = _OneThread()
 
     def fit(
         self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any], *, beside_others: bool = False
@@ -56,7 +61,7 @@ class MemberFactory:
         if "sample_weight" in metadata:
             others = {name: value for name, value in metadata.items() if name != "sample_weight"}
             metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
-        # Each tree of a forest has a thread and waits for no other one, so that small training sets gain too.
+        # The trees of a forest do not wait for each other, so that threads also help with small training sets.
         of_forests = _jobs_of_forests(model)
         with_params(model, dict.fromkeys(of_forests, self._n_threads))
         if beside_others:
@@ -85,7 +90,7 @@ class MemberFactory:
     ) -> None:
         """`jobs`, the user's settings, are restored afterwards: predictions use the threads they would have used."""
         with_params(model, dict.fromkeys(jobs, 1) | _unlisted(model, "thread_count", 1))
-        with self._one_thread:
+        with _one_thread():
             model.fit(X, y, **metadata, **self._arguments)
         with_params(model, jobs)
 
@@ -96,11 +101,14 @@ class MemberFactory:
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
 
 
-class _OneThread:
-    """While anybody is inside, the thread pools of libraries have one thread. The last one out restores them."""
+class _OneThreadForBlas:
+    """While anybody is inside, BLAS has one thread. The last one out restores what was.
+
+    All fits of a process share one, because they share BLAS: of two fits in two threads, each with a limit of its own,
+    the second would find BLAS limited by the first, and would restore that.
+    """
 
     def __init__(self) -> None:
-        self._thread_pools = ThreadpoolController()
         self._lock = Lock()
         self._n_inside = 0
         self._limit: Any = None
@@ -108,7 +116,7 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._n_inside == 0:
-                self._limit = self._thread_pools.limit(limits=1)
+                self._limit = _thread_pools(len(sys.modules)).limit(limits=1, user_api="blas")
             self._n_inside += 1
 
     def __exit__(self, *error: object) -> None:
@@ -116,6 +124,25 @@ class _OneThread:
             self._n_inside -= 1
             if self._n_inside == 0:
                 self._limit.restore_original_limits()
+
+
+_ONE_THREAD_FOR_BLAS = _OneThreadForBlas()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Limit the thread pools of libraries. A limit of OpenMP is that of the thread that sets it."""
+    with _ONE_THREAD_FOR_BLAS, _thread_pools(len(sys.modules)).limit(limits=1, user_api="openmp"):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """The pools of the libraries that are loaded. They are looked for again after another module was imported.
+
+    To look takes 10 ms, more than the training of a small member.
+    """
+    return ThreadpoolController()
 
 
 def _is_small(X: Any) -> bool:
@@ -133,15 +160,15 @@ def in_one_thread(recipe: Any) -> Any:
 
 
 def with_params(model: Any, params: Mapping[str, Any]) -> Any:
-    """The model with some parameters set. Without any it is left alone: a fitted CatBoost refuses set_params()."""
+    """The model with some parameters set. Without any, set_params is not called: a fitted CatBoost would refuse it."""
     return model.set_params(**params) if params else model
 
 
 def _unlisted(model: Any, name: str, value: Any) -> dict[str, Any]:
     """A value for a parameter of every CatBoost model in a model, by the parameter's name.
 
-    CatBoost lists the parameters that it was given, and no others. One that was given stays as it is, but for the seed,
-    which may be given by two names.
+    CatBoost lists only the parameters that it was given. A parameter that was given is not changed, except the seed,
+    which has two names.
     """
     parts = {"": model, **{f"{name}__": part for name, part in model.get_params(deep=True).items()}}
     found = {}
@@ -159,7 +186,7 @@ def _jobs(model: Any) -> dict[str, Any]:
 
 
 def _jobs_left_open(model: Any) -> dict[str, None]:
-    """The n_jobs of None that mean all cores: LightGBM's and XGBoost's. In scikit-learn None means one already."""
+    """The parameters n_jobs=None that mean all cores: those of LightGBM and XGBoost. In scikit-learn None means one."""
     parameters = model.get_params(deep=True)
     return {
         name: None
@@ -178,7 +205,7 @@ def _threads_of(base: Any) -> int:
 
 
 def _jobs_of_forests(model: Any) -> list[str]:
-    """The n_jobs of forests in a model, where the user has left them open."""
+    """The parameters n_jobs of forests in a model that the user has not set."""
     parameters = model.get_params(deep=True)
     return [
         name

@@ -1,4 +1,4 @@
-"""Running an algorithm to its end, with notes of every round."""
+"""The loop of a fit: it runs an algorithm and keeps notes of every round."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows_to_draw(ratio: float, labels: ClassCounts, stacklevel: int = 3) -> int:
     for number, (name, n_rows) in enumerate(zip(labels.names, labels.counts.tolist(), strict=True)):
         if number != labels.rarest and n_draw > n_rows:
             warnings.warn(
-                f"ratio={ratio:g} asks for {n_draw} rows of the class {name!r}, which has only {n_rows}: every member "
+                f"ratio={ratio:g} asks for {n_draw} rows of the class {name!r}, which has only {n_rows}. Every member "
                 "gets all of them.",
                 stacklevel=stacklevel,
             )
@@ -49,13 +49,13 @@ def rows_to_draw(ratio: float, labels: ClassCounts, stacklevel: int = 3) -> int:
 
 def _n_kept(members: list[Any], stop: Stop) -> int:
     if not 1 <= stop.keep <= len(members):
-        raise ValueError(f"A callback asked to keep {stop.keep} members, but there are 1 to {len(members)} to keep.")
+        raise ValueError(f"A callback asked to keep {stop.keep} members. It must keep 1 to {len(members)}.")
     return stop.keep
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fit ends with. There is a calibrator if a calibration was asked for."""
+    """The results of a fit. It has a calibrator if a calibration was asked for."""
 
     members: list[Any]
     rounds: list[Round]
@@ -91,8 +91,8 @@ class Training:
     def run(self, n_draw: int) -> Outcome:
         """The members and the notes of all rounds, up to the last or until a callback stops.
 
-        Rounds that the checkpoint has are taken from there: their models wait to be scored until a pool is asked
-        for something new, and no row is read for them.
+        Finished rounds come from the checkpoint. Their models are scored when a pool is needed for a new round, and no
+        row is read before.
         """
         stopwatch = Stopwatch(self.split.seconds_reading)
         pools = [TimedPool(pool, stopwatch) for pool in self._pools()]
@@ -199,7 +199,7 @@ class Training:
         )
 
     def _weights(self, drawn: Sequence[Rows]) -> NDArray[np.float64] | None:
-        """What the rows of a training set weigh besides their sample weights, the rare ones first."""
+        """The weights of the rows of a training set besides their sample weights, the rare rows first."""
         weighting = self.settings.weighting
         if weighting is None:
             return None
@@ -207,7 +207,7 @@ class Training:
 
 
 def _with_calibration(last: Round, seconds: Mapping[str, float]) -> Round:
-    """The last round with the time of the calibration after it, which scores and draws rows as rounds do."""
+    """The last round with the time of the calibration after it added."""
     return replace(
         last,
         seconds_calibrating=last.seconds_calibrating + seconds["calibrating"],
@@ -216,14 +216,14 @@ def _with_calibration(last: Round, seconds: Mapping[str, float]) -> Round:
 
 
 def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:
-    """Where rows are drawn at random, all rows of a class are one bin."""
+    """The bins of a round that draws at random: all rows of a class are in one bin."""
     if sample.bins is None or sample.quota is None:
         return BinNotes(np.array([n_rows]), np.array([np.nan]), np.array([len(sample.rows)]))
     return BinNotes(sample.bins.counts, sample.bins.mean_hardness, sample.quota)
 
 
 def naming_the_round(steps: Iterator[AnyStep], first_round: int, n_members: int) -> Iterator[AnyStep]:
-    """The steps as they come. An error, such as a base model's own, keeps its type and says in which round it was."""
+    """The steps one by one. An error, such as one of a base model, keeps its type and gets a note with the round."""
     for number in count(first_round):
         try:
             step = next(steps, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from selfpaced.pools.chunk import (
     mean_doubt,
     take_candidates,
 )
-from selfpaced.pools.keys import Ids, Keys, row_keys
+from selfpaced.pools.keys import Ids, Keys, ids_under, row_keys
 from selfpaced.pools.rows import Rows, RowSource
 from selfpaced.scoring import Scorer, scorer_of
 from selfpaced.scoring.scorer import chunks_for, probabilities_by
@@ -112,7 +113,7 @@ class Cut:
         return bins, cut(tags.doubts(some, self.n_models), self.hardness, self.top, bins, self.n_bins)
 
 
-def _own(tags: Tags, class_number: int) -> NDArray[np.intp]:
+def own_rows(tags: Tags, class_number: int) -> NDArray[np.intp]:
     return np.flatnonzero(tags.classes == class_number)
 
 
@@ -125,7 +126,7 @@ class Largest:
     classes: Sequence[int]
 
     def __call__(self, block: Block) -> dict[int, float]:
-        own = {number: _own(block.tags, number) for number in self.classes}
+        own = {number: own_rows(block.tags, number) for number in self.classes}
         return {
             number: float(self.hardness(block.tags.doubts(some, self.n_models)).max(initial=-np.inf))
             for number, some in own.items()
@@ -143,7 +144,7 @@ class CountBins:
     cuts: Mapping[int, Cut]
 
     def __call__(self, block: Block) -> dict[int, BinTotals]:
-        return {number: cut(block.tags, _own(block.tags, number))[1] for number, cut in self.cuts.items()}
+        return {number: cut(block.tags, own_rows(block.tags, number))[1] for number, cut in self.cuts.items()}
 
     @staticmethod
     def merge(parts: Sequence[dict[int, BinTotals]]) -> dict[int, BinTotals]:
@@ -157,7 +158,7 @@ class OneBin:
     class_number: int
 
     def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], NDArray[np.unsignedinteger]]:
-        own = _own(tags, self.class_number)
+        own = own_rows(tags, self.class_number)
         return own, np.zeros(own.size, dtype=np.uint8)
 
 
@@ -169,7 +170,7 @@ class ManyBins:
     cut: Cut
 
     def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], NDArray[np.unsignedinteger]]:
-        own = _own(tags, self.class_number)
+        own = own_rows(tags, self.class_number)
         return own, self.cut(tags, own)[0]
 
 
@@ -214,7 +215,43 @@ class AllRows:
     class_number: int
 
     def __call__(self, block: Block) -> list[Rows]:
-        return [block.take(_own(block.tags, self.class_number))]
+        return [block.take(own_rows(block.tags, self.class_number))]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What blocks tell at the beginning of a fit."""
+
+    minority: Sequence[Rows]
+    ids: Ids
+    candidates: Mapping[int, Candidates]
+
+    @staticmethod
+    def merge(parts: Sequence[Begun]) -> Begun:
+        return Begun(
+            list(chain.from_iterable(part.minority for part in parts)),
+            np.concatenate([part.ids for part in parts]),
+            {number: Candidates.joined([part.candidates[number] for part in parts]) for number in parts[0].candidates},
+        )
+
+
+@dataclass(frozen=True)
+class Begin:
+    """The questions at the beginning of a fit, asked together: a class's rows, some ids, rows that may be drawn.
+
+    Attributes
+    ----------
+    ids_under : the ids are those whose keys are not above it.
+    under : the rows of the first draw are among these, by class.
+    """
+
+    minority: AllRows
+    ids_under: int
+    under: Mapping[int, Under]
+
+    def __call__(self, block: Block) -> Begun:
+        candidates = {number: under.candidates(block) for number, under in self.under.items()}
+        return Begun(self.minority(block), ids_under(self.ids_under, block.tags.ids), candidates)
 
 
 @dataclass(frozen=True)
@@ -226,7 +263,7 @@ class CountBits:
     upper: int | None = None
 
     def __call__(self, block: Block) -> Counter[int]:
-        bits = _bits(block.tags.doubt_sum[_own(block.tags, self.class_number)])
+        bits = _bits(block.tags.doubt_sum[own_rows(block.tags, self.class_number)])
         upper = bits >> np.uint32(16)
         counted = upper if self.upper is None else bits[upper == self.upper] & np.uint32(0xFFFF)
         values, counts = np.unique(counted, return_counts=True)
@@ -249,7 +286,7 @@ class LetGo:
 
     def __call__(self, block: Block) -> Tags:
         tags = block.tags
-        own, bits = _own(tags, self.class_number), _bits(tags.doubt_sum)
+        own, bits = own_rows(tags, self.class_number), _bits(tags.doubt_sum)
         keys = row_keys(tags.ids[own], self.seed, self.round_number)
         gone = (bits[own] < self.bits) | ((bits[own] == self.bits) & (keys > np.uint64(self.limit)))
         classes = tags.classes.copy()

@@ -138,15 +138,19 @@ class Candidates:
     def found(self, n_bins: int) -> NDArray[np.int64]:
         return np.bincount(self.bins, minlength=n_bins)
 
+    def under(self, limits: Keys) -> Candidates:
+        """Those whose keys are not above the limits of their bins."""
+        return self._some(np.flatnonzero(self.keys <= limits.take(self.bins)))
+
     def drawn(self, quota: Sequence[int]) -> Candidates:
         """The `quota[b]` smallest keys of every bin b, in the order of the ids."""
         chosen = smallest_keys(self.keys, self.bins, quota)
-        chosen = chosen[np.argsort(self.ids[chosen])]
+        return self._some(chosen[np.argsort(self.ids[chosen])])
+
+    def _some(self, chosen: NDArray[np.intp]) -> Candidates:
         return Candidates(self.ids[chosen], self.bins[chosen], self.keys[chosen])
 
 
 def take_candidates(ids: Ids, bins: BinNumbers, limits: Keys, seed: int, round_number: int) -> Candidates:
     """The rows whose key is not above the limit of their bin."""
-    keys = row_keys(ids, seed, round_number)
-    under = np.flatnonzero(keys <= limits.take(bins))
-    return Candidates(ids[under], bins[under], keys[under])
+    return Candidates(ids, bins, row_keys(ids, seed, round_number)).under(limits)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from selfpaced.pools.blocks import Block, Tags
-from selfpaced.pools.keys import Ids
 from selfpaced.pools.partitioned import Answer
 from selfpaced.pools.rows import Rows, RowSource
 
@@ -32,7 +31,6 @@ class DaskEngine:
         merge: Callable[[Sequence[Answer]], Answer],
         *,
         features: bool,
-        among: Ids | None = None,
     ) -> Answer:
         rows = self._rows if features else [None] * len(self._rows)
         answers = self._client.map(_answer, [question] * len(rows), rows, self._tags, pure=False)

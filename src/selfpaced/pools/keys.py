@@ -60,6 +60,11 @@ def row_keys(ids: Ids, seed: int, round_number: int) -> Keys:
     return keys
 
 
+def ids_under(limit: int, ids: Ids) -> Ids:
+    """The ids whose keys are not above a limit: all copies of an id, or none."""
+    return ids[row_keys(ids, 0, 0) <= np.uint64(limit)]
+
+
 def bootstrap(ids: Ids, n_rows: int, seed: int, round_number: int) -> Ids:
     """`n_rows` of the ids, drawn with replacement: number r is the one that key r points at.
 
@@ -72,7 +77,7 @@ def bootstrap(ids: Ids, n_rows: int, seed: int, round_number: int) -> Ids:
     return drawn
 
 
-def key_limits(quota: Sequence[int], counts: Sequence[int], slack: float = 1.0) -> Keys:
+def key_limits(quota: Sequence[float], counts: Sequence[float], slack: float = 1.0) -> Keys:
     """For each bin a key that, very likely, at least `quota` of its rows stay below, and not many more.
 
     Keys are uniform, so the number of rows below a limit is close to Poisson: four standard deviations above the quota

@@ -15,6 +15,9 @@ from selfpaced.algorithms.hardness import Hardness
 from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pool import HardnessBins
 from selfpaced.pools.blocks import (
+    AllRows,
+    Begin,
+    Begun,
     Bins,
     Block,
     CountBins,
@@ -31,8 +34,9 @@ from selfpaced.pools.blocks import (
     Under,
 )
 from selfpaced.pools.chunk import BinTotals, Candidates
-from selfpaced.pools.keys import Ids, Keys, enough_under_limits, rows_behind
+from selfpaced.pools.keys import Ids, Keys, enough_under_limits, key_limits, rows_behind
 from selfpaced.pools.rows import Rows
+from selfpaced.pools.shortlist import GENEROSITY, MOST_GENEROUS, CutAndShortlist, Shortlist
 
 Answer = TypeVar("Answer")
 
@@ -46,12 +50,10 @@ class Engine(Protocol):
         merge: Callable[[Sequence[Answer]], Answer],
         *,
         features: bool,
-        among: Ids | None = None,
     ) -> Answer:
         """The answers of all blocks, made into one by `merge`, in any order and in any number of steps.
 
-        Without `features` the question is about tags alone. Rows whose ids are not `among` those given need not be
-        asked about.
+        Without `features` the question is about tags alone.
         """
 
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
@@ -62,31 +64,56 @@ class Engine(Protocol):
 
 
 class Partitions:
-    """The partitions of a table as the pools of all larger classes share them: a model is folded in once for all."""
+    """The partitions of a table as the pools of all larger classes share them: a model is folded in once for all.
+
+    Attributes
+    ----------
+    counts : the rows of each larger class, less those that were let go.
+    """
 
     def __init__(self, engine: Engine, counts: Mapping[int, int], seed: int) -> None:
         self.engine = engine
         self.seed = seed
         self.models: list[Any] = []
-        self._classes = list(counts)
+        self.counts = dict(counts)
         self._n_rows = sum(counts.values())
         self._n_folded = 0
-        self._cuts: tuple[Any, dict[int, Cut], dict[int, BinTotals]] | None = None
+        self._generosity = GENEROSITY
+        self._cuts: tuple[Any, dict[int, Cut], dict[int, Shortlist]] | None = None
+
+    def begin(
+        self, minority: int, ids_looked_at: int, n_draw: int, round_number: int
+    ) -> tuple[Rows, Ids, dict[int, Shortlist]]:
+        """The first question: the minority's rows, some ids, and what the first draw may take of the larger classes.
+
+        The ids are those whose keys are not above `ids_looked_at`.
+        """
+        under = {
+            number: Under(OneBin(number), key_limits([n_draw], [count]), self.seed, round_number)
+            for number, count in self.counts.items()
+        }
+        begin = Begin(AllRows(minority), ids_looked_at, under)
+        told = self.engine.ask(begin, Begun.merge, features=True)
+        shortlists = {
+            number: Shortlist(BinTotals((self.counts[number],), (0,)), one.limits, told.candidates[number])
+            for number, one in under.items()
+        }
+        return self.engine.stacked(told.minority), told.ids, shortlists
 
     def fold(self) -> None:
         """Let every partition score its rows with the models that wait."""
         waiting = [TravellingModel(model, self._n_rows) for model in self.models[self._n_folded :]]
         self._n_folded = len(self.models)
         if waiting:
-            self.engine.advance(Fold(self._classes), *waiting)
+            self.engine.advance(Fold(list(self.counts)), *waiting)
 
-    def cut(self, hardness: Hardness, n_bins: int, class_number: int) -> tuple[Cut, BinTotals]:
-        """The bins of a class. Those of all classes are counted at once, and not counted again."""
-        asked = (len(self.models), hardness, n_bins)
+    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None, class_number: int) -> tuple[Cut, Shortlist]:
+        """The bins of a class, and its rows that may be drawn. All classes are cut at once, and not cut again."""
+        asked = (len(self.models), hardness, n_bins, outlook)
         if self._cuts is None or self._cuts[0] != asked:
             self.fold()
             cuts = self._cuts_of_all(hardness, n_bins)
-            self._cuts = asked, cuts, self.engine.ask(CountBins(cuts), CountBins.merge, features=False)
+            self._cuts = asked, cuts, self._shortlists(cuts, outlook)
         return self._cuts[1][class_number], self._cuts[2][class_number]
 
     def drawn(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Candidates:
@@ -98,9 +125,13 @@ class Partitions:
 
         return enough_under_limits(candidates, quota, counts).drawn(quota)
 
-    def collect(self, question: Callable[[Block], Sequence[Rows]], ids: Ids | None = None) -> Rows:
-        """The rows that a question is about, from all partitions. Their ids help an engine, if they are known."""
-        return self.engine.stacked(self.engine.ask(question, flattened, features=True, among=ids))
+    def tell_more(self) -> None:
+        """Ask for longer short lists from now on: one was too short."""
+        self._generosity = min(2 * self._generosity, MOST_GENEROUS)
+
+    def collect(self, question: Callable[[Block], Sequence[Rows]]) -> Rows:
+        """The rows that a question is about, from all partitions."""
+        return self.engine.stacked(self.engine.ask(question, flattened, features=True))
 
     def let_go(self, class_number: int, n_rows: int, round_number: int) -> None:
         """Forget all rows of a class but the hardest. Of equals, those stay whose keys are smallest."""
@@ -110,6 +141,7 @@ class Partitions:
         kept = self.drawn(Equals(class_number, bits), [n_wanted], [n_equal], round_number)
         limit = int(kept.keys.max(initial=0))
         self.engine.advance(LetGo(class_number, bits, limit, self.seed, round_number))
+        self.counts[class_number] = n_rows
 
     def _reached(self, question: CountBits, n_rows: int) -> tuple[int, int, int]:
         """The value at which so many rows are reached, counted from the largest; the rows above it, and at it."""
@@ -121,12 +153,19 @@ class Partitions:
         return int(values[position]), int(reached[position]) - n_at, n_at
 
     def _cuts_of_all(self, hardness: Hardness, n_bins: int) -> dict[int, Cut]:
-        tops = dict.fromkeys(self._classes, 1.0)
+        tops = dict.fromkeys(self.counts, 1.0)
         if hardness.top_from_largest is not None:
-            largest = Largest(hardness, self._n_folded, self._classes)
+            largest = Largest(hardness, self._n_folded, list(self.counts))
             found = self.engine.ask(largest, Largest.merge, features=False)
             tops = {number: hardness.top_from_largest(value) for number, value in found.items()}
         return {number: Cut(hardness, n_bins, top, self._n_folded) for number, top in tops.items()}
+
+    def _shortlists(self, cuts: Mapping[int, Cut], outlook: Outlook | None) -> dict[int, Shortlist]:
+        if outlook is not None:
+            question = CutAndShortlist(cuts, self.counts, outlook, self.seed, self._generosity)
+            return self.engine.ask(question, CutAndShortlist.merge, features=False)
+        totals = self.engine.ask(CountBins(cuts), CountBins.merge, features=False)
+        return {number: Shortlist.without_rows(one) for number, one in totals.items()}
 
 
 def flattened(parts: Sequence[Sequence[Rows]]) -> Sequence[Rows]:
@@ -134,15 +173,27 @@ def flattened(parts: Sequence[Sequence[Rows]]) -> Sequence[Rows]:
 
 
 class PartitionedPool:
-    """The rows of one larger class in partitions."""
+    """The rows of one larger class in partitions.
 
-    def __init__(self, partitions: Partitions, own_class: int, n_rows: int) -> None:
+    Parameters
+    ----------
+    foreseen : the rows that may be drawn first, and the round of that draw.
+    """
+
+    def __init__(
+        self,
+        partitions: Partitions,
+        own_class: int,
+        n_rows: int,
+        foreseen: tuple[int, Shortlist] | None = None,
+    ) -> None:
         self._partitions = partitions
         self._own_class = own_class
         self._n_rows = n_rows
         self._n_scored = 0
         self._bins: Bins = OneBin(own_class)
         self._counts: Sequence[int] = [n_rows]
+        self._foreseen = foreseen
 
     @property
     def n_rows(self) -> int:
@@ -155,17 +206,18 @@ class PartitionedPool:
         self._n_scored += 1
 
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
-        cut, totals = self._partitions.cut(hardness, n_bins, self._own_class)
+        cut, shortlist = self._partitions.cut(hardness, n_bins, outlook, self._own_class)
         self._bins = ManyBins(self._own_class, cut)
-        self._counts = totals.counts
-        return totals.as_bins(cut.top)
+        self._counts = shortlist.totals.counts
+        self._foreseen = None if outlook is None else (outlook.round_number, shortlist)
+        return shortlist.totals.as_bins(cut.top)
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
-        drawn = self._partitions.drawn(self._bins, quota, self._counts, round_number)
+        drawn = self._drawn(quota, round_number)
         limits = np.zeros(len(quota), dtype=np.uint64)
         np.maximum.at(limits, drawn.bins, drawn.keys)
         under = Under(self._bins, limits, self._partitions.seed, round_number)
-        rows = self._partitions.collect(under.rows, drawn.ids)
+        rows = self._partitions.collect(under.rows)
         return rows.standing_for(rows_behind(drawn.bins, quota, self._counts))
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
@@ -173,4 +225,12 @@ class PartitionedPool:
         if n_rows < self._n_rows:
             self._partitions.let_go(self._own_class, n_rows, round_number)
             self._n_rows = n_rows
-        self._bins, self._counts = OneBin(self._own_class), [self._n_rows]
+        self._bins, self._counts, self._foreseen = OneBin(self._own_class), [self._n_rows], None
+
+    def _drawn(self, quota: Sequence[int], round_number: int) -> Candidates:
+        if self._foreseen is not None and self._foreseen[0] == round_number:
+            drawn = self._foreseen[1].drawn(quota)
+            if drawn is not None:
+                return drawn
+            self._partitions.tell_more()
+        return self._partitions.drawn(self._bins, quota, self._counts, round_number)

@@ -29,7 +29,6 @@ from selfpaced.tables.partitions import (
     frame_roles,
     frame_rows,
     in_order_of_ids,
-    refuse_repeated_ids,
 )
 from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
@@ -192,9 +191,7 @@ def _open(client: Any, delayed: Sequence[Any], parts: Any, roles: Roles, *, has_
     rows = client.map(parts.rows, loaded, [schema] * len(loaded), paths, pure=False)
     tags = client.map(_tags, [parts] * len(loaded), loaded, starts, classes, paths, pure=False)
     begin = partial(DaskEngine, client, rows, tags, in_order_of_ids)
-    if has_ids:
-        refuse_repeated_ids(begin().ask, facts.n_rows)
-    return PartitionedTable(begin, labels, schema, roles)
+    return PartitionedTable(begin, labels, schema, roles, has_ids)
 
 
 def _tags(parts: Any, part: Any, start: int, classes: NDArray[Any], path: str) -> Tags:

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
-from selfpaced.pools.blocks import AllRows, Block, Tags
-from selfpaced.pools.keys import Ids
+from selfpaced.pools.blocks import Tags
 from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
 from selfpaced.pools.rows import GROUP, Rows
+from selfpaced.tables.content import ContentSum
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.labels import MOST_LABELS, ClassCounts
 from selfpaced.tables.memory import InMemoryTable, stack
 from selfpaced.tables.options import FrameOptions
-from selfpaced.tables.repeated_ids import ids_under, keys_looked_at, refuse_repeated
+from selfpaced.tables.repeated_ids import keys_looked_at, refuse_repeated
 from selfpaced.tables.roles import Roles, feature_names
 from selfpaced.tables.schema import MOST_CATEGORIES, Schema, are_strings, frozen, unified_fields
 from selfpaced.tables.table import ClassSplit, SplitPlan
@@ -36,12 +36,14 @@ class PartitionedTable:
     ----------
     begin : gives an engine that asks the partitions, whose tags are those of rows that no model has seen.
     schema : the features; None if they have no names.
+    has_own_ids : whether the ids are a user's, which may occur more than once.
     """
 
     begin: Callable[[], Engine]
     class_counts: ClassCounts
     schema: Schema | None
     roles: Roles
+    has_own_ids: bool
     snapshot: None = None
     bytes_in_memory: None = None
 
@@ -52,13 +54,27 @@ class PartitionedTable:
         labels = self.class_counts
         larger = {number: n for number, n in enumerate(labels.counts.tolist()) if number != labels.rarest}
         partitions = Partitions(self.begin(), larger, plan.seed)
-        minority = partitions.collect(AllRows(labels.rarest))
+        looked_at = keys_looked_at(int(labels.counts.sum())) if self.has_own_ids else 0
+        minority, ids, foreseen = partitions.begin(labels.rarest, looked_at, plan.n_draw, plan.first_round)
+        refuse_repeated(np.sort(ids))
         refuse_weightless(minority, labels.names[labels.rarest])
-        pools = {number: PartitionedPool(partitions, number, n) for number, n in larger.items()}
+        pools = {
+            number: PartitionedPool(partitions, number, n, (plan.first_round, foreseen[number]))
+            for number, n in larger.items()
+        }
         return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)
 
     def identity(self) -> dict[str, Any]:
-        raise ValueError("A fit on a cluster keeps no checkpoint: nothing shows whether the rows are still the same.")
+        """The content of all rows, which the partitions hash. That is one more pass over them."""
+        roles = {name: repr(value) for name, value in vars(self.roles).items()}
+        content = self.begin().ask(ContentSum(), ContentSum.merge, features=True)
+        labels = self.class_counts
+        return {
+            "content": f"{content:016x}",
+            "classes": dict(zip(map(repr, labels.names), labels.counts.tolist(), strict=True)),
+            "features": None if self.schema is None else repr(self.schema.columns),
+            **roles,
+        }
 
 
 def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
@@ -270,18 +286,3 @@ def in_order_of_ids(parts: Sequence[Rows]) -> Rows:
     order = np.argsort(rows.ids, kind="stable")
     refuse_repeated(rows.ids[order])
     return InMemoryTable(rows.features, rows.metadata).rows(order).with_ids(rows.ids[order])
-
-
-@dataclass(frozen=True)
-class IdsUnder:
-    """Ids whose keys are not above a limit: all copies of an id, or none."""
-
-    limit: int
-
-    def __call__(self, block: Block) -> Ids:
-        return ids_under(self.limit, block.tags.ids)
-
-
-def refuse_repeated_ids(ask: Callable[..., Ids], n_rows: int) -> None:
-    """Look at the ids of a small table, and at a hundred thousand of a large one: more would have to be shuffled."""
-    refuse_repeated(np.sort(ask(IdsUnder(keys_looked_at(n_rows)), np.concatenate, features=False)))
