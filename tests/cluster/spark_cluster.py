@@ -57,7 +57,8 @@ class SparkCluster:
             self._wait_for(lambda: f"Starting Spark master at {self.url}" in self._log())
             for number in range(n_workers):
                 here = ["--work-dir", str(folder / f"worker-{number}")]
-                self._start("worker.Worker", "--cores", str(CORES), "--memory", "2g", *here, self.url)
+                scratch = {"SPARK_LOCAL_DIRS": str(folder / f"scratch-{number}")}
+                self._start("worker.Worker", "--cores", str(CORES), "--memory", "2g", *here, self.url, **scratch)
             self._wait_for(lambda: self._log().count("Successfully registered with master") == n_workers)
         except BaseException:
             self.close()
@@ -93,11 +94,14 @@ class SparkCluster:
         found = [child for one in self._processes for child in psutil.Process(one.pid).children(recursive=True)]
         return [one.pid for one in found if "CoarseGrainedExecutorBackend" in " ".join(_command(one))]
 
-    def _start(self, name: str, *options: str) -> None:
+    def local_directories(self) -> list[Path]:
+        """Where executors write files for themselves. Each worker has a folder of its own, as if on another machine."""
+        return sorted(self._folder.glob("scratch-*/spark-*/executor-*/blockmgr-*"))
+
+    def _start(self, name: str, *options: str, **environment: str) -> None:
         command = [SPARK_CLASS, f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0", *options]
-        environment = (
-            os.environ | local_environment() | {"SPARK_DAEMON_JAVA_OPTS": QUIET, "SPARK_DAEMON_MEMORY": "256m"}
-        )
+        daemons = {"SPARK_DAEMON_JAVA_OPTS": QUIET, "SPARK_DAEMON_MEMORY": "256m"}
+        environment = os.environ | local_environment() | daemons | environment
         with (self._folder / "log.txt").open("a") as log:
             self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
 

@@ -31,11 +31,10 @@ from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, Und
 from selfpaced.callbacks import ProgressBar
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import ModelFileError, TableError
-from selfpaced.pools import spark as spark_pools
 from selfpaced.pools.blocks import Fold
 from selfpaced.pools.partitioned import PartitionedPool, Partitions
 from selfpaced.pools.shortlist import CutAndShortlist
-from selfpaced.pools.spark import SparkEngine
+from selfpaced.pools.spark_scratch import ScratchEngine
 from selfpaced.spark import (
     SparkBalanceCascadeClassifier,
     SparkSelfPacedEnsembleClassifier,
@@ -140,11 +139,6 @@ def test_members_do_not_depend_on_which_partition_a_row_is_in(frame_of, rows):
     assert_same(spe().fit(scattered), expected())
 
 
-def test_many_rows_are_drawn_as_few_are(frame_of, rows, monkeypatch):
-    monkeypatch.setattr(spark_pools, "MOST_IDS_IN_A_PLAN", 10)
-    assert_same(spe(n_estimators=2).fit(frame_of(rows, 3)), in_memory(rows, n_estimators=2))
-
-
 def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
     for number, start in enumerate(range(0, len(rows), 2000)):
         part = pa.Table.from_pandas(rows.iloc[start : start + 2000], preserve_index=False)
@@ -164,8 +158,8 @@ def test_an_executor_killed_while_rows_are_scored_changes_nothing(spark_cluster,
             killer.start()  # strikes during the next question, which scores the rows
         return ask_to_advance(engine, step, *shared)
 
-    ask_to_advance = SparkEngine.advance
-    monkeypatch.setattr(SparkEngine, "advance", advance)
+    ask_to_advance = ScratchEngine.advance
+    monkeypatch.setattr(ScratchEngine, "advance", advance)
     base = BOOSTER if cut == 2 else TREE
     assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
     killer.join()
@@ -177,24 +171,18 @@ def test_an_executor_killed_while_rows_are_scored_changes_nothing(spark_cluster,
 def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, frame_of, rows, monkeypatch, cut):
     cuts = []
 
-    def ask_and_lose_an_executor(engine, question, merge, *, features, among=None):
-        answer = ask(engine, question, merge, features=features, among=among)
+    def ask_and_lose_an_executor(engine, question, merge, *, features):
+        answer = ask(engine, question, merge, features=features)
         cuts.extend([1] * isinstance(question, CutAndShortlist))
         if isinstance(question, CutAndShortlist) and len(cuts) == cut:
             spark_cluster.kill_an_executor()
         return answer
 
-    ask = SparkEngine.ask
-    monkeypatch.setattr(SparkEngine, "ask", ask_and_lose_an_executor)
+    ask = ScratchEngine.ask
+    monkeypatch.setattr(ScratchEngine, "ask", ask_and_lose_an_executor)
     base = BOOSTER if cut == 2 else TREE
     assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
     assert len(cuts) == 3
-
-
-def test_a_chain_of_frames_that_grows_too_long_begins_anew(frame_of, rows, monkeypatch):
-    monkeypatch.setattr(spark_pools, "LONGEST_CHAIN", 2)
-    model = spe(kind=SparkBalanceCascadeClassifier, n_estimators=3).fit(frame_of(rows))  # two steps a round
-    assert_same(model, expected(kind=BalanceCascadeClassifier, n_estimators=3))
 
 
 def test_no_row_travels_but_the_minority_once_and_the_rows_that_are_drawn(frame_of, rows, monkeypatch):
@@ -214,20 +202,6 @@ def test_spark_keeps_nothing_after_a_fit(spark, frame_of, rows):
     spe().fit(frame_of(rows))
     assert spark.catalog.listTables() == []
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
-
-
-def test_of_all_rounds_only_the_last_is_kept(spark, frame_of, rows, monkeypatch):
-    kept = []
-
-    def noting(engine, *arguments, **options):
-        answer = ask(engine, *arguments, **options)
-        kept.append(len(spark.catalog.listTables()))
-        return answer
-
-    ask = SparkEngine.ask
-    monkeypatch.setattr(SparkEngine, "ask", noting)
-    spe().fit(frame_of(rows))
-    assert max(kept) == 2  # the table itself, and the round
 
 
 @pytest.mark.parametrize("hardness", ["absolute", "cross_entropy"])

@@ -48,7 +48,7 @@ class InThisProcess:
     def __init__(self, blocks):
         self.blocks = blocks
 
-    def ask(self, question, merge, *, features, among=None):
+    def ask(self, question, merge, *, features):
         blocks = self.blocks if features else [replace(block, rows=None) for block in self.blocks]
         return merge([question(block) for block in blocks])
 

@@ -36,8 +36,8 @@ class Listening(InThisProcess):
         super().__init__(blocks)
         self.heard = []
 
-    def ask(self, question, merge, *, features, among=None):
-        answer = super().ask(question, merge, features=features, among=among)
+    def ask(self, question, merge, *, features):
+        answer = super().ask(question, merge, features=features)
         self.heard.append((question, answer))
         return answer
 

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from selfpaced.pools.spark import _told, naming_missing_packages
+from selfpaced.pools.spark import naming_missing_packages, told
 
 
 class TwoWordsError(Exception):
@@ -27,6 +27,6 @@ def test_other_errors_of_spark_stay_as_they_are():
 
 
 def test_an_error_that_cannot_travel_is_told_in_words():
-    error = pickle.loads(_told(TwoWordsError("not", "well")))
+    error = pickle.loads(told(TwoWordsError("not", "well")))
     assert type(error) is RuntimeError
     assert str(error) == "TwoWordsError on a Spark executor: not well"

@@ -164,8 +164,10 @@ def on_spark(master: str | None) -> Iterator[OnSpark]:
         raise ImportError(f"Spark is not installed ({error}): pip install 'selfpaced[spark]'") from error
     _refuse_unreachable(master)
     running, builder = SparkSession.getActiveSession(), SparkSession.builder.appName("selfpaced")
-    if master is not None:
-        builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
+    if master is not None and master.startswith("sc://"):
+        builder = builder.remote(master)
+    elif master is not None:
+        builder = builder.master(master).config("spark.ui.showConsoleProgress", "false")  # rounds have lines
     try:
         session = builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:

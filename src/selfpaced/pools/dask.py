@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from selfpaced.pools.blocks import Block, Tags
-from selfpaced.pools.keys import Ids
 from selfpaced.pools.partitioned import Answer
 from selfpaced.pools.rows import Rows, RowSource
 
@@ -32,7 +31,6 @@ class DaskEngine:
         merge: Callable[[Sequence[Answer]], Answer],
         *,
         features: bool,
-        among: Ids | None = None,
     ) -> Answer:
         rows = self._rows if features else [None] * len(self._rows)
         answers = self._client.map(_answer, [question] * len(rows), rows, self._tags, pure=False)
@@ -53,10 +51,11 @@ def send(client: Any, thing: Any) -> Any:
     """A future of a thing. It travels as bytes, which the scheduler need not understand."""
     import cloudpickle
 
-    return client.submit(_received, cloudpickle.dumps(thing), pure=False)
+    return client.submit(received, cloudpickle.dumps(thing), pure=False)
 
 
-def _received(content: bytes) -> Any:
+def received(content: bytes) -> Any:
+    """What was sent, on a worker. A package that is missing there is named."""
     import pickle
 
     from distributed import get_worker

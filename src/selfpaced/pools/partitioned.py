@@ -50,12 +50,10 @@ class Engine(Protocol):
         merge: Callable[[Sequence[Answer]], Answer],
         *,
         features: bool,
-        among: Ids | None = None,
     ) -> Answer:
         """The answers of all blocks, made into one by `merge`, in any order and in any number of steps.
 
-        Without `features` the question is about tags alone. Rows whose ids are not `among` those given need not be
-        asked about.
+        Without `features` the question is about tags alone.
         """
 
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
@@ -131,9 +129,9 @@ class Partitions:
         """Ask for longer short lists from now on: one was too short."""
         self._generosity = min(2 * self._generosity, MOST_GENEROUS)
 
-    def collect(self, question: Callable[[Block], Sequence[Rows]], ids: Ids | None = None) -> Rows:
-        """The rows that a question is about, from all partitions. Their ids help an engine, if they are known."""
-        return self.engine.stacked(self.engine.ask(question, flattened, features=True, among=ids))
+    def collect(self, question: Callable[[Block], Sequence[Rows]]) -> Rows:
+        """The rows that a question is about, from all partitions."""
+        return self.engine.stacked(self.engine.ask(question, flattened, features=True))
 
     def let_go(self, class_number: int, n_rows: int, round_number: int) -> None:
         """Forget all rows of a class but the hardest. Of equals, those stay whose keys are smallest."""
@@ -219,7 +217,7 @@ class PartitionedPool:
         limits = np.zeros(len(quota), dtype=np.uint64)
         np.maximum.at(limits, drawn.bins, drawn.keys)
         under = Under(self._bins, limits, self._partitions.seed, round_number)
-        rows = self._partitions.collect(under.rows, drawn.ids)
+        rows = self._partitions.collect(under.rows)
         return rows.standing_for(rows_behind(drawn.bins, quota, self._counts))
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:

@@ -25,7 +25,8 @@ from selfpaced.pools.spark import packed, unpacked
 from selfpaced.rounds import Round
 from selfpaced.spark.accessors import give_accessors
 from selfpaced.spark.saving import ALLOWING, Saved
-from selfpaced.tables.spark import VECTOR, as_array, feature
+from selfpaced.tables.spark import as_array, feature
+from selfpaced.tables.spark_batches import VECTOR
 
 SCORES = "__selfpaced_scores__"
 # The columns that an estimator shares with its model, and what its constructor calls them.

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, Unpack
 from urllib.parse import unquote
 
-from numpy.typing import NDArray
-
 from selfpaced.exceptions import TableError
 from selfpaced.pools.rows import GROUP
-from selfpaced.pools.spark import CLASS, DOUBT, FAILURE, ID, Kept, SparkEngine, gathered
-from selfpaced.tables.groups import column_groups
-from selfpaced.tables.labels import ClassCounts
-from selfpaced.tables.memory import InMemoryTable
-from selfpaced.tables.options import FrameOptions
+from selfpaced.pools.spark_blobs import BlobEngine, BlobRows
+from selfpaced.pools.spark_elsewhere import OnSparkExecutors
+from selfpaced.pools.spark_files import NoScratchError
+from selfpaced.pools.spark_rows import ID
+from selfpaced.pools.spark_scratch import KEPT_IN_MEMORY, ScratchEngine, ScratchRows
+from selfpaced.tables.options import ClusterOptions
 from selfpaced.tables.partitions import (
-    Along,
     PartitionedTable,
     PartitionFacts,
-    array_facts,
-    array_rows,
-    frame_facts,
+    fits_elsewhere,
     frame_roles,
-    frame_rows,
     in_order_of_ids,
 )
 from selfpaced.tables.roles import WEIGHT, Roles
-from selfpaced.tables.schema import Schema
+from selfpaced.tables.spark_batches import LABEL, VECTOR, ColumnBatches, FrozenBatches, VectorBatches
 
-LABEL, VECTOR, FILE, POSITION, START = (
-    f"__selfpaced_{name}__" for name in ("label", "vector", "file", "position", "start")
-)
+FILE, POSITION, START = (f"__selfpaced_{name}__" for name in ("file", "position", "start"))
 
 
 def is_spark_frame(thing: Any) -> bool:
@@ -41,17 +36,22 @@ def is_spark_frame(thing: Any) -> bool:
     return type(thing).__module__.startswith("pyspark.sql.") and hasattr(thing, "mapInArrow")
 
 
-def open_spark_frame(frame: Any, **options: Unpack[FrameOptions]) -> PartitionedTable:
+def open_spark_frame(frame: Any, **options: Unpack[ClusterOptions]) -> PartitionedTable:
     """The columns of a DataFrame as features."""
     roles, features = frame_roles(frame, options)
-    parts = _ColumnParts(features, options.get("timezone"))
+    parts = ColumnBatches(features, options.get("timezone"))
     columns = [feature(frame, name).alias(safe) for name, safe in zip(features, parts.safe_names, strict=True)]
-    return _open(frame, parts, columns, roles)
+    return fitting_on(_open(frame, parts, columns, roles), options.get("fit_on", "driver"), frame)
+
+
+def fitting_on(table: PartitionedTable, fit_on: str, frame: Any) -> PartitionedTable:
+    """The table with members that are trained by the driver ("driver") or on executors ("executor")."""
+    return replace(table, elsewhere=OnSparkExecutors(frame.sparkSession)) if fits_elsewhere(fit_on) else table
 
 
 def open_spark_vectors(frame: Any, vector: str, roles: Roles) -> PartitionedTable:
     """A column of vectors, or of arrays of numbers, as features without names."""
-    return _open(frame, _VectorParts(), [as_array(frame, vector).alias(VECTOR)], roles)
+    return _open(frame, VectorBatches(), [as_array(frame, vector).alias(VECTOR)], roles)
 
 
 def column(name: str) -> Any:
@@ -95,79 +95,28 @@ def _type_of(frame: Any, name: str) -> Any:
     return frame.schema[name].dataType
 
 
-class _Parts:
-    """How record batches of rows are read."""
-
-    zone: str | None = None
-
-    def told(self, batch: Any) -> PartitionFacts:
-        from pyspark import TaskContext
-
-        path = f"partition {TaskContext.get().partitionId()}"
-        if batch.column(ID).null_count:
-            raise TableError(f"{path} has rows without an id; every row needs one of its own.")
-        return self.facts(batch, batch.column(LABEL).to_numpy(zero_copy_only=False), path)
-
-    def facts(self, batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-        raise NotImplementedError
-
-    @staticmethod
-    def along(batch: Any) -> Along:
-        names = batch.schema.names
-        weights = batch.column(WEIGHT).to_numpy(zero_copy_only=False) if WEIGHT in names else None
-        groups = column_groups(batch.column(GROUP), "The group column of a partition") if GROUP in names else None
-        return Along(weights, groups)
-
-
-class _ColumnParts(_Parts):
-    def __init__(self, features: list[str], zone: str | None) -> None:
-        self._features = features
-        self.zone = zone
-        # Spark's mapInArrow would read "a.b" as a part of a column "a".
-        self.safe_names = [f"__selfpaced_{number}__" for number in range(len(features))]
-
-    def facts(self, batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-        return frame_facts(self._named(batch), labels, path)
-
-    def rows(self, schema: Schema, batch: Any) -> InMemoryTable:
-        return frame_rows(self._named(batch), schema, self.along(batch), "a partition")
-
-    def _named(self, batch: Any) -> Any:
-        return batch.select(self.safe_names).rename_columns(self._features)
-
-
-class _VectorParts(_Parts):
-    def facts(self, batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-        return array_facts(_matrix(batch, path), labels, path)
-
-    def rows(self, schema: None, batch: Any) -> InMemoryTable:
-        return array_rows(_matrix(batch, "a partition"), self.along(batch), "a partition")
-
-
-def _matrix(batch: Any, path: str) -> NDArray[Any]:
-    import pyarrow.compute as pc
-
-    vectors = batch.column(VECTOR)
-    lengths = pc.unique(pc.list_value_length(vectors)).to_pylist()
-    if len(lengths) != 1 or None in lengths:
-        raise TableError(f"{path} has vectors of the lengths {lengths}; every row needs one, all of the same length.")
-    numbers: NDArray[Any] = vectors.flatten().to_numpy(zero_copy_only=False)
-    return numbers.reshape(batch.num_rows, lengths[0])
-
-
 def _open(frame: Any, parts: Any, features: Sequence[Any], roles: Roles) -> PartitionedTable:
     """Rows are kept from now on: what is told of them stays true, and the source is read once."""
     assert roles.target is not None
     groups = [] if roles.group is None else [feature(frame, roles.group).alias(GROUP)]
     others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight), *groups, column(ID)]
-    source = Kept(_with_ids(frame, roles.id).select(*features, *others))
-    told = gathered(source.frame, parts.told, PartitionFacts.merge)
-    if not told:
+    source = _with_ids(frame, roles.id).select(*features, *others)
+    rows, engine = _kept(source, parts.told)
+    if not rows.told:
         raise TableError("The DataFrame has no rows.")
-    facts = PartitionFacts.merge(told)
+    facts = PartitionFacts.merge(rows.told)
     schema, labels = facts.frozen_schema(parts.zone), facts.class_counts(roles)
-    begin = partial(SparkEngine, source, _tagged(source.frame, labels), partial(parts.rows, schema), in_order_of_ids)
+    begin = partial(engine, rows, FrozenBatches(parts, schema, labels.classes), in_order_of_ids)
     return PartitionedTable(begin, labels, schema, roles, has_own_ids=True)  # a union of files repeats positions
+
+
+def _kept(source: Any, tell: Callable[[Any], PartitionFacts]) -> tuple[Any, Any]:
+    """The rows in files beside the executors, and the engine that asks them. Without a disk Spark keeps them itself."""
+    try:
+        return ScratchRows(source, tell), ScratchEngine
+    except NoScratchError as error:
+        warnings.warn(f"{error} {KEPT_IN_MEMORY}", RuntimeWarning, stacklevel=5)  # told to whoever opens the table
+        return BlobRows(source, tell), BlobEngine
 
 
 def _weights(frame: Any, weight: str | None) -> list[Any]:
@@ -179,17 +128,6 @@ def _weights(frame: Any, weight: str | None) -> list[Any]:
     if not isinstance(kind, NumericType):
         raise TableError(f"The weights in column {weight!r} must be numbers; they are {kind.simpleString()}.")
     return [column(weight).cast("double").alias(WEIGHT)]
-
-
-def _tagged(frame: Any, labels: ClassCounts) -> Any:
-    """The rows with the tags of rows that no model has seen."""
-    from pyspark.sql import functions as sf
-
-    numbers = sf.lit(None)
-    for number, label in enumerate(labels.names):
-        numbers = sf.when(sf.col(LABEL) == sf.lit(label), number).otherwise(numbers)
-    tags = {CLASS: numbers.cast("short"), DOUBT: sf.lit(0.0).cast("float"), FAILURE: sf.lit(None).cast("binary")}
-    return frame.withColumns(tags).drop(LABEL)
 
 
 def _with_ids(frame: Any, id: str | None) -> Any:

@@ -1,0 +1,284 @@
+"""The engine that asks the partitions of a Spark DataFrame, whose rows and tags lie in files beside the executors.
+
+Spark keeps one row for each partition: where its files are. Writing the files is how Spark computes that row, so that
+those of a lost executor are written again elsewhere. A question opens the files where they are. An executor that does
+not find them says so, and is asked again with all steps since the beginning; in the end all rows are written again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock, Thread
+from typing import Any
+from uuid import uuid4
+from weakref import finalize
+
+from selfpaced.pools.blocks import Block, Tags
+from selfpaced.pools.partitioned import Answer
+from selfpaced.pools.rows import Rows
+from selfpaced.pools.spark import Kept, answers, asked, packed, told, unpacked, without_errors
+from selfpaced.pools.spark_blobs import BlobEngine, BlobRows
+from selfpaced.pools.spark_files import (
+    NoScratchError,
+    Steps,
+    Written,
+    forget_tags,
+    open_partition,
+    remove_table,
+    write_partition,
+)
+from selfpaced.pools.spark_rows import Census, Reading
+
+WRITTEN = "written binary, facts binary"
+# A partition that is not found is asked for again so often: Spark may have moved its task for a moment.
+TIMES_ASKED_AGAIN = 2
+# How often the rows of a table are written again within one question. Then Spark keeps them in its memory.
+TIMES_WRITTEN_AGAIN = 2
+KEPT_IN_MEMORY = "Spark keeps the rows in its own memory instead, and each round takes several times as long."
+
+
+class ScratchRows:
+    """The rows of a table in scratch files, which are removed with this object.
+
+    Parameters
+    ----------
+    source : a Spark DataFrame with a column `ID`.
+    tell : asked of blocks of its rows while they are written.
+
+    Attributes
+    ----------
+    attempt : how often the rows have been written again.
+    told : what `tell` told.
+    census : the rows that there are.
+    ended : fits whose tags nobody needs any more.
+    """
+
+    def __init__(self, source: Any, tell: Callable[[Any], Any]) -> None:
+        self.name = uuid4().hex
+        self.attempt = 0
+        self.ended: list[str] = []
+        self._source = source
+        self._tell = tell
+        self._lock = Lock()
+        self._blobs: BlobRows | None = None
+        self._kept = [self._written()]
+        finalize(self, _remove, self._kept, self.name).atexit = False
+        rows = self._kept[0].frame.select("written", "facts").collect()
+        written = without_errors([pickle.loads(row.written) for row in rows])
+        self.told = [fact for row in rows if row.facts is not None for fact in pickle.loads(row.facts)]
+        self.census = Census.summed(one.census for one in written)
+
+    @property
+    def frame(self) -> Any:
+        """One row for each partition."""
+        return self._kept[0].frame.select("written")
+
+    def write_again(self, attempt: int) -> None:
+        """Write all rows again, if nobody has done so since an attempt."""
+        with self._lock:
+            if self.attempt == attempt:
+                self.attempt += 1
+                self._kept[0] = self._written()
+
+    def as_blobs(self, reason: str) -> BlobRows:
+        """The rows in Spark's memory, for executors that cannot keep files."""
+        with self._lock:
+            if self._blobs is None:
+                warnings.warn(f"{reason} {KEPT_IN_MEMORY}", RuntimeWarning, stacklevel=2)
+                self._blobs = BlobRows(self._source, self._tell)
+                self.census.require(self._blobs.census)
+        return self._blobs
+
+    def _written(self) -> Kept:
+        # With the number of the attempt, or Spark would know the frame, and serve what it has kept of it.
+        work = packed((self._tell, self.name, self.attempt))
+        return Kept(self._source.mapInArrow(partial(_write, work), WRITTEN))
+
+
+def _remove(kept: list[Kept], name: str) -> None:
+    """Remove the files of a table, and forget where they were.
+
+    In a thread of its own: this one may be in the middle of a talk with Spark, which cannot be interrupted.
+    """
+
+    def remove() -> None:
+        with suppress(Exception):  # a session that has ended has removed its local directories
+            asked(kept[0].frame.select("written"), partial(_leave, name))
+
+    thread = Thread(target=remove, name="selfpaced: remove scratch files")
+    thread.start()
+    thread.join()
+    kept.clear()
+
+
+class ScratchEngine:
+    """Asks the rows of a table. Steps travel with the next question, and are taken by the same job.
+
+    Parameters
+    ----------
+    rows : the table.
+    reading : how its rows are read.
+    stacked : the rows of several blocks as one's.
+    """
+
+    def __init__(self, rows: ScratchRows, reading: Reading, stacked: Callable[[Sequence[Rows]], Rows]) -> None:
+        self._rows = rows
+        self._reading = reading
+        self._stacked = stacked
+        self._fit = uuid4().hex
+        self._steps: list[bytes] = []
+        self._n_done = 0
+        self._blobs: BlobEngine | None = None
+        finalize(self, rows.ended.append, self._fit).atexit = False
+
+    def ask(
+        self,
+        question: Callable[[Block], Answer],
+        merge: Callable[[Sequence[Answer]], Answer],
+        *,
+        features: bool,
+    ) -> Answer:
+        if self._blobs is None:
+            try:
+                found = self._found(packed((self._reading, question, merge)), features=features)
+                self._n_done = len(self._steps)
+                return merge([one.answer for one in found])
+            except NoScratchError as error:
+                blobs = self._rows.as_blobs(str(error))
+                self._blobs = BlobEngine(blobs, self._reading, self._stacked, self._steps)
+        return self._blobs.ask(question, merge, features=features)
+
+    def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
+        if self._blobs is None:
+            self._steps.append(packed((step, shared)))
+        else:
+            self._blobs.advance(step, *shared)
+
+    def stacked(self, parts: Sequence[Rows]) -> Rows:
+        return self._stacked(parts)
+
+    def _found(self, work: bytes, *, features: bool) -> Sequence[_Told]:
+        """The answers of all partitions, of some perhaps after their rows have been written again."""
+        for _ in range(1 + TIMES_WRITTEN_AGAIN):
+            attempt = self._rows.attempt
+            heard = self._heard(work, features=features)
+            if heard is not None:
+                self._rows.census.require(Census.summed(one.census for one in heard))
+                return heard
+            self._rows.write_again(attempt)
+        raise NoScratchError(
+            "Spark's executors do not find the rows that they wrote to their local directories. If nobody removes "
+            "files there, set spark.locality.wait to some seconds: tasks then wait for the executor with their rows."
+        )
+
+    def _heard(self, work: bytes, *, features: bool) -> Sequence[_Told] | None:
+        """The answers of all partitions; None if the rows of some are not found."""
+        asking = _Asking(work, self._steps_since(self._n_done), features, None, tuple(self._rows.ended))
+        heard: dict[int, _Told] = {}
+        for _ in range(1 + TIMES_ASKED_AGAIN):
+            heard |= {one.number: one for one in asked(self._rows.frame, partial(_answer, packed(asking)))}
+            missing = frozenset(number for number, one in heard.items() if one.is_missing)
+            if not missing:
+                return list(heard.values())
+            asking = _Asking(work, self._steps_since(0), features, missing, ())
+        return None
+
+    def _steps_since(self, n_done: int) -> Steps:
+        return Steps(self._fit, n_done, self._steps[n_done:])
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """A question on its way to the executors.
+
+    Attributes
+    ----------
+    work : how rows are read, the question, and how answers are merged.
+    only : the numbers of the partitions that are asked; None for all.
+    ended : fits whose tags are removed.
+    """
+
+    work: bytes
+    steps: Steps
+    features: bool
+    only: frozenset[int] | None
+    ended: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The answer of a partition."""
+
+    number: int
+    census: Census
+    answer: Any
+    is_missing: bool = False
+
+
+def _number_of_partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
+
+
+def _write(work: bytes, batches: Iterator[Any]) -> Iterator[Any]:
+    """Write the rows of a partition, and tell where. An error is told by whoever asks."""
+    import pyarrow as pa
+
+    facts = None
+    try:
+        tell, table, attempt = unpacked(work)
+        done = write_partition(batches, tell, table, attempt, _number_of_partition())
+        if done is None:
+            return
+        written, facts = map(pickle.dumps, done)
+    except Exception as error:
+        written = told(error)
+    yield pa.record_batch({"written": pa.array([written], pa.binary()), "facts": pa.array([facts], pa.binary())})
+
+
+def _answer(asking: bytes, batches: Iterator[Any]) -> Iterator[Any]:
+    try:
+        content = [pickle.dumps(one) for one in _answers(pickle.loads(asking), batches)]
+    except Exception as error:
+        content = [told(error)]
+    if content:
+        yield answers(content)
+
+
+def _answers(asking: _Asking, batches: Iterator[Any]) -> Iterator[_Told]:
+    number = _number_of_partition()
+    for written in _partitions(batches):
+        if asking.only is None or number in asking.only:
+            for fit in asking.ended:
+                forget_tags(written.path, fit)
+            reading, question, merge = unpacked(asking.work)
+            partition = open_partition(written, reading, asking.steps)
+            if partition is None:
+                yield _Told(number, written.census, None, is_missing=True)
+            else:
+                parts = partition.answer(question, features=asking.features)
+                yield _Told(number, written.census, merge(parts))
+
+
+def _partitions(batches: Iterator[Any]) -> Iterator[Written]:
+    for batch in batches:
+        for content in batch.column(0).to_pylist():
+            written = pickle.loads(content)
+            if isinstance(written, Exception):
+                raise written
+            yield written
+
+
+def _leave(table: str, batches: Iterator[Any]) -> Iterator[Any]:
+    """Remove the files of a table."""
+    for _ in _partitions(batches):
+        remove_table(table)
+    yield from ()
