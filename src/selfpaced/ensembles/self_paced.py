@@ -93,6 +93,12 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
     feature_importances_ : ndarray of shape (n_features,)
         The mean importance of each feature, if the members have importances.
 
+    See Also
+    --------
+    AutoSelfPacedClassifier : Compares several recipes and blends the best.
+    UnderBaggingClassifier : Draws common rows at random.
+    BalanceCascadeClassifier : Drops the common rows that are classified well.
+
     Notes
     -----
     Members that compute with BLAS (neural networks, linear models) give probabilities that depend on the size of the
