@@ -240,8 +240,8 @@ def main() -> None:
     options = parser.parse_args()
     X, y = make_fraud(options.rows, N_FRAUDS, n_features=N_FEATURES, random_state=0)
     rows = pd.DataFrame(X, columns=[f"V{i}" for i in range(N_FEATURES)]).assign(is_fraud=y, number=np.arange(len(y)))
-    found = _of_other_engines(options.engines)
-    found += [one for engine in options.engines for one in kills_on(engine, options, rows)]
+    found = [one for engine in options.engines for one in kills_on(engine, options, rows)]
+    found = _of_other_engines(options.engines) + found
     print(text_table(HEADER, [[str(one[name]) for name in HEADER] for one in found], words=3))
     print(f"{sum(one['identical'] for one in found)} of {len(found)} models are identical to the one in memory.")
     print(save("kills", {"members": MEMBERS, "partitions": PARTITIONS, "kills": found}, versions_of(PACKAGES)))
