@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ from selfpaced.scoring import (
 from selfpaced.scoring.threads import in_one_thread, over_stream
 from selfpaced.tables import InMemoryTable, StreamedTable, polars_as_arrow
 from selfpaced.tables.batch import StreamedBatch
+from selfpaced.tables.new_categories import NewCategories
 
 Floats = NDArray[np.float64]
 RowsDone = Callable[[int, int | None], None]
@@ -107,7 +108,10 @@ def streamed_probabilities(
     n_threads: int,
     progress: RowsDone | None,
 ) -> Iterator[tuple[StreamedBatch, Floats]]:
-    """Batches of a table with the results of a function of their rows, in order. `scorers` are those that it uses."""
+    """Batches of a table with the results of a function of their rows, in order. `scorers` are those that it uses.
+
+    After the last batch, one warning counts the categories that the model was not trained with.
+    """
     # Models with their own threads get one batch at a time.
     threads = min([n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
     # A file of few batches would leave threads idle at its end, so that they share batches.
@@ -119,7 +123,8 @@ def streamed_probabilities(
         return batch, rows, probabilities_of(InMemoryTable(rows.features_for(scorers)))
 
     found: list[Floats] = []
-    parts = ((batch, rows) for batch in table.batches() for rows in batch.parts(most_rows))
+    new = NewCategories()
+    parts = ((batch, rows) for batch in table.batches() for rows in replace(batch, new_categories=new).parts(most_rows))
     for batch, rows, probabilities in over_stream(work, parts, threads):
         found.append(probabilities)
         if rows.stop < batch.stop:
@@ -128,6 +133,7 @@ def streamed_probabilities(
         found.clear()
         if progress is not None:
             progress(batch.stop, table.n_rows)
+    new.warn()
 
 
 def averaged_members(model: Any) -> AveragedMembers:
