@@ -1,4 +1,4 @@
-"""The figures of the guide "From scores to decisions": two days of card payments, from scores to what to do.
+"""The figures of the guide "Probabilities and thresholds": two days of card payments, from scores to what to do.
 
     python benchmarks/decisions.py [--generated] [--picture FILE]
 
@@ -179,7 +179,7 @@ def recalibrated(model: SelfPacedEnsembleClassifier, valid: Payments, test: Paym
     """The share of frauds moves; the ranking stays."""
     probability = model.calibrate(valid.X, valid.y).predict_proba(test.X)[:, 1]
     yield (
-        f"calibrated on the payments just before: {probability.sum():,.0f} frauds expected, {test.y.sum()} there were "
+        f"calibrated on the payments just before: {probability.sum():,.0f} frauds expected, {test.y.sum()} found "
         f"({valid.y.mean():.5f} of those before)"
     )
 

@@ -5,7 +5,7 @@ from selfpaced.bases import base_model
 from selfpaced.ensembles.recipes import RECIPES
 
 MISSING = "no_such_package"
-NOT_INSTALLED = f"left out: {MISSING} is not installed (pip install 'selfpaced[{MISSING}]')"
+NOT_INSTALLED = f"skipped: {MISSING} is not installed (pip install 'selfpaced[{MISSING}]')"
 
 
 def _of(base, n_members):

@@ -80,7 +80,7 @@ def test_only_members_that_are_there_can_be_kept(board, keep):
         def on_round_end(self, round):
             return Stop(keep=keep) if round.number == 2 else None
 
-    with pytest.raises(ValueError, match=f"asked to keep {keep} members, but there are 1 to 2"):
+    with pytest.raises(ValueError, match=f"asked to keep {keep} members. It must keep 1 to 2"):
         fit(board, Stops())
 
 

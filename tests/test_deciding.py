@@ -99,18 +99,18 @@ def test_it_keeps_the_conventions_of_scikit_learn():
 
 def test_an_ensemble_without_calibration_is_warned_about(rows):
     X, y, _ = rows
-    with pytest.warns(UserWarning, match="is not calibrated, so its scores are far above probabilities"):
+    with pytest.warns(UserWarning, match="is not calibrated, so its scores are far higher than probabilities"):
         CostDecisionClassifier(ensemble(calibration=None), missed=1.0).fit(X, y)
 
 
 @pytest.mark.parametrize(
     ("params", "amounts", "complaint"),
     [
-        ({}, None, "nothing says it"),
-        ({"missed": 1.0}, np.ones(6000), "missed= says it too"),
+        ({}, None, "The cost of missing a row is not known"),
+        ({"missed": 1.0}, np.ones(6000), "was given twice"),
         ({}, np.ones(3), "a number for each of 6000 rows"),
         ({}, np.full(6000, np.nan), "6000 of 6000 are missing, negative or infinite"),
-        ({"missed": "price"}, None, "X has no column of this name"),
+        ({"missed": "price"}, None, "is not a column of X"),
         ({}, ["a"] * 6000, "must be numbers"),
     ],
 )

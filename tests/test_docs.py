@@ -56,7 +56,7 @@ def blocks_of(name, kind):
     return "".join(re.findall(rf"^```{kind}\n(.*?)^```", page, re.M | re.S))
 
 
-@pytest.mark.parametrize("page", ["decisions", "service"])
+@pytest.mark.parametrize("page", ["service", "thresholds"])
 def test_the_figures_of_the_worked_example_are_those_of_its_script(page):
     shown = blocks_of(page, "text").splitlines()
     assert len(shown) >= 40

@@ -155,7 +155,7 @@ class TestRareLabel:
     @pytest.mark.parametrize("labels", [[1, 2], [0, 1, 2], [-1, 0, 1], ["no", "yes"], [1.0, 1.5]], ids=str)
     def test_must_be_named_among_other_labels(self, measured, labels):
         y = (labels * 2)[:4]
-        with pytest.raises(ValueError, match=r"The labels found are \[.*\]\. Name it with pos_label"):
+        with pytest.raises(ValueError, match=r"The labels found are \[.*\]\. Name the rare class with pos_label"):
             measured(y)
         assert measured(y, pos_label=labels[1]) is not None
 
@@ -180,11 +180,11 @@ def test_the_three_rules_choose_where_they_say():
 @pytest.mark.parametrize(
     ("y", "scores", "message"),
     [
-        ([0, 0], [0.1, 0.2], "No row of y_true is of the class 1"),
+        ([0, 0], [0.1, 0.2], "No row of y_true has the label 1"),
         (["ok", "fraud"], [0.1, 0.2], "labels found are .*fraud"),
         ([0, 1], [0.1, np.nan], "NaN"),
         ([1.0, np.nan], [0.1, 0.2], "y_true contains NaN"),
-        ([0, 1], [0.1, 0.2, 0.3], "same rows; got 2 labels, 3 scores"),
+        ([0, 1], [0.1, 0.2, 0.3], "same length; got 2 labels and 3 scores"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_a_reason(y, scores, message):

@@ -19,7 +19,7 @@ LAYERS = [
     ["algorithms", "calibration", "datasets", "exceptions", "metrics", "suggesting", "versions"],
     ["remote_files"],
     ["whole_files"],
-    ["safe_files", "thresholds"],
+    ["private_folders", "safe_files", "thresholds"],
     ["scoring"],
     ["pools"],
     ["tables"],

@@ -27,8 +27,10 @@ COLUMNS = [
     "mean_score",
     "rare_share",
     "fit_seconds",
+    "fit_cpu_seconds",
     "predict_seconds",
     "busy_share",
+    "threads",
 ]
 
 

@@ -83,10 +83,14 @@ def _ahead_of(frame: pd.DataFrame, other: str) -> Target:
 
 
 def _seconds_against(frame: pd.DataFrame, other: str) -> Target:
-    seconds = frame.pivot_table(index=["table", "split"], columns="method", values="fit_seconds")
-    pairs = seconds[[OURS, other]].dropna()
+    """Processor time: another process that needs the cores at the same moment does not change it."""
+    seconds = frame.pivot_table(index=["table", "split"], columns="method", values="fit_cpu_seconds")
+    pairs = seconds.reindex(columns=[OURS, other]).dropna()
+    claim = f"in no more processor time than {other}"
+    if pairs.empty:
+        return Target(claim, "", None)
     ours, theirs = pairs[OURS].sum(), pairs[other].sum()
-    return Target(f"in no more time than {other}", f"{ours:.0f} s against {theirs:.0f} s", bool(ours <= theirs))
+    return Target(claim, f"{ours:.0f} s against {theirs:.0f} s", bool(ours <= theirs))
 
 
 def _credit_fraud(frame: pd.DataFrame) -> Target:

@@ -53,7 +53,7 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported when they are first asked for: the command line need not wait for scikit-learn."""
+    """Import public names when they are first used, so that the command line does not wait for scikit-learn."""
     if name not in __all__:
         raise AttributeError(f"module 'selfpaced' has no attribute {name!r}")
     return getattr(import_module(_ROOMS.get(name, "selfpaced.ensembles")), name)

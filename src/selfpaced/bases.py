@@ -1,4 +1,4 @@
-"""Base models by name, each with what it needs to read a table of numbers, categories and missing values."""
+"""Base models by name, each with the encoders that it needs for numbers, categories and missing values."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from scipy.sparse import issparse
 from selfpaced.tables.kinds import KINDS, kind_of
 from selfpaced.tables.schema import Schema
 
-# Boosted trees expect thousands of rows, and members see few: with the usual 20 rows in a leaf, and 100 of a category,
-# they would learn nothing from a few dozen.
+# The defaults of boosted trees are for thousands of rows: 20 rows in a leaf, and 100 of a category. Members may see a
+# few dozen rows, from which such trees would learn nothing.
 FEWEST_ROWS_IN_A_LEAF = 5
 MOST_CATEGORIES_OF_GBDT = 255
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The features of a table, as far as a base model must know them.
+    """What a base model must know about the features of a table.
 
     Attributes
     ----------
-    names : the names of all features; None if they have none, in which case all of them are numbers.
-    categorical : the names of the features that are categories, with the number of categories of each.
-    are_sparse : whether the features are a sparse matrix.
+    names : Sequence[str] | None
+        The names of all features; None if they have none. Features without names are numbers.
+    categorical : dict[str, int]
+        The number of categories of each categorical feature, by name.
+    are_sparse : bool, default=False
+        Whether the features are a sparse matrix.
     """
 
     names: Sequence[str] | None
@@ -74,7 +77,7 @@ def _extra_trees(columns: Columns) -> Any:
 
 
 def _gbdt(columns: Columns) -> Any:
-    """scikit-learn's histogram gradient boosting, which knows categories up to 255."""
+    """scikit-learn's histogram gradient boosting, which supports up to 255 categories of a feature."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(max_iter=50, early_stopping=False, min_samples_leaf=FEWEST_ROWS_IN_A_LEAF)
@@ -151,7 +154,7 @@ BASES: dict[str, Callable[[Columns], Any]] = {
 def with_codes(model: Any, categorical: Sequence[str] | dict[str, int]) -> Any:
     """A model that reads some categorical columns as numbers, which trees split well enough.
 
-    Categories that it was not trained with are one number of their own.
+    All categories that it was not trained with have the same number.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
@@ -190,7 +193,7 @@ def with_scales(model: Any, columns: Columns) -> Any:
 
 
 def _with_plain_names(columns: Columns, model: Any) -> Any:
-    """LightGBM refuses some characters in the names of columns: then it gets numbers for names."""
+    """LightGBM refuses some characters in the names of columns. Such columns are renamed to numbers."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer
 

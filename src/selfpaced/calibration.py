@@ -1,8 +1,8 @@
-"""From scores that rank to probabilities that are true: maps from an ensemble's mean probabilities to calibrated ones.
+"""Calibration: maps from an ensemble's mean probabilities to true probabilities.
 
-Members are trained on as many common rows as rare ones, so their probabilities belong to a world in which every second
-row is rare. A map brings them back to the world that the rows come from. It rises with the score: of two classes no row
-overtakes another, and what a model is worth by its ranking stays as it is.
+Members are trained on as many common rows as rare rows, so their probabilities are right for data in which every second
+row is rare. A map converts them to the true shares of the classes. It is monotonic: with two classes the ranking of the
+rows does not change.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from sklearn.linear_model import LogisticRegression
 
 Floats = NDArray[np.float64]
 
-# Added to scores before their logarithm is taken: trees are often sure, and nobody is surer than some hundred rows.
+# Scores are kept at this distance from 0 and 1 before their logarithm is taken: trees often give exactly 0 or 1, but
+# are not surer than a few hundred rows allow.
 SOFT = 0.01
-INVERSE_PENALTY = 1e6  # next to none
-# Some thousand rows bear out no more, and log odds of twice as much would be probabilities of exactly 1 for many rows.
+INVERSE_PENALTY = 1e6  # nearly no penalty
+# The limit of log odds. Some thousand rows do not justify more, and twice as much would give many rows exactly 1.
 MOST_LOG_ODDS = 18.0
 SMALLEST_SLOPE = 1e-3
-# Isotonic regression gives many rows the same probability; this share of a smooth map keeps them in order.
+# Isotonic regression gives many rows the same probability. This share of a smooth map keeps them in order.
 SMOOTH_SHARE = 0.1
 
 
@@ -37,9 +38,9 @@ class ScoreMap(Protocol):
 
 @dataclass(frozen=True)
 class BetaMap:
-    """A logistic function of how far a score is from 0 and from 1: log odds = a log(s) - b log(1 - s) + c.
+    """A logistic function of a score's distances from 0 and 1: log odds = a log(s) - b log(1 - s) + c.
 
-    With a = 1, b = 1 it moves the prior; with a = b it is Platt's sigmoid on log odds; with both free it is beta
+    With a = b = 1 it only changes the prior. With a = b it is Platt's sigmoid on log odds. With both free it is beta
     calibration (Kull, Silva Filho, Flach 2017).
     """
 
@@ -48,7 +49,7 @@ class BetaMap:
     constant: float
 
     def __call__(self, scores: Floats) -> Floats:
-        # Not as a product of matrices, which rounds one row in another way than many.
+        # Not a product of matrices, whose rounding depends on the number of rows.
         far_from_0, far_from_1 = np.moveaxis(_evidence(scores), -1, 0)
         probabilities: Floats = expit(self.from_0 * far_from_0 + self.from_1 * far_from_1 + self.constant)
         return probabilities
@@ -56,7 +57,7 @@ class BetaMap:
 
 @dataclass(frozen=True)
 class IsotonicMap:
-    """The rising steps that fit best, straight lines between their corners, and a little of a smooth map."""
+    """Isotonic regression with straight lines between the corners of its steps, mixed with a little of a smooth map."""
 
     scores: Floats
     shares: Floats
@@ -78,7 +79,7 @@ def fit_sigmoid(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> 
 
 
 def fit_beta(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> BetaMap:
-    """Both slopes free, unless one would fall: then the sigmoid, which has one slope for both."""
+    """Beta calibration with both slopes free. If one would be negative, the sigmoid, which has one slope for both."""
     slopes, constant = _logistic(_evidence(scores), is_case, weights)
     if slopes.min() < SMALLEST_SLOPE:
         return fit_sigmoid(scores, is_case, weights)
@@ -86,7 +87,7 @@ def fit_beta(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> Bet
 
 
 def _within_reach(steep: BetaMap, scores: Floats) -> BetaMap:
-    """The same map, or a less steep one if it were surer than anybody can be: classes that are apart ask for that."""
+    """The same map, made less steep if its log odds exceed the limit, as happens with classes that do not overlap."""
     ends = np.array([scores.min(), scores.max()])
     farthest = float(np.abs(_evidence(ends) @ [steep.from_0, steep.from_1] + steep.constant).max())
     share = MOST_LOG_ODDS / max(farthest, MOST_LOG_ODDS)
@@ -99,9 +100,9 @@ def fit_isotonic(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) ->
 
 
 def _logistic(evidence: Floats, is_case: NDArray[np.bool_], weights: Floats) -> tuple[Floats, float]:
-    """Logistic regression on Platt's targets: so many rows of a class bear out no probability of exactly 0 or 1.
+    """Logistic regression on Platt's targets: a limited number of rows does not justify probabilities of 0 and 1.
 
-    A target between 0 and 1 is a row of each kind with a part of the weight.
+    A target between 0 and 1 is represented by a row of each class with a part of the weight.
     """
     n_cases, n_others = weights[is_case].sum(), weights[~is_case].sum()
     targets = np.where(is_case, (n_cases + 1) / (n_cases + 2), 1 / (n_others + 2))
@@ -120,13 +121,13 @@ FITTED_MAPS: dict[str, Callable[[Floats, NDArray[np.bool_], Floats], ScoreMap]] 
     "sigmoid": fit_sigmoid,
 }
 METHODS = ("prior", *sorted(FITTED_MAPS))
-# What wins in benchmarks/calibration.py.
+# The best method in benchmarks/calibration.py.
 BEST_METHOD = "isotonic"
 
 
 @dataclass(frozen=True)
 class PriorCorrection:
-    """The closed form for classes that were thinned out: every class counts as many times as it was thinned out by."""
+    """The closed form for under-sampled classes: each class counts by the factor by which it was under-sampled."""
 
     factors: Floats
 
@@ -136,7 +137,7 @@ class PriorCorrection:
 
 @dataclass(frozen=True)
 class RareClassMap:
-    """Two classes: the rare one is mapped, and the other has the rest."""
+    """With two classes, the rare one is mapped, and the other has the rest."""
 
     rare: int
     map: ScoreMap
@@ -150,7 +151,7 @@ class RareClassMap:
 
 @dataclass(frozen=True)
 class ClassMaps:
-    """More classes: each is mapped against the rest, and the results are made to add up to 1."""
+    """With more classes, each is mapped against the rest, and the results are scaled to add up to 1."""
 
     maps: tuple[ScoreMap, ...]
 
@@ -170,7 +171,7 @@ def _shares(parts: Floats) -> Floats:
 def fit_calibrator(
     method: str, probabilities: Floats, class_numbers: NDArray[np.integer], weights: Floats, rare: int
 ) -> Calibrator:
-    """The map by a method that looks at rows: honest probabilities, the classes, and how many rows each stands for.
+    """The map of a method, fitted to cross-fitted probabilities, classes, and the number of rows that each stands for.
 
     >>> scores = np.linspace(0.05, 0.95, 19)
     >>> is_rare = (scores > 0.6).astype(int)
@@ -195,7 +196,7 @@ def check_method(method: Any) -> str | None:
 def expected_calibration_error(
     y_true: ArrayLike, probabilities: ArrayLike, *, n_bins: int = 15, pos_label: Any = 1
 ) -> float:
-    """How far probabilities are from the shares of rare rows, on average over bins of equally many rows.
+    """The mean difference between probabilities and shares of rare rows, over bins of equally many rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What happens beside a fit: progress, stopping early, notes of your own."""
+"""Callbacks during a fit: a progress bar, early stopping, and your own."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from selfpaced.rounds import Round
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What a fit is about to do: how many members on how many rows, and whether rounds will be scored.
+    """The plan of a fit: how many members on how many rows, and whether rounds will be scored.
 
     Attributes
     ----------
-    first_round : 0 if a warm-up comes before the members, otherwise 1.
-    calibrates : whether a calibration follows that looks at rows.
-    n_recipes : how many recipes are compared; 0 in a fit of one ensemble.
+    first_round : int, default=0
+        0 if a warm-up comes before the members, otherwise 1.
+    calibrates : bool, default=False
+        Whether a calibration that needs rows follows.
+    n_recipes : int, default=0
+        The number of recipes that are compared; 0 in a fit of one ensemble.
     """
 
     n_members: int
@@ -41,7 +44,9 @@ class Stop:
 
 
 class Callback:
-    """Override what you need. The hooks are called in this order; `on_fit_end` also after an error or Ctrl-C.
+    """The base class of callbacks. Override the methods that you need.
+
+    They are called in this order. `on_fit_end` is also called after an error or Ctrl-C.
 
     >>> class Notes(Callback):
     ...     def on_round_end(self, round):
@@ -60,7 +65,7 @@ class Callback:
         Parameters
         ----------
         plan : FitPlan
-            What the fit is going to do.
+            What the fit will do.
         """
 
     def on_rows_read(self, n_read: int, n_rows: int) -> None:
@@ -105,12 +110,12 @@ class Callback:
 
 
 class ProgressBar(Callback):
-    """A bar with the time left, and the eval_set's score if there is one. Silent where nobody watches.
+    """A progress bar with the remaining time, and with the score on the eval_set if there is one.
 
     Parameters
     ----------
     file : file object, default=None
-        Where to draw; None is standard error. Nothing is drawn unless it is a terminal or a notebook.
+        Where to draw the bar; None is standard error. Nothing is drawn unless it is a terminal or a notebook.
     """
 
     def __init__(self, file: Any = None) -> None:
@@ -162,7 +167,7 @@ class ProgressBar(Callback):
 
     def on_fit_end(self) -> None:
         if self._progress is not None:
-            # Of a fit that was broken off, no half-full bar stays behind.
+            # The bar of an interrupted fit is removed.
             self._progress.live.transient = isinstance(sys.exc_info()[1], KeyboardInterrupt)
             self._progress.stop()
             self._progress = None
@@ -171,7 +176,7 @@ class ProgressBar(Callback):
         return ProgressBar(self.file)  # a file cannot be copied, and a clone of the ensemble draws on the same one
 
     def __reduce__(self) -> tuple[type[ProgressBar], tuple[()]]:
-        return ProgressBar, ()  # nor can it be pickled: standard error is everywhere
+        return ProgressBar, ()  # a file cannot be pickled either; standard error exists everywhere
 
 
 def _rich_progress(file: Any) -> Any:
@@ -190,26 +195,26 @@ def _rich_progress(file: Any) -> Any:
 
 
 class EarlyStopping(Callback):
-    """Stop when the eval_set's AUCPRC has not risen for some rounds, and keep the members up to the best one.
+    """Stop when the AUCPRC on the eval_set has not risen for some rounds, and keep the members up to the best round.
 
-    It works with `fit` and `fit_table` of Self-paced Ensemble, BalanceCascade, under-bagging and EasyEnsemble. What it
-    has chosen is `len(model.estimators_)`; `n_estimators` stays as it was given, and `rounds_` has all rounds.
+    It works with `fit` and `fit_table` of Self-paced Ensemble, BalanceCascade, under-bagging and EasyEnsemble. The
+    ensemble has `len(model.estimators_)` members. `n_estimators` is not changed, and `rounds_` has all rounds.
 
-    It saves time and members, not quality. On three sets of data with two kinds of members (`benchmarks/stopping.py`)
-    all 50 members ranked better than what was kept of them, by 0.001 to 0.05 AUCPRC, and better still when they were
-    trained on the eval_set's rows too. The best score on the eval_set promised 0.004 to 0.03 too much: report scores of
-    other rows.
+    Early stopping saves time and members, but does not improve quality. On three datasets with two kinds of members
+    (`benchmarks/stopping.py`) all 50 members ranked better than the kept ones, by 0.001 to 0.05 AUCPRC. They were still
+    better if they were trained on the rows of the eval_set too. The best score on the eval_set was 0.004 to 0.03 too
+    high, so report the scores of other rows.
 
-    The pacing of SPE depends on the number of members: stopping early keeps the first, gentler rounds of a longer
-    schedule, which is not the ensemble that a smaller `n_estimators` would have trained. Training that one afterwards
-    was better in 3 of 12 cases.
+    The pacing of Self-paced Ensemble depends on the number of members. Early stopping keeps the first rounds of a
+    longer schedule, which differ from the rounds of a smaller `n_estimators`. Training with that number afterwards was
+    better in 3 of 12 cases.
 
     Parameters
     ----------
     patience : int, default=5
-        Rounds without a rise before the fit stops; 10 lost less than 5.
+        The number of rounds without a rise after which the fit stops. In the benchmark, 10 lost less than 5.
     min_rise : float, default=0.0
-        What counts as a rise of AUCPRC; at least 0.
+        The smallest rise of the AUCPRC that counts; at least 0.
 
     Attributes
     ----------
@@ -238,7 +243,7 @@ class EarlyStopping(Callback):
 
     def on_fit_begin(self, plan: FitPlan) -> None:
         if not plan.has_eval_set:
-            raise ValueError("EarlyStopping needs scores to watch: give fit an eval_set=(X, y).")
+            raise ValueError("EarlyStopping needs scores on held-out rows. Give fit an eval_set=(X, y).")
         _check_stopping(self.patience, self.min_rise)
         self._n_members = plan.n_members
         self.best_round_ = 0
@@ -257,11 +262,11 @@ def _check_stopping(patience: Any, min_rise: Any) -> None:
     if not isinstance(patience, Integral) or isinstance(patience, bool) or int(patience) < 1:
         raise ValueError(f"patience must be a whole number of rounds >= 1; got {patience!r}.")
     if not isinstance(min_rise, Real) or isinstance(min_rise, bool) or not 0 <= float(min_rise) < 1:
-        raise ValueError(f"min_rise must be a rise of AUCPRC, at least 0 and below 1; got {min_rise!r}.")
+        raise ValueError(f"min_rise, a difference of AUCPRC, must be at least 0 and below 1; got {min_rise!r}.")
 
 
 class CallbackList:
-    """The callbacks of one fit, told together. The first that wants to stop decides."""
+    """The callbacks of one fit, called together. The first one that asks to stop decides."""
 
     def __init__(self, callbacks: Sequence[Callback] | Callback | None) -> None:
         given: Any = [] if callbacks is None else callbacks
@@ -275,7 +280,7 @@ class CallbackList:
 
     @contextmanager
     def during(self, plan: FitPlan) -> Iterator[None]:
-        """Tell of the beginning of a fit and, whatever happens, of its end."""
+        """Report the beginning of a fit and, also after an error, its end."""
         try:
             for callback in self._callbacks:
                 callback.on_fit_begin(plan)

@@ -6,8 +6,10 @@ those that are drawn; here the members are trained. They are the members that `f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -29,6 +31,7 @@ from selfpaced.pools.rows import GROUP
 from selfpaced.tables.dask import (
     LABEL,
     active_client,
+    fitting_on,
     is_dask_array,
     is_dask_frame,
     open_dask_arrays,
@@ -37,6 +40,7 @@ from selfpaced.tables.dask import (
     with_column,
 )
 from selfpaced.tables.opening import open_table
+from selfpaced.tables.options import DaskOptions
 from selfpaced.tables.partitions import PartitionedTable
 from selfpaced.tables.roles import ID, WEIGHT
 
@@ -44,9 +48,10 @@ from selfpaced.tables.roles import ID, WEIGHT
 class OnDask(DoubtingEnsemble):
     """An ensemble whose rows are on a Dask cluster. A subclass brings `fit`."""
 
-    def __init__(self, *values: Any, client: Any = None, **named: Any) -> None:
+    def __init__(self, *values: Any, client: Any = None, fit_on: str = "driver", **named: Any) -> None:
         super().__init__(*values, **named)
         self.client = client
+        self.fit_on = fit_on
 
     @classmethod
     def in_memory(cls) -> type[DoubtingEnsemble]:
@@ -99,7 +104,8 @@ class OnDask(DoubtingEnsemble):
         estimator
             An ensemble of the class for rows in memory.
         """
-        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        given = self.get_params(deep=False)
+        params = {name: given[name] for name in parameters_of(self.in_memory())}
         local = self.in_memory()(**params)
         local.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         return local
@@ -108,7 +114,7 @@ class OnDask(DoubtingEnsemble):
         """`others` are what goes along with X, by the names of the arguments of `fit`; those not given are None."""
         client = active_client(self.client)
         if is_dask_array(X):
-            return open_dask_arrays(X, others, client)
+            return fitting_on(open_dask_arrays(X, others, client), self.fit_on, client)
         if not is_dask_frame(X):
             raise TypeError(
                 f"X is a {type(X).__name__}, not a Dask DataFrame or array. Rows in memory go to "
@@ -120,9 +126,23 @@ class OnDask(DoubtingEnsemble):
         frame, weight = with_column(frame, WEIGHT, others["sample_weight"])
         frame, id = with_column(frame, ID, others["ids"])
         frame, group = with_column(frame, GROUP, others["groups"])
-        table = open_table(frame, target=target, weight=weight, id=id, group=group, client=client)
+        options: DaskOptions = {
+            "target": target,
+            "weight": weight,
+            "id": id,
+            "group": group,
+            "client": client,
+            "fit_on": self.fit_on,
+        }
+        table = open_table(frame, **options)
         assert isinstance(table, PartitionedTable)
         return replace(table, roles=replace(table.roles, target=None)) if target == LABEL else table
+
+    def _in_memory(self, pair: Any) -> tuple[Any, ...]:
+        """A pair of features and labels, with what is on the cluster brought to this process."""
+        if not (isinstance(pair, tuple | list) and any(is_dask_frame(one) or is_dask_array(one) for one in pair)):
+            return pair  # type: ignore[no-any-return]
+        return tuple(active_client(self.client).gather(active_client(self.client).compute(list(pair))))
 
     def _lazily(self, method: str, X: Any, width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         if not (is_dask_frame(X) or is_dask_array(X)):
@@ -159,6 +179,8 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
         ids: Any = None,
         groups: Any = None,
         eval_set: tuple[Any, Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
     ) -> Self:
         """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
 
@@ -177,7 +199,13 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
             What several rows belong to, such as a card. It is no feature; the calibration judges every row by models
             that have not seen its group.
         eval_set : tuple (X, y), optional
-            Rows not trained on, in memory. After each round the ensemble so far is scored on them, by AUCPRC.
+            Rows not trained on, which are in memory or come to this process. After each round the ensemble so far is
+            scored on them, by AUCPRC.
+        checkpoint : path or URL, default=None
+            A folder of this machine, or of an object store, that keeps every finished round. The same call after a
+            crash continues, as for `SelfPacedEnsembleClassifier.fit_table`.
+        allow : str or list of str, default=()
+            Types that the files of the checkpoint may hold besides those that `load_model` accepts.
 
         Returns
         -------
@@ -185,7 +213,8 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
             The fitted ensemble.
         """
         table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
-        return self.fit_table(table, eval_set=eval_set)
+        held_out = None if eval_set is None else self._in_memory(eval_set)
+        return self.fit_table(table, eval_set=held_out, checkpoint=checkpoint, allow=allow)
 
 
 class Predicting:
@@ -209,8 +238,8 @@ Ensemble = TypeVar("Ensemble", bound=OnDask)
 
 
 def with_client(kind: type[Ensemble]) -> type[Ensemble]:
-    """A class decorator: the constructor takes the parameters of the ensemble in memory, and a client."""
-    give_constructor(kind, [*parameters_of(kind.in_memory()).values(), parameters_of(OnDask)["client"]])
+    """A class decorator: the constructor takes the parameters of the ensemble in memory, and those of a cluster."""
+    give_constructor(kind, [*parameters_of(kind.in_memory()).values(), *parameters_of(OnDask).values()])
     return kind
 
 
@@ -218,12 +247,14 @@ def with_client(kind: type[Ensemble]) -> type[Ensemble]:
 class DaskSelfPacedEnsembleClassifier(UnderSamplingOnDask, SelfPacedEnsembleClassifier):
     """`SelfPacedEnsembleClassifier` on a Dask cluster.
 
-    Parameters and attributes are those of `SelfPacedEnsembleClassifier`, and one more.
+    Parameters and attributes are those of `SelfPacedEnsembleClassifier`, and two more.
 
     Parameters
     ----------
     client : distributed.Client, default=None
         The cluster; by default the client that is active. It is not pickled with the model.
+    fit_on : {"driver", "executor"}, default="driver"
+        Where members are trained: in this process, or on the workers, as for `open_table`.
 
     Examples
     --------
@@ -264,7 +295,15 @@ class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
     """
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, *, sample_weight: Any = None, ids: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        ids: Any = None,
+        groups: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
     ) -> Self:
         """Choose among the recipes, and train those that count: the same model as in memory, for any partitions.
 
@@ -280,13 +319,17 @@ class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
             Whole numbers, each once, by which rows are drawn.
         groups : Dask Series or array, or the name of a column of X, default=None
             The group of each row, as for `DaskSelfPacedEnsembleClassifier.fit`.
+        checkpoint, allow : path or URL; str or list of str
+            A folder that keeps what has been judged and every finished round, as for
+            `DaskSelfPacedEnsembleClassifier.fit`.
 
         Returns
         -------
         self : estimator
             The fitted ensemble.
         """
-        return self.fit_table(self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups))
+        table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
+        return self.fit_table(table, checkpoint=checkpoint, allow=allow)
 
 
 __all__ = [

@@ -58,7 +58,7 @@ def make_fraud(
     noise: float = 0.1,
     random_state: Any = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Transactions with a few frauds (1), by default 1 in 500: several schemes, overlap, and some that look honest.
+    """Generated transactions with a few frauds (1), by default 1 in 500.
 
     Honest rows come from a few customer groups with correlated, heavy-tailed features. Each of six fraud schemes
     shifts four features of an honest-looking row, so `n_features` is at least 4. A share `noise` of the frauds is not
@@ -67,11 +67,11 @@ def make_fraud(
     Parameters
     ----------
     n_rows : int, default=100000
-        All rows.
+        The number of rows, frauds included.
     n_frauds : int or None, default=None
-        How many of them are frauds; None is 1 in 500, and at least 2.
+        The number of frauds; None is 1 in 500, and at least 2.
     n_features : int, default=20
-        Features, at least 4.
+        The number of features, at least 4.
     noise : float, default=0.1
         The share of frauds that look honest.
     random_state : int, RandomState or None, default=None

@@ -1,4 +1,4 @@
-"""A classifier that decides row by row, by what each row costs."""
+"""A classifier that decides row by row, by the costs of each row."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Cost = float | str | Callable[[Any], Any]
 
 
 class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Alert where the probability, times what missing the row costs, is more than what an alert costs.
+    """A classifier that raises an alert if the probability, times the cost of missing the row, exceeds an alert's cost.
 
-    One threshold for all rows is a poor answer if rows differ in what they cost: an alert that costs 5 is well spent on
-    a payment of 500 at a probability of 2%, and wasted on one of 2 at 90%. With calibrated probabilities the best
-    decision is made row by row, and no rows are needed to choose a threshold by.
+    One threshold for all rows is not the best choice if the costs of rows differ. An alert that costs 5 is worth it for
+    a payment of 500 at a probability of 2%, but not for a payment of 2 at 90%. With calibrated probabilities the best
+    decision is made row by row, and no rows are needed to choose a threshold.
 
     Parameters
     ----------
     estimator : classifier
         The classifier whose probabilities are used. It should be calibrated, as
-        `SelfPacedEnsembleClassifier(calibration="isotonic")` is. One that has been fitted already goes in
+        `SelfPacedEnsembleClassifier(calibration="isotonic")` is. Wrap a fitted classifier in
         `sklearn.frozen.FrozenEstimator`.
     missed : float, str, callable or None, default=None
-        What missing a rare row costs: a number; the name of a column of X, which is then a feature too unless the
+        The cost of missing a rare row: a number; the name of a column of X, which is also a feature unless the
         estimator was fitted without it; a function of X that gives a number for each row; or None if `predict` is
         given `amounts`.
     alert : float, str or callable, default=1.0
-        What an alert costs, whether it is right or not.
+        The cost of an alert, whether it is right or not.
     pos_label : label, default=None
-        The label of the rare class; by default the one of the fewest rows.
+        The label of the rare class; by default the label with the fewest rows.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         y : array-like of shape (n_rows,)
             Labels.
         **fit_params : dict
-            What is passed on to the `fit` of the classifier.
+            Arguments of the `fit` of the classifier.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             The fitted classifier.
         """
         if not hasattr(self.estimator, "predict_proba"):
-            raise ValueError(f"{self.estimator!r} gives no probabilities: a classifier with predict_proba is needed.")
+            raise ValueError(f"{self.estimator!r} has no predict_proba. Give a classifier with probabilities.")
         labels = column_or_1d(y, warn=True)
         routed = _routed(self, fit_params)
         self.estimator_ = clone(self.estimator).fit(X, y, **routed)
@@ -103,8 +103,8 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 setattr(self, name, getattr(self.estimator_, name))
         if getattr(self.estimator_, "calibrator_", self) is None:
             warnings.warn(
-                f"{type(self.estimator_).__name__} is not calibrated, so its scores are far above probabilities and "
-                'there will be too many alerts. Say calibration="isotonic", or calibrate it.',
+                f"{type(self.estimator_).__name__} is not calibrated, so its scores are far higher than probabilities, "
+                'and there will be too many alerts. Set calibration="isotonic", or call calibrate(X, y).',
                 stacklevel=2,
             )
         return self
@@ -117,8 +117,8 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         X : {array-like, data frame} of shape (n_rows, n_features)
             Rows, as for the classifier.
         amounts : array-like of shape (n_rows,), default=None
-            What missing each row costs, if `missed` is None. In scikit-learn's pipelines and searches it is routed with
-            `set_predict_request(amounts=True)`.
+            The cost of missing each row, if `missed` is None. In scikit-learn's pipelines and searches it is routed
+            with `set_predict_request(amounts=True)`.
 
         Returns
         -------
@@ -150,14 +150,14 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return probabilities
 
     def gains(self, X: Any, *, amounts: Any = None) -> Floats:
-        """How much more a row is expected to lose than its alert costs, to rank alerts by if there are too many.
+        """The expected loss of a row minus the cost of its alert. It ranks alerts if there are too many.
 
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_rows, n_features)
             Rows, as for the classifier.
         amounts : array-like of shape (n_rows,), default=None
-            What missing each row costs, if `missed` is None.
+            The cost of missing each row, if `missed` is None.
 
         Returns
         -------
@@ -169,8 +169,9 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def _gains(self, X: Any, amounts: Any) -> tuple[Floats, Floats]:
         probabilities = self.predict_proba(X)
         if (self.missed is None) == (amounts is None):
-            what = "nothing says it: give missed=, or amounts= to predict" if amounts is None else "missed= says it too"
-            raise ValueError(f"What missing a row costs must be known once, and {what}.")
+            if amounts is None:
+                raise ValueError("The cost of missing a row is not known. Give missed=, or amounts= to predict.")
+            raise ValueError("The cost of missing a row was given twice, by missed= and by amounts=. Omit one of them.")
         n_rows = probabilities.shape[0]
         missed = _costs(self.missed, X, n_rows, "missed") if amounts is None else _costs(amounts, X, n_rows, "amounts")
         gains = probabilities[:, self._rare_number()] * missed - _costs(self.alert, X, n_rows, "alert")
@@ -187,7 +188,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def _rare_label(self, labels: NDArray[Any]) -> Any:
         if self.pos_label is not None:
             if self.pos_label not in self.classes_:
-                raise ValueError(f"pos_label={self.pos_label!r} is not among the labels, {self.classes_.tolist()}.")
+                raise ValueError(f"pos_label={self.pos_label!r} is not one of the labels {self.classes_.tolist()}.")
             return self.pos_label
         if hasattr(self.estimator_, "minority_class_"):
             return self.estimator_.minority_class_
@@ -229,14 +230,14 @@ def _costs(cost: Any, X: Any, n_rows: int, name: str) -> Any:
     """A cost as a number, or as a number for each row of X. Missing, negative and infinite ones are refused."""
     if isinstance(cost, str):
         if not is_frame(X) or cost not in X.columns:
-            raise ValueError(f"{name}={cost!r} is a column, and X has no column of this name.")
+            raise ValueError(f"{name}={cost!r} is not a column of X. Give the name of a column, or a number.")
         cost = X[cost]
     elif callable(cost):
         cost = cost(X)
     try:
         values = np.asarray(cost, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers, what a row costs; {error}") from error
+        raise ValueError(f"{name}, the cost of a row, must be numbers; {error}") from error
     if values.ndim and values.shape != (n_rows,):
         raise ValueError(f"{name} must have a number for each of {n_rows} rows; got an array of shape {values.shape}.")
     wrong = int((~((values >= 0) & (values < np.inf))).sum())

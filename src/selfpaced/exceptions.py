@@ -1,26 +1,26 @@
-"""Errors and warnings that say which file, and what to do."""
+"""The errors and warnings of this package."""
 
 from __future__ import annotations
 
 
 class TableError(ValueError):
-    """A table that cannot be read as asked."""
+    """Raised if a table cannot be read with the given options."""
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be written or read as asked."""
+    """Raised if a model file cannot be written or read."""
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is damaged, or that belongs to another fit."""
+    """Raised if a checkpoint is damaged or belongs to another fit."""
 
 
 class UnreachableRuleError(ValueError):
-    """A rule for a threshold that no threshold meets on these rows. It says what can be reached."""
+    """Raised if no threshold meets a rule on the given rows. The message says what can be reached."""
 
 
 class UnknownRuleError(ValueError):
-    """What is no rule for a threshold. `complaint` is what is wrong with it, without a list of the rules."""
+    """Raised if a text is not a rule for a threshold. `complaint` is the message without the list of the rules."""
 
     def __init__(self, complaint: str, listed: str = "") -> None:
         super().__init__(f"{complaint} {listed}".strip())
@@ -28,8 +28,8 @@ class UnknownRuleError(ValueError):
 
 
 class ModelVersionWarning(UserWarning):
-    """A model that was saved with other versions of the packages it is made of."""
+    """Warns that a model was saved with other versions of its packages."""
 
 
 class PickledModelWarning(UserWarning):
-    """A model that is loaded from a pickle, which may run any code."""
+    """Warns that a model is loaded from a pickle, which can run any code."""

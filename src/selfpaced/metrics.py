@@ -1,4 +1,4 @@
-"""What alerts are worth: measures for a rare class, at a threshold or for a number of alerts.
+"""Measures of alerts for a rare class, at a threshold or for a number of alerts.
 
 A row is an alert if its score is at or above the threshold. The rare class is 1 if the labels are 0 and 1, -1 and 1, or
 booleans. `pos_label` names the rare class; for all other labels it must be given.
@@ -19,14 +19,14 @@ from sklearn.utils import assert_all_finite, column_or_1d
 
 Number = Any  # a number, or an array with one of them for each threshold
 ROWS_AT_ONCE = 2**18
-FEWEST_DIGITS, MOST_DIGITS = 3, 17  # of a threshold; more than 17 tell no two numbers apart
+FEWEST_DIGITS, MOST_DIGITS = 3, 17  # of a threshold; 17 digits distinguish all floats
 
 
 @dataclass(frozen=True)
 class Alerts:
-    """Alerts and what they hit, as counts: of one threshold, or arrays with one entry for each of several.
+    """Counts of alerts: of one threshold, or arrays with one entry for each of several thresholds.
 
-    Where a measure divides by nothing, such as the precision of no alerts, it is 0.
+    A measure that divides by 0 is 0, such as the precision without alerts.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Alerts:
 
     @property
     def specificity(self) -> Number:
-        """The share of negatives that are no alerts."""
+        """The share of negatives without an alert."""
         return _share(self.true_negatives, self.true_negatives + self.false_positives)
 
     @property
@@ -100,7 +100,7 @@ class Alerts:
     def mcc(self) -> Number:
         """Matthews' correlation of alerts and labels."""
         tp, fp, fn, tn = (
-            np.asarray(count, dtype=np.float64)  # the products of four counts leave the range of whole numbers
+            np.asarray(count, dtype=np.float64)  # the products of four counts exceed the range of integers
             for count in (self.true_positives, self.false_positives, self.false_negatives, self.true_negatives)
         )
         return _share(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
@@ -138,7 +138,7 @@ def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> fl
     """
     is_positive, values = _checked(y_true, scores, pos_label)
     levels, positives = np.unique(values[is_positive], return_counts=True)
-    # All rows need not be sorted: between two positives only the number of negatives matters.
+    # Not all rows need be sorted: between two positives only the number of negatives matters.
     negatives = np.zeros(levels.size + 1, dtype=np.int64)
     for start in range(0, values.size, ROWS_AT_ONCE):
         here = slice(start, start + ROWS_AT_ONCE)
@@ -180,8 +180,8 @@ def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, 
 def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any = None) -> Alerts:
     """The alerts if exactly the `k` rows with the highest scores are flagged.
 
-    Rows that tie for the last places share them, so that the answer does not depend on their order: the counts are
-    then what a random choice among them hits on average.
+    Rows with equal scores share the last places, so the result does not depend on their order: the counts are then
+    the mean over random choices among them.
 
     Parameters
     ----------
@@ -219,11 +219,11 @@ def alerts_at_all_thresholds(
 ) -> tuple[NDArray[np.float64], Alerts]:
     """Every score as a threshold, from the highest down, with the alerts at each of them.
 
-    The counts take four bytes a threshold, as long as that suffices.
+    The counts take four bytes for each threshold, if that is enough.
     """
     is_positive, values = _checked(y_true, scores, pos_label)
     if is_positive.all():
-        raise ValueError("All rows of y_true are of the rare class. Rows of another class are needed to compare.")
+        raise ValueError("All rows of y_true are of the rare class. Rows of another class are needed.")
     counts = np.int32 if values.size < 2**30 else np.int64  # measures add up to twice the number of rows
     ascending = np.sort(values)
     firsts = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
@@ -237,7 +237,7 @@ def alerts_at_all_thresholds(
 
 
 def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *, pos_label: Any = None) -> float:
-    """The score that makes the best threshold by a measure; of equally good ones the highest, with the fewest alerts.
+    """The score that is the best threshold by a measure. Among equally good ones it is the highest.
 
     Parameters
     ----------
@@ -271,10 +271,10 @@ def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *,
 
 
 def short_threshold(lowest: float, below: float | None = None) -> float:
-    """A number that a person can copy: `lowest` and all higher scores reach it, and the next lower one, `below`, not.
+    """A threshold with few digits: `lowest` and all higher scores are at or above it, the next lower score is not.
 
-    It has the fewest digits that do, three at least, and lies below `lowest` far enough for scores that are rounded to
-    float32 on their way, as in a database, to reach it too; only where `below` is too close for that it does not.
+    It has as few digits as possible, at least three. If `below` is not too close, it is also low enough for scores that
+    are rounded to float32, for instance in a database.
 
     >>> short_threshold(0.84379, 0.8), short_threshold(0.84379, 0.8436), short_threshold(0.5, 0.2)
     (0.843, 0.8437, 0.499)
@@ -288,7 +288,7 @@ def short_threshold(lowest: float, below: float | None = None) -> float:
 
 
 def silent_threshold(highest: float) -> float:
-    """A short number that no score reaches, the highest being this one; nor does it after rounding to float32.
+    """A number with few digits above the highest score, also after rounding to float32.
 
     >>> silent_threshold(0.84379), silent_threshold(1)
     (0.844, 1.01)
@@ -298,7 +298,7 @@ def silent_threshold(highest: float) -> float:
 
 
 def _below_float32(value: float) -> float:
-    """Below all numbers that float32 has as the same; the number itself beyond its range, and where it has only 0."""
+    """A number below all numbers that float32 rounds to the same value; outside of its range, the number itself."""
     with np.errstate(over="ignore"):
         single = np.float32(value)
         below = (float(single) + float(np.nextafter(single, np.float32(-np.inf)))) / 2
@@ -312,13 +312,13 @@ def _in_digits(value: float, digits: int, rounding: str) -> float:
 
 @dataclass(frozen=True)
 class Scored:
-    """Labels with scores: what a threshold is chosen or judged on."""
+    """Labels with scores, on which a threshold is chosen or judged."""
 
     y_true: ArrayLike
     scores: ArrayLike
 
     def as_bools(self, pos_label: Any) -> Scored:
-        """The same with labels that say whether a row is rare."""
+        """The same with boolean labels: whether a row is rare."""
         return Scored(*_checked(self.y_true, self.scores, pos_label))
 
 
@@ -335,9 +335,10 @@ def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored, *
     Parameters
     ----------
     measure : {"f1", "precision_recall_gmean", "sensitivity_specificity_gmean", "mcc"}
+        The measure.
     rule : {"0.5", "validation", "best on test"}
-        "validation" is what a user gets who chooses the threshold on rows set aside. "best on test" looks at the test
-        labels and flatters: it is there for comparison with publications that did so.
+        "validation" chooses the threshold on the validation rows, as a user would. "best on test" uses the test labels,
+        so the figure is too good: it is only for comparison with publications that did so.
 
     >>> scored = Scored([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     >>> [round(measure_by_rule("f1", rule, scored, scored), 3) for rule in THRESHOLD_RULES]
@@ -389,8 +390,8 @@ def _share(part: Number, whole: Number) -> Number:
 def _column(values: ArrayLike, name: str) -> NDArray[Any]:
     shape = np.shape(values)
     if len(shape) == 2 and shape[1] > 1:
-        what = "the rare class's alone, as predict_proba(X)[:, 1]" if name == "scores" else "one label for each row"
-        raise ValueError(f"{name} has {shape[1]} columns; pass {what}.")
+        what = "one column, as predict_proba(X)[:, 1]" if name == "scores" else "one label for each row"
+        raise ValueError(f"{name} has {shape[1]} columns. Pass {what}.")
     return np.asarray(column_or_1d(values))
 
 
@@ -398,7 +399,7 @@ def _checked(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDAr
     labels, values = _column(y_true, "y_true"), _column(scores, "scores")
     if labels.size != values.size:
         raise ValueError(
-            f"y_true and scores must be of the same rows; got {labels.size:,} labels, {values.size:,} scores."
+            f"y_true and scores must have the same length; got {labels.size:,} labels and {values.size:,} scores."
         )
     if values.size == 0:
         raise ValueError("There are no rows: y_true and scores are empty.")
@@ -410,20 +411,20 @@ def _checked(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDAr
     is_positive: NDArray[np.bool_] = labels == rare
     if not is_positive.any():
         raise ValueError(
-            f"No row of y_true is of the class {rare!r}, so nothing can be measured; the labels found are "
-            f"{_some(labels)}. Name the rare class with pos_label."
+            f"No row of y_true has the label {rare!r} of the rare class. The labels found are {_some(labels)}. Name "
+            "the rare class with pos_label."
         )
     return is_positive, values
 
 
 def _rare_label(labels: NDArray[Any], pos_label: Any) -> Any:
-    """The label that was given, or 1 where only 1 can be meant, as scikit-learn decides."""
+    """The given label, or 1 if only 1 can be the positive label, as in scikit-learn."""
     if pos_label is not None:
         return pos_label
     if labels.dtype.kind != "b" and not any(np.isin(labels, [other, 1]).all() for other in (0, -1)):
         raise ValueError(
-            f"Which class of y_true is the rare one? The labels found are {_some(labels)}. Name it with pos_label. "
-            "Only 0 and 1, -1 and 1, and booleans do not need it."
+            f"The rare class of y_true is not known. The labels found are {_some(labels)}. Name the rare class with "
+            "pos_label. Only labels 0 and 1, -1 and 1, and booleans do not need it."
         )
     return 1
 

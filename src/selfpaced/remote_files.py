@@ -17,7 +17,7 @@ from selfpaced.exceptions import TableError
 
 Result = TypeVar("Result")
 
-# Seconds between attempts. The file systems have attempts of their own before these.
+# Seconds between attempts. Before these, the file systems make their own attempts.
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 PIECE_BYTES = 2**23
 BY_PYARROW = ("s3", "gs", "gcs", "abfs", "abfss")
@@ -25,7 +25,7 @@ OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}  # Hadoop's
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters at least: C:// is a drive
 _SECRET = re.compile(r"(//[^/@:\s]*):[^/@\s]*@")  # abfs://container@account has none
 _OPTIONS = re.compile(r"\?\w+=\S*")  # which may be keys and signatures
-# What a second attempt would not change.
+# Errors that a second attempt would not change.
 _FINAL = re.compile(
     r"ACCESS_DENIED|NO_SUCH_(BUCKET|KEY|UPLOAD)|RESOURCE_NOT_FOUND|INVALID_ACCESS_KEY|SIGNATURE|Forbidden"
 )
@@ -38,8 +38,10 @@ class RemoteFile:
 
     Attributes
     ----------
-    shown : what messages call it: its URL without a password.
-    expected : what `state` was when the file was opened first; a file of another state is refused.
+    shown : str
+        The name in messages: its URL without a password.
+    expected : tuple[str, ...] | None, default=None
+        The `state` when the file was opened first. A file with another state is refused.
     """
 
     filesystem: Any = field(hash=False)
@@ -69,7 +71,8 @@ class RemoteFile:
         opened = self.filesystem.open_input_file(self.path)
         if self.expected is not None and self._state_of(opened) != self.expected:
             raise TableError(
-                f"{self} has changed since the table was opened. Open the table again, when nobody writes to it."
+                f"{self} has changed since the table was opened. Open the table again when no other program writes to "
+                "it."
             )
         return opened
 
@@ -92,7 +95,7 @@ class RemoteFile:
         return (str(opened.size()), *(f"{name}={value}" for name, value in sorted(marks.items())))
 
     def _marks(self) -> dict[str, str]:
-        """What a file system that tells nothing of an open file tells of the closed one."""
+        """The state of the closed file, for file systems that have no state of open files."""
         other = getattr(getattr(self.filesystem, "handler", None), "fs", None)  # of fsspec
         if other is not None:
             other.invalidate_cache()
@@ -115,7 +118,7 @@ def is_url(source: Any) -> bool:
 
 
 def located(source: AnyPath, filesystem: Any = None) -> Place:
-    """Where a path or a URL leads: to a local path, or to a file of another file system."""
+    """The place of a path or a URL: a local path, or a file of another file system."""
     if isinstance(source, RemoteFile):
         return source
     text = os.fspath(source)
@@ -157,7 +160,7 @@ def as_pyarrow(filesystem: Any) -> Any:
 
 
 def patiently(work: Callable[[], Result]) -> Result:
-    """What some work on a remote file gives, after a few attempts if the network fails."""
+    """The result of some work on a remote file. It is tried again a few times if the network fails."""
     for pause in PAUSES:
         try:
             return work()
@@ -180,7 +183,7 @@ def is_transient(error: OSError) -> bool:
 
 @contextmanager
 def explaining(source: Any, doing: str) -> Iterator[None]:
-    """Errors of a file system as one that names the file, and says where credentials come from if access is denied."""
+    """Convert errors of a file system to errors that name the file. If access is denied, they mention credentials."""
     try:
         yield
     except OSError as error:
@@ -221,14 +224,14 @@ def upload(local: Path, target: RemoteFile) -> None:
         with local.open("rb") as source, filesystem.open_output_stream(temporary) as copy:
             while block := source.read(PIECE_BYTES):
                 copy.write(block)
-        # On object stores a copy is one request, and the new object is there at once or not at all.
+        # On object stores a copy is one request, and the new object appears at once or not at all.
         filesystem.copy_file(temporary, target.path)
     finally:
         _discard(filesystem, temporary)
 
 
 def _discard(filesystem: Any, path: str) -> None:
-    with suppress(OSError, NotImplementedError):  # it was never there, or nothing can be done about it
+    with suppress(OSError, NotImplementedError):  # it never existed, or it cannot be removed
         filesystem.delete_file(path)
 
 
@@ -283,7 +286,8 @@ def _fsspec_system(url: str, scheme: str) -> tuple[Any, str]:
         filesystem, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
         raise TableError(
-            f"{shown(url)} cannot be opened: {error} Known are s3://, gs://, abfs://, file:// and what fsspec knows."
+            f"{shown(url)} cannot be opened: {error} Supported are s3://, gs://, abfs://, file:// and the protocols of "
+            "fsspec."
         ) from error
     return as_pyarrow(filesystem), path
 

@@ -1,4 +1,4 @@
-"""What is remembered of each round of a fit."""
+"""The notes of each round of a fit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ class BinNotes:
 
     Attributes
     ----------
-    counts : rows in each bin.
-    mean_hardness : their mean hardness; NaN in an empty bin.
-    quota : rows drawn from each bin.
+    counts : NDArray[np.int64]
+        The number of rows in each bin.
+    mean_hardness : NDArray[np.float64]
+        The mean hardness of the rows in each bin; NaN in an empty bin.
+    quota : NDArray[np.int64]
+        The number of rows drawn from each bin.
     """
 
     counts: NDArray[np.int64]
@@ -28,20 +31,31 @@ class BinNotes:
 
 @dataclass(frozen=True)
 class Round:
-    """One round of a fit. Round 0, where there is one, is a warm-up: its model scores but is no member of the ensemble.
+    """One round of a fit. Round 0, if there is one, is a warm-up: its model does not become a member.
 
     Attributes
     ----------
-    number : 0 for a warm-up, then 1 to n_estimators.
-    alpha : the self-paced factor; None in rounds that draw at random.
-    bins : notes of the hardness bins, by the label of each class that is drawn from.
-    n_rows : rows the member was trained on, of all classes.
-    seconds_scoring, seconds_drawing, seconds_fitting : time spent on hardness, on drawing rows, on the base model.
-    score : AUCPRC of the ensemble so far on the eval_set; None without one and in the warm-up.
-    ids : of the rows the member was trained on, the rare ones first: their positions, or the ids that a table has.
-    weights : what each of these rows weighed in a fit with weighting, besides any sample weight; None in other fits.
-    seconds_calibrating : time spent on a calibration: on copies of the member, and in the last round on the map.
-    seconds_reading : the part of scoring and drawing in which rows were read from files. Other threads score meanwhile.
+    number : int
+        0 for a warm-up, then 1 to n_estimators.
+    alpha : float | None
+        The self-paced factor; None in rounds that draw at random.
+    bins : dict[Any, BinNotes]
+        Notes of the hardness bins, by the label of each class that is drawn from.
+    n_rows : int
+        The number of rows of all classes that the member was trained on.
+    seconds_scoring, seconds_drawing, seconds_fitting : float
+        The time for hardness, for drawing rows, and for the base model.
+    score : float | None
+        The AUCPRC of the ensemble so far on the eval_set; None without one and in the warm-up.
+    ids : NDArray[np.unsignedinteger] | None, default=None
+        The positions of the rows that the member was trained on, or their ids if the table has ids. The rare rows come
+        first.
+    weights : NDArray[np.float64] | None, default=None
+        The weights of these rows in a fit with weighting, besides sample weights; None in other fits.
+    seconds_calibrating : float, default=0.0
+        The time for a calibration: for copies of the member, and in the last round for the map.
+    seconds_reading : float, default=0.0
+        The part of scoring and drawing in which rows were read from files. Other threads score meanwhile.
     """
 
     number: int
@@ -78,7 +92,7 @@ class Round:
         return self._only_bins.quota
 
     def __getstate__(self) -> dict[str, Any]:
-        """Labels as values: formats that rest on JSON make words of keys, and do not find False in "false"."""
+        """The state with labels as values, because JSON converts keys to strings, and False to "false"."""
         return {**vars(self), "bins": list(self.bins.items())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -87,13 +101,11 @@ class Round:
     @property
     def _only_bins(self) -> BinNotes:
         if len(self.bins) > 1:
-            raise AttributeError(
-                f"With more than two classes ask for one of them: round.bins[{next(iter(self.bins))!r}]"
-            )
+            raise AttributeError(f"With more than two classes, name one of them: round.bins[{next(iter(self.bins))!r}]")
         return next(iter(self.bins.values()))
 
 
 def seconds_by_phase(rounds: Sequence[Round]) -> dict[str, float]:
-    """The time of all rounds together, by what it was spent on. Reading is a part of scoring and drawing."""
+    """The seconds of all rounds together, by task. Reading is a part of scoring and drawing."""
     phases = ("scoring", "drawing", "fitting", "calibrating", "reading")
     return {phase: sum(getattr(note, f"seconds_{phase}") for note in rounds) for phase in phases}

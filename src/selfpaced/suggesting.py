@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """A question that names the known name most like the given one, with a space before it; empty if none is.
+    """A question with the known name that is most similar to the given one, after a space; empty if none is similar.
 
     >>> did_you_mean("is_frud", ["amount", "is_fraud"])
     " Did you mean 'is_fraud'?"
@@ -22,5 +22,5 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
 
 
 def _bare(name: str) -> str:
-    """Without upper case and without the dashes of an option, which all options have in common."""
+    """A name in lower case and without the dashes of an option."""
     return name.lower().lstrip("-")

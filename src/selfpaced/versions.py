@@ -7,17 +7,17 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Noted, but a model does not depend on them.
+# These versions are recorded, but a model does not depend on them.
 ONLY_NOTED = {"numpy", "python", "skops"}
 
 
 def versions_for(members: Iterable[Any]) -> dict[str, str]:
-    """The versions now: of Python, of what every model needs, and of the packages of the members of an ensemble."""
+    """The current versions of Python, of what every model needs, and of the packages of the members of an ensemble."""
     return versions_of({"numpy", "selfpaced", "sklearn"}.union(*map(_packages_of, members)))
 
 
 def versions_of(packages: set[str]) -> dict[str, str]:
-    """The versions now: of Python, and of those packages that are imported and have one."""
+    """The current versions of Python, and of the given packages that are imported and have a version."""
     return {"python": platform.python_version(), **_installed(packages)}
 
 
@@ -27,15 +27,15 @@ def _packages_of(member: Any) -> set[str]:
 
 
 def _installed(packages: set[str]) -> dict[str, str]:
-    """Of those that are imported and have a version; the standard library has none."""
+    """The versions of packages that are imported and have one. Modules of the standard library have none."""
     found = {name: getattr(sys.modules.get(name), "__version__", None) for name in sorted(packages)}
     return {name: str(version) for name, version in found.items() if version is not None}
 
 
 def differences(written: Mapping[str, str]) -> list[str]:
-    """What has another version here than it had when the model was saved, in words. Patch releases are the same.
+    """The packages whose version differs from that of a saved model, as text. Patch releases count as the same.
 
-    A package that is not imported is not asked: names from a file must not make anything run.
+    Packages that are not imported are ignored: names from a file must not cause an import.
 
     >>> differences({"sklearn": "0.1.2", "python": "2.7"})  # doctest: +ELLIPSIS
     ['sklearn 0.1.2 (here ...)']

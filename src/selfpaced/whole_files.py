@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, here or behind a URL."""
+"""Files that are written completely or not at all, on this machine or behind a URL."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from selfpaced.remote_files import AnyPath, Place, RemoteFile, located, upload
 def whole_file(path: AnyPath, error_type: type[Exception] | None = None, mode: int | None = None) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` when the block ends.
 
-    After an error or Ctrl-C the temporary file is removed, and an earlier file at `path` stays as it was. A block that
-    removes the temporary file itself gives up: nothing is renamed. A symbolic link is followed, not replaced. For a
-    URL, the temporary file is in a folder of this machine, and is uploaded when the block ends.
+    After an error or Ctrl-C the temporary file is removed, and an earlier file at `path` is not changed. If the block
+    removes the temporary file itself, nothing is renamed. A symbolic link is followed, not replaced. For a URL, the
+    temporary file is in a folder of this machine, and is uploaded when the block ends.
 
     Parameters
     ----------
-    path : path or URL of the file to write.
+    path : path or URL
+        The file to write.
     error_type : exception class, optional
         The type of the error that is raised when the file cannot be written; by default the operating system's.
     mode : int, optional
@@ -79,7 +80,7 @@ def _uploaded(target: RemoteFile, error_type: type[Exception] | None) -> Iterato
 
 
 def write_whole(path: AnyPath, content: bytes | str, error_type: type[Exception] | None = None) -> Place:
-    """Write bytes, or text as UTF-8, to a file that appears whole or not at all. Return its place."""
+    """Write bytes, or text as UTF-8, to a file, completely or not at all. Return its place."""
     place = located(path)
     with whole_file(place, error_type) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -95,6 +96,6 @@ def remove_stale(folder: Path, ending: str) -> None:
 
 
 def _flush_to_disk(path: Path) -> None:
-    """After a power cut the new name must not exist without its content."""
+    """Flush a file to the disk, so that after a power cut its new name does not exist without its content."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())

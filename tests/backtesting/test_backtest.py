@@ -85,7 +85,7 @@ class TestBudget:
 
     @pytest.mark.parametrize("text", ["many", "0/day", "-1", "1.5/day"])
     def test_what_is_no_budget_is_refused(self, text):
-        with pytest.raises(ValueError, match="A budget is a number of rows in a period"):
+        with pytest.raises(ValueError, match="A budget must be a number of rows in a period"):
             Budget.of(text)
 
 
@@ -102,5 +102,5 @@ def test_costs_are_those_of_the_decisions_row_by_row():
 
 def test_a_column_that_a_rule_reads_must_be_somewhere(rows):
     X, y, times = rows
-    with pytest.raises(ValueError, match="neither a column of X nor among costs"):
+    with pytest.raises(ValueError, match="which is in neither X nor costs"):
         backtest(small(), X, y, PrequentialSplit(times), decide="p*amount>5")

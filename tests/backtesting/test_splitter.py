@@ -103,13 +103,13 @@ def test_folds_without_a_second_class_are_left_out_with_a_warning():
 @pytest.mark.parametrize(
     ("params", "complaint"),
     [
-        ({"delay": "90d"}, "No fold fits: the rows are from 2024-01-01"),
+        ({"delay": "90d"}, "There is no time for a test: the rows are from 2024-01-01"),
         ({"every": "0d"}, "every must be longer than 0"),
-        ({"every": 7}, "every 7 has no unit, and the times are dates"),
+        ({"every": 7}, "every 7 has no unit, but the times are dates"),
         ({"every": "seven days"}, "every is a duration such as 7d"),
         ({"delay": "7x"}, "delay is a duration such as 7d"),
-        ({"times": "when"}, "X has no column of this name"),
-        ({"times": np.arange(60), "every": "7d"}, "'7d' has a unit, and the times are numbers"),
+        ({"times": "when"}, "is not a column of X"),
+        ({"times": np.arange(60), "every": "7d"}, "'7d' has a unit, but the times are numbers"),
         ({"times": np.where(np.arange(60) == 3, np.datetime64("NaT"), DAYS)}, "has no time in 1 of 60 rows"),
         ({"times": ["2024-01-01", "2024-01-02T00:00Z"] * 30}, "with a time zone and times without one"),
         ({"times": ["soon"] * 60}, "cannot be read as times"),
@@ -121,7 +121,7 @@ def test_what_cannot_be_split_by_is_refused(params, complaint):
 
 
 def test_times_of_other_rows_are_refused():
-    with pytest.raises(ValueError, match="times has 60 values, and X has 3 rows"):
+    with pytest.raises(ValueError, match="times has 60 values, but X has 3 rows"):
         list(PrequentialSplit(DAYS).split(np.zeros((3, 1))))
 
 

@@ -76,7 +76,7 @@ def test_the_search_finds_the_function_that_chooses_thresholds(open_page):
     assert page.complaints == []
 
 
-@pytest.mark.parametrize("name", ["index.html", "guide/decisions.html", "generated/selfpaced.choose_threshold.html"])
+@pytest.mark.parametrize("name", ["index.html", "guide/thresholds.html", "generated/selfpaced.choose_threshold.html"])
 def test_a_phone_shows_a_page_without_scrolling_sideways(open_page, name):
     assert not wider_than_the_window(open_page(name, width=PHONE))
 

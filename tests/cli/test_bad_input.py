@@ -15,6 +15,7 @@ import pytest
 
 from selfpaced.cli import main
 from selfpaced.persistence import saving
+from tests.few_recipes import FEW_RECIPES
 
 
 @pytest.fixture
@@ -51,13 +52,13 @@ def rows(n=60, n_rare=10):
     [
         ("", "rows.csv", "is empty"),
         ("", "rows.parquet", "is empty"),
-        ("a,y\n", "rows.csv", "has a header and no rows"),
+        ("a,y\n", "rows.csv", "has a header but no rows"),
         ("nonsense", "rows.parquet", "cannot be read as Parquet"),
         ("nonsense", "rows.xlsx", "has an unsupported format"),
         ("a,a,y\n1,2,0\n", "rows.csv", "more than one column 'a'"),
         ("a,y\nK\xf6ln,0\n".encode("latin-1"), "rows.csv", "is not UTF-8"),
         ("a,y\n1,0\n1,2,3\n", "rows.csv", "has 3 values in line 3, and 2 columns"),
-        ('{"a": 1, "y": 0}\n{"a":\n', "rows.jsonl", "is not made of JSON lines"),
+        ('{"a": 1, "y": 0}\n{"a":\n', "rows.jsonl", "is not a file of JSON lines"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -74,7 +75,7 @@ class TestData:
         assert "more than one column 'a'" in refused(*train("rows.parquet"))
 
     def test_a_file_that_is_not_there(self, refused):
-        assert "nowhere.csv is not there" in refused(*train("nowhere.csv"))
+        assert "nowhere.csv does not exist" in refused(*train("nowhere.csv"))
 
     def test_a_target_that_is_not_there(self, refused):
         rows().drop(columns="y").to_csv("rows.csv", index=False)
@@ -99,7 +100,7 @@ class TestData:
 
     def test_the_rows_to_train_on_as_those_to_judge_by(self, refused):
         rows().to_csv("rows.csv", index=False)
-        assert "rows to judge by must be others" in refused(*train("rows.csv", "--valid", "./rows.csv"))
+        assert "is the file that is trained on" in refused(*train("rows.csv", "--valid", "./rows.csv"))
 
     def test_five_positives_are_enough_to_try(self, run):
         rows(n=200, n_rare=5).to_csv("rows.csv", index=False)
@@ -107,7 +108,7 @@ class TestData:
 
     def test_a_label_that_nobody_has(self, refused):
         rows().to_csv("rows.csv", index=False)
-        assert "No row of column 'y' is 'fraud'; its labels are '0', '1'" in refused(
+        assert "No row of column 'y' has the label 'fraud'. Its labels are '0', '1'" in refused(
             *train("rows.csv", "--positive", "fraud")
         )
 
@@ -119,7 +120,9 @@ class TestData:
 
     def test_no_feature_is_left(self, refused):
         rows().assign(a=1.0, b="x").to_csv("rows.csv", index=False)
-        assert "No column of rows.csv is left to learn from: 'a' is the same value in every row" in refused(*train())
+        assert "No column of rows.csv is left as a feature. Dropped were 'a' (the same value in every row)" in refused(
+            *train()
+        )
 
     def test_a_share_that_is_none(self, refused):
         rows().to_csv("rows.csv", index=False)
@@ -167,10 +170,14 @@ class TestData:
 @pytest.mark.usefixtures("folder")
 class TestOutput:
     def test_a_folder_that_is_not_there_is_said_before_training(self, refused):
-        assert "The folder out for model.skops is not there" in refused(*train("nowhere.csv", "-o", "out/model.skops"))
+        assert "The folder out for model.skops does not exist" in refused(
+            *train("nowhere.csv", "-o", "out/model.skops")
+        )
 
     def test_an_ending_that_means_nothing(self, refused):
-        assert "model.txt should end in .skops" in refused(*train("rows.csv", "-o", "model.txt"))
+        assert "model.txt has a wrong ending. Name a file that ends in .skops" in refused(
+            *train("rows.csv", "-o", "model.txt")
+        )
 
     def test_a_folder_that_may_not_be_written_to(self, refused, tmp_path, monkeypatch):
         (tmp_path / "locked").mkdir(mode=0o500)
@@ -200,6 +207,7 @@ class TestOutput:
     def test_a_disk_that_is_full_half_way_leaves_the_earlier_picture_or_page(
         self, run, refused, monkeypatch, command, output
     ):
+        monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
         write_bytes, name = Path.write_bytes, output.partition("=")[2]
 
         def full(path, content):
@@ -246,12 +254,12 @@ class TestModels:
         rows().to_parquet("rows.parquet", index=False)
         assert run(*train("rows.parquet", "-q"))[0] == 0
         rows()[:0].to_parquet("empty.parquet", index=False)
-        assert "no rows to measure the model by" in refused(command, "model.skops", "empty.parquet")
+        assert "The table has no rows" in refused(command, "model.skops", "empty.parquet")
 
     @pytest.mark.parametrize("threshold", ["2", "high"])
     def test_a_threshold_that_is_none(self, run, refused, threshold):
         command = ("predict", "model.skops", "rows.csv", "-o", "scores.csv", "--threshold", threshold)
-        assert "--threshold takes a number from 0 to 1, or 'best'" in refused(*command)
+        assert "--threshold must be a number from 0 to 1, or 'best'" in refused(*command)
 
     def test_scores_over_the_data(self, run, refused):
         rows().to_csv("rows.csv", index=False)
@@ -268,7 +276,7 @@ def test_a_bug_asks_for_debug_and_debug_shows_where(monkeypatch, capsys):
 
     monkeypatch.setattr(inspect, "run", broken)
     assert main(["inspect", "model.skops"]) == 1
-    assert capsys.readouterr().err == "selfpaced: error: no such thing (RuntimeError; --debug shows where)\n"
+    assert capsys.readouterr().err == "selfpaced: error: no such thing (RuntimeError; --debug shows the traceback)\n"
     assert main(["inspect", "model.skops", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
 

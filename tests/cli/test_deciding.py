@@ -70,14 +70,14 @@ def test_a_script_is_told_how_many_alerts_there_are(run, july, folder):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--decide", "price>5"), "is no rule for decisions"),
-        (("--decide", "p*channel>5"), "string, no numbers"),
+        (("--decide", "price>5"), "is not a rule for decisions"),
+        (("--decide", "p*channel>5"), "string. Give a column of numbers"),
         (("--decide", "p*balance>5"), "has no finite number in"),
         (("--decide", "p*prise>5"), "has no column 'prise'"),
-        (("--top", 0), "--top takes a number of rows"),
-        (("--top", 5, "--per", "day"), "goes together with others"),
-        (("--group", "card"), "--group card goes together with others"),
-        (("--top", 5, "--per", "day", "--time-column", "amount"), "nobody can tell which day a number belongs to"),
+        (("--top", 0), "--top must be at least 1"),
+        (("--top", 5, "--per", "day"), "needs other options"),
+        (("--group", "card"), "--group card needs other options"),
+        (("--top", 5, "--per", "day", "--time-column", "amount"), "so the day of a row is not known"),
         (("--top", 5, "--per", "day", "--time-column", "when", "--timezone", "Mars/Base"), "no time zone 'Mars/Base'"),
     ],
 )

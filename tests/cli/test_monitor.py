@@ -71,7 +71,7 @@ def test_a_terminal_is_told_in_words(run, files, folder):
     code, out, _ = run("monitor", files / MODEL, files / "moved.parquet", "--target", "is_fraud")
     assert code == 0
     assert out.startswith("2 of 9 columns have drifted: ")
-    assert "If its probabilities are still true, expect" in out
+    assert "If the probabilities are still right, expect" in out
     assert "Of 1,500 rows with a label" in out
 
 
@@ -84,16 +84,16 @@ def test_a_model_file_keeps_a_small_reference_or_none(run, files, folder):
     assert read_card("bare.skops").reference is None
     code, _, said = run("monitor", "bare.skops", files / "same.parquet")
     assert code == 2
-    assert "keeps no reference" in said
+    assert "has no reference" in said
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--alarm", "psy>1"), "is no limit such as 'psi>0.25'"),
+        (("--alarm", "psy>1"), "is not a limit such as 'psi>0.25'"),
         (("--by", "day"), "--by day --time-column COL"),
         (("--by", "day", "--time-column", "channel"), "Times are dates such as"),
-        (("--target", "channel"), "the model knows [0, 1]"),
+        (("--target", "channel"), "The model knows [0, 1]"),
         (("--target", "fraud"), "has no column 'fraud'"),
     ],
 )
@@ -107,9 +107,9 @@ def test_what_cannot_be_watched_is_refused(run, files, folder, options, complain
     ("changed", "complaint"),
     [
         (lambda rows: rows.drop(columns="balance"), "has no column 'balance'"),
-        (lambda rows: rows.assign(balance="much"), "its values are not numbers"),
-        (lambda rows: rows.assign(channel=1), "its values are not strings"),
-        (lambda rows: rows.iloc[:0], "no rows to watch"),
+        (lambda rows: rows.assign(balance="much"), "they are not numbers"),
+        (lambda rows: rows.assign(channel=1), "they are not strings"),
+        (lambda rows: rows.iloc[:0], "no rows to monitor"),
         (lambda rows: rows.assign(balance=np.inf), "contains infinity"),
     ],
 )

@@ -107,9 +107,9 @@ def test_out_of_core_chooses_the_same_model(run, in_folder):
 def test_a_time_limit_that_cannot_be_kept_gives_a_model_and_a_warning(run):
     code, _, complained = run(*TRAIN, "--time-limit", "0.001")
     assert code == 0
-    assert complained == "warning: The time limit of 0.001 s was reached. Left out: 'linear'.\n"
+    assert complained == "warning: The time limit of 0.001 s was reached. Skipped recipes: 'linear'.\n"
     assert [one.note for one in load_model(MODEL).recipes_] == [None, TIME_IS_UP, NOT_INSTALLED]
-    assert read_card(MODEL).metrics["warnings"] == ["The time limit of 0.001 s was reached. Left out: 'linear'."]
+    assert read_card(MODEL).metrics["warnings"] == ["The time limit of 0.001 s was reached. Skipped recipes: 'linear'."]
 
 
 @pytest.mark.usefixtures("few_recipes", "folder")
@@ -118,8 +118,8 @@ def test_too_few_rare_rows_to_compare_by_are_warned_of(run, mixed):
     few.to_csv(CSV, index=False)
     code, said, complained = run(*TRAIN)
     assert code == 0
-    assert "warning: The class 1 has 7 rows. To compare recipes takes at least 10" in complained
-    assert "too few rare rows to calibrate by" in said
+    assert "warning: The class 1 has 7 rows. Comparing recipes needs at least 10" in complained
+    assert "too few rare rows for a calibration" in said
 
 
 @pytest.mark.usefixtures("csv")
@@ -129,19 +129,19 @@ def test_a_recipe_that_fails_is_warned_of_with_its_reason(run, monkeypatch):
     monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", recipes)
     code, _, complained = run(*TRAIN)
     assert code == 0
-    assert complained.startswith("warning: The recipe 'broken' failed and is left out. ValueError: n_bins must be")
+    assert complained.startswith("warning: The recipe 'broken' failed and is skipped. ValueError: n_bins must be")
 
 
 @pytest.mark.usefixtures("csv")
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--members", "5"], "--members 5 is for one kind of members. --base auto has recipes of its own"),
+        (["--members", "5"], "--members 5 is for one kind of members, but --base auto has several"),
         (["--bins", "5"], "--bins 5 is for one kind of members"),
-        (["--calibration", "prior"], "--calibration prior is for one kind of members, and --base auto blends several"),
+        (["--calibration", "prior"], "--calibration prior is for one kind of members, but --base auto blends several"),
         (["--base", "tree", "--time-limit", "60"], "--time-limit 60 needs --base auto"),
-        (["--time-limit", "0"], "--time-limit takes a positive number of seconds; got 0"),
-        (["--time-limit", "nan"], "--time-limit takes a positive number of seconds; got nan"),
+        (["--time-limit", "0"], "--time-limit must be a positive number of seconds; got 0"),
+        (["--time-limit", "nan"], "--time-limit must be a positive number of seconds; got nan"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_before_the_file_is_read(run, options, complaint):

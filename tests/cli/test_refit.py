@@ -78,7 +78,7 @@ def test_rows_without_an_order_of_time_are_warned_about(run, folder, months):
     assert run(*train, "--exclude", "when", "-o", "plain.skops", "-q", "--calibration", "none")[0] == 0
     code, _, said = run("refit", "plain.skops", months / "all.parquet")
     assert code == 0
-    assert "the old model may have been trained on some of those that it is judged by" in said
+    assert "the old model may have been trained on some of the rows that it is judged by" in said
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_rows_without_an_order_of_time_are_warned_about(run, folder, months):
     [
         (lambda rows: rows.drop(columns="b"), (), "has no column 'b', which the model was trained with"),
         (lambda rows: rows.drop(columns="when"), (), "There is no column 'when'"),
-        (lambda rows: rows, ("--if-better",), "say where: -o FILE"),
-        (lambda rows: rows.assign(is_fraud=1 - rows["is_fraud"]), (), "is the rarest label"),
+        (lambda rows: rows, ("--if-better",), "Name it: -o FILE"),
+        (lambda rows: rows.assign(is_fraud=1 - rows["is_fraud"]), (), "the rarest label of the new rows is"),
     ],
 )
 def test_what_cannot_be_refitted_is_refused(run, months, model, changed, options, complaint):

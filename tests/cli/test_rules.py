@@ -102,7 +102,7 @@ def test_amounts_that_turn_out_wrong_cost_no_model(run, mixed, folder):
     mixed.assign(price=-1.0 * mixed["is_fraud"]).to_parquet("priced.parquet", index=False)
     code, _, complained = run(*train("priced.parquet", "--rule", "cost=5", "--amount", "price", "--exclude", "price"))
     assert code == 0
-    assert "amounts of rare rows must be numbers >= 0" in complained
+    assert "amounts of rare rows, the costs of missing them, must be numbers >= 0" in complained
     assert (folder / "model.skops").exists()
 
 
@@ -135,9 +135,9 @@ def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
     [
         (["--rule", "precision>=1.5"], "A precision lies between 0 and 1"),
         (["--rule", "cost"], "needs costs, of a false alarm and of a missed case, as cost=5:100"),
-        (["--rule", "cost=5"], "needs amounts, what each missed case costs (--amount COL on the command line)"),
-        (["--rule", "cost=5:9", "--amount", "amount"], "A missed case costs 9 and its amount"),
-        (["--amount", "amount"], "The rule 'f1' has no use for costs or amounts"),
+        (["--rule", "cost=5"], "needs amounts, the cost of each missed case (--amount COL on the command line)"),
+        (["--rule", "cost=5:9", "--amount", "amount"], "A missed case has two costs, 9 and its amount"),
+        (["--amount", "amount"], "The rule 'f1' does not use costs or amounts"),
         (["--rule", "cost=5", "--amount", "price"], "There is no column 'price'"),
         (["--rule", "cost=5", "--amount", "note"], "The column of amounts, 'note', is string; amounts are numbers"),
     ],
@@ -206,8 +206,8 @@ def test_a_model_that_was_saved_in_python_is_evaluated_by_a_rule(run, refused, m
 @pytest.mark.parametrize(
     ("rule", "complaint"),
     [
-        ("best", "'best' is no rule for a threshold. The rules are:\n  f1 "),
-        ("precision", "In a shell, a rule with > or < stands in quotes"),
+        ("best", "'best' is not a rule for a threshold. The rules are:\n  f1 "),
+        ("precision", "In a shell, put a rule with > or < in quotes"),
         ("recall>0.5", "Did you mean 'recall>=0.5'?"),
     ],
 )
@@ -219,7 +219,7 @@ def test_after_what_is_no_rule_come_the_rules_one_a_line(run, csv, rule, complai
 
 
 def test_amounts_without_a_rule_are_refused(refused, trained, csv):
-    assert "Amounts are for a rule by costs" in refused("evaluate", trained, csv, "--amount", "amount")
+    assert "--amount needs a rule about costs" in refused("evaluate", trained, csv, "--amount", "amount")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -263,4 +263,4 @@ def test_a_report_refuses_a_wrong_rule_before_scoring(run, trained, csv, monkeyp
     monkeypatch.setattr("selfpaced._jobs.report.open_to_score", None)
     code, _, complained = run("report", trained, csv, "--rule", "best")
     assert code == 2
-    assert "is no rule for a threshold" in complained
+    assert "is not a rule for a threshold" in complained

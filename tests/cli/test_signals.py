@@ -115,7 +115,7 @@ COMMANDS = {
     "report": (("report", "../model.skops", "{data}", "-q"), "report.html", whole_page),
 }
 DATA = ("rows.csv", "rows.parquet")
-N_MOMENTS = 20
+N_MOMENTS = 12
 
 
 class Killer:

@@ -77,7 +77,7 @@ def test_other_rows_are_judged_by_the_model_itself_with_a_warning(run, folder, w
     pd.read_parquet(path).iloc[::-1].to_parquet("other.parquet")
     code, out, said = run("suspects", "model.skops", "other.parquet")
     assert code == 0
-    assert "these are not the rows that the model was trained on" in said
+    assert "the model was not trained on these rows" in said
     assert "doubt" in out
 
 
@@ -110,8 +110,8 @@ def test_a_table_without_any_label_is_refused(run, folder, wrong):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--n", 0), "--n takes a number of rows"),
-        (("--label", "maybe"), "No label is 'maybe'; the model knows [0, 1]"),
+        (("--n", 0), "--n must be at least 1"),
+        (("--label", "maybe"), "The model does not know the label 'maybe'. Its labels are [0, 1]"),
         (("--target", "kind"), "has no column 'kind'"),
         (("--keep", "name"), "has no column 'name'"),
     ],

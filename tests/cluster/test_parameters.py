@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from pathlib import Path
 
 import pytest
 from pyspark.ml.tuning import ParamGridBuilder
@@ -30,12 +31,16 @@ from selfpaced.spark import (
 IN_MEMORY = [SelfPacedEnsembleClassifier, BalanceCascadeClassifier, UnderBaggingClassifier]
 ON_DASK = [DaskSelfPacedEnsembleClassifier, DaskBalanceCascadeClassifier, DaskUnderBaggingClassifier]
 ON_SPARK = [SparkSelfPacedEnsembleClassifier, SparkBalanceCascadeClassifier, SparkUnderBaggingClassifier]
+CLUSTER = {"client": None, "fit_on": "driver"}
+OF_A_FIT = {"seed": None, "fit_on": "driver", "checkpoint": None, "allow": ()}
 COLUMNS = {
     "features_col": "features",
     "label_col": "label",
     "prediction_col": "prediction",
     "probability_col": "probability",
+    "raw_prediction_col": "rawPrediction",
     "weight_col": None,
+    "validation_indicator_col": None,
     "id_col": None,
     "group_col": None,
 }
@@ -50,10 +55,10 @@ def defaults(kind):
     [*zip(ON_DASK, IN_MEMORY, strict=True), (DaskAutoSelfPacedClassifier, AutoSelfPacedClassifier)],
 )
 def test_ensembles_on_dask_take_the_parameters_in_memory_and_a_client(on_dask, in_memory):
-    assert defaults(on_dask) == {**defaults(in_memory), "client": None}
-    kinds = {name: each.kind for name, each in inspect.signature(on_dask).parameters.items() if name != "client"}
+    assert defaults(on_dask) == {**defaults(in_memory), **CLUSTER}
+    kinds = {name: each.kind for name, each in inspect.signature(on_dask).parameters.items() if name not in CLUSTER}
     assert kinds == {name: each.kind for name, each in inspect.signature(in_memory).parameters.items()}
-    assert on_dask().get_params() == {**in_memory().get_params(), "client": None}
+    assert on_dask().get_params() == {**in_memory().get_params(), **CLUSTER}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +67,7 @@ def test_ensembles_on_dask_take_the_parameters_in_memory_and_a_client(on_dask, i
 )
 def test_ensembles_on_spark_take_the_parameters_in_memory_with_a_seed_and_columns(on_spark, in_memory):
     own = {name: value for name, value in defaults(in_memory).items() if name not in ("n_jobs", "random_state")}
-    assert defaults(on_spark) == {**own, **COLUMNS, "seed": None}
+    assert defaults(on_spark) == {**own, **COLUMNS, **OF_A_FIT}
     estimator = on_spark()
     assert {name: estimator.getOrDefault(name) for name in own} == own
     assert not any(estimator.isSet(param) for param in estimator.params)
@@ -101,3 +106,21 @@ def test_parameters_on_spark_are_converted_copied_and_put_into_grids():
     grid = ParamGridBuilder().addGrid(estimator.n_bins, [5, 10]).build()
     assert [estimator.copy(each).getOrDefault("n_bins") for each in grid] == [5, 10]
     assert pickle.loads(pickle.dumps(estimator)).getOrDefault("hardness") == "squared"
+
+
+@pytest.mark.parametrize("kind", [*ON_SPARK, SparkAutoSelfPacedClassifier])
+def test_every_parameter_on_spark_has_a_setter_and_a_getter(kind):
+    estimator = kind()
+    for param in estimator.params:
+        name = "".join(part[:1].upper() + part[1:] for part in param.name.split("_"))
+        value = getattr(estimator, f"get{name}")()
+        assert getattr(estimator, f"set{name}")(value) is estimator
+        assert estimator.isSet(param)
+
+
+def test_setters_convert_as_the_constructor_does():
+    estimator = SparkSelfPacedEnsembleClassifier().setNEstimators(7.0).setLabelCol("is_fraud").setSeed(3)
+    assert (estimator.getNEstimators(), estimator.getLabelCol(), estimator.getSeed()) == (7, "is_fraud", 3)
+    assert estimator.setCheckpoint(Path("fits") / "june").getCheckpoint() == "fits/june"
+    with pytest.raises(TypeError, match="n_estimators"):
+        estimator.setNEstimators("many")

@@ -238,9 +238,13 @@ class TableExam:
         else:
             # A connection makes a query of whatever is given.
             as_query = (
-                "|filesystem= for a query|is a query, a text|shop.duckdb is not there" if option == "connection" else ""
+                "|filesystem= for a query|must be a query as a string|shop.duckdb does not exist"
+                if option == "connection"
+                else ""
             )
-            with pytest.raises((TableError, TypeError), match=f"cannot honour {option}= for {opened.name}{as_query}"):
+            with pytest.raises(
+                (TableError, TypeError), match=f"does not support {option}= for {opened.name}{as_query}"
+            ):
                 opened.open(**{option: GIVEN[option]})
 
     def test_an_unknown_option_is_refused_with_the_known_ones(self, opened):

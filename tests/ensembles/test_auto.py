@@ -65,7 +65,7 @@ class TestChoosing:
     def test_a_recipe_that_does_not_help_is_dropped_with_a_reason(self, fitted):
         guess = fitted.recipes_[2]
         assert guess.weight == 0
-        assert guess.note == "left out: the others are better without it"
+        assert guess.note == "no weight: the others are better without it"
         assert list(fitted.ensembles_) == ["trees", "forest"]
 
     def test_the_honest_score_is_what_other_rows_give(self, fitted, rows):
@@ -163,8 +163,7 @@ class TestRows:
     @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
     @pytest.mark.slow
     def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind, monkeypatch):
-        if kind is pl.DataFrame:
-            monkeypatch.setattr(recipes, "RECIPES", SMALL_RECIPES)
+        monkeypatch.setattr(recipes, "RECIPES", SMALL_RECIPES)
         rng = np.random.default_rng(0)
         y = np.arange(800) % 20 == 0
         columns = {
@@ -267,7 +266,7 @@ class TestFailures:
     def test_a_recipe_that_fails_is_reported_and_the_others_go_on(self, rows):
         X, X_test, y, _ = rows
         model = auto([("broken", SelfPacedEnsembleClassifier(Failing())), ("trees", TREES)])
-        with pytest.warns(UserWarning, match="The recipe 'broken' failed and is left out. RuntimeError: out of luck"):
+        with pytest.warns(UserWarning, match="The recipe 'broken' failed and is skipped. RuntimeError: out of luck"):
             model.fit(X, y)
         assert model.recipes_[0].note.startswith("failed: RuntimeError: out of luck")
         assert model.recipes_[1].weight == 1
@@ -288,7 +287,7 @@ class TestFailures:
 
     def test_with_fewer_than_ten_rare_rows_all_recipes_count_the_same(self):
         X, y = make_fraud(n_rows=500, n_frauds=9, n_features=5, random_state=0)
-        with pytest.warns(UserWarning, match="has 9 rows. To compare recipes takes at least 10"):
+        with pytest.warns(UserWarning, match="has 9 rows. Comparing recipes needs at least 10"):
             model = auto().fit(X, y)
         assert [result.weight for result in model.recipes_] == pytest.approx([1 / 3] * 3)
         assert model.calibrator_ is None
@@ -303,13 +302,15 @@ class TestFailures:
         monkeypatch.setattr(recipes, "RECIPES", cheap)
         model = AutoSelfPacedClassifier(random_state=0).fit(X, y)
         assert {result.name for result in model.recipes_} == {"gradient boosting", "linear", "CatBoost"}
-        assert model.recipes_[-1].note == "left out: catboost is not installed (pip install 'selfpaced[catboost]')"
+        assert model.recipes_[-1].note == "skipped: catboost is not installed (pip install 'selfpaced[catboost]')"
 
 
 class TestTimeLimit:
     def test_a_limit_that_cannot_be_kept_still_gives_a_model_and_says_what_is_missing(self, rows):
         X, X_test, y, _ = rows
-        with pytest.warns(UserWarning, match="The time limit of 0.001 s was reached. Left out: 'forest', 'guess'"):
+        with pytest.warns(
+            UserWarning, match="The time limit of 0.001 s was reached. Skipped recipes: 'forest', 'guess'"
+        ):
             model = auto(time_limit=0.001).fit(X, y)
         assert list(model.ensembles_) == ["trees"]
         assert len(model.ensembles_["trees"].estimators_) == 4
@@ -332,7 +333,7 @@ class TestTimeLimit:
         """The time to judge is up after the first recipe, and there is time to train it."""
         X, _, y, _ = rows
         monkeypatch.setattr(choosing.Clock, "allows", lambda clock, seconds, share=1.0: share == 1)
-        with pytest.warns(UserWarning, match="Left out: 'forest', 'guess'"):
+        with pytest.warns(UserWarning, match="Skipped recipes: 'forest', 'guess'"):
             model = auto(time_limit=1000.0).fit(X, y)
         assert [result.aucprc is None for result in model.recipes_] == [False, True, True]
         assert len(model.estimators_) == 4
@@ -344,9 +345,9 @@ class TestBadInput:
         [
             ({"recipes": "trees"}, "recipes must be a list of"),
             ({"recipes": []}, "recipes must be a list of"),
-            ({"recipes": [TREES]}, "A recipe is a pair of a name and an ensemble"),
+            ({"recipes": [TREES]}, "A recipe must be a pair of a name and an ensemble"),
             ({"recipes": [("tree", DecisionTreeClassifier())]}, "The recipe 'tree' must be a SelfPacedEnsemble"),
-            ({"recipes": [("a", TREES), ("a", TREES)]}, "Recipes need names of their own"),
+            ({"recipes": [("a", TREES), ("a", TREES)]}, "The names of recipes must differ"),
             ({"time_limit": 0}, "time_limit must be None or a positive number"),
             ({"time_limit": "1h"}, "time_limit must be None or a positive number"),
             ({"calibration": "prior"}, "calibration='prior' is for one ensemble"),

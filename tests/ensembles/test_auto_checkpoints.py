@@ -177,7 +177,7 @@ def test_damage_to_a_judgement_is_named(path, kept):
     judged = sorted(kept.glob("judged-*.skops"))
     assert len(judged) == 3
     judged[0].write_bytes(judged[0].read_bytes()[:-100])
-    with pytest.raises(CheckpointError, match=f"{judged[0].name} of the checkpoint is damaged; remove it"):
+    with pytest.raises(CheckpointError, match=f"{judged[0].name} of the checkpoint is damaged. Remove it"):
         resumed(path, kept)
 
 
@@ -191,7 +191,7 @@ def test_the_judgement_of_another_recipe_is_refused(path, kept):
 def test_damage_to_a_round_is_named_and_no_recipe_is_left_out_for_it(path, kept):
     damaged = sorted(kept.rglob("round-*.skops"))[0]
     damaged.write_bytes(b"")
-    with pytest.raises(CheckpointError, match=rf"{damaged.name} of the checkpoint is damaged; remove it"):
+    with pytest.raises(CheckpointError, match=rf"{damaged.name} of the checkpoint is damaged. Remove it"):
         resumed(path, kept)
 
 
@@ -202,7 +202,7 @@ class OwnTree(DecisionTreeClassifier):
 def test_a_base_model_that_the_library_does_not_know_is_refused_unless_it_is_allowed(path, tmp_path):
     model = AutoSelfPacedClassifier([("own", SelfPacedEnsembleClassifier(OwnTree(max_depth=3), 2))], random_state=0)
     name = f"{OwnTree.__module__}.OwnTree"
-    with pytest.raises(ModelFileError, match=f"{name}, which selfpaced does not know"):
+    with pytest.raises(ModelFileError, match=f"{name}, which is not on the list of trusted types"):
         model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
     model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept", allow=name)
     assert len(model.ensembles_["own"].estimators_) == 2

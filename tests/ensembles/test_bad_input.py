@@ -64,7 +64,7 @@ def test_a_patience_that_is_no_number_of_rounds_is_refused(patience):
 
 @pytest.mark.parametrize("min_rise", [-0.1, 1, np.inf, np.nan, "0.1", True, None])
 def test_a_rise_that_is_none_is_refused(min_rise):
-    with pytest.raises(ValueError, match="min_rise must be a rise of AUCPRC, at least 0 and below 1; got"):
+    with pytest.raises(ValueError, match="min_rise, a difference of AUCPRC, must be at least 0 and below 1; got"):
         spe(callbacks=EarlyStopping(min_rise=min_rise)).fit(X, Y, eval_set=(X, Y))
 
 
@@ -73,7 +73,7 @@ def test_a_rise_that_is_none_is_refused(min_rise):
     [DecisionTreeRegressor(), KMeans(), StandardScaler(), IsolationForest(), "tree", DecisionTreeClassifier],
 )
 def test_a_base_model_that_is_no_classifier_is_refused(estimator):
-    with pytest.raises(ValueError, match="estimator must be a classifier, an object and not a class; got"):
+    with pytest.raises(ValueError, match="estimator must be an instance of a classifier, not a class; got"):
         spe(estimator=estimator).fit(X, Y)
 
 
@@ -223,13 +223,13 @@ def test_a_wrong_eval_set_is_explained(eval_set, message):
 
 
 def test_early_stopping_without_an_eval_set_says_what_to_give():
-    with pytest.raises(ValueError, match=r"give fit an eval_set=\(X, y\)"):
+    with pytest.raises(ValueError, match=r"Give fit an eval_set=\(X, y\)"):
         spe(callbacks=EarlyStopping()).fit(X, Y)
 
 
 def test_an_unknown_argument_of_fit_is_refused():
     with pytest.raises(
-        TypeError, match=r"fit got \['colour'\], which are no arguments of its own.*enable_metadata_routing"
+        TypeError, match=r"fit got \['colour'\], which are not its own arguments.*enable_metadata_routing"
     ):
         spe().fit(X, Y, colour="red")
 

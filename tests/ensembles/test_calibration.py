@@ -269,9 +269,9 @@ def test_rows_that_cannot_calibrate_are_refused(change, message, train, test):
 def test_a_handful_of_rare_rows_is_warned_of(train):
     X, y = train
     few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:5]])
-    with pytest.warns(UserWarning, match="The calibration rests on 5 rows of the class 1; with fewer than 20"):
+    with pytest.warns(UserWarning, match="The calibration uses only 5 rows of the class 1. With fewer than 20"):
         spe(calibration="sigmoid").fit(X[few], y[few])
-    with pytest.warns(UserWarning, match="The calibration rests on 5 rows of the class 1"):
+    with pytest.warns(UserWarning, match="The calibration uses only 5 rows of the class 1"):
         spe().fit(X, y).calibrate(X[few], y[few])
 
 

@@ -519,7 +519,7 @@ def test_a_base_model_that_the_library_does_not_know_is_refused_unless_it_is_all
 
 
 def test_types_are_allowed_for_a_checkpoint_only(path):
-    with pytest.raises(ValueError, match="is for the files of a checkpoint"):
+    with pytest.raises(ValueError, match="needs a checkpoint"):
         spe().fit_table(open_table(path, target="label"), allow="mypackage.MyClassifier")
 
 

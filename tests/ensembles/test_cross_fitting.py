@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from joblib import effective_n_jobs
 from lightgbm import LGBMClassifier
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
@@ -93,7 +94,9 @@ class Reader(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
-@pytest.mark.parametrize(("n_rare", "n_copies"), [(1000, 3), (999, 5), (20, 5), (6, 5), (5, 5), (4, 4), (2, 2)])
+@pytest.mark.parametrize(
+    ("n_rare", "n_copies"), [(5000, 2), (4999, 3), (1000, 3), (999, 5), (20, 5), (6, 5), (5, 5), (4, 4), (2, 2)]
+)
 def test_every_row_is_left_out_once_and_scored_by_the_copy_that_has_not_seen_it(monkeypatch, n_rare, n_copies):
     monkeypatch.setattr(Reader, "fits", [])
     own = np.linspace(0.01, 0.99, n_rare + max(n_rare, 20))  # each row's feature is a number of its own
@@ -150,7 +153,7 @@ def test_copies_in_threads_say_what_copies_one_after_the_other_say(base):
     features = rng.normal(size=(400, 4))
     rows, y = Rows(np.arange(400), features, {}), (features[:, 0] > 0).astype(np.intp)
     factory = MemberFactory([base], 0, {})
-    assert factory.trains_side_by_side(1, features)
+    assert factory.copies_at_once(1, features, n_copies=5, n_threads=3) == 3
     alone, together = (cross_fit(factory, 1, rows, y, seed=0, n_threads=n) for n in (1, 3))
     np.testing.assert_array_equal(alone.probabilities, together.probabilities)
 
@@ -166,8 +169,36 @@ def test_thread_pools_are_as_before_after_copies_in_threads():
     assert threads() == before
 
 
+MANY_ROWS = np.empty((2**19, 1))
+TREE, N_CORES = DecisionTreeClassifier(), effective_n_jobs(-1)
+
+
+@pytest.mark.parametrize("base", [Reader(), RandomForestClassifier(), LGBMClassifier(num_threads=2)])
+def test_copies_of_unknown_models_and_of_those_with_threads_by_another_name_follow_each_other(base):
+    assert MemberFactory([base], 0, {}).copies_at_once(1, np.empty((10, 1)), n_copies=5, n_threads=4) == 1
+
+
 @pytest.mark.parametrize(
-    ("base", "n_rows"), [(Reader(), 10), (RandomForestClassifier(), 10), (LGBMClassifier(), 2**19)]
+    ("base", "n_copies", "at_once"),
+    [
+        (TREE, 3, 2),  # as many as the ensemble has threads
+        (LGBMClassifier(n_jobs=1), 3, 2),
+        (LGBMClassifier(n_jobs=4), 3, 3),  # in the place of LightGBM's own threads
+        (LGBMClassifier(n_jobs=7), 3, 1),  # of which there are more than copies could use
+        (LGBMClassifier(), 100, max(2, N_CORES)),
+    ],
 )
-def test_copies_of_unknown_models_and_on_many_rows_are_trained_one_after_the_other(base, n_rows):
-    assert not MemberFactory([base], 0, {}).trains_side_by_side(1, np.empty((n_rows, 1)))
+def test_on_many_rows_copies_take_the_place_of_the_threads_of_the_base_model(base, n_copies, at_once):
+    assert MemberFactory([base], 0, {}).copies_at_once(1, MANY_ROWS, n_copies, n_threads=2) == at_once
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_copies_beside_others_are_trained_in_one_thread_and_keep_their_settings(monkeypatch, n_jobs):
+    seen = []
+    fit = LGBMClassifier.fit
+    monkeypatch.setattr(LGBMClassifier, "fit", lambda model, *args: seen.append(model.n_jobs) or fit(model, *args))
+    rng = np.random.default_rng(0)
+    factory = MemberFactory([LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=n_jobs)], 0, {})
+    model = factory.fit(1, rng.normal(size=(60, 3)), np.arange(60) % 2, {}, beside_others=True)
+    assert seen == [1]
+    assert model.n_jobs == n_jobs

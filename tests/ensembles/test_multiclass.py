@@ -49,7 +49,7 @@ def test_hardness_is_asked_for_each_larger_class_by_itself(blobs):
 
 
 def test_bins_of_several_classes_must_be_asked_for_by_label(fitted):
-    with pytest.raises(AttributeError, match=r"ask for one of them: round.bins\['ok'\]"):
+    with pytest.raises(AttributeError, match=r"name one of them: round.bins\['ok'\]"):
         _ = fitted.rounds_[1].counts
 
 

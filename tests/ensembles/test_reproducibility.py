@@ -81,7 +81,7 @@ def test_threads_do_not_change_the_members(base):
     "base", [BASES["tree"], BASES["LightGBM"], BASES["neighbours"]], ids=["tree", "LightGBM", "kNN"]
 )
 @given(scored=st.integers(1, 2000), hashed=st.integers(1, 2000), n_jobs=st.sampled_from([1, 2]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_chunks_of_any_size_give_the_same_members(base, scored, hashed, n_jobs):
     expected = fit(base)
     with pytest.MonkeyPatch.context() as patch:

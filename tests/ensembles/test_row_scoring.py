@@ -167,7 +167,7 @@ def test_a_row_without_a_column_is_refused_and_more_columns_are_ignored(of_files
     scorer, row = model.scorer(), frame.iloc[0].to_dict()
     assert scorer(row | {"remark": "late"}) == scorer(row)
     del row["amount"]
-    with pytest.raises(ValueError, match=r"no value for 'amount'.*Give None for a missing value"):
+    with pytest.raises(ValueError, match=r"no value for 'amount'.*Give None if the value is missing"):
         scorer(row)
 
 
@@ -186,7 +186,7 @@ def test_an_array_that_is_no_row_is_refused(row, message):
 
 
 def test_a_mapping_for_a_model_without_names_is_refused():
-    with pytest.raises(TypeError, match="without names of features"):
+    with pytest.raises(TypeError, match="without feature names"):
         ensemble(TREE).fit(X, Y).scorer()({"a": 1})
 
 

@@ -69,12 +69,12 @@ def test_an_empty_list_is_refused(rows):
 
 
 def test_something_in_the_list_that_is_not_a_classifier_is_refused(rows):
-    with pytest.raises(ValueError, match="estimator must be a classifier"):
+    with pytest.raises(ValueError, match="estimator must be an instance of a classifier"):
         SelfPacedEnsembleClassifier([TREE, "tree"]).fit(*rows)
 
 
 def test_boosting_takes_one_base_model(rows):
-    with pytest.raises(ValueError, match="estimator must be a classifier"):
+    with pytest.raises(ValueError, match="estimator must be an instance of a classifier"):
         RUSBoostClassifier([TREE, TREE]).fit(*rows)
 
 

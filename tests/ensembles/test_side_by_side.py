@@ -81,7 +81,7 @@ def test_with_a_time_limit_they_are_trained_one_after_the_other():
 
 def test_a_recipe_that_fails_in_its_process_is_left_out_with_its_reason():
     model = auto([*RECIPES, ("failing", recipe(Failing()))])
-    with pytest.warns(UserWarning, match=r"'failing' failed and is left out\. RuntimeError: out of luck"):
+    with pytest.warns(UserWarning, match=r"'failing' failed and is skipped\. RuntimeError: out of luck"):
         model.fit(X, Y)
     assert list(model.ensembles_) == ["deep", "boosted"]
 

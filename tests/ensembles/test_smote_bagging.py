@@ -157,14 +157,14 @@ def test_an_error_of_the_base_model_says_in_which_round_it_was(frauds):
 
 def test_missing_values_are_refused_with_what_to_do(frauds):
     X, y = frauds
-    with pytest.raises(ValueError, match=r"Input X contains NaN.*Impute it first"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN.*Impute missing values first"):
         smote_bagging().fit(np.where(X > 3, np.nan, X), y)
 
 
 def test_a_column_without_numbers_is_named_with_what_to_do(frauds):
     X, y = frauds
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(shop="s")
-    with pytest.raises(ValueError, match=r"Column 'shop' of X holds no numbers. Encode it first"):
+    with pytest.raises(ValueError, match=r"Column 'shop' of X does not hold numbers. Encode it first"):
         smote_bagging().fit(frame, y)
 
 

@@ -167,7 +167,7 @@ def test_whole_numbers_and_booleans_in_a_frame_are_numbers(frauds, to_kind):
 @pytest.mark.parametrize("values", [["x", "z"], pd.Categorical(["x", "z"]), pd.to_datetime(["2020", "2021"])], ids=type)
 def test_a_column_without_numbers_is_named_with_what_to_do(to_kind, values):
     frame = pd.DataFrame({"V0": np.arange(10.0), "country": pd.Series(values).repeat(5).reset_index(drop=True)})
-    with pytest.raises(ValueError, match=r"Column 'country' of X holds no numbers. Encode it first"):
+    with pytest.raises(ValueError, match=r"Column 'country' of X does not hold numbers. Encode it first"):
         smote_boost().fit(to_kind(frame), [1, 1] + [0] * 8)
 
 
@@ -176,7 +176,7 @@ def test_missing_values_in_a_frame_are_refused_with_what_to_do(frauds, kind):
     X, y = frauds
     with_gap = X.copy()
     with_gap[7, 2] = np.nan
-    with pytest.raises(ValueError, match=r"Input X contains NaN, first in column 'c'.*Impute it first"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN, first in column 'c'.*Impute missing values first"):
         smote_boost().fit(FRAMES[kind](with_gap), y)
 
 
@@ -209,7 +209,9 @@ def test_what_only_real_rows_can_have_is_refused(frauds, oracle):
     X, y = frauds
     with config_context(enable_metadata_routing=True):
         model = smote_boost(oracle.set_fit_request(colours=True))
-        with pytest.raises(ValueError, match=r"fit got \['colours'\] for each row, which synthetic rows cannot have"):
+        with pytest.raises(
+            ValueError, match=r"fit got \['colours'\] for each row, but synthetic rows can only have a sample_weight"
+        ):
             model.fit(X, y, colours=["red"] * len(y))
 
 

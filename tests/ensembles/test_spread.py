@@ -114,7 +114,9 @@ def test_frames_are_taken(base, board):
 
 @pytest.mark.parametrize("share", [0, -0.1, 1.01, np.nan, True, "0.8", None])
 def test_a_share_that_is_none_is_refused(fitted, board, share):
-    with pytest.raises(ValueError, match="share must be above 0 and at most 1, the share of the members in the middle"):
+    with pytest.raises(
+        ValueError, match="share, the share of the members in the middle, must be above 0 and at most 1"
+    ):
         fitted.predict_proba_spread(board[0], share)
 
 

@@ -1,5 +1,7 @@
 """Training and predicting from files: the same as in memory, whatever the files are like."""
 
+from copy import deepcopy
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -277,6 +279,29 @@ def test_a_model_trained_in_memory_scores_files_too(rows, expected, tmp_path):
     np.testing.assert_array_equal(pd.read_parquet(path)["score"], scores)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_lightgbm_scores_files_with_categories_without_making_frames_of_them(tmp_path, monkeypatch, n_jobs):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=20_000)
+    rows = pd.DataFrame({"number": np.where(values > 2, np.nan, values), "word": rng.choice(list("abc"), 20_000)})
+    rows = rows.assign(label=(values + (rows["word"] == "b") > 2).astype(int))
+    table = open_table(write(rows, tmp_path / "t"), target="label")
+    model = spe(LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=n_jobs), n_jobs=n_jobs).fit_table(table)
+    expected = model.predict_proba(rows[["number", "word"]])[:, 1]
+    monkeypatch.setattr("pyarrow.pandas_compat.table_to_dataframe", None)
+    np.testing.assert_array_equal(model.score_table(tmp_path / "t"), expected)
+
+
+def test_threads_share_the_rows_of_a_batch_and_put_them_together_in_order(rows, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfpaced.ensembles.averaged.ROWS_OF_A_PART", 170)
+    told = []
+    several = deepcopy(expected).set_params(n_jobs=3)
+    folder = write(rows, tmp_path / "t")
+    scores = several.score_table(folder, batch_rows=1000, progress=lambda *told_now: told.append(told_now))
+    np.testing.assert_array_equal(scores, expected.predict_proba(rows.drop(columns="label"))[:, 1])
+    assert told == [(1000, N_ROWS), (2000, N_ROWS), (3000, N_ROWS)]
+
+
 def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, tmp_path):
     from selfpaced.metrics import aucprc
 
@@ -286,7 +311,7 @@ def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, t
     scores = expected.predict_proba(rows.drop(columns="label"))[:, 1]
     assert found.aucprc == pytest.approx(aucprc(rows["label"], scores))
     assert (found.n_rows, found.n_positives) == (N_ROWS, 60)
-    with pytest.raises(ValueError, match="Which column holds the labels"):
+    with pytest.raises(ValueError, match="The column of labels is not known"):
         expected.evaluate_table(folder)
     assert expected.evaluate_table(folder, target="label").aucprc == found.aucprc
 

@@ -89,7 +89,7 @@ def test_rows_in_another_order_are_not_taken_for_the_training_rows(flipped):
     X, y, _ = flipped
     model = SelfPacedEnsembleClassifier(TREE, 3, random_state=0).fit(X, y)
     order = np.random.default_rng(0).permutation(y.size)
-    with pytest.warns(UserWarning, match="the rare ones stand at other places"):
+    with pytest.warns(UserWarning, match="the rare rows are at other positions"):
         assert not model.suspects(X[order], y[order]).cross_fitted
     assert not model.suspects(X[order], y[order], trained_on=False).cross_fitted
     with pytest.raises(ValueError, match="These are not the rows that the ensemble was trained on"):

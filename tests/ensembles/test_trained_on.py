@@ -106,7 +106,7 @@ class TestATableThatIsOpenAlready:
     )
     def test_what_it_has_decided_is_refused(self, model, table, tmp_path, option):
         name = next(iter(option))
-        with pytest.raises(TableError, match=rf"{name}= applies to files that are opened here"):
+        with pytest.raises(TableError, match=rf"{name}= does not apply to a table that is open already"):
             model.predict_table(table, tmp_path / "scores.parquet", **option)
         assert not (tmp_path / "scores.parquet").exists()
 
@@ -123,7 +123,7 @@ class TestATableThatIsOpenAlready:
             for label in (1, 2)
         ]
         model = spe().fit_table(tables[0])
-        with pytest.raises(TableError, match=r"opened with positive=2, and the model finds 1"):
+        with pytest.raises(TableError, match=r"opened with positive=2, but the model finds 1"):
             model.evaluate_table(tables[1])
         assert model.evaluate_table(tables[0]).n_positives == 333
 
@@ -148,7 +148,7 @@ def test_a_misspelt_option_is_refused_with_the_known_ones(frauds, method, given)
 
 def test_names_of_features_are_for_models_without_names(rows, tmp_path):
     table = open_table(tmp_path / "rows.parquet", target="is_fraud", columns=["a", "b"])
-    with pytest.raises(TableError, match=r"columns= is for a model without names of features"):
+    with pytest.raises(TableError, match=r"columns= is for a model without feature names"):
         spe().fit_table(table).score_table(tmp_path / "rows.parquet", columns=["b", "a"])
 
 
@@ -156,5 +156,5 @@ def test_a_model_file_whose_record_is_about_other_labels_is_refused(frauds, tmp_
     model = spe().fit(*frauds)
     object.__setattr__(model.trained_on_, "classes", ("fraud", "ok"))
     path = save_model(model, tmp_path / "model.skops")
-    with pytest.raises(ModelFileError, match=r"its record of the training rows is about others"):
+    with pytest.raises(ModelFileError, match=r"its record of the training rows has others"):
         load_model(path)

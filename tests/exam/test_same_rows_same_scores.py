@@ -61,7 +61,7 @@ def refusal(model, source) -> str:
     return ""
 
 
-@settings(exam, max_examples=3 * EXAMPLES)  # a table takes many forms, but one model
+@settings(exam, max_examples=2 * EXAMPLES)  # a table takes many forms, but one model
 @given(table=tables())
 def test_the_same_rows_in_another_form_get_the_same_scores(table):
     with TemporaryDirectory() as folder:

@@ -35,12 +35,12 @@ def test_words_that_repeat_stay(type):
 
 @pytest.mark.parametrize("type", ["list<item: int64>", "struct<a: int64>", "binary"])
 def test_what_no_model_reads_is_dropped(type):
-    assert reason(profile(type=type)) == f"{type}, which no model reads"
+    assert reason(profile(type=type)) == f"{type}, which models cannot read"
 
 
 def test_a_column_without_any_value_is_dropped_and_one_with_a_single_value_stays():
     empty = {"smallest": None, "largest": None, "n_distinct": 0}
-    assert reason(profile(n_missing=100, **empty)) == "no value in any row"
+    assert reason(profile(n_missing=100, **empty)) == "all values are missing"
     assert reason(profile(n_missing=99, smallest=1, largest=1, n_distinct=1)) is None
 
 
@@ -57,7 +57,7 @@ def test_the_same_value_or_none_stays_because_the_missing_values_may_tell_someth
 
 
 def test_strings_that_all_differ_are_dropped():
-    assert reason(words(repeats=False, n_distinct=100)) == "an id or a text: every value differs"
+    assert reason(words(repeats=False, n_distinct=100)) == "an identifier or free text: every value differs"
 
 
 def test_strings_of_which_more_than_every_second_is_new_are_dropped():
@@ -72,7 +72,7 @@ def test_missing_strings_do_not_count_as_rows_with_a_string():
 
 def test_strings_with_more_values_than_categories_have_are_dropped():
     assert reason(words(n_rows=10**6, n_distinct=MOST_CATEGORIES)) is None
-    assert reason(words(n_rows=10**6, n_distinct=MOST_CATEGORIES + 1)).startswith("a text: more than")
+    assert reason(words(n_rows=10**6, n_distinct=MOST_CATEGORIES + 1)).startswith("free text: more than")
 
 
 def test_fewer_than_fifty_rows_are_too_few_to_judge():
@@ -85,7 +85,7 @@ def test_fewer_than_fifty_rows_are_too_few_to_judge():
 
 @pytest.mark.parametrize("name", ["id", "tx_id", "customerId", "row", "UUID", "Unnamed: 0", "order key", "txID"])
 def test_whole_numbers_that_all_differ_and_are_called_an_id_are_dropped(name):
-    assert reason(profile(name=name, repeats=False)) == "an id: every value differs"
+    assert reason(profile(name=name, repeats=False)) == "an identifier: every value differs"
 
 
 @pytest.mark.parametrize("name", ["amount", "monkey", "arrow", "identity"])
@@ -94,7 +94,7 @@ def test_whole_numbers_that_all_differ_and_are_called_something_else_stay(name):
 
 
 def test_whole_numbers_that_rise_from_row_to_row_are_dropped():
-    assert reason(profile(repeats=False, rises=True)).startswith("a count of the rows")
+    assert reason(profile(repeats=False, rises=True)).startswith("a row number")
 
 
 @pytest.mark.parametrize("change", [{"repeats": True}, {"n_missing": 1}, {"type": "double"}])
@@ -108,4 +108,4 @@ def test_words_that_end_in_id_are_not_ids(name):
 
 
 def test_camel_case_ids_are_ids():
-    assert reason(profile(name="customerId", repeats=False)) == "an id: every value differs"
+    assert reason(profile(name="customerId", repeats=False)) == "an identifier: every value differs"

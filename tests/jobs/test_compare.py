@@ -135,7 +135,7 @@ def test_all_methods_are_compared_best_first_and_told_as_they_come(payments, mon
 
 
 def test_a_time_limit_that_is_no_time_is_refused(payments):
-    with pytest.raises(TableError, match="takes a positive number of seconds; got -1"):
+    with pytest.raises(TableError, match="must be a positive number of seconds; got -1"):
         compare(TrainRequest(payments, "label", time_limit=-1))
 
 
@@ -161,7 +161,7 @@ def test_without_the_chosen_model_there_are_no_differences():
 
 
 def test_a_table_that_is_not_in_memory_is_not_compared_on(payments):
-    with pytest.raises(TableError, match="too large to be compared on in memory"):
+    with pytest.raises(TableError, match="too large for a comparison in memory"):
         compare(TrainRequest(payments, "label", out_of_core=True))
 
 

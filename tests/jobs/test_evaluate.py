@@ -63,7 +63,7 @@ def test_a_missed_row_is_one_below_the_threshold_and_not_at_it(trained, payments
 
 @pytest.mark.parametrize(
     ("column", "reason"),
-    [(None, "the column of amounts is not known: --amount COL"), ("gone", "there is no column 'gone'")],
+    [(None, "the column of amounts is not known. Name it: --amount COL"), ("gone", "there is no column 'gone'")],
 )
 def test_without_amounts_it_is_said_why_there_is_no_cost(trained, payments, column, reason):
     judged = evaluate(trained.model, payments, "label", Judging(0.5, known=Known(parse_rule("cost=2"), column)))
@@ -72,9 +72,11 @@ def test_without_amounts_it_is_said_why_there_is_no_cost(trained, payments, colu
 
 
 def test_amounts_that_no_rule_uses_are_refused(trained, payments):
-    with pytest.raises(TableError, match="Amounts are for a rule by costs"):
+    with pytest.raises(TableError, match="--amount needs a rule about costs"):
         evaluate(trained.model, payments, "label", Judging(0.5, amount="amount"))
-    with pytest.raises(TableError, match="By cost=2:30 a missed case has its cost already: leave out --amount amount"):
+    with pytest.raises(
+        TableError, match=r"The rule cost=2:30 already has the cost of a missed case. Omit --amount amount"
+    ):
         evaluate(trained.model, payments, "label", Judging(0.5, amount="amount", known=Known(parse_rule("cost=2:30"))))
 
 
@@ -87,7 +89,7 @@ def test_a_rule_is_checked_before_any_row_is_read():
     assert str(rule_of("cost=5", "price")) == "cost=5"
     with pytest.raises(ValueError, match="needs amounts"):
         rule_of("cost=5", None)
-    with pytest.raises(ValueError, match="no use for costs or amounts"):
+    with pytest.raises(ValueError, match="does not use costs or amounts"):
         rule_of("f1", "price")
 
 
@@ -96,7 +98,7 @@ def test_amounts_are_numbers_and_may_be_missing(tmp_path, trained):
     pd.DataFrame({"price": ["a", "b"], "paid": [1, None], "label": [0, 1]}).to_parquet(tmp_path / "rows.parquet")
     table = open_table(tmp_path / "rows.parquet", target="label")
     np.testing.assert_array_equal(amounts_in(table, "paid"), [1.0, np.nan])
-    with pytest.raises(TableError, match=r"The column of amounts, 'price', is .*string; amounts are numbers"):
+    with pytest.raises(TableError, match=r"The column of amounts 'price' is .*string. Name a column of numbers"):
         amounts_in(table, "price")
 
 

@@ -82,7 +82,7 @@ def test_a_label_is_found_as_a_person_writes_it(payments):
     source = open_source(Wanted(payments, Roles("label", positive="1")))
     assert source.table.roles.positive == 1
     assert source.labels.counts.tolist() == [960, 40]
-    with pytest.raises(TableError, match=r"No row of column 'label' is 'fraud'; its labels are '0', '1'"):
+    with pytest.raises(TableError, match=r"No row of column 'label' has the label 'fraud'. Its labels are '0', '1'"):
         open_source(Wanted(payments, Roles("label", positive="fraud")))
 
 
@@ -93,5 +93,5 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(payments):
 
 def test_a_table_without_features_is_refused_with_the_reasons(tmp_path):
     pd.DataFrame({"same": [1] * 60, "label": [0, 1] * 30}).to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(TableError, match="left to learn from: 'same' is the same value in every row"):
+    with pytest.raises(TableError, match=r"left as a feature. Dropped were 'same' \(the same value in every row\)"):
         open_source(Wanted(tmp_path / "rows.parquet", Roles("label")))

@@ -54,5 +54,5 @@ def test_a_wrong_rule_is_refused_before_a_row_is_read(trained):
 def test_a_model_that_was_not_trained_from_a_file_is_refused(board, payments):
     model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit(*board)
     for target in (None, "label"):
-        with pytest.raises(TableError, match="The model was not trained from a file"):
+        with pytest.raises(TableError, match="The model was not trained on a file"):
             report_of_file(model, payments, ReportRequest(target))

@@ -79,7 +79,7 @@ def test_three_rows_of_a_class_are_enough_and_two_are_not():
 
 
 def test_with_several_classes_the_way_out_is_named():
-    with pytest.raises(TableError, match="Or find one label among all others: --positive LABEL"):
+    with pytest.raises(TableError, match="Or name the label to find among all others: --positive LABEL"):
         check_enough(labels_of(50, 20, 2), "kind")
     with pytest.raises(TableError) as refused:
         check_enough(labels_of(50, 2), "kind")
@@ -94,7 +94,7 @@ def test_a_single_class_is_refused_for_what_it_is():
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5])
 def test_a_share_to_hold_out_lies_between_0_and_1(payments, share):
     request = TrainRequest(payments, "label", holdout=share)
-    with pytest.raises(TableError, match="The share to hold out must lie between 0 and 1"):
+    with pytest.raises(TableError, match="--holdout must be between 0 and 1"):
         split_for(request, open_for(request))
 
 
@@ -109,7 +109,7 @@ def test_a_file_to_judge_by_leaves_all_rows_to_train_on(payments, tmp_path):
 
 def test_the_file_to_train_on_is_not_one_to_judge_by(payments):
     request = TrainRequest(payments, "label", valid=str(payments.parent / "." / payments.name))
-    with pytest.raises(TableError, match="is the file to train on; rows to judge by must be others"):
+    with pytest.raises(TableError, match="is the file that is trained on"):
         split_for(request, open_for(request))
 
 
@@ -130,7 +130,7 @@ def test_a_rule_that_cannot_be_met_costs_no_model():
 def test_where_all_scores_are_alike_there_is_no_threshold():
     choice, unmet = chosen(np.arange(10) < 3, np.full(10, 0.5), parse_rule("f1"), None)
     assert choice is None
-    assert "no threshold tells rows apart" in unmet
+    assert "no threshold can separate rows" in unmet
 
 
 def test_leaks_are_looked_for_in_all_rare_rows_and_20000_others(monkeypatch, trained):

@@ -102,7 +102,7 @@ def test_other_columns_and_other_types_are_refused(reference):
     frame = rows_like(np.random.default_rng(5))
     with pytest.raises(ValueError, match="X has no column 'n0', which the reference has"):
         drift_since(reference, frame.drop(columns="n0"))
-    with pytest.raises(ValueError, match="Column 'n1' holds strings, and held numbers in the reference"):
+    with pytest.raises(ValueError, match="Column 'n1' holds strings, but the reference has numbers"):
         drift_since(reference, frame.assign(n1="a"))
     with pytest.raises(ValueError, match="Column 'country' holds numbers, and held strings"):
         drift_since(reference, frame.assign(country=1.0))

@@ -22,7 +22,7 @@ READERS = pytest.mark.parametrize("read", [load_model, read_card])
         (b"", "is empty"),
         (b"a,b\n1,2\n", "is not a selfpaced model file"),
         (b"PAR1....PAR1", "is not a selfpaced model file"),
-        (b"PK\x03\x04 and then nothing", "is damaged or was cut short"),
+        (b"PK\x03\x04 and then nothing", "is damaged or incomplete"),
         (b"\x80\x04\x95", "a pickle that save_model did not write"),
     ],
     ids=["empty", "CSV", "Parquet", "cut", "pickle"],
@@ -53,7 +53,7 @@ def test_a_missing_path_and_a_folder(read, tmp_path):
 def test_a_file_that_was_cut_short(saved, share):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(ModelFileError, match="cut short"):
+    with pytest.raises(ModelFileError, match="incomplete"):
         load_model(saved)
 
 

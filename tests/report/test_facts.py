@@ -147,10 +147,10 @@ class TestThresholds:
     @pytest.mark.parametrize(
         ("options", "complaint"),
         [
-            ({"threshold": "best"}, "'best' is no rule for a threshold"),
+            ({"threshold": "best"}, "'best' is not a rule for a threshold"),
             ({"threshold": "precision>=0.9999"}, "No threshold has a precision of 0.9999"),
-            ({"threshold": "cost"}, "needs costs"),
-            ({"threshold": 0.5, "amounts": [1]}, "amounts are for a threshold that is chosen by costs"),
+            ({"threshold": "cost"}, "needs the costs"),
+            ({"threshold": 0.5, "amounts": [1]}, "amounts need a threshold that is chosen by costs"),
         ],
     )
     def test_a_rule_that_does_not_work_is_refused(self, scored, options, complaint):
@@ -469,11 +469,11 @@ class TestEdges:
     @pytest.mark.parametrize(
         ("y", "scores", "complaint"),
         [
-            ([0, 0], [0.1, 0.2], r"needs rows of the class 1 and rows of others; the labels found are \[0\]"),
+            ([0, 0], [0.1, 0.2], r"needs rows of the class 1 and rows of other classes; the labels found are \[0\]"),
             (["a", "b"], [0.1, 0.2], r"the labels found are \['a', 'b'\]"),
-            ([1, 1], [0.1, 0.2], "needs rows of the class 1 and rows of others"),
+            ([1, 1], [0.1, 0.2], "needs rows of the class 1 and rows of other classes"),
             ([0, 1], [0.1, np.nan], "scores contains NaN"),
-            ([0, 1], [0.1], "got 2 labels, 1 scores"),
+            ([0, 1], [0.1], "got 2 labels and 1 scores"),
         ],
     )
     def test_rows_that_tell_nothing_are_refused(self, y, scores, complaint):

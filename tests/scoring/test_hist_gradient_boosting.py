@@ -2,10 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from selfpaced.scoring import scorer_of, scorers_of
+from selfpaced.scoring import ArrowRows, scorer_of, scorers_of
 from selfpaced.scoring.numbered_rows import Numbered
 
 RNG = np.random.default_rng(0)
@@ -74,6 +75,14 @@ def test_frames_with_categories_have_the_same_probabilities(seed):
     assert any(tree.nodes["is_categorical"].any() for trees in model._predictors for tree in trees)
     assert is_by_bits(model, rows)
     np.testing.assert_array_equal(ours(model, rows), model.predict_proba(rows))
+
+
+def test_record_batches_have_the_probabilities_of_the_frames_of_their_rows():
+    rng = np.random.default_rng(0)
+    model, rows = fit_frame(rng), frame_of(rng, 3000)
+    batch = ArrowRows(pa.RecordBatch.from_pandas(rows))
+    assert is_by_bits(model, batch)
+    np.testing.assert_array_equal(ours(model, batch), model.predict_proba(rows))
 
 
 def test_other_categories_than_in_training_have_the_same_probabilities():

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMClassifier, early_stopping
 from scipy import sparse
 
+from selfpaced.scoring import ArrowRows, scorer_of, scorers_of
 from selfpaced.scoring import lightgbm as road
-from selfpaced.scoring import scorer_of, scorers_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 6))
@@ -178,6 +179,25 @@ def test_frames_with_categories_are_scored_as_lightgbm_scores_them(seed, paramet
     rows = frame_of(rng, 5000)
     assert isinstance(scorer_of(model, 10**6).view(rows), road.Numbered)
     np.testing.assert_array_equal(ours(model, rows), model.predict_proba(rows)[:, 1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_record_batches_are_scored_as_the_frames_of_their_rows(seed):
+    rng = np.random.default_rng(seed)
+    model, rows = fit_frame(rng), frame_of(rng, 5000, n_categories=55)
+    batch = pa.RecordBatch.from_pandas(rows)
+    assert batch.column("float").null_count > 0
+    scorer = scorer_of(model, n_rows=10**6)
+    view = scorer.view(ArrowRows(batch)[1000:4000])  # a slice, whose columns begin amid their buffers
+    assert isinstance(view, road.Numbered)
+    np.testing.assert_array_equal(scorer.score(view)[:, 1], model.predict_proba(rows[1000:4000])[:, 1])
+
+
+def test_a_record_batch_with_booleans_and_missing_values_is_left_to_the_wrapper_as_a_frame():
+    model, rows = fit(pd.DataFrame({"a": X[:, 0], "b": X[:, 3] > 1})), pa.array([True, None] * 3)
+    batch = pa.RecordBatch.from_arrays([pa.array(X[:6, 0]), rows], names=["a", "b"])
+    view = scorer_of(model, n_rows=10**6).view(ArrowRows(batch))
+    pd.testing.assert_frame_equal(view, batch.to_pandas())
 
 
 def test_other_categories_than_in_training_are_scored_as_lightgbm_scores_them():

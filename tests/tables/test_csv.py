@@ -245,7 +245,7 @@ def test_a_known_string_that_a_csv_file_cannot_tell_from_a_missing_value_is_refu
     rows.to_parquet(tmp_path / "june.parquet")
     model = SelfPacedEnsembleClassifier(HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]), 1)
     model.fit_table(open_table(tmp_path / "june.parquet", target="y"))
-    with pytest.raises(TableError, match=rf"Column 'country' of .*july\.csv has missing values, .*\['{known}'\]"):
+    with pytest.raises(TableError, match=rf"Column 'country' of .*july\.csv has missing values\. .*\['{known}'\]"):
         model.score_table(write(rows.to_csv(index=False), "july.csv"))
     assert model.score_table(write("country\nDE\nFR\n", "august.csv")).shape == (2,)
 
@@ -286,13 +286,13 @@ def test_a_column_without_a_name_is_called_as_in_pandas(read, write):
     [
         ("", r"sales\.csv is empty"),
         ("\n\n", r"sales\.csv is empty"),
-        ("a,b\n", r"sales\.csv has a header and no rows"),
-        ("a,b", r"sales\.csv has a header and no rows"),
+        ("a,b\n", r"sales\.csv has a header but no rows"),
+        ("a,b", r"sales\.csv has a header but no rows"),
         ("a,b,a\n1,2,3\n", r"sales\.csv has more than one column 'a'"),
-        ('a,b\n1,"x\ny"\n3\n', r"sales\.csv has 1 values in line 4, and 2 columns"),
-        ("a,b\n1,2\n3,4,5\n", r"sales\.csv has 3 values in line 3, and 2 columns"),
+        ('a,b\n1,"x\ny"\n3\n', r"sales\.csv has 1 values in line 4, but 2 columns"),
+        ("a,b\n1,2\n3,4,5\n", r"sales\.csv has 3 values in line 3, but 2 columns"),
         (b"a,b\n1,x\n2,\xe4\n", r"sales\.csv is not UTF-8 \(line 3\)"),
-        ('a,b\n1,"x\n2,y\n3,z\n', r"sales\.csv ends within quotes: the one before 'x"),
+        ('a,b\n1,"x\n2,y\n3,z\n', r"sales\.csv ends inside a quoted value: the quote before 'x"),
     ],
 )
 def test_a_file_that_is_not_right_is_refused_with_the_place(read, tmp_path, content, complaint):
@@ -309,7 +309,7 @@ def test_bytes_that_are_not_utf8_are_found_far_into_the_file(read):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_a_line_longer_than_a_block_is_told_from_other_faults(read):
-    with pytest.raises(TableError, match="Is a quote never closed"):
+    with pytest.raises(TableError, match="Check whether a quote is never closed"):
         read("a,b\n1,2\n1," + "x" * 1000 + "\n3,4\n")
 
 
@@ -561,14 +561,14 @@ def test_a_column_that_is_also_the_name_of_the_folder_must_agree_with_it(tmp_pat
     pq.write_table(rows, tmp_path / f"year={named}" / "part.parquet")
     assert open_table(tmp_path, target="y").schema.names == ["year"]
     (tmp_path / f"year={named}").rename(tmp_path / "year=2024")
-    with pytest.raises(TableError, match=r"Column 'year' of .*part\.parquet holds .*2023.* folder says 2024"):
+    with pytest.raises(TableError, match=r"Column 'year' of .*part\.parquet has the value .*2023.* folder says 2024"):
         open_table(tmp_path, target="y")
 
 
 def test_a_missing_value_differs_from_the_name_of_the_folder(tmp_path):
     (tmp_path / "year=2024").mkdir()
     pq.write_table(pa.table({"year": [2024, None], "y": [0, 1]}), tmp_path / "year=2024" / "part.parquet")
-    with pytest.raises(TableError, match=r"Column 'year' of .* holds None"):
+    with pytest.raises(TableError, match=r"Column 'year' of .* has the value None"):
         open_table(tmp_path, target="y")
 
 

@@ -148,16 +148,16 @@ def test_a_server_that_is_not_there_is_one_error_without_the_password():
 
 
 def test_a_query_or_a_database_alone_is_refused_with_what_to_do(shop):
-    with pytest.raises(ValueError, match="a query needs a connection"):
+    with pytest.raises(ValueError, match="looks like a query, but connection= is missing"):
         open_table("SELECT * FROM shop", target="label")
-    with pytest.raises(ValueError, match=r"is a database\. Say which rows"):
+    with pytest.raises(ValueError, match=r"is a database\. Name the rows with a query"):
         open_table(shop, target="label")
 
 
 def test_another_thing_than_a_connection_is_refused():
     with pytest.raises(TypeError, match="got int"):
         open_table("SELECT 1", connection=3, target="y")
-    with pytest.raises(TableError, match="names no database"):
+    with pytest.raises(TableError, match="does not name a database"):
         open_table("SELECT 1", connection="shop.parquet", target="y")
 
 

@@ -54,9 +54,9 @@ def test_compressed_files_and_a_last_line_without_an_end(read):
     [
         ("", "has no rows"),
         ("\n\n", "has no rows"),
-        ('{"a": 1}\n{"a": \n', "is not made of JSON lines"),
-        ("a,b\n1,2\n", "is not made of JSON lines"),
-        ('{"a": 1}\n{"a": "x"}\n', "is not made of JSON lines"),
+        ('{"a": 1}\n{"a": \n', "is not a file of JSON lines"),
+        ("a,b\n1,2\n", "is not a file of JSON lines"),
+        ('{"a": 1}\n{"a": "x"}\n', "is not a file of JSON lines"),
     ],
 )
 def test_a_file_that_is_not_right_is_refused_by_name(read, content, complaint):

@@ -16,10 +16,11 @@ from pyarrow import fs
 from selfpaced import load_model, open_table, remote_files
 from selfpaced.callbacks import Callback
 from selfpaced.cli import main
-from selfpaced.exceptions import TableError
+from selfpaced.exceptions import CheckpointError, TableError
 from selfpaced.tables import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
+from tests.few_recipes import FEW_RECIPES
 from tests.servers import Proxy, S3Server, free_port
 from tests.tables.three_trees import fitted, members_of
 
@@ -124,9 +125,9 @@ def test_a_resumed_fit_may_read_copies(forwarder, in_memory, tmp_path):
 
 
 def test_a_missing_bucket_and_a_missing_file_are_named(shop):
-    with pytest.raises(TableError, match=r"s3://no-such-bucket/rows.parquet is not there"):
+    with pytest.raises(TableError, match=r"s3://no-such-bucket/rows.parquet does not exist"):
         open_table("s3://no-such-bucket/rows.parquet", **COLUMNS)
-    with pytest.raises(TableError, match=r"s3://bucket/shop/2.parquet is not there"):
+    with pytest.raises(TableError, match=r"s3://bucket/shop/2.parquet does not exist"):
         open_table(f"{URL}2.parquet", **COLUMNS)
 
 
@@ -322,7 +323,8 @@ def test_a_server_that_is_not_there_is_one_error():
 
 
 @pytest.mark.slow
-def test_every_command_reads_and_writes_urls(shop, tmp_path, capsys):
+def test_every_command_reads_and_writes_urls(shop, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
     exclude = ["--exclude", "kind", "weight", "when"]
     fast = ["--base", "tree", "--members", "2", "--quiet", "--calibration", "none"]
     where = "s3://bucket/out"
@@ -364,3 +366,29 @@ def test_an_output_appears_whole_or_not_at_all(server, shop, in_memory, monkeypa
 
 def stop(scores):
     raise RuntimeError("stopped")
+
+
+class AccidentError(Exception):
+    pass
+
+
+class AccidentAfterTheSecond(Callback):
+    def on_round_end(self, round):
+        if round.number == 2:
+            raise AccidentError
+
+
+def test_a_checkpoint_in_a_bucket_continues_a_fit(shop, server):
+    table, folder = open_table(shop, **COLUMNS), "s3://bucket/fits/june"
+    with pytest.raises(AccidentError):
+        fitted(table, folder, callbacks=AccidentAfterTheSecond())
+    assert members_of(fitted(table, folder)) == members_of(fitted(table))
+    kept = server.filesystem().get_file_info(fs.FileSelector("bucket/fits/june"))
+    assert sorted(one.base_name for one in kept) == ["plan.json", *(f"round-000{number}.skops" for number in range(4))]
+    with pytest.raises(CheckpointError, match="in s3://bucket/fits/june belongs to another fit: parameter n_bins"):
+        fitted(table, folder, n_bins=7)
+
+
+def test_a_checkpoint_in_a_bucket_that_is_not_there_is_refused(shop):
+    with pytest.raises(TableError, match="s3://nowhere/fit"):
+        fitted(open_table(shop, **COLUMNS), "s3://nowhere/fit")

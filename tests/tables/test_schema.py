@@ -69,7 +69,7 @@ def test_words_where_dates_were_are_refused(dated, tmp_path):
     model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit_table(open_table(path, target="label"))
     rows.assign(when="yesterday").to_parquet(tmp_path / "words.parquet")
     with pytest.raises(
-        TableError, match=r"Column 'when' of .*words.parquet is (large_)?string, which does not fit dates"
+        TableError, match=r"Column 'when' of .*words.parquet is (large_)?string, but the model was trained with dates"
     ):
         model.predict_table(tmp_path / "words.parquet", tmp_path / "scores.parquet")
 

@@ -130,5 +130,5 @@ def test_a_dataset_with_types_of_its_own_is_read_with_them(tmp_path):
 
 def test_frames_in_memory_go_to_fit():
     for frame in (ROWS, ARROW, pl.from_arrow(ARROW)):
-        with pytest.raises(TypeError, match=r"goes to fit\(X, y\)"):
+        with pytest.raises(TypeError, match=r"Call fit\(X, y\)"):
             open_table(frame, **COLUMNS)

@@ -160,7 +160,7 @@ def test_no_alert_at_all_is_a_choice_by_cost(dtype):
     assert not (scores >= choice.threshold).any()
     assert not (scores.astype(np.float32) >= choice.threshold).any()
     assert np.isfinite(choice.threshold)
-    assert "no alert at all is best here" in str(choice)
+    assert "to raise no alerts is best here" in str(choice)
 
 
 def test_the_counts_of_no_alert_at_all_are_those_of_all_rows():
@@ -231,13 +231,13 @@ class TestWhatIsRefused:
         [
             ([0, 1, 1], [0.1, np.nan, 0.3], "scores contains NaN"),
             ([0, 1, 1], [0.1, np.inf, 0.3], "scores contains infinity"),
-            ([0, 1], [0.1, 0.2, 0.3], "same rows; got 2 labels, 3 scores"),
+            ([0, 1], [0.1, 0.2, 0.3], "same length; got 2 labels and 3 scores"),
             ([], [], "There are no rows"),
-            ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"scores has 2 columns; pass the rare .* predict_proba\(X\)\[:, 1\]"),
-            ([[0, 1], [1, 0]], [0.1, 0.2], "y_true has 2 columns; pass one label for each row"),
-            ([0, 0, 0], [0.1, 0.2, 0.3], "No row of y_true is of the class 1"),
+            ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"scores has 2 columns. Pass one column, as predict_proba\(X\)\[:, 1\]"),
+            ([[0, 1], [1, 0]], [0.1, 0.2], "y_true has 2 columns. Pass one label for each row"),
+            ([0, 0, 0], [0.1, 0.2, 0.3], "No row of y_true has the label 1"),
             ([1, 1, 1], [0.1, 0.2, 0.3], "All rows of y_true are of the rare class"),
-            ([0, 1, 1], [0.5, 0.5, 0.5], "All 3 scores are 0.5: no threshold tells rows apart"),
+            ([0, 1, 1], [0.5, 0.5, 0.5], "All 3 scores are 0.5, so no threshold can separate rows"),
         ],
     )
     def test_rows_that_nothing_can_be_chosen_by(self, y, scores, complaint):
@@ -247,28 +247,28 @@ class TestWhatIsRefused:
     def test_a_precision_that_no_threshold_has_with_the_highest_there_is(self):
         with pytest.raises(
             UnreachableRuleError,
-            match=r"No threshold has a precision of 0.99 .* The highest is 0.666, from 0.5 on, with a recall of 1",
+            match=r"No threshold has a precision of 0.99 .* The highest is 0.666, at the threshold 0.5, with",
         ):
             choose_threshold([0, 0, 0, 1, 1], [0.1, 0.2, 0.9, 0.5, 0.5], PrecisionAtLeast(0.99))
 
     def test_a_budget_below_the_ties_at_the_top_with_the_fewest_alerts_there_are(self):
-        with pytest.raises(UnreachableRuleError, match=r"alerts<=2 cannot .* fewest alerts possible are 3 in 4 rows"):
+        with pytest.raises(UnreachableRuleError, match=r"alerts<=2 cannot .* fewest possible alerts are 3 in 4 rows"):
             choose_threshold([0, 1, 1, 0], [0.9, 0.9, 0.9, 0.1], "alerts<=2")
 
     @pytest.mark.parametrize("options", [{"costs": (1, 2)}, {"amounts": [1, 1, 1, 1]}])
     def test_costs_that_the_rule_has_no_use_for(self, options):
-        with pytest.raises(ValueError, match="The rule 'f1' has no use for costs or amounts"):
+        with pytest.raises(ValueError, match="The rule 'f1' does not use costs or amounts"):
             choose_threshold([0, 1, 1, 0], [0.9, 0.8, 0.9, 0.1], "f1", **options)
 
     @pytest.mark.parametrize(
         ("rule", "options", "complaint"),
         [
-            ("cost", {}, "needs costs, of a false alarm and of a missed case, as cost=5:100"),
-            ("cost", {"amounts": [1, 1, 1, 1]}, "needs the cost of a false alarm, as cost=5"),
+            ("cost", {}, "needs the costs of a false alarm and of a missed case, such as cost=5:100"),
+            ("cost", {"amounts": [1, 1, 1, 1]}, "needs the cost of a false alarm, such as cost=5"),
             ("cost", {"costs": 5}, "costs must be two numbers"),
-            ("cost=5", {}, "needs amounts, what each missed case costs"),
-            ("cost=5:100", {"costs": (5, 100)}, "has its costs already"),
-            ("cost=5:100", {"amounts": [1, 1, 1, 1]}, "A missed case costs 100 and its amount"),
+            ("cost=5", {}, "needs amounts, the cost of each missed case"),
+            ("cost=5:100", {"costs": (5, 100)}, "already has costs"),
+            ("cost=5:100", {"amounts": [1, 1, 1, 1]}, "A missed case has two costs, 100 and its amount"),
             ("cost=5", {"amounts": [1, 2]}, "amounts must have a number for each row"),
         ],
     )
@@ -278,5 +278,5 @@ class TestWhatIsRefused:
 
     @pytest.mark.parametrize("options", [{"confidence": 0}, {"confidence": 1}, {"confidence": 90}, {"n_bootstrap": 99}])
     def test_an_interval_of_nothing(self, scored, options):
-        with pytest.raises(ValueError, match="n_bootstrap is a number of draws"):
+        with pytest.raises(ValueError, match="n_bootstrap must be at least"):
             choose_threshold(*scored, **options)

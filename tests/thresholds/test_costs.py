@@ -32,7 +32,7 @@ def test_with_amounts_the_cost_of_a_false_alarm_is_enough():
 @pytest.mark.parametrize("costs", [(5, 100), [[0, 5], [100, 0]], [[0, 5], [100, 5]]])
 def test_a_missed_case_does_not_cost_its_amount_and_something_fixed(costs):
     with pytest.raises(
-        ValueError, match=r"A missed case costs 100 and its amount.* leave the 100 out, cost=5, or write 0"
+        ValueError, match=r"A missed case has two costs, 100 and its amount.* omit the 100 \(cost=5\), or write 0"
     ):
         costs_of(costs, by_amount=True)
 
@@ -45,17 +45,19 @@ def test_what_is_found_may_bring_a_gain():
     "costs", [5, (5,), (1, 2, 3), [[1, 2, 3], [4, 5, 6]], (-1, 5), (1, -5), (np.nan, 5), (1, np.inf), "cheap", None, {}]
 )
 def test_costs_of_another_form_are_refused(costs):
-    with pytest.raises(ValueError, match="costs must be two numbers >= 0, of a false alarm and of a missed case"):
+    with pytest.raises(
+        ValueError, match="costs must be two numbers >= 0, the costs of a false alarm and of a missed case"
+    ):
         costs_of(costs)
 
 
 def test_a_false_alarm_cheaper_than_none_is_refused():
-    with pytest.raises(ValueError, match="An alert for an ordinary row costs 1, less than the 2 of leaving it alone"):
+    with pytest.raises(ValueError, match=r"A false alarm costs 1, less than a common row without an alert \(2\)"):
         costs_of([[2, 1], [100, 0]])
 
 
 def test_a_found_case_dearer_than_a_missed_one_is_refused():
-    with pytest.raises(ValueError, match="A case that is found costs 200, more than the 100 of one that is missed"):
+    with pytest.raises(ValueError, match=r"A found case costs 200, more than a missed case \(100\)"):
         costs_of([[0, 5], [100, 200]])
 
 

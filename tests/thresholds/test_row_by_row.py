@@ -50,7 +50,7 @@ def test_the_cost_is_that_of_all_alerts_and_of_missed_rare_rows():
     ],
 )
 def test_what_is_no_rule_is_refused_with_an_example(text):
-    with pytest.raises(ValueError, match=r"is no rule for decisions.*'p\*amount>5'"):
+    with pytest.raises(ValueError, match=r"is not a rule for decisions.*'p\*amount>5'"):
         parse_decision(text)
 
 

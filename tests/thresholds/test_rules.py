@@ -57,7 +57,9 @@ def test_every_measure_is_a_rule():
     "text", ["", "best", "precision>0.9", "precision>=", "alerts<=many", "cost=:5", "f1>=0.5", 3, None]
 )
 def test_what_is_no_rule_is_refused_with_a_list_of_the_rules(text):
-    with pytest.raises(ValueError, match=r"is no rule for a threshold.*f1.*precision>=0.9.*recall.*alerts.*cost=5:100"):
+    with pytest.raises(
+        ValueError, match=r"is not a rule for a threshold.*f1.*precision>=0.9.*recall.*alerts.*cost=5:100"
+    ):
         parse_rule(text)
 
 
@@ -89,13 +91,13 @@ def test_what_is_like_no_rule_is_not_guessed_at():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("precision>=1.5", "A precision lies between 0 and 1, as in precision>=0.9; got 1.5"),
-        ("precision>=-0.5", "A precision lies between 0 and 1"),
-        ("recall>=90", "A recall lies between 0 and 1, as in recall>=0.9; got 90"),
-        ("recall>=0", "A recall lies between 0 and 1"),
-        ("alerts<=0", "A budget is a number of alerts in a larger number of rows"),
-        ("alerts<=1e999", "A budget is a number of alerts in a larger number of rows"),
-        ("alerts<=50/10", "A budget is a number of alerts in a larger number of rows"),
+        ("precision>=1.5", "A precision must be between 0 and 1, as in precision>=0.9; got 1.5"),
+        ("precision>=-0.5", "A precision must be between 0 and 1"),
+        ("recall>=90", "A recall must be between 0 and 1, as in recall>=0.9; got 90"),
+        ("recall>=0", "A recall must be between 0 and 1"),
+        ("alerts<=0", "A budget must be a number of alerts in a larger number of rows"),
+        ("alerts<=1e999", "A budget must be a number of alerts in a larger number of rows"),
+        ("alerts<=50/10", "A budget must be a number of alerts in a larger number of rows"),
         ("cost=-5:100", "costs must be two numbers >= 0"),
     ],
 )
@@ -153,5 +155,5 @@ def test_a_figure_that_is_told_is_the_true_one_in_three_digits_and_never_more():
 
 
 def test_a_rule_by_costs_that_does_not_know_them_asks_for_them():
-    with pytest.raises(ValueError, match="needs the cost of a missed case, as cost=5:100"):
+    with pytest.raises(ValueError, match="needs the cost of a missed case, such as cost=5:100"):
         LowestCost().value(Alerts(1, 1, 1, 1))

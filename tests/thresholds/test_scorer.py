@@ -91,7 +91,7 @@ def test_a_score_is_the_rules_value_of_the_alerts():
 
 
 def test_a_budget_in_all_rows_is_refused():
-    with pytest.raises(ValueError, match=r"a scorer sees some at a time. Say in how many rows: alerts<=50/10000"):
+    with pytest.raises(ValueError, match=r"a scorer sees only some. Give the number of rows: alerts<=50/10000"):
         threshold_scorer("alerts<=50")
 
 

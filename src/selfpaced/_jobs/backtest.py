@@ -1,4 +1,4 @@
-"""Models on the rows of a file, trained and tested in the order of time."""
+"""Backtests on the rows of a file: models are trained and tested in the order of time."""
 
 from __future__ import annotations
 
@@ -28,15 +28,20 @@ from selfpaced.thresholds import parse_decision
 
 @dataclass(frozen=True)
 class BacktestRequest:
-    """What is to be backtested, and how.
+    """The options of a backtest.
 
     Attributes
     ----------
-    training : the rows, and how models are trained on them; its `time_column` is needed.
-    bases : the kinds of members to compare.
-    rolling : how folds roll on.
-    top, per, timezone : the budget of alerts: so many in each period, by default a day; no budget without `top`.
-    decide : a rule by costs.
+    training : TrainRequest
+        The rows, and how models are trained on them; its `time_column` is needed.
+    bases : Sequence[str]
+        The kinds of members to compare.
+    rolling : Rolling
+        Where the folds begin and end.
+    top, per, timezone
+        The budget of alerts: `top` alerts in each period, by default a day. None for no budget.
+    decide : str | None, default=None
+        A rule by costs.
     """
 
     training: TrainRequest
@@ -50,13 +55,16 @@ class BacktestRequest:
 
 @dataclass(frozen=True)
 class Course:
-    """What became of a kind of model over all folds.
+    """The figures of one kind of model over all folds.
 
     Attributes
     ----------
-    n_folds : folds with figures.
-    aucprc : the mean over folds with rare rows.
-    expected, n_rare : rare rows that probabilities add up to, and those that came, in the same folds.
+    n_folds : int
+        The number of folds with figures.
+    aucprc : float | None
+        The mean AUCPRC over folds with rare rows.
+    expected, n_rare
+        The sum of the probabilities and the number of rare rows, in the same folds.
     """
 
     model: str
@@ -81,13 +89,13 @@ class Backtested:
     warnings: list[str] = field(default_factory=list)
 
 
-def backtest_file(request: BacktestRequest, told: Callable[[FoldResult], None] = lambda one: None) -> Backtested:
-    """Train and test, fold by fold, and call `told` with each result at once."""
+def backtest_file(request: BacktestRequest, on_result: Callable[[FoldResult], None] = lambda one: None) -> Backtested:
+    """Train and test, fold by fold. `on_result` is called with each result as soon as it is known."""
     asked = request.training
     if asked.time_column is None:
-        raise TableError("A backtest goes by the times of the rows: --time-column COL.")
+        raise TableError("A backtest needs the times of the rows. Name their column: --time-column COL.")
     if request.top is None and (request.per is not None or request.timezone is not None):
-        raise TableError("--per and --timezone are for a number of alerts: --top 100 --per day.")
+        raise TableError("--per and --timezone need a number of alerts, for instance --top 100 --per day.")
     for base in request.bases:
         check_options(_with_base(asked, base))
     decision = None if request.decide is None else parse_decision(request.decide)
@@ -101,7 +109,7 @@ def backtest_file(request: BacktestRequest, told: Callable[[FoldResult], None] =
             with kept_warnings() as warned_of:
                 results.append(_fold(_with_base(asked, base), source, whole, (number, fold)))
             warned += warned_of
-            told(results[-1])
+            on_result(results[-1])
     courses = [course_of(base, [one for one in results if one.model == base]) for base in request.bases]
     return Backtested(request, results, courses, list(dict.fromkeys(warned)))
 
@@ -117,8 +125,8 @@ def _whole(request: BacktestRequest, source: Source, moments: Moments, zone: str
     budget = None if request.top is None else Budget(request.top, request.per or "day", request.timezone or zone)
     if budget is not None:
         if budget.top < 1:
-            raise TableError(f"--top takes a number of rows, at least 1; got {budget.top}.")
-        budget.periods(moments[:1])  # times that have no days are refused before an hour of work
+            raise TableError(f"--top must be at least 1; got {budget.top}.")
+        budget.periods(moments[:1])  # refuses times without days before an hour of work
     decision = None if request.decide is None else parse_decision(request.decide)
     return JudgedRows(
         np.asarray(labels.codes == labels.names.index(rare)),
@@ -145,7 +153,7 @@ def _fold(asked: TrainRequest, source: Source, whole: JudgedRows, numbered: tupl
     model = model_for(asked, columns_of(None, source.table.schema), calibration_for(asked, train))
     try:
         model.fit_table(train)
-    except ValueError as error:  # what a fold cannot be trained for is said, and the others go on
+    except ValueError as error:  # the result has the reason, and the other folds continue
         return result(Reached(None, None), " ".join(str(error).split()))
     scores = scores_of(model, source.table.part(_chosen(fold.test, whole.is_rare.size)))
     return result(reached(tested, scores, model.calibrator_ is not None))
@@ -169,7 +177,7 @@ def _chosen(rows: NDArray[np.intp], n_rows: int) -> NDArray[np.bool_]:
 
 
 def course_of(model: str, folds: Sequence[FoldResult]) -> Course:
-    """The sums and means of a model's folds."""
+    """The figures of a model over its folds."""
     done = [one for one in folds if one.reached.expected is not None or one.reached.aucprc is not None]
     expected = [one for one in done if one.reached.expected is not None]
     alerts = sum(one.reached.alerts or 0 for one in done)

@@ -1,4 +1,4 @@
-"""Which columns of a table are no features, and why."""
+"""Which columns of a table cannot be features, and why."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from selfpaced.tables.schema import MOST_CATEGORIES
 
 # customerId is an id; paid and valid are not.
 NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")
-# What several rows may belong to.
+# Names of what several rows may belong to.
 NAME_OF_AN_ENTITY = re.compile(
     r"(?i)(^|[_\s.-])(account|card|client|customer|cc|device|iban|member|merchant|patient|person|terminal|user)"
     r"[_\s.-]?(id|key|name|no|nr|num|number)?$"
 )
 FEWEST_ENTITIES = 20
-# Words of which at least every second is new are names or texts.
+# Strings of which at least every second is new are names or free text.
 MOSTLY_NEW = 0.5
 FEWEST_ROWS_TO_JUDGE = 50
 READABLE = re.compile(
@@ -27,7 +27,7 @@ READABLE = re.compile(
 
 @dataclass(frozen=True)
 class Dropped:
-    """A column that is no feature, with the reason in words."""
+    """A column that is dropped from the features, and the reason."""
 
     name: str
     reason: str
@@ -37,7 +37,7 @@ def dropped_columns(profiles: Sequence[ColumnProfile]) -> list[Dropped]:
     """
     >>> profile = ColumnProfile("tx_id", "int64", 100, 0, 100, 1, 100, repeats=False, rises=True)
     >>> dropped_columns([profile])
-    [Dropped(name='tx_id', reason='an id: every value differs')]
+    [Dropped(name='tx_id', reason='an identifier: every value differs')]
     """
     reasons = {profile.name: _reason(profile) for profile in profiles}
     return [Dropped(name, reason) for name, reason in reasons.items() if reason is not None]
@@ -45,32 +45,32 @@ def dropped_columns(profiles: Sequence[ColumnProfile]) -> list[Dropped]:
 
 def _reason(profile: ColumnProfile) -> str | None:
     if not READABLE.match(profile.type):
-        return f"{profile.type}, which no model reads"
+        return f"{profile.type}, which models cannot read"
     if profile.n_missing == profile.n_rows:
-        return "no value in any row"
+        return "all values are missing"
     if _is_constant(profile):
         return "the same value in every row"
     if profile.n_rows < FEWEST_ROWS_TO_JUDGE:
         return None
-    return _reason_of_words(profile) if "string" in profile.type else _reason_of_numbers(profile)
+    return _reason_of_strings(profile) if "string" in profile.type else _reason_of_numbers(profile)
 
 
 def _is_constant(profile: ColumnProfile) -> bool:
     if profile.n_missing:
-        return False  # that it is missing may tell something
+        return False  # that a value is missing may be informative
     if profile.smallest is None:
         return profile.n_distinct == 1
     return bool(profile.smallest == profile.largest)
 
 
-def _reason_of_words(profile: ColumnProfile) -> str | None:
+def _reason_of_strings(profile: ColumnProfile) -> str | None:
     n_filled = profile.n_rows - profile.n_missing
     if not profile.repeats:
-        return "an id or a text: every value differs"
+        return "an identifier or free text: every value differs"
     if profile.n_distinct > MOST_CATEGORIES:
-        return f"a text: more than {MOST_CATEGORIES:,} different values"
+        return f"free text: more than {MOST_CATEGORIES:,} different values"
     if profile.n_distinct > MOSTLY_NEW * n_filled:
-        return f"a name or a text: {profile.n_distinct:,} different values in {n_filled:,} rows"
+        return f"names or free text: {profile.n_distinct:,} different values in {n_filled:,} rows"
     return None
 
 
@@ -78,9 +78,9 @@ def _reason_of_numbers(profile: ColumnProfile) -> str | None:
     is_whole = "int" in profile.type
     if is_whole and not profile.repeats and not profile.n_missing:
         if NAME_OF_AN_ID.search(profile.name):
-            return "an id: every value differs"
+            return "an identifier: every value differs"
         if profile.rises:
-            return "a count of the rows: each value is larger than the one before"
+            return "a row number: each value is larger than the one before"
     return None
 
 

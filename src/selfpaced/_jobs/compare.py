@@ -25,15 +25,20 @@ from selfpaced.metrics import aucprc
 
 @dataclass(frozen=True)
 class Compared:
-    """A method: what it reaches on the test rows, and what it costs. One that failed says why.
+    """A method, its figures on the test rows and its cost, or the reason why it failed.
 
     Attributes
     ----------
-    seconds : for training and for scoring the test rows.
-    n_rows : rows that its models were trained on, all together.
-    interval : of the AUCPRC, over draws of the test rows.
-    warnings : what training it warned of.
-    ahead, ahead_interval : how much higher its AUCPRC is than that of `AutoSelfPaced`, over the same draws for both.
+    seconds : float
+        The time for training and for scoring the test rows.
+    n_rows : int
+        The number of rows that its models were trained on, added up.
+    interval : Interval | None, default=None
+        The interval of the AUCPRC, over draws of the test rows.
+    warnings : tuple[str, ...]
+        The warnings of its training.
+    ahead, ahead_interval
+        How much higher its AUCPRC is than that of `AutoSelfPaced`, over the same draws for both.
     """
 
     method: str
@@ -57,12 +62,12 @@ class Comparison:
     chance: float
 
 
-def compare(request: TrainRequest, told: Callable[[Compared], None] = lambda one: None) -> Comparison:
-    """Train and judge each method in turn, and call `told` with each result at once."""
+def compare(request: TrainRequest, on_result: Callable[[Compared], None] = lambda one: None) -> Comparison:
+    """Train and judge each method in turn. `on_result` is called with each result as soon as it is known."""
     check_time_limit(request.time_limit)
     source = open_for(request)
     if not source.in_memory:
-        raise TableError("The table is too large to be compared on in memory: give a part of it.")
+        raise TableError("The table is too large for a comparison in memory. Give a smaller part of it.")
     task = _task(request, source)
     methods, scores = [], {}
     for method in methods_for(request, columns_of(None, source.table.schema), task):
@@ -70,7 +75,7 @@ def compare(request: TrainRequest, told: Callable[[Compared], None] = lambda one
         methods.append(found)
         if given is not None:
             scores[method.name] = given
-        told(found)
+        on_result(found)
     sure = with_intervals(methods, scores, task.y_test)
     best_first = sorted(sure, key=lambda one: -1 if one.aucprc is None else one.aucprc, reverse=True)
     return Comparison(best_first, len(task.y), len(task.y_test), float(task.y_test.mean()))
@@ -90,7 +95,7 @@ def _task(request: TrainRequest, source: Source) -> Task:
 def with_intervals(
     methods: list[Compared], scores: Mapping[str, NDArray[np.float64]], is_rare: NDArray[np.bool_]
 ) -> list[Compared]:
-    """The methods with the intervals of what they reach, and of how far they are ahead of `AutoSelfPaced`."""
+    """The methods with the intervals of their AUCPRC, and of its difference to that of `AutoSelfPaced`."""
     draws = resampled(is_rare, scores)
     ours = next((one for one in methods if one.method == CHOSEN), None)
     return [one if one.aucprc is None else _with_interval(one, ours, draws) for one in methods]
@@ -128,13 +133,13 @@ def _tried(method: Method, task: Task) -> tuple[Compared, NDArray[np.float64] | 
         with kept_warnings() as warned_of:
             found, scores = _judged(method, task)
         return replace(found, warnings=tuple(warned_of)), scores
-    except Exception as error:  # libraries of others raise errors of all kinds; the other methods go on
+    except Exception as error:  # other libraries raise errors of all kinds; the other methods are compared nevertheless
         reason = " ".join(str(error).split())
         return Compared(method.name, None, time.perf_counter() - begin, 0, reason), None
 
 
 def _rows_trained_on(model: Any, n_rows: int) -> int:
-    """Of an ensemble, the rows of all its members. Those that keep no rounds know the rows of each member."""
+    """The number of training rows of a model. For an ensemble, the rows of all its members are added up."""
     model = model.model if isinstance(model, OnNumbers) else model
     if hasattr(model, "rounds_"):
         return sum(round.n_rows for round in model.rounds_)

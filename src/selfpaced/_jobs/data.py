@@ -12,11 +12,12 @@ from selfpaced.remote_files import shown
 
 @dataclass(frozen=True)
 class Data(PathLike[str]):
-    """A source with options of reading. Where there are no options, it stands for its path.
+    """A source with its options for reading.
 
     Attributes
     ----------
-    source : whatever `open_table` opens; a query, if the options have a connection.
+    source : Any
+        Whatever `open_table` opens; a query, if the options have a connection.
     """
 
     source: Any
@@ -30,5 +31,5 @@ class Data(PathLike[str]):
 
 
 def data_of(source: Any) -> Data:
-    """A source with its options. One that comes without has none."""
+    """A source with its options. A source that was given alone has no options."""
     return source if isinstance(source, Data) else Data(source)

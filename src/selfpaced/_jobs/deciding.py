@@ -1,4 +1,4 @@
-"""Alerts that are decided by more than a threshold: by what rows cost, and by how many can be looked at."""
+"""Alerts by other rules than a threshold: by the costs of each row, and by how many rows can be looked at."""
 
 from __future__ import annotations
 
@@ -23,11 +23,16 @@ class Deciding:
 
     Attributes
     ----------
-    decide : a rule such as "p*amount>5".
-    top : how many rows can be looked at, in all or in each period.
-    per : the period: hour, day, week or month.
-    time_column, timezone : which times the periods are of, and where; by default in the zone of the column, or UTC.
-    group : a column of what several rows belong to: of each at most one row in a period.
+    decide : str | None, default=None
+        A rule such as "p*amount>5".
+    top : int | None, default=None
+        How many rows can be looked at, in all or in each period.
+    per : str | None, default=None
+        The period: hour, day, week or month.
+    time_column, timezone : str | None, default=None
+        The times that belong to the periods, and their time zone; by default the zone of the column, or UTC.
+    group : str | None, default=None
+        A column of groups, such as cards. Each group has at most one alert in a period.
     """
 
     decide: str | None = None
@@ -47,16 +52,16 @@ class Deciding:
         return [name for name in (*own, self.time_column, self.group) if name is not None]
 
     def check(self, model: AveragingEnsemble) -> None:
-        """Refuse what cannot be decided, before rows are scored."""
+        """Refuse options that cannot be honoured, before rows are scored."""
         if self.decide is not None:
             parse_decision(self.decide)
             if model.calibrator_ is None:
                 raise TableError(
-                    "--decide needs probabilities, and the scores of this model are not calibrated. Train it with "
-                    "--calibration isotonic, which is the default, and at least 20 rare rows."
+                    "--decide needs probabilities, but the scores of this model are not calibrated. Train it with "
+                    "--calibration isotonic, which is the default, and with at least 20 rare rows."
                 )
         if self.top is not None and self.top < 1:
-            raise TableError(f"--top takes a number of rows, at least 1; got {self.top}.")
+            raise TableError(f"--top must be at least 1; got {self.top}.")
         for name, value, needed in (
             ("--per", self.per, self.top is not None and self.time_column is not None),
             ("--group", self.group, self.top is not None),
@@ -65,8 +70,8 @@ class Deciding:
         ):
             if value is not None and not needed:
                 raise TableError(
-                    f"{name} {value} goes together with others: --top 100 --per day --time-column COL [--timezone "
-                    "ZONE] [--group COL]."
+                    f"{name} {value} needs other options: --top 100 --per day --time-column COL [--timezone ZONE] "
+                    "[--group COL]."
                 )
 
     def alerts(self, scores: Floats, table: StreamedTable, threshold: float | None) -> NDArray[np.bool_]:
@@ -90,21 +95,21 @@ class Deciding:
 
 
 def numbers_in(table: StreamedTable, decision: Decision) -> dict[str, Floats]:
-    """The columns that a decision reads. Values that are no numbers, missing or negative are refused."""
+    """The columns that a decision reads. Values that are missing, negative or not numbers are refused."""
     found = {}
     for name in decision.columns:
         column = table.column(name)
         try:
             values = np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
-        except (ValueError, NotImplementedError) as error:  # what Arrow's own errors are
+        except (ValueError, NotImplementedError) as error:  # Arrow's errors are of these types
             raise TableError(
-                f"The rule {decision.text!r} reads {name!r}, which is {column.type}, no numbers."
+                f"The rule {decision.text!r} reads column {name!r}, which is {column.type}. Give a column of numbers."
             ) from error
         wrong = int((~np.isfinite(values)).sum())
         if wrong:
             raise TableError(
-                f"The rule {decision.text!r} reads {name!r}, which has no finite number in {wrong:,} of "
-                f"{values.size:,} rows. Every row needs its costs: fill them in."
+                f"The rule {decision.text!r} reads column {name!r}, which has no finite number in {wrong:,} of "
+                f"{values.size:,} rows. Every row needs its cost. Fill in the missing values."
             )
         found[name] = values
     return found

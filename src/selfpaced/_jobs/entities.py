@@ -1,4 +1,4 @@
-"""Columns that look like what rows belong to, such as a card, and whose values are on both sides of a split."""
+"""Columns that look like groups of rows, such as cards, and whose values are on both sides of a split."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from selfpaced._jobs.opening import Source
 from selfpaced.tables.groups import column_groups
 
-# A column whose values are known from training in so many of the held-out rows is warned about.
+# A warning names a column whose values were in the training rows for at least this share of the held-out rows.
 MOSTLY_SEEN = 0.5
 
 
 @dataclass(frozen=True)
 class Repeating:
-    """A column that looks like what rows belong to, and the share of held-out rows whose value was trained on."""
+    """A column that looks like groups of rows, and the share of held-out rows whose value was in the training rows."""
 
     name: str
     share: float

@@ -1,4 +1,4 @@
-"""A model judged on rows with labels, at a threshold that is known or chosen anew."""
+"""Evaluation of a model on rows with labels, at a known threshold or at one that a rule chooses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from selfpaced.thresholds import LowestCost, Rule, ThresholdChoice, amounts_of, 
 
 @dataclass(frozen=True)
 class Known:
-    """What the threshold of a model was chosen by in training, and the column of amounts that it was chosen with."""
+    """The rule that chose the threshold of a model in training, and the column of amounts that it used."""
 
     rule: Rule | None = None
     amount: str | None = None
@@ -36,13 +36,16 @@ class Known:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a model is worth on some rows.
+    """The quality of a model on some rows.
 
     Attributes
     ----------
-    choice : the threshold, if it was chosen by these rows.
-    cost : of these rows at the threshold, if a rule knows costs.
-    unpriced : why there is no cost, if a rule is about costs.
+    choice : ThresholdChoice | None
+        The threshold, if it was chosen on these rows.
+    cost : float | None, default=None
+        The cost of these rows at the threshold, if the rule is about costs.
+    unpriced : str | None, default=None
+        Why the cost is not known, if the rule is about costs.
     """
 
     evaluation: TableEvaluation
@@ -52,7 +55,7 @@ class Evaluated:
 
 
 def known_from(metrics: Mapping[str, Any]) -> Known:
-    """From a model's card. What is no rule, in a card that was written otherwise, is none.
+    """The rule and the column of amounts in a model's card. An unknown rule in the card is ignored.
 
     >>> known_from({"rule": "cost=5", "amount": "price"})
     Known(rule=LowestCost(costs=Costs(false_alarm=5.0, missed=None, hit=0.0, left_alone=0.0)), amount='price')
@@ -69,8 +72,10 @@ class Judging:
 
     Attributes
     ----------
-    amount : the column of what missing a row costs.
-    known : without a rule, the one of training says what the rows cost.
+    amount : str | None, default=None
+        The column of what missing a row costs.
+    known : Known
+        The rule of training. It gives the costs of rows if no other rule is given.
     """
 
     threshold: float | None = None
@@ -86,7 +91,7 @@ def evaluate(
     chosen = None if judging.rule is None else rule_of(judging.rule, judging.amount)
     rule = judging.known.rule if chosen is None else chosen
     if judging.amount is not None and not isinstance(rule, LowestCost):
-        raise TableError("Amounts are for a rule by costs: --rule cost=5 --amount COL.")
+        raise TableError("--amount needs a rule about costs, for instance --rule cost=5 --amount COL.")
     data = data_of(source)
     table = open_to_score(model, data.source, Roles(target, model.trained_on_.positive), data.reading)
     column, unpriced = (judging.amount, None) if chosen is not None else _amounts_for(judging, table)
@@ -103,18 +108,18 @@ def evaluate(
 
 
 def _amounts_for(judging: Judging, table: StreamedTable) -> tuple[str | None, str | None]:
-    """The column of amounts that the rule of training needs, if it does; or why there is none."""
+    """The column of amounts for the rule of training, if the rule needs one; or the reason why there is none."""
     known, given = judging.known, judging.amount
     if not isinstance(known.rule, LowestCost) or known.rule.costs is None or known.rule.costs.missed is not None:
         if given is not None:
-            raise TableError(f"By {known.rule} a missed case has its cost already: leave out --amount {given}.")
+            raise TableError(f"The rule {known.rule} already has the cost of a missed case. Omit --amount {given}.")
         return None, None
     if given is not None:
-        return given, None  # that it is missing is an error like all others
+        return given, None  # if it is missing, opening the table raises
     if known.amount is None:
-        return None, "the column of amounts is not known: --amount COL"
+        return None, "the column of amounts is not known. Name it: --amount COL"
     if known.amount not in table.reader.column_names:
-        return None, f"there is no column {known.amount!r}, the amounts in training: --amount COL names another"
+        return None, f"there is no column {known.amount!r}, which had the amounts in training. Name one: --amount COL"
     return known.amount, None
 
 

@@ -1,4 +1,4 @@
-"""Whole groups that are held out to judge by."""
+"""Splits that hold out whole groups of rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from selfpaced.pools.reserved_rounds import HOLDOUT_ROUND
 from selfpaced.tables import Labels, StreamedTable
 from selfpaced.tables.groups import column_groups
 
-# The share of a class's rows in one group that is warned about.
+# The share of a class's rows in one group from which a warning is given.
 GIANT = 0.5
 
 
 def held_out_groups(table: StreamedTable, column: str, share: float, seed: int) -> NDArray[np.bool_]:
-    """Whole groups, by the hashes of their names: a share of those that have rows of a smaller class, and of the rest.
+    """Hold out whole groups by the hashes of their names: a share of those with rows of smaller classes, and of others.
 
     Only the hashes of groups with rows of the smaller classes are kept, to have enough of these on both sides.
     """
@@ -38,7 +38,7 @@ def held_out_groups(table: StreamedTable, column: str, share: float, seed: int) 
 
 
 def groups_of(table: StreamedTable, column: str) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.unsignedinteger]]]:
-    """The hashes of groups and the class numbers of some rows after the other."""
+    """The hashes of groups and the class numbers, batch by batch."""
     codes, start = table.labels().codes, 0
     for file, batch in table.reader.read([column]):
         hashes = column_groups(batch.column(column), f"The group column {column!r} of {file.path}")
@@ -66,7 +66,7 @@ def _share_of_groups(
 
 
 def _within(sizes: Sequence[int], share: float) -> list[bool]:
-    """Which groups make up a share of all rows, in their order. A group too large for what is left is passed over.
+    """Which groups make up a share of all rows, in their order. A group that is too large for the rest is skipped.
 
     >>> _within([90, 4, 3, 2, 1], 0.05)
     [False, True, False, True, False]
@@ -90,8 +90,8 @@ def giant_group(table: StreamedTable, column: str) -> str | None:
         largest = int(np.unique(own, return_counts=True)[1].max()) / own.size
         if largest > GIANT:
             return (
-                f"One group of {column!r} has {largest:.0%} of the rows of the class {labels.names[number]!r}. It is "
-                "on one side of the split as a whole, so that the other side is about few of them."
+                f"One group of {column!r} has {largest:.0%} of the rows of the class {labels.names[number]!r}. The "
+                "whole group is on one side of the split, so the other side has few rows of this class."
             )
     return None
 
@@ -103,7 +103,7 @@ def refuse_one_sided(train: NDArray[np.bool_], held_out: NDArray[np.bool_], labe
         if not counts.all():
             name = labels.names[int(counts.argmin())]
             raise TableError(
-                f"No row of the class {name!r} would be {side}: {labels.counts[int(counts.argmin())]:,} rows of the "
-                "class are in too few groups or too close in time to be on both sides of the split. Choose another "
-                "--holdout, a shorter --delay, smaller groups, or another --seed."
+                f"No row of the class {name!r} would be {side}: its {labels.counts[int(counts.argmin())]:,} rows are "
+                "in too few groups or too close in time to be on both sides of the split. Choose another --holdout, a "
+                "shorter --delay, smaller groups, or another --seed."
             )

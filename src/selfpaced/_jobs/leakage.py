@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# The smallest AUCPRC, on held-out rows, of a column's tree that is warned about.
+# A warning names a column whose tree reaches at least this AUCPRC on held-out rows.
 NEARLY_DECIDES = 0.85
-# If a larger share of the rows is of the class to be found, a high AUCPRC means nothing.
+# If more rows than this share are rare, a high AUCPRC is easy to reach and means little.
 MOST_POSITIVES = 0.5
 LEAVES = 8
 FEWEST_POSITIVES = 10

@@ -1,4 +1,4 @@
-"""The methods that a comparison tries: our ensembles, their rivals, and what one would train otherwise."""
+"""The methods of a comparison: our ensembles, other ensembles for rare classes, and single models."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from selfpaced.ensembles import (
     UnderBaggingClassifier,
 )
 
-# What the differences of a comparison are measured from.
+# The method that all others are compared with.
 CHOSEN = "AutoSelfPaced"
-# As many as most people take; three times as many are three times as slow and hardly better.
+# The usual numbers. Three times as many are three times as slow and hardly better.
 N_TREES = N_ROUNDS = 100
 N_CATBOOST_ROUNDS = 300
 
@@ -45,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Method:
-    """A model, what it is called, and the positions of its training rows: None for all."""
+    """A model, its name, and the positions of its training rows; None for all rows."""
 
     name: str
     model: Any
@@ -56,7 +56,7 @@ def methods_for(request: TrainRequest, columns: Columns, task: Task) -> Iterator
     """All methods, made one by one as they are tried."""
     name = _kind_of_members(request.base)
     base = base_model(name, columns)
-    yield Method(CHOSEN, auto_model(request, calibration=None))  # which does not change a ranking
+    yield Method(CHOSEN, auto_model(request, calibration=None))  # a calibration does not change the ranking
     yield from _ensembles(request, base)
     if request.base != AUTO:
         yield from single_models(name, base, task, request.seed)
@@ -122,7 +122,7 @@ def _xgboost() -> Any:
 
 
 class OnNumbers:
-    """A model that gets words as the numbers of their categories: boosting cannot weigh the rows of a pipeline."""
+    """A model that reads categories by their codes. A pipeline cannot be used: boosting could not weight its rows."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -136,8 +136,8 @@ class OnNumbers:
 
 
 def _as_numbers(frame: Any) -> Any:
-    words = frame.select_dtypes("category").columns
-    return frame.assign(**{name: frame[name].cat.codes.astype(float) for name in words})
+    categorical = frame.select_dtypes("category").columns
+    return frame.assign(**{name: frame[name].cat.codes.astype(float) for name in categorical})
 
 
 def _last_step(base: Any) -> Any:
@@ -152,7 +152,7 @@ def seeded(model: Any, seed: int) -> Any:
 
 
 def with_threads(model: Any, n_jobs: int) -> Any:
-    """The model with so many threads, if it has any. Encoders before it need none."""
+    """The model with a number of threads, if it has such a parameter. Encoders before it need no threads."""
     last = _last_step(model.model if isinstance(model, OnNumbers) else model)
     if "n_jobs" in last.get_params():
         last.set_params(n_jobs=n_jobs)
@@ -160,7 +160,7 @@ def with_threads(model: Any, n_jobs: int) -> Any:
 
 
 def with_class_weights(model: Any) -> Any:
-    """The model with balanced class weights, or None if it knows none."""
+    """The model with balanced class weights; None if it does not support them."""
     names = _parameters(model, "class_weight")
     return model.set_params(**dict.fromkeys(names, "balanced")) if names else None
 

@@ -1,4 +1,4 @@
-"""The rows of a file that a model scores in service, watched without labels."""
+"""Monitoring of the rows that a model scores in service, without labels."""
 
 from __future__ import annotations
 
@@ -25,14 +25,18 @@ MOST_PERIODS = 1000
 
 @dataclass(frozen=True)
 class MonitorRequest:
-    """What is watched.
+    """The options of monitoring.
 
     Attributes
     ----------
-    by, time_column, timezone : the period that figures are of, besides all rows; no periods without `by`.
-    target : the column of labels that have arrived; empty where they have not.
-    threshold : from which score on rows are alerts, if not from the model's own.
-    limits : what raises an alarm.
+    by, time_column, timezone : str | None, default=None
+        The periods that get their own figures, besides those of all rows. None without `by`.
+    target : str | None, default=None
+        The column of labels that are known already. Values of other rows are missing.
+    threshold : float | None, default=None
+        The lowest score of an alert; by default the model's own threshold.
+    limits : Sequence[Limit]
+        The limits that raise an alarm.
     """
 
     by: str | None = None
@@ -45,12 +49,14 @@ class MonitorRequest:
 
 @dataclass(frozen=True)
 class Monitored:
-    """What was seen.
+    """The results of monitoring.
 
     Attributes
     ----------
-    periods : by the name of the period, in the order of time.
-    alarms : limits that were passed by all rows, or by a period.
+    periods : dict[str, Watched]
+        The figures of each period, by its name, in the order of time.
+    alarms : list[Alarm]
+        The limits that all rows or a period exceeded.
     """
 
     reference: Reference
@@ -71,20 +77,20 @@ def monitor(
     """Score the rows of a file, and compare them with those of the reference."""
     if reference is None:
         raise TableError(
-            "The model file keeps no reference of the rows that the model was judged by. Train it again without "
+            "The model file has no reference, which monitoring compares rows with. Train the model again without "
             "--no-reference, or save it with save_model(..., reference=reference_of(X, scores))."
         )
     if request.threshold is not None:
         reference = _at_threshold(reference, request.threshold)
     if (request.by is None) != (request.time_column is None):
-        raise TableError("Periods go by the times of the rows: --by day --time-column COL.")
+        raise TableError("Periods need the times of the rows. Name their column: --by day --time-column COL.")
     data = data_of(source)
     table = open_to_score(model, data.source, Roles(keep=_also(request)), data.reading)
     names, period_of = _periods(table, request)
     counters = _counters(model, reference, len(names))
     scores = _scored(model, table, counters, period_of, progress)
     if not scores.size:
-        raise TableError("The table has no rows to watch.")
+        raise TableError("The table has no rows to monitor.")
     known = None if request.target is None else _labels(model, table, request.target)
     calibrated = model.calibrator_ is not None
     whole = watched(reference, counters, scores, known, calibrated)
@@ -103,7 +109,7 @@ def _also(request: MonitorRequest) -> tuple[str, ...]:
 
 
 def _at_threshold(reference: Reference, threshold: float) -> Reference:
-    """The reference with another threshold, at which nobody has counted alerts."""
+    """The reference with another threshold. Its share of alerts is not known."""
     return replace(reference, threshold=threshold, alert_share=None)
 
 
@@ -118,7 +124,7 @@ def _periods(table: StreamedTable, request: MonitorRequest) -> tuple[list[str], 
         periods_of(moments, request.by, request.timezone or zone_of(column)), return_inverse=True
     )
     if names.size > MOST_PERIODS:
-        raise TableError(f"There are {names.size:,} periods; {MOST_PERIODS:,} are the most. Choose longer ones: --by.")
+        raise TableError(f"There are {names.size:,} periods, more than {MOST_PERIODS:,}. Choose longer ones with --by.")
     return [str(name).replace("T", " ") for name in names], numbers.astype(np.intp)
 
 
@@ -140,7 +146,7 @@ def _scored(
     period_of: NDArray[np.intp],
     progress: RowsDone | None,
 ) -> NDArray[np.float64]:
-    """The scores of all rows, whose values are counted as they pass."""
+    """The scores of all rows. Their values are counted in the same pass."""
     parts = []
     for batch, probabilities in scoring_of(model).streamed(table, progress):
         parts.append(probabilities[:, model.trained_on_.score_column].copy())
@@ -152,7 +158,7 @@ def _scored(
 
 
 def _values(batch: StreamedBatch, features: Any, name: str) -> Any:
-    """A feature as the reference counts it: strings as they stand in the table, also those that the model ignores."""
+    """A feature as the reference counts it: strings as they are in the table, including unknown categories."""
     column = next(one for one in batch.schema.columns if one.name == name)
     if column.categories is not None:
         return plain(batch.batch.column(column.source)).to_pylist()
@@ -160,7 +166,7 @@ def _values(batch: StreamedBatch, features: Any, name: str) -> Any:
 
 
 def _labels(model: AveragingEnsemble, table: StreamedTable, target: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows are rare, and of which rows that is known. Labels that the model does not know are refused."""
+    """Which rows are rare, and which rows have a label. Labels that the model does not know are refused."""
     trained_on = model.trained_on_
     labels = plain(table.column(target)).to_pylist()
     is_known = np.array([label is not None and label == label for label in labels], dtype=bool)
@@ -168,14 +174,15 @@ def _labels(model: AveragingEnsemble, table: StreamedTable, target: str) -> tupl
     strange = [label for label in dict.fromkeys(labels) if label is not None and label == label and label not in names]
     if strange and not trained_on.is_one_against_all:
         raise TableError(
-            f"The labels in column {target!r} are {strange[:3]} and others; the model knows {list(trained_on.classes)}."
+            f"Column {target!r} has labels that the model does not know, such as {strange[:3]}. The model knows "
+            f"{list(trained_on.classes)}."
         )
     is_rare = np.array([label == trained_on.score_label for label in labels], dtype=bool)
     return is_rare & is_known, is_known
 
 
 def _alarms(limits: Sequence[Limit], whole: Watched, periods: dict[str, Watched]) -> list[Alarm]:
-    """What all rows pass; and of counts and shares, what a period passes."""
+    """The limits that all rows exceed, and the limits of counts and shares that a period exceeds."""
     found = [limit.passed_by(whole) for limit in limits if not (periods and limit.name == "alerts")]
     for name, one in periods.items():
         found += [limit.passed_by(one, name) for limit in limits]

@@ -31,17 +31,24 @@ BYTES_PER_VALUE = 8
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is wanted of a file.
+    """Which rows and columns of a file are needed.
 
     Attributes
     ----------
-    path : the file, or what else `open_table` takes.
-    roles : the columns that are not features. `positive` is the label to find, as a person writes it.
-    exclude : further columns that are not features.
-    out_of_core : whether to read the files once a round; by default that depends on the memory there is.
-    also : further columns that will be asked for. They may be features.
-    columns : the features, all of them; by default those that are left when others are dropped.
-    drop_unlabelled : whether rows without a label are left out; otherwise they are refused.
+    path : Any
+        The file, or another source that `open_table` opens.
+    roles : Roles
+        The columns that are not features. `positive` is the label to find, as the user typed it.
+    exclude : Sequence[str]
+        Further columns that are not features.
+    out_of_core : bool | None, default=None
+        Whether to read the files once a round; by default that depends on the free memory.
+    also : Sequence[str]
+        Further columns that will be read. They may be features.
+    columns : Sequence[str] | None, default=None
+        The features; by default all columns that are not dropped.
+    drop_unlabelled : bool, default=False
+        Whether rows without a label are dropped; otherwise they are refused.
     """
 
     path: Any
@@ -53,7 +60,7 @@ class Wanted:
     drop_unlabelled: bool = False
 
     def excluded(self, names: Sequence[str]) -> list[str]:
-        """The columns that are excluded. On the command line several may be joined by commas."""
+        """The columns that are excluded. On the command line, commas may separate several names."""
         return [part for name in self.exclude for part in ([name] if name in names else name.split(","))]
 
     def needed(self, names: Iterable[str]) -> list[str]:
@@ -69,9 +76,12 @@ class Source:
 
     Attributes
     ----------
-    in_memory : whether its rows have been loaded; otherwise they are read from the files once a round.
-    n_unlabelled : rows without a label that were left out.
-    entities : columns that look like what several rows belong to, such as a card, if no group was named.
+    in_memory : bool
+        Whether its rows have been loaded; otherwise they are read from the files once a round.
+    n_unlabelled : int, default=0
+        The number of rows without a label that were dropped.
+    entities : tuple[str, ...]
+        Columns that look like groups of rows, such as cards, if no group was named.
     """
 
     table: StreamedTable
@@ -117,8 +127,8 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
     features = [name for name in profiles if name not in {one.name for one in dropped}]
     if not features:
         raise TableError(
-            f"No column of {wanted.path} is left to learn from: "
-            + "; ".join(f"{one.name!r} is {one.reason}" for one in dropped)
+            f"No column of {wanted.path} is left as a feature. Dropped were "
+            + ", ".join(f"{one.name!r} ({one.reason})" for one in dropped)
         )
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(roles, labels)
@@ -127,7 +137,7 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> Source:
         reader, schema, replace(roles, keep=(*roles.keep, *repeating, *wanted.also)), known_labels=labels
     )
     if in_memory:
-        table = table.loaded()  # without the columns that nobody will ask for
+        table = table.loaded()  # without the columns that will not be read
     # A fit does not read the columns to keep.
     n_unlabelled = n_all - int(labels.codes.size)
     return Source(replace(table, roles=replace(roles, keep=())), dropped, in_memory, repeating, n_unlabelled)
@@ -139,7 +149,7 @@ def _candidates(wanted: Wanted, names: Sequence[str], exclude: Sequence[str]) ->
         return [name for name in names if name not in {*exclude, *wanted.roles.not_features}]
     missing = [name for name in wanted.columns if name not in names]
     if missing:
-        raise TableError(f"{wanted.path} has no column {missing[0]!r}, which the model was trained with.")
+        raise TableError(f"{wanted.path} has no column {missing[0]!r}, which the model was trained with. Add it.")
     return list(wanted.columns)
 
 
@@ -148,7 +158,7 @@ def labelled_rows(reader: Reader, target: str) -> NDArray[np.bool_]:
     column = plain(reader.column(target))
     labels = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
     values = column.to_numpy(zero_copy_only=False)
-    labels &= values == values if values.dtype.kind == "f" else True  # NaN is no label
+    labels &= values == values if values.dtype.kind == "f" else True  # NaN is a missing label
     if not labels.any():
         raise TableError(f"No row of column {target!r} has a label.")
     return labels
@@ -162,7 +172,7 @@ def _reader(wanted: Wanted, progress: Progress | None) -> Reader:
 
 
 def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:
-    """The labels, and what some columns are like, in one pass."""
+    """The labels, and the profiles of some columns, in one pass."""
     assert roles.target is not None
     labels = LabelLook(Roles(roles.target))
     columns = {name: ColumnLook(name) for name in names}
@@ -171,14 +181,14 @@ def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, d
 
 
 def _one_label(roles: Roles, labels: Labels) -> tuple[Roles, Labels]:
-    """The roles with the label that a person meant, and the labels seen from it."""
+    """The roles with the label that the user typed, and the labels as that label and all others."""
     if roles.positive is None:
         return roles, labels
     for name in labels.names:
         if str(name) == roles.positive:
             return replace(roles, positive=name), labels.separated(name, roles.target)
     raise TableError(
-        f"No row of column {roles.target!r} is {roles.positive!r}; its labels are "
+        f"No row of column {roles.target!r} has the label {roles.positive!r}. Its labels are "
         f"{', '.join(map(repr, map(str, labels.names)))}."
     )
 

@@ -1,4 +1,4 @@
-"""How sure a comparison is: intervals of AUCPRC, and of its differences, over the same test rows."""
+"""Intervals of the AUCPRC, and of differences of the AUCPRC, over the same draws of the test rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Resampled:
         return _middle(self.areas)
 
     def difference_to(self, other: Resampled) -> Interval:
-        """The interval of how much higher this one is. Luck that both share cancels out."""
+        """The interval of the difference to another method. Random effects that both share cancel out."""
         return _middle(self.areas - other.areas)
 
 

@@ -1,4 +1,4 @@
-"""A comparison as a picture: a bar with its interval for each method, and its time beside it."""
+"""A comparison as a picture: for each method a bar with its interval, and its time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ rect { fill: #9db7d5 } .best { fill: #1f5fa8 } line { stroke: #111; stroke-width
 
 
 def drawn(comparison: Comparison) -> str:
-    """One SVG file, for a page or a slide, light or dark."""
+    """An SVG file for pages and slides. It follows the light or dark mode of the page."""
     methods = [one for one in comparison.methods if one.aucprc is not None]
     height, chance = LINE * (len(methods) + 3), AXIS(comparison.chance)
     held_out = f"AUCPRC on {comparison.n_test:,} rows held out, with {CONFIDENCE:.0%} intervals"

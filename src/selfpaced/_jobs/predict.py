@@ -1,4 +1,4 @@
-"""The rows of a file scored, and counted."""
+"""Scoring the rows of a file, and counting the alerts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from selfpaced.tables.opening_rows import check_columns
 
 @dataclass(frozen=True)
 class Predicted:
-    """What was written.
+    """The numbers of rows, alerts and expected rare rows that were written.
 
     Attributes
     ----------
-    n_alerts : None without a threshold.
-    n_expected : the rare rows that the probabilities add up to; None where scores are no probabilities.
+    n_alerts : int | None
+        The number of alerts; None without a threshold.
+    n_expected : float | None
+        The sum of the probabilities of the rare class; None if scores are not probabilities.
     """
 
     n_rows: int
@@ -43,7 +45,7 @@ def predict(
     deciding: Deciding | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Predicted:
-    """Write the scores, and count them as they pass."""
+    """Write the scores, and count rows and alerts in the same pass."""
     if deciding is not None:
         deciding.check(model)
     if deciding is not None and deciding.is_asked_for:
@@ -70,7 +72,7 @@ def _decided(
     how: tuple[Sequence[str], float | None, Deciding],
     progress: Callable[[int, int | None], None] | None,
 ) -> Predicted:
-    """The same with alerts for which all rows must be known."""
+    """Write the scores with alerts that can only be decided when the scores of all rows are known."""
     keep, threshold, deciding = how
     data = data_of(source)
     table = open_to_score(model, data.source, Roles(keep=tuple(deciding.columns())), data.reading)

@@ -1,4 +1,4 @@
-"""A model's recipe trained anew on newer rows, and compared with the model."""
+"""Training a model again on newer rows, and comparing it with the old model."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ from selfpaced.tables.conversion import Progress
 
 @dataclass(frozen=True)
 class Refitted:
-    """The new model beside the old one, on the same rows.
+    """The new model and the old one, compared on the same rows.
 
     Attributes
     ----------
-    trained : the new model.
-    old_aucprc, old_expected : of the old model on the rows that the new one is judged by; rare rows it expects.
-    difference, interval : how much higher the AUCPRC of the new model is, with the paired 90% interval.
-    newest : whether the rows are the newest ones; otherwise the old model may have been trained on some of them.
+    trained : Trained
+        The new model.
+    old_aucprc, old_expected
+        The AUCPRC of the old model on these rows, and the number of rare rows that it expects.
+    difference, interval
+        How much higher the AUCPRC of the new model is, with the paired 90% interval.
+    newest : bool
+        Whether the rows are the newest ones; otherwise the old model may have been trained on some of them.
     """
 
     trained: Trained
@@ -47,14 +51,14 @@ class Refitted:
 
 
 def refit(model: Any, metrics: Mapping[str, Any], asked: TrainRequest, progress: Progress | None = None) -> Refitted:
-    """Train the recipe of a model on the rows of a request, and judge both models on the rows held out.
+    """Train a model with the parameters of another on the rows of a request. Judge both on the held-out rows.
 
     `metrics` are those of the model's card: the rule, and how the model was trained.
     """
     stopwatch = Stopwatch()
     schema = model.trained_on_.schema
     if schema is None:
-        raise TableError("The model was not trained from a file, so nobody knows its columns: fit a clone of it.")
+        raise TableError("The model was not trained on a file, so its columns are not known. Fit a clone of it.")
     request = replace(asked, columns=schema.sources, rule=metrics.get("rule") or "f1", amount=metrics.get("amount"))
     with stopwatch.running("opening"):
         source = open_for(request, progress)
@@ -63,8 +67,8 @@ def refit(model: Any, metrics: Mapping[str, Any], asked: TrainRequest, progress:
     trained = fitted_and_judged(request, source, split, clone(model), stopwatch)
     if trained.model.trained_on_.score_label != model.trained_on_.score_label:
         raise TableError(
-            f"The model finds {model.trained_on_.score_label!r}, and among the new rows "
-            f"{trained.model.trained_on_.score_label!r} is the rarest label."
+            f"The model finds the label {model.trained_on_.score_label!r}, but the rarest label of the new rows is "
+            f"{trained.model.trained_on_.score_label!r}."
         )
     old = scores_of(model, open_to_score(model, split.test, Roles(), {}))
     draws = resampled(trained.is_rare, {"old": old, "new": trained.scores})

@@ -1,4 +1,4 @@
-"""A report on a model and the rows of a table that it was not trained on."""
+"""A report on a model and on rows of a table that it was not trained on."""
 
 from __future__ import annotations
 
@@ -24,21 +24,27 @@ from selfpaced.tables.moments import moments_in
 from selfpaced.thresholds import parse_decision
 
 ROWS_SAMPLED = 20_000
-MOST_VALUES_LOADED = 2**24  # of rows that are loaded to be described; they take about 30 bytes a value
+MOST_VALUES_LOADED = 2**24  # larger tables are described by a sample; a loaded value takes about 30 bytes
 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What a report is to show.
+    """The options of a report.
 
     Attributes
     ----------
-    target : the column of labels; by default the one in training.
-    id : a column that names the rows.
-    time_column : the times of the rows, to show the course over time.
-    reference : what rows were like when the model was judged, to measure drift by.
-    decide : a rule by which rows are decided one by one, to compare it with the threshold.
-    rule, amount : what the threshold is chosen by, and the column of what missing a row costs.
+    target : str | None, default=None
+        The column of labels; by default the one in training.
+    id : str | None, default=None
+        A column with the names of the rows.
+    time_column : str | None, default=None
+        The column of times, for figures over time.
+    reference : Reference | None, default=None
+        The distribution of the rows that the model was judged by, to measure drift.
+    decide : str | None, default=None
+        A rule that decides row by row, to compare with the threshold.
+    rule, amount : str | None, default=None
+        The rule that chooses the threshold, and the column of what missing a row costs.
     """
 
     target: str | None = None
@@ -51,7 +57,7 @@ class ReportRequest:
 
 
 def report_of_training(trained: Trained) -> Report:
-    """On a model that has just been trained, and the rows held out."""
+    """A report on a model that has just been trained, and on its held-out rows."""
     asked = trained.request
     rule, amount = (None, None) if trained.unmet else (asked.rule, asked.amount)
     more = {
@@ -66,12 +72,12 @@ def report_of_training(trained: Trained) -> Report:
 def report_of_file(
     model: AveragingEnsemble, source: Any, request: ReportRequest, progress: RowsDone | None = None
 ) -> Report:
-    """On a model that was loaded, and the rows of a file."""
+    """A report on a model that was loaded, and on the rows of a file."""
     trained_on = model.trained_on_
     target = request.target or trained_on.target
     if target is None or trained_on.schema is None:
-        raise TableError("The model was not trained from a file; use model.report(X, y) with rows in memory.")
-    rule_of(request.rule or "f1", request.amount)  # a wrong one is refused before the rows are scored
+        raise TableError("The model was not trained on a file. Call model.report(X, y) with rows in memory.")
+    rule_of(request.rule or "f1", request.amount)  # refuses a wrong rule before the rows are scored
     data = data_of(source)
     deciding = Deciding(request.decide)
     deciding.check(model)
@@ -81,9 +87,9 @@ def report_of_file(
         table = open_to_score(model, data.source, roles, data.reading)
     except TableError as error:
         if f"has no column {target!r}" in str(error):
-            error.add_note("Rows without labels are for: selfpaced monitor MODEL DATA.")
+            error.add_note("For rows without labels, run: selfpaced monitor MODEL DATA")
         raise
-    rare_rows(trained_on, table)  # and so are unknown labels
+    rare_rows(trained_on, table)  # refuses unknown labels
     return _report(model, table, request, None if _fits(table) else scores_of(model, table, progress), {})
 
 
@@ -108,7 +114,7 @@ def _report(
         **more,
     }
     if scores is None:
-        # The label to be found stands for itself, and all others for what it is not.
+        # With several labels, the report is about the label to find and all others.
         return make_report(model, table.features(), np.where(is_rare, rare, None), **said)
     said["train_sample"] = said.pop("X_train", None)
     rows = _rows_worth_having(is_rare, scores)
@@ -120,7 +126,7 @@ def _report(
 
 
 def _times(table: StreamedTable, column: str | None) -> Any:
-    """The times of the rows; None if nobody asks, or if the rows have none."""
+    """The times of the rows; None if there is no column of times."""
     if column is None or column not in table.reader.column_names:
         return None
     return moments_in(table.column(column), column)

@@ -1,4 +1,4 @@
-"""What a model is to be trained on, and how: the options of a training, checked together."""
+"""The options of a training, and the check that they fit together."""
 
 from __future__ import annotations
 
@@ -15,24 +15,39 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """What a model is to be trained on, and how.
+    """The options of a training.
 
     Attributes
     ----------
-    base : the kind of members, or "auto" to choose among recipes.
-    members, bins : of one ensemble, so not with "auto". None is 10 members and 20 bins.
-    time_limit : seconds that "auto" may take to train.
-    valid : a file to judge by; without one, the share `holdout` of the rows is held out: the last ones by
+    base : str
+        The kind of members, or "auto" to choose among recipes.
+    members, bins : int | None, default=None
+        The number of members and of hardness bins; None for 10 and 20. Not with "auto".
+    time_limit : float | None, default=None
+        The seconds that "auto" may take to train.
+    valid : Any, default=None
+        A file of rows to judge by. Without one, the share `holdout` of the rows is held out: the last ones by
         `time_column`, whole groups by `group`, or some of each class at random.
-    delay : how long labels take to be known, such as "7d": rows whose labels would not be known when the held-out rows
-        begin are not trained on.
-    group : a column of what several rows belong to, such as a card. No group is trained on and judged by.
-    id : a column that names the rows, and is no feature.
-    rule : what the threshold is chosen by on the rows held out, as for `selfpaced.choose_threshold`.
-    amount : a column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
-    drop_unlabelled : whether rows without a label are left out; otherwise they are refused.
-    columns : the features; by default those that are left when others are dropped.
-    calibration : as `SelfPacedEnsembleClassifier` has it; "none" for none. With very few rare rows there is none.
+    delay : str | None, default=None
+        How long it takes until labels are known, such as "7d". Rows whose labels would not be known when the held-out
+        rows begin are not trained on.
+    group : str | None, default=None
+        A column of groups, such as cards. No group is in the training rows and in the held-out rows.
+    id : str | None, default=None
+        A column with the names of the rows. It is not a feature.
+    rule : str, default="f1"
+        The rule that chooses the threshold on the held-out rows, as for `selfpaced.choose_threshold`.
+    amount : str | None, default=None
+        A column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
+    drop_unlabelled : bool, default=False
+        Whether rows without a label are dropped; otherwise they are refused.
+    checkpoint : str | None, default=None
+        A folder or URL that keeps finished rounds, so that the same training continues after a crash.
+    columns : Sequence[str] | None, default=None
+        The features; by default all columns that are not dropped.
+    calibration : str
+        The calibration, as for `SelfPacedEnsembleClassifier`, or "none". With very few rare rows, scores are not
+        calibrated.
     """
 
     source: Any
@@ -57,6 +72,7 @@ class TrainRequest:
     calibration: str = BEST_METHOD
     drop_unlabelled: bool = False
     columns: Sequence[str] | None = None
+    checkpoint: str | None = None
     callbacks: Sequence[Callback] = field(default=())
 
 
@@ -64,27 +80,27 @@ def check_options(request: TrainRequest) -> None:
     """Refuse options that do not go together, before anything is read."""
     check_time_limit(request.time_limit)
     if request.delay is not None and request.time_column is None:
-        raise TableError(f"--delay {request.delay} needs the times of the rows: --time-column COL.")
+        raise TableError(f"--delay {request.delay} needs the times of the rows. Name their column: --time-column COL.")
     if request.base != AUTO:
         if request.time_limit is not None:
             raise TableError(
-                f"--time-limit {request.time_limit:g} needs --base auto, which chooses what there is time for; got "
-                f"--base {request.base}."
+                f"--time-limit {request.time_limit:g} needs --base auto, which chooses recipes by the time; got --base "
+                f"{request.base}. Omit one of the two."
             )
         return
     for name, value in (("--members", request.members), ("--bins", request.bins)):
         if value is not None:
             raise TableError(
-                f"{name} {value} is for one kind of members. --base auto has recipes of its own: leave out {name}, or "
-                "name a kind, such as --base lightgbm."
+                f"{name} {value} is for one kind of members, but --base auto has several. Omit {name}, or name one "
+                "kind, such as --base lightgbm."
             )
     if request.calibration == "prior":
         raise TableError(
-            "--calibration prior is for one kind of members, and --base auto blends several. Choose isotonic, beta, "
-            "sigmoid or none, or name a kind, such as --base lightgbm."
+            "--calibration prior is for one kind of members, but --base auto blends several. Choose isotonic, beta, "
+            "sigmoid or none, or name one kind, such as --base lightgbm."
         )
 
 
 def check_time_limit(seconds: float | None) -> None:
     if seconds is not None and not seconds > 0:
-        raise TableError(f"--time-limit takes a positive number of seconds; got {seconds:g}.")
+        raise TableError(f"--time-limit must be a positive number of seconds; got {seconds:g}.")

@@ -1,4 +1,4 @@
-"""Rules and amounts as they are typed."""
+"""Rules and columns of amounts from the command line."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from selfpaced.thresholds import Rule, parse_rule, with_costs
 
 
 def rule_of(text: str, amount: str | None) -> Rule:
-    """A rule that has all it needs: what is missing is found out before an hour of work."""
+    """A rule, checked to have what it needs before an hour of work."""
     return with_costs(parse_rule(text), None, by_amount=amount is not None)
 
 
 def amounts_in(table: StreamedTable, column: str) -> NDArray[np.float64]:
-    """A column of amounts, NaN where there is none."""
+    """A column of amounts; NaN for missing values."""
     values = table.column(column)
     try:
         amounts: Any = values.cast("float64")
-    except (ValueError, NotImplementedError) as error:  # what Arrow's own errors are
-        raise TableError(f"The column of amounts, {column!r}, is {values.type}; amounts are numbers.") from error
+    except (ValueError, NotImplementedError) as error:  # Arrow's errors are of these types
+        raise TableError(f"The column of amounts {column!r} is {values.type}. Name a column of numbers.") from error
     return np.asarray(amounts.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Which rows are held out to judge by: at random, or the last ones."""
+"""Splits that hold out random rows or the last rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def held_out_by_time(table: StreamedTable, column: str, share: float, labels: La
             where = "before" if n_held_out == 0 else "after"
             raise TableError(
                 f"All rows of the class {name!r} are {where} {first}, where the last {share:.0%} of the rows begin. "
-                "Choose another --holdout, or split at random."
+                "Choose another --holdout, or omit --time-column to split at random."
             )
     return held_out
 
@@ -50,7 +50,7 @@ def known_before(table: StreamedTable, column: str, held_out: NDArray[np.bool_],
     known: NDArray[np.bool_] = moments + span_in(delay, moments, "--delay") <= first
     if not known.any():
         raise TableError(
-            f"With --delay {delay} no label is known when the held-out rows begin, at {first}: the first row is from "
-            f"{moments.min()}. Choose a shorter delay, or a smaller --holdout."
+            f"With --delay {delay} no label is known when the held-out rows begin, at {first}. The first row is from "
+            f"{moments.min()}. Choose a shorter --delay, or a smaller --holdout."
         )
     return known

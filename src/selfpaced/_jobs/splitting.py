@@ -1,4 +1,4 @@
-"""The rows of a table that are trained on, and those that are held out, as a request asks for them."""
+"""The split of a table into training rows and held-out rows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ class Split:
 
     Attributes
     ----------
-    not_used : how many rows are neither, by the reason.
-    repeating : columns that look like what rows belong to, and whose values are on both sides.
-    warnings : what is unusual about the split.
+    not_used : dict[str, int]
+        The number of rows on neither side, by the reason.
+    repeating : list[Repeating]
+        Columns that look like groups of rows, and whose values are on both sides.
+    warnings : tuple[str, ...]
+        Warnings about the split.
     """
 
     train: StreamedTable
@@ -38,7 +41,7 @@ class Split:
 
 
 def split_for(request: TrainRequest, source: Source) -> Split:
-    """Rows held out as the request says: in a file of their own, the last ones, whole groups, or some at random."""
+    """Hold out rows: those of another file, the last rows, whole groups, or random rows."""
     if request.valid is not None:
         return _with_file(request, source)
     train, held_out, not_used = _sides(request, source)
@@ -50,7 +53,7 @@ def split_for(request: TrainRequest, source: Source) -> Split:
 
 
 def rows_to_train_on(request: TrainRequest, source: Source) -> NDArray[np.bool_]:
-    """Which rows a training by the request is on."""
+    """Which rows a request trains on."""
     if request.valid is not None:
         return np.ones(source.n_rows, dtype=bool)
     return _sides(request, source)[0]
@@ -59,7 +62,7 @@ def rows_to_train_on(request: TrainRequest, source: Source) -> NDArray[np.bool_]
 def _sides(request: TrainRequest, source: Source) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, int]]:
     """The rows to train on, the rows held out, and how many are neither."""
     if not 0 < request.holdout < 1:
-        raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
+        raise TableError(f"--holdout must be between 0 and 1; got {request.holdout}.")
     if request.time_column is not None:
         return _by_time(request, source)
     if request.group is not None:
@@ -70,9 +73,9 @@ def _sides(request: TrainRequest, source: Source) -> tuple[NDArray[np.bool_], ND
 
 
 def _by_time(request: TrainRequest, source: Source) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, int]]:
-    """The last rows, those before whose labels are known by then, and how many are neither.
+    """Hold out the last rows. Train on earlier rows whose labels are known by then. Count the rows on neither side.
 
-    With groups, only the last rows of some groups are held out, and the others' rows before are trained on.
+    With groups, the last rows of some groups are held out, and the earlier rows of the other groups are trained on.
     """
     assert request.time_column is not None
     table, labels, not_used = source.table, source.labels, {}
@@ -93,9 +96,9 @@ def _by_time(request: TrainRequest, source: Source) -> tuple[NDArray[np.bool_], 
 
 def _with_file(request: TrainRequest, source: Source) -> Split:
     if _same_file(request.valid, request.source):
-        raise TableError(f"{request.valid} is the file to train on; rows to judge by must be others.")
+        raise TableError(f"--valid {request.valid} is the file that is trained on. Name a file with other rows.")
     if request.delay is not None:
-        raise TableError("--delay is for rows that are held out by --time-column; leave it out with --valid.")
+        raise TableError("--delay is for rows that --time-column holds out. Omit it with --valid.")
     roles = replace(source.table.roles, time=None, keep=())
     test = open_like(request.valid, source.table.schema, roles)
     if request.group is None:
@@ -103,12 +106,15 @@ def _with_file(request: TrainRequest, source: Source) -> Split:
     seen = np.unique(np.concatenate([hashes for hashes, _ in groups_of(source.table, request.group)]))
     is_new = np.concatenate([~np.isin(hashes, seen) for hashes, _ in groups_of(test, request.group)])
     if not is_new.any():
-        raise TableError(f"All groups of {request.valid} are in the training rows too: no row is left to judge by.")
+        raise TableError(
+            f"All groups of {request.valid} are in the training rows too, so no row is left to judge by. Name a file "
+            "with other groups."
+        )
     not_used = {f"of groups in {request.valid} that are trained on": int((~is_new).sum())}
     return Split(source.table, test.part(is_new), not_used, [])
 
 
 def _same_file(one: Any, other: Any) -> bool:
-    """Whether two paths name one file; a pattern or a list of files is nobody's."""
+    """Whether two paths name one file. Patterns and lists of files are not compared."""
     both = (one, other)
     return all(isinstance(path, str | PathLike) for path in both) and len({Path(path).resolve() for path in both}) == 1

@@ -1,4 +1,4 @@
-"""The rows of a file whose labels to look at again."""
+"""The rows of a file whose labels are doubtful."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ from selfpaced.tables.writing import batch_of, write_batches
 
 @dataclass(frozen=True)
 class SuspectsRequest:
-    """Which rows are looked for.
+    """The options of a search for doubtful labels.
 
     Attributes
     ----------
-    training : what the model's card says of its training: by it the rows that the model was trained on are known again.
-    n, label : how many, and of which label, as a person writes it.
-    keep : columns that name the rows.
+    training : Mapping[str, Any]
+        The training options in the model's card. They show whether these are the rows of the training.
+    n, label
+        The number of rows, and their label as the user typed it.
+    keep : tuple[str, ...]
+        Columns with names of the rows.
     """
 
     target: str | None
@@ -49,15 +52,18 @@ class Found:
 
 
 def find_suspects(model: Any, source: Any, request: SuspectsRequest) -> Found:
-    """Score the rows of a file by models that have not seen them, and take those whose labels are doubted most."""
+    """Score the rows of a file by models that have not seen them. Return the rows with the most doubtful labels."""
     if not isinstance(model, DoubtingEnsemble):
-        raise TableError(f"A {type(model).__name__} keeps no notes of the rows it was trained on; suspects need them.")
+        raise TableError(
+            f"A {type(model).__name__} does not keep its training rows, which suspects need. Use a model of selfpaced "
+            "that under-samples, such as SelfPacedEnsembleClassifier."
+        )
     trained_on = model.trained_on_
     target = request.target or trained_on.target
     if target is None:
-        raise TableError("Which column holds the labels? Name it: --target COL.")
+        raise TableError("The column of labels is not known. Name it: --target COL.")
     if request.n < 1:
-        raise TableError(f"--n takes a number of rows, at least 1; got {request.n}.")
+        raise TableError(f"--n must be at least 1; got {request.n}.")
     data, training = data_of(source), request.training
     also = (training.get("time_column"), trained_on.group, *request.keep)
     keep = tuple(dict.fromkeys(name for name in also if name is not None))
@@ -82,7 +88,7 @@ def write_suspects(found: Found, output: Any) -> Any:
 def _label(written: str, known: list[Any]) -> Any:
     found = [name for name in known if str(name) == written]
     if not found:
-        raise TableError(f"No label is {written!r}; the model knows {known}.")
+        raise TableError(f"The model does not know the label {written!r}. Its labels are {known}.")
     return found[0]
 
 
@@ -90,7 +96,7 @@ def _trained_on(table: StreamedTable, target: str, training: Mapping[str, Any]) 
     """The rows that the model was trained on, if these are the rows of its training, split as they were then."""
     names = ("seed", "holdout", "time_column", "delay", "group", "valid")
     known = {name: training[name] for name in names if training.get(name) is not None}
-    if not training:
+    if not training or training.get("engine") is not None:  # a cluster holds out other rows than are held out here
         return None
     asked = TrainRequest(None, target, **known)
     try:

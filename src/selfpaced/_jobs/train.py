@@ -1,4 +1,4 @@
-"""From a file to a trained model that has been judged on rows it has not seen."""
+"""Training a model on a file, and judging it on held-out rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from selfpaced.ensembles.timing import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import Reference, reference_of
 from selfpaced.rounds import seconds_by_phase
-from selfpaced.tables import Labels, Roles, StreamedTable
+from selfpaced.tables import ClassCounts, Roles, StreamedTable, Table
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
 
@@ -36,17 +36,24 @@ ROWS_COUNTED = 50_000
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model, what it was trained on, and what it is worth on the rows held out.
+    """A trained model, its training rows, and its quality on the held-out rows.
 
     Attributes
     ----------
-    split : the rows trained on and those held out.
-    is_rare, scores : of the rows held out, in order.
-    leaks : columns that nearly decide the target alone.
-    choice : the threshold: by the rule, or else the best by F1; None if all rows score the same.
-    unmet : why it is not by the rule, if it is not.
-    warnings : what the fit warned of.
-    phases : the seconds of each phase, and within training those of the rounds.
+    split : Split
+        The training rows and the held-out rows.
+    is_rare, scores
+        The labels and the scores of the held-out rows, in order.
+    leaks : list[Leak]
+        Columns that nearly determine the target alone.
+    choice : ThresholdChoice | None
+        The threshold that the rule chose, or else the best one by F1; None if all rows have the same score.
+    unmet : str | None
+        Why the rule could not choose the threshold.
+    warnings : list[str]
+        The warnings of the fit.
+    phases : dict[str, float]
+        The seconds of each phase, and within training those of the rounds.
     """
 
     request: TrainRequest
@@ -69,10 +76,8 @@ class Trained:
 
     @property
     def rounds_seconds(self) -> dict[str, float]:
-        """The time of training by what the rounds spent it on, in a blend of all recipes that are a part of it."""
-        is_blend = isinstance(self.model, AutoSelfPacedClassifier)
-        ensembles = list(self.model.ensembles_.values()) if is_blend else [self.model]
-        return seconds_by_phase([note for ensemble in ensembles for note in ensemble.rounds_])
+        """The seconds of training by task. For a blend, the seconds of all its recipes are added up."""
+        return seconds_of_rounds(self.model)
 
     @property
     def train(self) -> StreamedTable:
@@ -86,7 +91,7 @@ class Trained:
 
     @property
     def rare_label(self) -> Any:
-        """The label whose probability is the score, as it stands in the data."""
+        """The label whose probability is the score, as it is written in the data."""
         return self.model.score_label_
 
     @property
@@ -102,21 +107,27 @@ class Trained:
 
     @property
     def few_cases(self) -> bool:
-        """Whether there are too few rare rows for the figures to mean much."""
+        """Whether there are too few rare rows for reliable figures."""
         return min(self.counts.values()) < FEW_CASES
+
+
+def seconds_of_rounds(model: Trainable) -> dict[str, float]:
+    """The time of training by what the rounds spent it on, in a blend of all recipes that are a part of it."""
+    ensembles = list(model.ensembles_.values()) if isinstance(model, AutoSelfPacedClassifier) else [model]
+    return seconds_by_phase([note for ensemble in ensembles for note in ensemble.rounds_])
 
 
 def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
     """Open, split, fit, score."""
     stopwatch = Stopwatch()
     check_options(request)
-    rule_of(request.rule, request.amount)  # a wrong one is refused before an hour of work
+    rule_of(request.rule, request.amount)  # refuses a wrong rule before an hour of work
     with stopwatch.running("opening"):
         source = open_for(request, progress)
         check_enough(source.labels, request.target)
         split = split_for(request, source)
         if request.amount is not None:
-            amounts_in(split.test, request.amount)  # and so are amounts that are no numbers
+            amounts_in(split.test, request.amount)  # refuses amounts that are not numbers
     model = model_for(request, columns_of(None, source.table.schema), calibration_for(request, split.train))
     return fitted_and_judged(request, source, split, model, stopwatch)
 
@@ -124,11 +135,11 @@ def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
 def fitted_and_judged(
     request: TrainRequest, source: Source, split: Split, model: Trainable, stopwatch: Stopwatch
 ) -> Trained:
-    """A model trained on one side of a split, and judged on the other. The stopwatch runs since the work began."""
+    """Train a model on one side of a split, and judge it on the other. The stopwatch is already running."""
     rule = rule_of(request.rule, request.amount)
     amounts = None if request.amount is None else amounts_in(split.test, request.amount)
     with kept_warnings() as warned_of, stopwatch.running("training"):
-        model.fit_table(split.train)
+        model.fit_table(split.train, checkpoint=request.checkpoint)
     with stopwatch.running("scoring held-out rows"):
         is_rare = rare_rows(model.trained_on_, split.test)
         scores = scores_of(model, split.test)
@@ -142,7 +153,7 @@ def fitted_and_judged(
 
 
 def reference_of_training(trained: Trained) -> Reference:
-    """What the held-out rows are like, to monitor the model by."""
+    """The distribution of the held-out rows, for monitoring."""
     test = trained.test
     assert test.n_rows is not None
     some = np.zeros(test.n_rows, dtype=bool)
@@ -151,8 +162,8 @@ def reference_of_training(trained: Trained) -> Reference:
     return reference_of(test.part(some).features(), trained.scores, threshold=threshold)
 
 
-def calibration_for(request: TrainRequest, train_part: StreamedTable) -> str | None:
-    """Copies of members that see a fifth less of a handful of rows tell nothing about the members."""
+def calibration_for(request: TrainRequest, train_part: Table) -> str | None:
+    """The calibration of a request; None if there are too few rare rows to train copies of members on 80% of them."""
     too_few = train_part.labels().counts.min() < FEW_CASES
     return None if request.calibration == "none" or too_few else request.calibration
 
@@ -160,7 +171,7 @@ def calibration_for(request: TrainRequest, train_part: StreamedTable) -> str | N
 def chosen(
     is_rare: NDArray[np.bool_], scores: NDArray[np.float64], rule: Rule, amounts: NDArray[np.float64] | None
 ) -> tuple[ThresholdChoice | None, str | None]:
-    """A model is not to be lost for a rule: the threshold by it, or the best by F1 with what is wrong with the rule."""
+    """The threshold by the rule. If the rule cannot be met, the best one by F1 and the reason: the model is kept."""
     try:
         return choose_threshold(is_rare, scores, rule, amounts=amounts), None
     except ValueError as error:
@@ -168,11 +179,11 @@ def chosen(
         return None if alike else choose_threshold(is_rare, scores, "f1"), str(error)
 
 
-def check_enough(labels: Labels, target: str) -> None:
-    """At least two classes, and rows enough of each to train on some and to be judged by others."""
+def check_enough(labels: ClassCounts, target: str) -> None:
+    """Refuse labels of fewer than two classes, and classes with too few rows to train on and to judge by."""
     smallest = int(labels.counts.argmin())
     if len(labels.names) > 1 and labels.counts[smallest] < FEWEST_ROWS:
-        several = " Or find one label among all others: --positive LABEL." if len(labels.names) > 2 else ""
+        several = " Or name the label to find among all others: --positive LABEL." if len(labels.names) > 2 else ""
         raise TableError(
             f"The class {labels.names[smallest]!r} of column {target!r} has {labels.counts[smallest]} row(s); at least "
             f"{FEWEST_ROWS} are needed, two to train on and one to be judged by.{several}"
@@ -181,7 +192,7 @@ def check_enough(labels: Labels, target: str) -> None:
 
 
 def open_for(request: TrainRequest, progress: Progress | None = None, also: Sequence[str] = ()) -> Source:
-    """The table of a request. `also` are further columns that will be asked for; they may be features too."""
+    """The table of a request. `also` are further columns that will be read; they may be features too."""
     keep = () if request.id is None else (request.id,)
     roles = Roles(
         request.target,
@@ -204,7 +215,7 @@ def open_for(request: TrainRequest, progress: Progress | None = None, also: Sequ
 
 
 def _leaks(model: Trainable, table: StreamedTable, seed: int) -> list[Leak]:
-    """All rare rows would do; a sample of all rows with the rare ones among them is as telling, and cheap."""
+    """A sample of all rows, with the rare ones among them, to search for leakage. It is fast and large enough."""
     is_rare = rare_rows(model.trained_on_, table)
     n_common = ROWS_SAMPLED / max(is_rare.size - is_rare.sum(), 1)
     chosen = is_rare | (np.random.default_rng(seed).random(is_rare.size) < n_common)

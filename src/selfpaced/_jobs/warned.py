@@ -1,4 +1,4 @@
-"""What a fit warns of, kept to be told in a command's own way."""
+"""The warnings of a fit, kept for the output of a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 @contextmanager
 def kept_warnings() -> Iterator[list[str]]:
-    """A list that holds, at the end, what was warned of: each text once, whatever the user's filters are.
+    """A list that holds all warnings at the end: each text once, whatever the user's warning filters are.
 
     >>> with kept_warnings() as kept:
     ...     warnings.warn("The time limit was reached.")
@@ -22,5 +22,5 @@ def kept_warnings() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield kept
-    # A member that is not quite done is judged with the others.
+    # A member that did not converge fully is judged like the others.
     kept += dict.fromkeys(str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning))

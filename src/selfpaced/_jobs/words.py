@@ -14,27 +14,27 @@ from selfpaced.thresholds.words import rows_where
 
 
 def headline(found: TableEvaluation, target: str | None, label: Any, choice: ThresholdChoice | None = None) -> str:
-    """The first line of a result, also for a rule by which no alert at all is best."""
+    """The first line of a result, also for a rule that chooses no alerts."""
     if choice is not None and choice.alerts.n_alerts == 0:
-        return "No alert is worth its cost: the cheapest is to raise none."
+        return "No alert is worth its cost. To raise no alerts is cheapest."
     return headline_of(found.precision, found.recall, rows_where(repr(label), target))
 
 
 def cost_in_words(judged: Evaluated, known: Known) -> str:
-    """What rows cost by a rule that was known before, or why that cannot be said."""
+    """The cost of rows by the rule of training, or why it is not known."""
     if judged.unpriced is not None:
-        return f"What these rows cost by {known.rule} cannot be said: {judged.unpriced}."
+        return f"The cost of these rows by {known.rule} is not known: {judged.unpriced}."
     return "" if judged.cost is None else f"By {known.rule} these rows cost {cost_text(judged.cost)}."
 
 
 def origin(choice: ThresholdChoice | None) -> str:
-    """Where a threshold comes from that was chosen on the rows it is judged by."""
+    """How a threshold was chosen on the rows that it is judged by."""
     rule = "f1" if choice is None else str(choice.rule)
     return "the best threshold by F1 on these rows" if rule == "f1" else f"chosen by {rule} on these rows"
 
 
 def promise(choice: ThresholdChoice) -> str:
-    """What a threshold will bring.
+    """What to expect of a threshold.
 
     >>> from selfpaced import choose_threshold
     >>> promise(choose_threshold([0] * 98 + [1] * 2, range(100), "recall>=0.9"))[:82]
@@ -53,7 +53,7 @@ def repetition(one: Repeating) -> str:
     """
     return (
         f"column {one.name!r} repeats: {one.share:.0%} of the held-out rows have a value that was trained on. If the "
-        f"model is meant for others too, these figures flatter it. Hold out whole groups: --group {one.name!r}"
+        f"model is meant for new values too, these figures are too good. Hold out whole groups: --group {one.name!r}"
     )
 
 
@@ -72,7 +72,7 @@ def counted(found: Predicted) -> str:
 
 
 def expected(found: TableEvaluation) -> str:
-    """How many rare rows probabilities add up to, and how many there are.
+    """The number of rare rows that the probabilities expect, and the number that there are.
 
     >>> expected(TableEvaluation(1000, 9, 0.8, 0.5, 0.8, 0.9, 0.8, best_threshold=0.5, best_f1=0.8, mean_score=0.01))
     '10 rare rows here, and there are 9'

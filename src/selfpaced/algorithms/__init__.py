@@ -1,1 +1,1 @@
-"""The paper: under-sampling ensembles on plain numpy, asking the majority class a few questions."""
+"""The algorithms of the paper on plain numpy. They use the majority classes only through a protocol, `pool.py`."""

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 def allocate(weight: ArrayLike, room: ArrayLike, total: int) -> NDArray[np.int64]:
     """Share `total` rows among bins in proportion to `weight`, no bin above its `room`.
 
-    A bin too small for its share gives all it has and the others share the rest in proportion. An empty bin takes no
-    part, whatever its weight. The shares are whole and add up to exactly `total`, or to all there is if that is less.
+    A bin that is too small for its share gives all its rows, and the others share the rest in proportion. An empty bin
+    gives none, whatever its weight. The shares are integers that add up to `total`, or to all rows if there are fewer.
 
     >>> allocate([3, 1, 1], room=[100, 100, 100], total=11).tolist()
     [7, 2, 2]
@@ -24,7 +24,7 @@ def allocate(weight: ArrayLike, room: ArrayLike, total: int) -> NDArray[np.int64
 
 
 def with_uniform_share(weight: ArrayLike, counts: ArrayLike, share: float) -> NDArray[np.float64]:
-    """Weights by which the given share of the draw takes every row alike, and the rest follows `weight`.
+    """Weights by which the given share of the draw is uniform over all rows, and the rest follows `weight`.
 
     >>> with_uniform_share([3, 1], counts=[100, 900], share=0.5).tolist()
     [0.425, 0.575]
@@ -54,7 +54,7 @@ def proportional_shares(weight: NDArray[np.float64], room: NDArray[np.int64], to
 
 
 def _normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    # All weights vanish together when alpha is infinite: the limit of 1 / (h + alpha) is the same share for all.
+    # All weights are 0 if alpha is infinite. In the limit of 1 / (h + alpha) all bins have the same weight.
     if not weight.any():
         return np.full(weight.size, 1 / weight.size)
     shares: NDArray[np.float64] = weight / weight.sum()
@@ -62,7 +62,7 @@ def _normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _largest_remainder(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
-    """Round down, then give what is missing to the largest remainders; equal ones in the order of the bins."""
+    """Round down, then add the missing rows to the largest remainders; equal ones in the order of the bins."""
     whole = np.floor(shares).astype(np.int64)
     missing = total - int(whole.sum())
     by_remainder = np.argsort(whole - shares, kind="stable")

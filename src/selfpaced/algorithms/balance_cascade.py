@@ -1,4 +1,4 @@
-"""BalanceCascade: under-bagging that drops the majority rows it does well on (Liu, Wu, Zhou 2009)."""
+"""BalanceCascade: under-bagging that drops the majority rows that it classifies well (Liu, Wu, Zhou 2009)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rows = TypeVar("Rows")
 def balance_cascade(
     pools: Sequence[MajorityPool[Rows]], n_draw: int, fit: Callable[[Sequence[Rows]], Any], n_models: int
 ) -> Iterator[Step[Rows]]:
-    """Yield f_1, ..., f_n, each trained on rows drawn at random from what the members before it left.
+    """Yield f_1, ..., f_n, each trained on rows drawn at random from those that earlier rounds kept.
 
     Every round keeps the same share of a pool, its hardest rows for the ensemble so far, so that the last member
     finds exactly as many rows as it draws.

@@ -1,4 +1,4 @@
-"""Hardness: how badly the ensemble so far does on a row.
+"""Hardness: the error of the ensemble so far on a row.
 
 A hardness function takes the *doubt* of each row: the probability that the ensemble gives to the classes the row does
 not belong to. For two classes and a majority row (y = 0) that is the paper's F(x), so |F(x) - y| is the doubt itself.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-# The closest to 0 and 1 that a float32 doubt may come before its logarithm is taken.
+# Doubts are kept at this distance from 0 and 1 before their logarithm is taken.
 EPSILON = np.finfo(np.float32).eps
 
 
@@ -43,12 +43,14 @@ def largest_observed_but_at_least_one(largest: float) -> float:
 
 @dataclass(frozen=True)
 class Hardness:
-    """A hardness function with the range [0, top] that is cut into bins.
+    """A hardness function and the range [0, top] that is divided into bins.
 
     Attributes
     ----------
-    function : from doubts to hardness, row by row.
-    top_from_largest : gives the top from the largest hardness observed; None if the top is always 1.
+    function : Callable[[Floats], Floats]
+        From doubts to hardness, row by row.
+    top_from_largest : Callable[[float], float] | None, default=None
+        Gives the top from the largest hardness observed; None if the top is always 1.
     """
 
     function: Callable[[Floats], Floats]
@@ -60,7 +62,7 @@ class Hardness:
 
 @dataclass(frozen=True)
 class CheckedFunction:
-    """A user's hardness function whose answers are looked at before they are believed."""
+    """A user's hardness function, whose results are checked."""
 
     function: Callable[[Floats], object]
 
@@ -88,10 +90,9 @@ HARDNESS: dict[str, Hardness] = {
 
 
 def hardness_named(hardness: str | Callable[[Floats], object]) -> Hardness:
-    """The hardness a user means, by name or as a function of probabilities.
+    """A hardness, by name or from a function of probabilities.
 
-    A user's function whose values stay within [0, 1] is cut there, like the named ones, and otherwise up to the
-    largest value observed.
+    The bins of a user's function divide [0, 1] if its values are within it, and otherwise [0, largest observed].
 
     >>> hardness_named("squared")(np.float32([0, 0.5, 1])).tolist()
     [0.0, 0.25, 1.0]

@@ -1,4 +1,4 @@
-"""What will be drawn after a cut: foresight for pools to which a second look at their rows is dear."""
+"""The draw that follows a cut, for pools that cannot read their rows a second time cheaply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from selfpaced.algorithms.allocation import proportional_shares
 class Outlook:
     """The draw that follows a cut: `n_draw` rows in round `round_number`, bins weighted by 1 / (h + alpha).
 
-    A share of the draw may take every row alike, whatever its bin.
+    A share of the draw may be uniform over all rows, whatever their bins.
     """
 
     round_number: int
@@ -23,12 +23,12 @@ class Outlook:
     uniform_share: float = 0.0
 
     def most_drawn(self, edges: ArrayLike, counts: ArrayLike, n_rows: int) -> NDArray[np.int64]:
-        """The most rows that each bin can be asked for, whatever rows are yet to come.
+        """The largest possible quota of each bin, whatever the remaining rows are.
 
-        `edges` are the bounds of the bins, one more than there are bins; `counts` the rows seen so far, of `n_rows` in
-        all. The mean hardness of a bin lies between its edges, so its weight is bounded; and what other bins take can
-        only grow with their rows. So a bin is asked for most if it weighs as much as it may, all others as little, and
-        they get no rows beyond those seen.
+        `edges` are the bounds of the bins, one more than there are bins. `counts` are the rows seen so far, of `n_rows`
+        in all. The mean hardness of a bin is between its edges, so its weight is bounded. The quotas of other bins can
+        only grow with their rows. So the quota of a bin is largest if its own weight is the largest possible, all other
+        weights are the smallest possible, and the other bins get no further rows.
 
         >>> Outlook(1, n_draw=100, alpha=0.5).most_drawn([0, 0.5, 1], counts=[1000, 1000], n_rows=2000).tolist()
         [76, 51]
@@ -44,7 +44,7 @@ class Outlook:
                 return np.full(seen.size, self.n_draw)
             if not largest.any():  # in the limit of an infinite alpha all bins weigh the same
                 largest = smallest = np.ones(seen.size)
-            # What the uniform share adds to the weight of a bin, for each of the class's rows that lie in it.
+            # What the uniform share adds to the weight of a bin, for each of its rows.
             odds = self.uniform_share / (1 - self.uniform_share) / max(n_rows, 1)
             largest, smallest = (
                 largest + odds * largest.sum() * (seen + n_rows - seen.sum()),

@@ -21,7 +21,7 @@ def tangent(round_number: int, n_rounds: int) -> float:
 
 @dataclass(frozen=True)
 class CheckedPacing:
-    """A user's schedule whose answers are looked at before they are believed."""
+    """A user's schedule, whose results are checked."""
 
     schedule: Callable[[int, int], object]
 
@@ -39,7 +39,7 @@ PACING: dict[str, Pacing] = {"tan": tangent}
 
 
 def pacing_named(pacing: str | Callable[[int, int], object]) -> Pacing:
-    """The schedule a user means, by name or as a function of (round, number of rounds)."""
+    """A schedule, by name or from a function of (round, number of rounds)."""
     if isinstance(pacing, str) and pacing in PACING:
         return PACING[pacing]
     if callable(pacing):

@@ -1,4 +1,4 @@
-"""The questions that an under-sampling ensemble asks the majority class."""
+"""`Pool`: the protocol through which an under-sampling ensemble uses a majority class."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ class HardnessBins:
 
     Attributes
     ----------
-    counts : rows in each bin.
-    mean_hardness : their mean hardness, h_l of Algorithm 1; NaN in an empty bin.
+    counts : NDArray[np.int64]
+        Rows in each bin.
+    mean_hardness : NDArray[np.float64]
+        Their mean hardness, h_l of Algorithm 1; NaN in an empty bin.
     """
 
     counts: NDArray[np.int64]
@@ -30,30 +32,30 @@ class HardnessBins:
 
 
 class MajorityPool(Protocol[Rows_co]):
-    """The rows of one larger class, wherever they live: in memory, in files, on a cluster.
+    """The rows of one larger class: in memory, in files, or on a cluster.
 
-    The protocol fixes what is answered, not how: a pool may put off `score` and do it together with `cut` in one pass.
-    For the same rows and the same seed every pool gives the same answers, bit for bit.
+    The protocol defines results, not how they are computed: a pool may delay `score` and do it together with `cut` in
+    one pass. For the same rows and the same seed every pool gives the same results, bit for bit.
     """
 
     @property
     def n_rows(self) -> int:
-        """How many rows the class has, less those let go by `keep_hardest`."""
+        """The number of rows of the class, without those that `keep_hardest` dropped."""
 
     def score(self, model: Any) -> None:
-        """Fold one more model into the running mean F_i."""
+        """Add one more model to the running mean F_i."""
 
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
-        """Sort the rows into bins by how hard they are for F_i. Before the first cut all rows share one bin.
+        """Sort the rows into bins by their hardness for F_i. Before the first cut all rows are in one bin.
 
-        The outlook on the draw that follows lets a pool keep the rows that may be drawn while it has them at hand.
+        `outlook` describes the draw that follows, so that a pool can keep the rows that may be drawn.
         """
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows_co:
         """Give `quota[b]` rows of every bin b, none twice, sorted by row id."""
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
-        """Let all rows go but those that F_i does worst on. Of equals, those stay whose keys are smallest.
+        """Keep the hardest rows for F_i, and drop all others. Among equally hard rows, those with the smallest keys.
 
-        The rows that stay share one bin.
+        The rows that are kept are in one bin.
         """

@@ -30,8 +30,8 @@ def self_paced(
 ) -> Iterator[Step[Rows]]:
     """Yield f_0, f_1, ..., f_n of Algorithm 1. f_0 is the warm-up: it scores, and is not a member of the ensemble.
 
-    The paper has one pool, the majority class. With more classes every class but the smallest has a pool of its own.
-    It draws all rows by hardness; here a share of them can be drawn at random from the whole class.
+    The paper has one pool, the majority class. With more classes, every class except the smallest has its own pool.
+    The paper draws all rows by hardness. Here a share of them can be drawn at random from the whole class.
     """
     samples = [Sample(None, None, pool.draw([n_draw], 0)) for pool in pools]
     model = fit([sample.rows for sample in samples])  # line 2: f_0

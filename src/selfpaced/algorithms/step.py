@@ -1,4 +1,4 @@
-"""One turn of an under-sampling ensemble's loop."""
+"""One round of an under-sampling ensemble."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = TypeVar("Rows")
 
 @dataclass(frozen=True)
 class Sample(Generic[Rows]):
-    """The rows drawn from one pool: `quota[b]` of bin b. Where all rows share one bin there are neither."""
+    """The rows drawn from one pool: `quota[b]` of bin b. If all rows are in one bin, bins and quota are None."""
 
     bins: HardnessBins | None
     quota: NDArray[np.int64] | None
@@ -25,7 +25,7 @@ class Sample(Generic[Rows]):
 
 @dataclass(frozen=True)
 class Step(Generic[Rows]):
-    """One turn of the loop: a member and what it was trained on. A warm-up has number 0; alpha is self-paced only."""
+    """One round: a member and its training rows. A warm-up has number 0. Only self-paced rounds have alpha."""
 
     number: int
     alpha: float | None

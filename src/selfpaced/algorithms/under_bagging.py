@@ -14,7 +14,7 @@ Rows = TypeVar("Rows")
 def under_bagging(
     pools: Sequence[MajorityPool[Rows]], n_draw: int, fit: Callable[[Sequence[Rows]], Any], n_models: int
 ) -> Iterator[Step[Rows]]:
-    """Yield f_1, ..., f_n. No member knows of the others, so the majority is never scored."""
+    """Yield f_1, ..., f_n. Members do not depend on each other, so the majority is never scored."""
     for i in range(1, n_models + 1):
         samples = [Sample(None, None, pool.draw([n_draw], i)) for pool in pools]
         yield Step(i, None, samples, fit([sample.rows for sample in samples]))

@@ -1,4 +1,4 @@
-"""Validation in the order of time: train, wait for the labels, test, roll on."""
+"""Validation in the order of time, with a delay of the labels."""
 
 from selfpaced.backtesting.durations import span_in
 from selfpaced.backtesting.measures import Budget, JudgedRows, Reached, reached

@@ -1,4 +1,4 @@
-"""Durations as a person writes them: 7d, 12h, or a number in the unit of a column of numbers."""
+"""Durations from text: 7d, 12h, or a number in the unit of a column of numbers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ def span_in(given: Any, moments: Any, name: str) -> Any:
     Parameters
     ----------
     given : str, number or timedelta
-        As "7d", "12h", "90min"; for moments that are numbers, a number in their unit.
-    moments : the array that the duration will be added to.
-    name : what errors call the duration.
+        The duration, such as "7d", "12h" or "90min". For moments that are numbers, a number in their unit.
+    moments : Any
+        The array that the duration will be added to.
+    name : str
+        What errors call the duration.
 
     >>> dates = np.array(["2024-01-31"], dtype="datetime64[us]")
     >>> span_in("36h", dates, "delay"), span_in("1.5", np.array([0.0]), "delay")
@@ -29,14 +31,14 @@ def span_in(given: Any, moments: Any, name: str) -> Any:
     if moments.dtype.kind == "M":
         if unit not in UNITS:
             raise ValueError(
-                f"{name} {given!r} has no unit, and the times are dates. Write it with one of {', '.join(UNITS)}, as "
+                f"{name} {given!r} has no unit, but the times are dates. Write it with one of {', '.join(UNITS)}, as "
                 "7d or 12h."
             )
         return np.timedelta64(round(number * UNITS[unit] * 1_000_000), "us")
     if unit:
         raise ValueError(
-            f"{name} {given!r} has a unit, and the times are numbers. Give it as a number in the unit of the column, "
-            f"as {round(number * UNITS.get(unit, 1))} if that is seconds."
+            f"{name} {given!r} has a unit, but the times are numbers. Give a number in the unit of the column, such "
+            f"as {round(number * UNITS.get(unit, 1))} for seconds."
         )
     return number
 
@@ -49,5 +51,5 @@ def _parts(given: Any, name: str) -> tuple[float, str]:
     found = WRITTEN.fullmatch(str(given).strip())
     unit = "" if found is None else found[2].lower()
     if found is None or isinstance(given, bool) or (unit and unit not in UNITS):
-        raise ValueError(f"{name} is a duration such as 7d, 12h or 90min, or a number; got {given!r}.")
+        raise ValueError(f"{name} must be a duration such as 7d, 12h or 90min, or a number; got {given!r}.")
     return float(found[1]), unit

@@ -1,4 +1,4 @@
-"""What a model is worth on the test rows of a fold."""
+"""The figures of a model on the test rows of a fold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Budget:
-    """How many rows can be looked at in each period, in the days of a time zone.
+    """The number of rows that can be looked at in each period. Days are those of a time zone.
 
     >>> Budget.of("100/day")
     Budget(top=100, per='day', timezone=None)
@@ -30,12 +30,12 @@ class Budget:
 
     @classmethod
     def of(cls, given: Any) -> Budget:
-        """A budget from its text; a budget stays as it is."""
+        """A budget from its text. An object that is already a budget is returned unchanged."""
         if isinstance(given, Budget):
             return given
         number, _, period = str(given).partition("/")
         if not number.strip().isdigit() or int(number) < 1:
-            raise ValueError(f"A budget is a number of rows in a period, as '100/day'; got {given!r}.")
+            raise ValueError(f"A budget must be a number of rows in a period, such as '100/day'; got {given!r}.")
         return cls(int(number), period.strip() or "day")
 
     def periods(self, moments: Moments) -> NDArray[Any]:
@@ -48,8 +48,10 @@ class JudgedRows:
 
     Attributes
     ----------
-    groups : the group of each row, such as its card; None without groups.
-    decision, costs : a rule by costs, and the columns that it reads; None without costs.
+    groups : NDArray[Any] | None, default=None
+        The group of each row, such as its card; None without groups.
+    decision, costs
+        A rule by costs, and the columns that it reads; None without costs.
     """
 
     is_rare: NDArray[np.bool_]
@@ -62,17 +64,22 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class Reached:
-    """What scores reach on the test rows of a fold. What cannot be said is None.
+    """The figures of scores on the test rows of a fold. Figures that are not defined are None.
 
     Attributes
     ----------
-    aucprc : None without rare rows.
-    expected : the rare rows that the scores add up to, if they are probabilities.
-    alerts, precision, recall : of the best rows of each period, as many as the budget allows.
-    card_precision : of the best groups of each period, a group being as good as its best row, the share that has a rare
-        row in the period.
-    cost_alerts, cost : the alerts that are decided row by row, and what they and the missed rows cost.
-    cost_without : what the rows cost without any alert.
+    aucprc : float | None
+        The AUCPRC; None without rare rows.
+    expected : float | None
+        The sum of the scores, if they are probabilities: the expected number of rare rows.
+    alerts, precision, recall
+        The figures of the best rows of each period, as many as the budget allows.
+    card_precision : float | None, default=None
+        The share of groups with a rare row among the best groups of each period. A group is ranked by its best row.
+    cost_alerts, cost
+        The alerts that are decided row by row, and the cost of these and of the missed rows.
+    cost_without : float | None, default=None
+        The cost without any alert.
     """
 
     aucprc: float | None
@@ -87,7 +94,7 @@ class Reached:
 
 
 def reached(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
-    """What scores reach on test rows."""
+    """The figures of scores on test rows."""
     has_rare = bool(tested.is_rare.any())
     return Reached(
         aucprc(tested.is_rare, scores) if has_rare else None,

@@ -21,13 +21,16 @@ from selfpaced.thresholds import parse_decision
 
 @dataclass(frozen=True)
 class FoldResult:
-    """What a model reached in a fold.
+    """The result of a model in a fold.
 
     Attributes
     ----------
-    begin, end : of the test rows' times; the end is the beginning of the next test.
-    n_train, n_train_rare, n_test, n_rare : rows trained on and tested, and the rare ones among them.
-    note : why there are no figures, if there are none.
+    begin, end : Any
+        The first time of the test rows, and the beginning of the next test.
+    n_train, n_train_rare, n_test, n_rare : int
+        The numbers of training rows and of test rows, and of the rare ones among them.
+    note : str | None, default=None
+        The reason, if there are no figures.
     """
 
     model: str
@@ -43,7 +46,7 @@ class FoldResult:
     note: str | None = None
 
     def as_row(self) -> dict[str, Any]:
-        """All of it side by side."""
+        """All figures as one dictionary."""
         own = {name: value for name, value in vars(self).items() if name not in ("reached", "seconds", "note")}
         return {**own, **asdict(self.reached), "seconds": self.seconds, "note": self.note}
 
@@ -72,21 +75,22 @@ def backtest(
     cv : PrequentialSplit
         The folds.
     groups : array-like of shape (n_rows,), default=None
-        What several rows belong to, such as a card. Models whose `fit` takes groups get them. With a budget there is
-        the precision among the best groups of each period. Known groups come back in tests, as they do in service.
+        The group of each row, such as a card. Models whose `fit` accepts groups get them. With a budget, the result has
+        the precision among the best groups of each period. Groups of the training rows may occur in tests, as they do
+        in production.
     budget : str or Budget, default=None
-        How many rows can be looked at: "100/day". The best rows of each period are its alerts.
+        The number of rows that can be looked at, such as "100/day". The best rows of each period are its alerts.
     decide : str, default=None
-        A rule by costs, as "p*amount>5". It needs probabilities: ensembles of this package without a calibration get no
+        A rule about costs, such as "p*amount>5". It needs probabilities: ensembles without a calibration get no
         cost.
     costs : dict of str to array-like, default=None
-        The columns that the rule reads and X does not have.
+        The columns of the rule that X does not have.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each fold and model: times, rows, AUCPRC, expected rare rows beside the rare rows that came, and what
-        budget and costs ask for.
+        A row for each fold and model: times, numbers of rows, AUCPRC, expected and found rare rows, and the figures for
+        the budget and the costs.
 
     Examples
     --------
@@ -161,7 +165,7 @@ def has_probabilities(model: Any) -> bool:
 
 def _column(name: str, X: Any, costs: Mapping[str, Any]) -> NDArray[np.float64]:
     if name not in costs and name not in getattr(X, "columns", ()):
-        raise ValueError(f"The rule reads {name!r}, which is neither a column of X nor among costs.")
+        raise ValueError(f"The rule reads {name!r}, which is in neither X nor costs.")
     values = np.asarray(costs[name] if name in costs else X[name], dtype=np.float64)
     if values.shape != (InMemoryTable(X).n_rows,):
         raise ValueError(f"{name!r} must have a number for each row; got an array of shape {values.shape}.")

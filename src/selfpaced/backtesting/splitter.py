@@ -1,4 +1,4 @@
-"""Folds in the order of time: train, wait for the labels, test, roll on."""
+"""Folds in the order of time, with a delay of the labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from selfpaced.backtesting.durations import span_in
 from selfpaced.tables.moments import Moments, checked_moments
 
 EXPANDING = "expanding"
-# An expanding training begins with this share of the time that the rows span.
+# The first training of expanding folds takes this share of the time span of the rows.
 FIRST_SHARE = 1 / 3
 
 
@@ -31,15 +31,19 @@ class Fold:
 
 @dataclass(frozen=True)
 class Rolling:
-    """How folds roll on.
+    """Where the folds begin and end.
 
     Attributes
     ----------
-    every : how long a test lasts; the next one begins where it ends. Tests of whole days begin at midnight, in UTC.
-    delay : how long labels take to be known. Rows of the last `delay` before a test are not trained on.
-    window : how far back training rows go; None or "expanding" for all earlier rows.
-    first : how much time the training rows of the first fold span, at least; by default the window, or a third of the
-        time that the rows span.
+    every : Any
+        The duration of a test. The next test begins at its end. Tests of whole days begin at midnight, in UTC.
+    delay : Any, default=None
+        The time until labels are known. Rows of the last `delay` before a test are not trained on.
+    window : Any, default=None
+        The time span of the training rows; None or "expanding" for all earlier rows.
+    first : Any, default=None
+        The shortest time span of the training rows of the first fold; by default the window, or a third of the time
+        span of all rows.
     """
 
     every: Any
@@ -48,7 +52,7 @@ class Rolling:
     first: Any = None
 
     def folds(self, moments: Moments) -> list[Fold]:
-        """All folds, in the order of time. Tests without rows are left out."""
+        """All folds, in the order of time. Tests without rows are skipped."""
         every = span_in(self.every, moments, "every")
         zero = every * 0
         if every <= zero:
@@ -68,8 +72,8 @@ class Rolling:
             begin = begin + every
         if not folds:
             raise ValueError(
-                f"No fold fits: the rows are from {earliest} to {latest}, and before a first test come the first "
-                f"training rows ({self.first or self.window or 'a third of the time'}) and the delay "
+                f"There is no time for a test: the rows are from {earliest} to {latest}, and the first test begins "
+                f"after the first training rows ({self.first or self.window or 'a third of the time'}) and the delay "
                 f"({self.delay or 0}). Choose shorter ones."
             )
         return folds
@@ -81,7 +85,7 @@ class Rolling:
 
 
 def _whole_day(begin: Any, every: Any) -> Any:
-    """A moment, or the midnight of UTC after it if tests last whole days: days are not to be divided."""
+    """A moment, or the next midnight of UTC if tests last whole days, so that days are not divided."""
     day = np.timedelta64(1, "D")
     if not isinstance(begin, np.datetime64) or every % day != np.timedelta64(0):
         return begin
@@ -92,22 +96,22 @@ def _whole_day(begin: Any, every: Any) -> Any:
 class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
     """Splits in the order of time with a delay of the labels, for scikit-learn's `cross_validate` and searches.
 
-    Every fold trains on rows whose labels are known when its test begins, and tests on the rows after. It is what
-    happens to a model in service: train, wait, test, roll on. A random split lets it see the future.
+    Every fold trains on rows whose labels are known when its test begins, and tests on the rows after. This is how a
+    model is used in production. With a random split a model would be trained on rows after the test rows.
 
     Parameters
     ----------
     times : array-like of shape (n_rows,), or str
-        The time of each row, dates or numbers, in any order; or the name of a column of X.
+        The time of each row, as dates or numbers, in any order; or the name of a column of X.
     every : str, number or timedelta, default="7d"
-        How long a test lasts: "7d", "12h", "90min"; a number in the unit of the times if these are numbers. Tests of
-        whole days begin at midnight, in UTC.
-    delay : the same, default=None
-        How long labels take to be known. Rows of so long before a test are not trained on.
-    window : the same, default=None
-        How far back the training rows go; by default, or with "expanding", all earlier rows are trained on.
-    first : the same, default=None
-        How much time the first training spans; by default the window, or a third of the time that the rows span.
+        The duration of a test, such as "7d", "12h" or "90min". If the times are numbers, a number in their unit. Tests
+        of whole days begin at midnight, in UTC.
+    delay : str, number or timedelta, default=None
+        The time until labels are known. Rows of the last `delay` before a test are not trained on.
+    window : str, number or timedelta, default=None
+        The time span of the training rows. By default, or with "expanding", all earlier rows are trained on.
+    first : str, number or timedelta, default=None
+        The time span of the first training; by default the window, or a third of the time span of all rows.
 
     See Also
     --------
@@ -140,9 +144,9 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
         X : {array-like, data frame} of shape (n_rows, n_features), default=None
             Rows; needed if `times` is the name of a column.
         y : array-like of shape (n_rows,), default=None
-            Labels. If they are given, folds whose training rows are all of one class are left out, with a warning.
+            Labels. If they are given, folds whose training rows are all of one class are skipped with a warning.
         groups : object, default=None
-            Not used: known cards come back in time, as they do in service.
+            Not used. Groups of the training rows may occur in tests, as they do in production.
 
         Yields
         ------
@@ -161,31 +165,31 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
         X : {array-like, data frame} of shape (n_rows, n_features), default=None
             Rows; needed if `times` is the name of a column.
         y : array-like of shape (n_rows,), default=None
-            Labels. If they are given, folds whose training rows are all of one class are left out, with a warning.
+            Labels. If they are given, folds whose training rows are all of one class are skipped with a warning.
         groups : object, default=None
-            Not used: known cards come back in time, as they do in service.
+            Not used. Groups of the training rows may occur in tests, as they do in production.
 
         Returns
         -------
         int
-            The number that `split` yields.
+            The number of folds.
         """
         return len(self.folds(X, y))
 
     def folds(self, X: Any = None, y: Any = None) -> list[Fold]:
-        """The folds with the times that their tests begin and end at.
+        """The folds with the times at which their tests begin and end.
 
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_rows, n_features), default=None
             Rows; needed if `times` is the name of a column.
         y : array-like of shape (n_rows,), default=None
-            Labels. If they are given, folds whose training rows are all of one class are left out, with a warning.
+            Labels. If they are given, folds whose training rows are all of one class are skipped with a warning.
 
         Returns
         -------
         list of Fold
-            In the order of time.
+            The folds, in the order of time.
         """
         moments = self.moments(X)
         folds = Rolling(self.every, self.delay, self.window, self.first).folds(moments)
@@ -218,10 +222,10 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(self.times, str):
             if X is None or self.times not in getattr(X, "columns", ()):
-                raise ValueError(f"times={self.times!r} is a column, and X has no column of this name.")
+                raise ValueError(f"times={self.times!r} is not a column of X. Give the name of a column, or the times.")
             return checked_moments(X[self.times], f"Column {self.times!r}")
         moments = checked_moments(self.times)
         n_rows = moments.size if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows != moments.size:
-            raise ValueError(f"times has {moments.size} values, and X has {n_rows} rows; every row needs a time.")
+            raise ValueError(f"times has {moments.size} values, but X has {n_rows} rows. Every row needs a time.")
         return moments

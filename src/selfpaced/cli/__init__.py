@@ -1,4 +1,4 @@
-"""The command line: parse, call one public function, print."""
+"""The command line: parse the arguments, call one function, print the result."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ OK, BUG, BAD_INPUT, ALARM, SIGNALLED = 0, 1, 2, 3, 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 2 for wrong use or wrong data, 1 for what should not happen, 3 for an
-    alarm of `monitor`, 130 after Ctrl-C, or 143 after SIGTERM."""
+    """Run a command and return its exit code: 0 for success, 2 for wrong use or wrong data, 1 for an unexpected error,
+    3 for an alarm of `monitor`, 130 after Ctrl-C, and 143 after SIGTERM."""
     signals = StopSignals()
     try:
         with signals:
@@ -34,7 +34,7 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
         # Here, because --help need not wait for scikit-learn.
         code: int | None = import_module(f"selfpaced.cli.{options.command}").run(options)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output, such as `head`, has enough
+        sys.stderr.close()  # the reader of our output, such as `head`, has closed the pipe
         return OK
     except Exception as error:
         signals.check()
@@ -43,7 +43,7 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
 
 
 def _complain(error: Exception, debug: bool) -> int:
-    """One line that says what is wrong; after an unknown rule, the rules. Unforeseen errors ask for --debug."""
+    """Print the error in one line; for an unknown rule, also list the rules. Unexpected errors mention --debug."""
     from selfpaced.exceptions import ModelFileError, TableError, UnknownRuleError
 
     if debug:
@@ -55,7 +55,7 @@ def _complain(error: Exception, debug: bool) -> int:
     foreseen = isinstance(error, TableError | ModelFileError | ValueError | ImportError | OSError)
     said = " ".join(str(error).split()) or type(error).__name__
     notes = " ".join(getattr(error, "__notes__", [])) if foreseen else ""
-    hint = "" if foreseen or debug else f" ({type(error).__name__}; --debug shows where)"
+    hint = "" if foreseen or debug else f" ({type(error).__name__}; --debug shows the traceback)"
     print(f"selfpaced: error: {said}{' ' + notes if notes else ''}{hint}", file=sys.stderr)
     return BAD_INPUT if foreseen else BUG
 

@@ -30,7 +30,7 @@ def run(options: Namespace) -> None:
     for warning in found.warnings:
         talk.warn(warning)
     extra = columns_of(request)
-    talk.say(f"\n{table([_row(one, extra) for one in found.folds], header=[*HEADER, *extra], words=(0, 1))}\n")
+    talk.say(f"\n{table([_row(one, extra) for one in found.folds], header=[*HEADER, *extra], text=(0, 1))}\n")
     for course in found.courses:
         talk.say(course_text(course))
     if page is not None:
@@ -38,7 +38,7 @@ def run(options: Namespace) -> None:
         from selfpaced.whole_files import write_whole
 
         write_whole(page, backtest_page(found.folds, request.training.target))
-        talk.say(f"The page is in {page}.")
+        talk.say(f"The report is in {page}.")
     talk.result(
         {
             "folds": [one.as_row() for one in found.folds],
@@ -50,7 +50,7 @@ def run(options: Namespace) -> None:
 
 
 def request_of(options: Namespace) -> BacktestRequest:
-    """What was typed, as the job reads it."""
+    """The options of the command as those of the job."""
     training = TrainRequest(
         data_in(options),
         options.target,
@@ -69,7 +69,7 @@ def request_of(options: Namespace) -> BacktestRequest:
 
 
 def columns_of(request: BacktestRequest) -> list[str]:
-    """The columns of the table that not all backtests have."""
+    """The optional columns of the table of results."""
     budget = [*BUDGET, *(CARDS if request.training.group else [])] if request.top is not None else []
     return [*budget, *(COST if request.decide is not None else [])]
 
@@ -101,15 +101,15 @@ def _decimals(value: float | None) -> str:
 
 
 def course_text(course: Course) -> str:
-    """The course of a model in a sentence.
+    """The figures of a model over all folds, in a sentence.
 
     >>> course_text(Course("tree", 3, 0.5, 10.2, 12, 30, 0.25, None, None, None))
-    'tree: mean AUCPRC 0.500 over 3 folds; 10 rare rows expected and 12 came; 30 alerts with a precision of 0.250.'
+    'tree: mean AUCPRC 0.500 over 3 folds; 10 rare rows expected, 12 found; 30 alerts with a precision of 0.250.'
     """
     aucprc = "" if course.aucprc is None else f"mean AUCPRC {course.aucprc:.3f} over "
     parts = [f"{aucprc}{course.n_folds} folds"]
     if course.expected is not None:
-        parts.append(f"{course.expected:,.0f} rare rows expected and {course.n_rare:,} came")
+        parts.append(f"{course.expected:,.0f} rare rows expected, {course.n_rare:,} found")
     if course.alerts is not None:
         parts.append(f"{course.alerts:,} alerts with a precision of {course.precision:.3f}")
     if course.card_precision is not None:

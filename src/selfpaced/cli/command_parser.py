@@ -1,4 +1,4 @@
-"""Parsers that suggest what was meant, and a list of commands by what a person wants."""
+"""Parsers that suggest corrections of misspelled names, and list the commands by purpose."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class TopParser(CommandParser):
-    """The parser of `selfpaced` itself. Its help lists the commands by what a person wants."""
+    """The parser of `selfpaced` itself. Its help lists the commands by purpose."""
 
     groups: Mapping[str, Mapping[str, str]] = {}
 

@@ -40,8 +40,8 @@ def run(options: Namespace) -> None:
     comparison = compare(request_of(options, []), tell)
     talk.say(
         f"\nTrained on {comparison.n_train:,} rows, judged on {comparison.n_test:,} others; chance is "
-        f"{comparison.chance:.4f}. Best first. Intervals are over draws of the rows judged on, the same for all "
-        f"methods. A difference to {CHOSEN} whose interval holds 0 may be chance.\n"
+        f"{comparison.chance:.4f}. Best first. Intervals are over random draws of the test rows, the same for all "
+        f"methods. A difference to {CHOSEN} whose interval contains 0 may be chance.\n"
     )
     talk.say(table([_row(one) for one in comparison.methods if one.aucprc is not None], header=HEADER))
     if picture is not None:
@@ -52,7 +52,7 @@ def run(options: Namespace) -> None:
 
 def _line(one: Compared) -> str:
     if one.aucprc is None:
-        return f"{one.method}: not possible here. {shortened(one.failure or '', LONGEST_REASON)}"
+        return f"{one.method}: failed. {shortened(one.failure or '', LONGEST_REASON)}"
     return f"{one.method}: AUCPRC {one.aucprc:.3f} in {one.seconds:.1f} s"
 
 

@@ -1,4 +1,4 @@
-"""What was typed about the rows to read and the place to write to."""
+"""The options about the rows to read and the place to write to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def data_in(options: Namespace) -> Data:
 
 
 def what_is_done(options: Namespace, otherwise: str) -> str:
-    """What the progress bar says while rows are brought in."""
+    """The text of the progress bar while rows are read."""
     if options.query is not None:
         return "reading the query"
     return otherwise if options.cache is None else f"reading into {options.cache}"
@@ -37,7 +37,7 @@ def scores_output(options: Namespace) -> Place | DatabaseTable:
     """The file, or the table of a database, that scores are written to."""
     if not is_database(options.output):
         if options.table is not None or options.if_exists != "fail":
-            raise TableError(f"--table and --if-exists are for a database, and {options.output} is a file.")
+            raise TableError(f"--table and --if-exists are for a database, but {options.output} is a file. Omit them.")
         return check_output(options.output, [".parquet", ".csv"])
     if options.table is None:
         raise TableError(f"{shown(options.output)} is a database. Name the table for the scores: --table scores")
@@ -45,23 +45,23 @@ def scores_output(options: Namespace) -> Place | DatabaseTable:
 
 
 def check_output(path: str, endings: Sequence[str]) -> Place:
-    """Refuse a file that could not be written, before an hour of work."""
+    """Refuse a file that cannot be written, before an hour of work."""
     output = located(path)
     if output.suffix.lower() not in endings:
-        raise TableError(f"{shown(path)} should end in {' or '.join(endings)}.")
+        raise TableError(f"{shown(path)} has a wrong ending. Name a file that ends in {' or '.join(endings)}.")
     if isinstance(output, RemoteFile):
         _check_bucket(output)
         return output
     folder = output.parent
     if not folder.is_dir():
-        raise TableError(f"The folder {folder} for {output.name} is not there. Make it first: mkdir -p {folder}")
+        raise TableError(f"The folder {folder} for {output.name} does not exist. Make it first: mkdir -p {folder}")
     if output.is_dir() or not os.access(folder, os.W_OK):
         raise TableError(f"{path} cannot be written: {'it is a folder' if output.is_dir() else 'no permission'}.")
     return output
 
 
 def _check_bucket(output: RemoteFile) -> None:
-    """Folders of object stores come with their files, buckets do not."""
+    """Refuse an output in a bucket that does not exist. Folders in a bucket need not exist."""
     from pyarrow import fs
 
     if output.filesystem.type_name not in ("s3", "gcs", "abfs"):

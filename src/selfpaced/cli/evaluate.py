@@ -22,7 +22,7 @@ def run(options: Namespace) -> None:
     model = load_ensemble(options.model)
     target = options.target or model.trained_on_.target
     if target is None:
-        raise TableError("Which column holds the labels? Name it: --target COL.")
+        raise TableError("The column of labels is not known. Name it: --target COL.")
     with talk.progress(what_is_done(options, "scoring")) as progress:
         judging = Judging(threshold, options.rule, options.amount, known)
         judged = evaluate(model, data_in(options), target, judging, progress)
@@ -33,7 +33,7 @@ def run(options: Namespace) -> None:
     talk.headline(headline(found, target, label, choice))
     talk.say(
         f"{found.n_rows:,} rows, {found.n_positives:,} of them {label!r}. AUCPRC {found.aucprc:.3f} (chance "
-        f"{chance(found)}); the alerts are those from {found.threshold} on{chosen}."
+        f"{chance(found)}). The threshold is {found.threshold}{chosen}."
     )
     if choice is not None:
         talk.say(promise(choice))
@@ -45,7 +45,7 @@ def run(options: Namespace) -> None:
             f"{found.best_f1:.3f}."
         )
     if model.calibration_ is not None:
-        talk.say(f"Its probabilities expect {expected(found)}.")
+        talk.say(f"The probabilities expect {expected(found)}.")
     talk.result(
         {
             **vars(found),

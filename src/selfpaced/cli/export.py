@@ -14,5 +14,5 @@ def run(options: Namespace) -> None:
     talk = Talk(options)
     output = check_output(options.output, [".onnx"])
     export_onnx(load_ensemble(options.model), output)
-    talk.say(f"The graph is in {output}: input X, outputs label and probabilities.")
+    talk.say(f"The ONNX graph is in {output}. Its input is X, its outputs are label and probabilities.")
     talk.result({"output": str(output)})

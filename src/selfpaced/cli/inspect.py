@@ -10,7 +10,7 @@ from selfpaced.cli.talk import Talk, table
 from selfpaced.persistence import read_card
 from selfpaced.persistence.card import ModelCard
 
-IN_FULL = ("threshold", "best_threshold")  # a rounded threshold has other alerts
+IN_FULL = ("threshold", "best_threshold")  # a rounded threshold would give other alerts
 
 
 def run(options: Namespace) -> None:
@@ -40,7 +40,7 @@ def run(options: Namespace) -> None:
 
 
 def _reference(card: ModelCard) -> str:
-    """What the file keeps to monitor the model by."""
+    """The reference in the file, which monitoring needs."""
     kept = card.reference
     return "none" if kept is None else f"counts of {kept.n_rows:,} held-out rows in {len(kept.features)} columns"
 

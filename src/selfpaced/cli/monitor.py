@@ -32,7 +32,7 @@ def run(options: Namespace) -> int:
         from selfpaced.whole_files import write_whole
 
         write_whole(page, monitor_page(found.whole, found.periods, found.reference, found.alarms))
-        talk.say(f"The page is in {page}.")
+        talk.say(f"The report is in {page}.")
     talk.result(
         {
             "n_rows": found.whole.n_rows,
@@ -63,10 +63,11 @@ def _tell(talk: Talk, found: Monitored) -> None:
         "than chance explains."
     )
     talk.say(
-        f"{whole.n_rows:,} rows, beside {found.reference.n_rows:,} that the model was judged by. {_estimate(whole)}"
+        f"{whole.n_rows:,} rows, compared with {found.reference.n_rows:,} held-out rows of the training. "
+        f"{_estimate(whole)}"
     )
     if not found.is_calibrated:
-        talk.say("The scores of this model are no probabilities, so nothing can be estimated without labels.")
+        talk.say("The scores of this model are not probabilities, so nothing can be estimated without labels.")
     if whole.arrived is not None:
         talk.say(_arrived(whole))
     rows = [
@@ -110,7 +111,7 @@ def _estimate(one: Watched) -> str:
         value = getattr(estimate, name)
         if value is not None:
             parts.append(f"{'AUCPRC' if name == 'aucprc' else name} {value:.2f}")
-    return f"{alerts}If its probabilities are still true, expect {', '.join(parts)}."
+    return f"{alerts}If the probabilities are still right, expect {', '.join(parts)}."
 
 
 def _arrived(one: Watched) -> str:

@@ -1,14 +1,23 @@
-"""What can be typed: commands, options and their help. Nothing heavy is imported for it."""
+"""The commands, their options and their help. The module imports nothing heavy."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
 
 from selfpaced.cli.command_parser import CommandParser, TopParser
+from selfpaced.cli.engine_options import add_engine_options
+from selfpaced.cli.shared_options import (
+    BASES,
+    data_options,
+    held_out_options,
+    how_options,
+    model_options,
+    rule_options,
+    talk_options,
+    target_options,
+)
 
-BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
 PERIODS = ("hour", "day", "week", "month")
 SHELLS = ("bash", "zsh", "tcsh")
@@ -30,54 +39,66 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add_options(command)
-        command.add_argument("--debug", action="store_true", help="show where an error comes from")
+        command.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return top
 
 
 def _train(command: argparse.ArgumentParser) -> None:
-    _data(command)
-    _target(command)
-    _how(command)
-    _held_out(command)
-    _rule(command, command, "f1")
+    data_options(command)
+    target_options(command)
+    how_options(command)
+    held_out_options(command)
+    rule_options(command, command, "f1")
     command.add_argument(
         "--calibration",
         choices=CALIBRATIONS,
         default="isotonic",
-        help="how scores become probabilities (default: %(default)s; none is several times as fast)",
+        help="how scores become probabilities (default: %(default)s)",
     )
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
-    command.add_argument("--id", metavar="COL", help="a column that names the rows; no feature")
-    command.add_argument("--drop-unlabelled", action="store_true", help="train on the rows that have a label")
-    command.add_argument("--out-of-core", action="store_true", default=None, help="read the files once a round")
+    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
+    command.add_argument("--id", metavar="COL", help="a column of names of the rows; not a feature")
+    command.add_argument("--drop-unlabelled", action="store_true", help="train only on the rows that have a label")
+    command.add_argument(
+        "--out-of-core", action="store_true", default=None, help="read the files once a round instead of loading them"
+    )
     command.add_argument("-o", "--output", default="model.skops", metavar="FILE", help="(default: %(default)s)")
-    command.add_argument("--report", metavar="FILE", help="write a report about the model, report.html")
+    command.add_argument("--report", metavar="FILE", help="write a report about the model, such as report.html")
     command.add_argument(
         "--no-reference",
         action="store_true",
-        help="keep no counts of the held-out rows in the model file; it cannot be monitored then",
+        help="do not save counts of the held-out rows in the model file; such a model cannot be monitored",
     )
-    _talk(command)
+    command.add_argument(
+        "--checkpoint", metavar="FOLDER", help="keep finished rounds; the same command after a crash continues"
+    )
+    add_engine_options(command)
+    talk_options(command)
 
 
 def _predict(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="scores.parquet or scores.csv, also s3://...; a database"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the file for the scores, such as scores.parquet or scores.csv, a URL (s3://...), or a database",
     )
     command.add_argument("--table", metavar="NAME", help="the table for the scores, if the output is a database")
     command.add_argument(
         "--if-exists",
         choices=("fail", "append", "replace"),
         default="fail",
-        help="what to do if that table is there already (default: %(default)s)",
+        help="what to do if that table already exists (default: %(default)s)",
     )
-    command.add_argument("--keep", default="", metavar="COLS", help="columns to put beside the scores, as id,amount")
+    command.add_argument(
+        "--keep", default="", metavar="COLS", help="columns to write beside the scores, such as id,amount"
+    )
     command.add_argument(
         "--threshold",
         metavar="NUMBER",
-        help="add a column of alerts: scores from this number on, or from the model's own with 'best'",
+        help="add a column of alerts: scores at or above this number, or above the threshold of the model for 'best'",
     )
     command.add_argument(
         "--decide",
@@ -86,122 +107,142 @@ def _predict(command: argparse.ArgumentParser) -> None:
         "alert costs",
     )
     _capacity(command)
-    _talk(command)
+    add_engine_options(command)
+    talk_options(command)
 
 
 def _capacity(command: argparse.ArgumentParser) -> None:
     command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows, by --decide or by score")
-    command.add_argument("--per", choices=PERIODS, help="the N best rows of each of these")
-    command.add_argument("--time-column", metavar="COL", help="the times that --per is about")
+    command.add_argument("--per", choices=PERIODS, help="take the N best rows of each of these periods")
+    command.add_argument("--time-column", metavar="COL", help="the column of times for --per")
     command.add_argument(
-        "--timezone", metavar="ZONE", help="where days begin, as Europe/Berlin (default: the column's zone, or UTC)"
+        "--timezone",
+        metavar="ZONE",
+        help="the time zone of the periods, such as Europe/Berlin (default: the column's zone, or UTC)",
     )
-    command.add_argument("--group", metavar="COL", help="at most one row of each of these, such as a card, in a period")
+    command.add_argument(
+        "--group", metavar="COL", help="a column of groups, such as cards; at most one alert for each group in a period"
+    )
 
 
 def _evaluate(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     alerts = command.add_mutually_exclusive_group()
     alerts.add_argument(
         "--threshold",
         metavar="NUMBER",
-        help="judge alerts from this score on (default: the threshold that was best in training)",
+        help="the lowest score of an alert (default: the threshold that was chosen in training)",
     )
-    _rule(command, alerts)
-    _talk(command)
+    rule_options(command, alerts)
+    talk_options(command)
 
 
 def _report(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
-    command.add_argument("--id", metavar="COL", help="a column that names the rows")
-    command.add_argument("--time-column", metavar="COL", help="the times of the rows, to show the course over time")
-    command.add_argument("--decide", metavar="RULE", help="compare decisions row by row, as 'p*amount>5'")
-    _rule(command, command)
+    command.add_argument("--id", metavar="COL", help="a column of names of the rows")
+    command.add_argument("--time-column", metavar="COL", help="the column of times, for figures over time")
+    command.add_argument(
+        "--decide", metavar="RULE", help="compare the threshold with decisions row by row, such as 'p*amount>5'"
+    )
+    rule_options(command, command)
     command.add_argument("-o", "--output", default="report.html", metavar="FILE", help="(default: %(default)s)")
-    command.add_argument("--facts", metavar="FILE", help="write the facts behind the report too, report.json")
-    _talk(command)
+    command.add_argument("--facts", metavar="FILE", help="also write the figures of the report, such as report.json")
+    talk_options(command)
 
 
 def _compare(command: argparse.ArgumentParser) -> None:
-    _data(command)
-    _target(command)
-    _how(command)
-    _held_out(command)
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
-    command.add_argument("--picture", metavar="FILE", help="draw the comparison, compare.svg")
-    _talk(command)
+    data_options(command)
+    target_options(command)
+    how_options(command)
+    held_out_options(command)
+    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
+    command.add_argument("--picture", metavar="FILE", help="draw the comparison, such as compare.svg")
+    talk_options(command)
 
 
 def _backtest(command: argparse.ArgumentParser) -> None:
-    _data(command)
-    _target(command)
+    data_options(command)
+    target_options(command)
     command.add_argument(
         "--base",
         choices=BASES,
         nargs="+",
         default=["lightgbm"],
-        help="the kinds of members, all on the same folds (default: lightgbm)",
+        help="the kinds of members to compare on the same folds (default: lightgbm)",
     )
-    command.add_argument("--members", type=int, metavar="N", help="of one kind (default: 10)")
+    command.add_argument("--members", type=int, metavar="N", help="the number of members (default: 10)")
     command.add_argument("--bins", type=int, metavar="N", help="hardness bins (default: 20)")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
-    command.add_argument("--calibration", choices=CALIBRATIONS, default="isotonic", help="(default: %(default)s)")
-    command.add_argument("--time-column", required=True, metavar="COL", help="the times of the rows; no feature")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: %(default)s)")
+    command.add_argument(
+        "--calibration",
+        choices=CALIBRATIONS,
+        default="isotonic",
+        help="how scores become probabilities (default: %(default)s)",
+    )
+    command.add_argument("--time-column", required=True, metavar="COL", help="the column of times; not a feature")
     command.add_argument("--every", required=True, metavar="SPAN", help="how long each test lasts, such as 7d or 12h")
-    command.add_argument("--delay", metavar="SPAN", help="how long labels take to be known (default: no time)")
+    command.add_argument("--delay", metavar="SPAN", help="the time until labels are known, such as 7d (default: 0)")
     command.add_argument(
         "--window", metavar="SPAN", help="how far back training rows go, such as 60d (default: expanding, all rows)"
     )
     command.add_argument(
-        "--first", metavar="SPAN", help="what the first training spans (default: the window, or a third of the time)"
+        "--first", metavar="SPAN", help="the time span of the first training (default: the window, or a third of all)"
     )
-    command.add_argument("--group", metavar="COL", help="what several rows belong to, such as a card; no feature")
+    command.add_argument("--group", metavar="COL", help="a column of groups, such as cards; not a feature")
     command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows of each period")
     command.add_argument("--per", choices=PERIODS, help="the period (default: day)")
-    command.add_argument("--timezone", metavar="ZONE", help="where days begin (default: the column's zone, or UTC)")
-    command.add_argument("--decide", metavar="RULE", help="what rows cost, as 'p*amount>5'")
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are no features")
-    command.add_argument("--html", metavar="FILE", help="write a page with the course over time, backtest.html")
-    _talk(command)
+    command.add_argument(
+        "--timezone", metavar="ZONE", help="the time zone of the periods (default: the column's zone, or UTC)"
+    )
+    command.add_argument("--decide", metavar="RULE", help="a rule about costs, such as 'p*amount>5'")
+    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
+    command.add_argument("--html", metavar="FILE", help="write a report with figures over time, such as backtest.html")
+    talk_options(command)
 
 
 def _monitor(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
-    command.add_argument("--by", choices=PERIODS, help="figures of each of these periods too")
-    command.add_argument("--time-column", metavar="COL", help="the times that --by is about")
-    command.add_argument("--timezone", metavar="ZONE", help="where days begin (default: the column's zone, or UTC)")
-    command.add_argument("--target", metavar="COL", help="labels that have arrived; empty where they have not")
-    command.add_argument("--threshold", type=float, metavar="NUMBER", help="of alerts (default: the model's own)")
+    model_options(command)
+    data_options(command)
+    command.add_argument("--by", choices=PERIODS, help="also give the figures of each of these periods")
+    command.add_argument("--time-column", metavar="COL", help="the column of times for --by")
+    command.add_argument(
+        "--timezone", metavar="ZONE", help="the time zone of the periods (default: the column's zone, or UTC)"
+    )
+    command.add_argument("--target", metavar="COL", help="a column of the labels that are known; empty for other rows")
+    command.add_argument(
+        "--threshold", type=float, metavar="NUMBER", help="the lowest score of an alert (default: the model's own)"
+    )
     command.add_argument(
         "--alarm",
         nargs="+",
         default=[],
         metavar="LIMIT",
-        help="exit with code 3 if a limit is passed, as 'psi>0.25' 'precision<0.5' 'alerts>200'",
+        help="exit with code 3 if a limit is exceeded, such as 'psi>0.25' 'precision<0.5' 'alerts>200'",
     )
-    command.add_argument("--html", metavar="FILE", help="write a page, monitor.html")
-    _talk(command)
+    command.add_argument("--html", metavar="FILE", help="write a report, such as monitor.html")
+    talk_options(command)
 
 
 def _suspects(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     command.add_argument("--n", type=int, default=20, metavar="N", help="how many rows (default: %(default)s)")
     command.add_argument("--label", metavar="LABEL", help="only rows with this label")
-    command.add_argument("--keep", default="", metavar="COLS", help="columns that name the rows, as id,amount")
-    command.add_argument("-o", "--output", metavar="FILE", help="write them to suspects.csv or suspects.parquet")
-    _talk(command)
+    command.add_argument(
+        "--keep", default="", metavar="COLS", help="columns to show beside the rows, such as id,amount"
+    )
+    command.add_argument("-o", "--output", metavar="FILE", help="write the rows to suspects.csv or suspects.parquet")
+    talk_options(command)
 
 
 def _refit(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _data(command)
+    model_options(command)
+    data_options(command)
     command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
     command.add_argument(
         "--time-column", metavar="COL", help="compare on the newest rows by this column (default: as in training)"
@@ -209,112 +250,34 @@ def _refit(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--holdout", type=float, metavar="SHARE", help="share of the rows to compare on (default: as in training)"
     )
-    command.add_argument("--drop-unlabelled", action="store_true", help="train on the rows that have a label")
-    command.add_argument("-o", "--output", metavar="FILE", help="write the new model; without, only compare")
-    command.add_argument("--if-better", action="store_true", help="write it only if its AUCPRC is higher")
-    _talk(command)
+    command.add_argument("--drop-unlabelled", action="store_true", help="train only on the rows that have a label")
+    command.add_argument("-o", "--output", metavar="FILE", help="write the new model (default: only compare)")
+    command.add_argument("--if-better", action="store_true", help="write the new model only if its AUCPRC is higher")
+    talk_options(command)
 
 
 def _inspect(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _talk(command)
+    model_options(command)
+    talk_options(command)
 
 
 def _export(command: argparse.ArgumentParser) -> None:
-    _model(command)
+    model_options(command)
     command.add_argument("-o", "--output", default="model.onnx", metavar="FILE", help="(default: %(default)s)")
-    _talk(command)
+    talk_options(command)
 
 
 def _demo(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--seed", type=int, default=0, help="of the generated data and of all models (default: 0)")
+    command.add_argument("--seed", type=int, default=0, help="the seed of the data and of all models (default: 0)")
 
 
 def _completion(command: argparse.ArgumentParser) -> None:
     command.add_argument("shell", choices=SHELLS)
 
 
-def _data(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "data",
-        metavar="DATA",
-        help="CSV, TSV (also compressed), Parquet, Feather or JSON lines: a file, folder, pattern or URL (s3://, "
-        "gs://, abfs://); a Delta or Iceberg table; with --query a database: postgresql://... or a .duckdb file",
-    )
-    command.add_argument("--query", metavar="SELECT", help="the rows to read from the database DATA")
-    command.add_argument("--cache", metavar="FOLDER", help="keep copies of remote and text files in this folder")
-    command.add_argument("--snapshot", metavar="VERSION", help="of a Delta or Iceberg table (default: the newest)")
-
-
-def _model(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", metavar="MODEL", help="a file that `selfpaced train` wrote")
-
-
-def _target(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--target", required=True, metavar="COL", help="the column of labels")
-    command.add_argument("--positive", metavar="LABEL", help="the label to find, if there are more than two")
-
-
-def _how(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--base",
-        choices=BASES,
-        default="auto",
-        help="the kind of members; auto compares several and blends the best (default: %(default)s)",
-    )
-    command.add_argument("--members", type=int, metavar="N", help="of one kind (default: 10)")
-    command.add_argument("--bins", type=int, metavar="N", help="hardness bins, for members of one kind (default: 20)")
-    command.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help="what auto may take to train; what there is no time for is left out (default: no limit)",
-    )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
-
-
-def _rule(command: argparse.ArgumentParser, group: Any, default: str | None = None) -> None:
-    group.add_argument(
-        "--rule",
-        default=default,
-        metavar="RULE",
-        help="choose the threshold by f1, mcc, gmean, 'precision>=0.9', 'recall>=0.8', 'alerts<=50/10000' or "
-        "cost=5:100, of a false alarm and a missed case" + (f" (default: {default})" if default else ""),
-    )
-    command.add_argument("--amount", metavar="COL", help="what missing each row costs, for a rule such as cost=5")
-
-
-def _held_out(command: argparse.ArgumentParser) -> None:
-    rows = command.add_mutually_exclusive_group()
-    rows.add_argument("--valid", metavar="FILE", help="rows to judge by, in a file of their own")
-    rows.add_argument(
-        "--holdout",
-        type=float,
-        default=0.2,
-        metavar="SHARE",
-        help="share of the rows to judge by (default: %(default)s)",
-    )
-    command.add_argument("--time-column", metavar="COL", help="hold out the last rows by this column; no feature")
-    command.add_argument(
-        "--delay",
-        metavar="SPAN",
-        help="how long labels take to be known, such as 7d or 12h: later rows before the held-out ones are not used",
-    )
-    command.add_argument(
-        "--group",
-        metavar="COL",
-        help="what several rows belong to, such as a card: hold out whole groups; no feature",
-    )
-
-
-def _talk(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
-    command.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
-
-
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[str]]] = {
     "train": (
-        "train a model on a file, and judge it on rows held out",
+        "train a model on a file, and judge it on held-out rows",
         _train,
         [
             "transactions.csv --target is_fraud",
@@ -323,6 +286,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "'logs/*.parquet' --target attack --positive u2r --exclude session",
             "transactions.csv --target is_fraud --rule 'precision>=0.9'",
             "transactions.csv --target is_fraud --rule cost=5 --amount amount",
+            "/shared/payments/ --target is_fraud --engine dask --scheduler tcp://head:8786 --checkpoint fit_of_june",
         ],
     ),
     "predict": (
@@ -333,6 +297,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "model.skops july.csv -o scores.csv --threshold best",
             "model.skops july.csv -o scores.csv --decide 'p*amount>5' --keep tx_id",
             "model.skops july.csv -o scores.csv --top 100 --per day --time-column when --group card_id",
+            "model.skops /shared/july/ -o /shared/scores --keep tx_id --engine spark --master spark://head:7077",
             "model.skops s3://bucket/july/ -o s3://bucket/scores.parquet --cache copies",
             "model.skops postgresql://host/shop --query 'SELECT * FROM july' -o postgresql://host/shop --table scores",
         ],
@@ -343,17 +308,17 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         ["model.skops july.parquet", "model.skops july.parquet --rule 'alerts<=50/10000'"],
     ),
     "report": (
-        "write a page about a model and the rows it is judged by",
+        "write a report about a model and the rows that it is judged by",
         _report,
         ["model.skops july.parquet -o report.html --id tx_id"],
     ),
     "compare": (
-        "compare Self-paced Ensemble with its rivals and the plain alternatives on one table",
+        "compare Self-paced Ensemble with other methods on one table",
         _compare,
         ["transactions.csv --target is_fraud", "transactions.csv --target is_fraud --base tree --picture compare.svg"],
     ),
     "backtest": (
-        "train and test in the order of time, as it happens in service",
+        "train and test in the order of time, as in production",
         _backtest,
         [
             "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d",
@@ -362,7 +327,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         ],
     ),
     "monitor": (
-        "watch the rows that a model scores, without labels",
+        "check new rows for drift, and estimate the model's quality without labels",
         _monitor,
         [
             "model.skops july.parquet",
@@ -370,18 +335,18 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         ],
     ),
     "suspects": (
-        "list the rows whose labels to look at again",
+        "list the rows whose labels are doubtful",
         _suspects,
         ["model.skops transactions.csv", "model.skops transactions.csv --n 100 --keep tx_id -o suspects.csv"],
     ),
     "refit": (
-        "train a model's recipe anew on newer rows, and compare both",
+        "train a model again on newer rows, and compare both models",
         _refit,
         ["model.skops august.parquet", "model.skops august.parquet -o model.skops --if-better"],
     ),
-    "inspect": ("say what a model was trained on, when and with what", _inspect, ["model.skops"]),
-    "export": ("write a model as an ONNX graph, which scores anywhere", _export, ["model.skops -o model.onnx"]),
-    "demo": ("compare Self-paced Ensemble with what one would do otherwise, on generated tables", _demo, [""]),
+    "inspect": ("show what a model was trained on, when and with what", _inspect, ["model.skops"]),
+    "export": ("write a model as an ONNX graph, for other programs", _export, ["model.skops -o model.onnx"]),
+    "demo": ("compare Self-paced Ensemble with other methods on generated tables", _demo, [""]),
     "completion": (
         "print a script that completes commands in your shell",
         _completion,
@@ -389,11 +354,11 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
     ),
 }
 
-# Every command is in one group: `selfpaced --help` lists them so.
+# Every command is in one group. `selfpaced --help` lists the commands by group.
 GROUPS = {
     "make a model": ("train", "refit"),
     "use a model": ("predict", "export"),
     "judge a model": ("evaluate", "report", "compare", "backtest"),
-    "look after a model and its data": ("monitor", "suspects", "inspect"),
+    "check a model and its data": ("monitor", "suspects", "inspect"),
     "get started": ("demo", "completion"),
 }

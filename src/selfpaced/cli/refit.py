@@ -15,11 +15,14 @@ from selfpaced.cli.train import metrics_of
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import load_ensemble, read_card, save_model
 
+# What a card tells of a training that another one does not repeat.
+NOT_KNOWN = ("valid", "engine")
+
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
     if options.if_better and options.output is None:
-        raise TableError("--if-better says when to write the new model; say where: -o FILE.")
+        raise TableError("--if-better needs a file for the new model. Name it: -o FILE.")
     output = None if options.output is None else check_output(options.output, [".skops"])
     card = read_card(options.model)
     model: Any = load_ensemble(options.model)
@@ -51,14 +54,14 @@ def run(options: Namespace) -> None:
 
 
 def request_of(options: Namespace, training: dict[str, Any], model: Any) -> TrainRequest:
-    """The rows to train on, and how, by what was typed and by what the model's card keeps."""
-    known = {name: value for name, value in training.items() if value is not None and name != "valid"}
+    """The options of the training, from the command line and from the model's card."""
+    known = {name: value for name, value in training.items() if value is not None and name not in NOT_KNOWN}
     typed = {"time_column": options.time_column, "holdout": options.holdout}
     given = {**known, **{name: value for name, value in typed.items() if value is not None}}
     given["drop_unlabelled"] = options.drop_unlabelled or given.get("drop_unlabelled", False)
     target = options.target or model.trained_on_.target
     if target is None:
-        raise TableError("Which column holds the labels? Name it: --target COL.")
+        raise TableError("The column of labels is not known. Name it: --target COL.")
     positive = model.trained_on_.positive
     return TrainRequest(data_in(options), target, None if positive is None else str(positive), **given)
 
@@ -68,7 +71,7 @@ def _tell(talk: Talk, found: Refitted) -> None:
     for warning in trained.warnings:
         talk.warn(warning)
     low, high = found.interval
-    sure = "the interval holds 0, so this may be chance" if low <= 0 <= high else "this is more than chance"
+    sure = "it contains 0, so the difference may be chance" if low <= 0 <= high else "it does not contain 0"
     talk.headline(
         f"The new model's AUCPRC is {judged.aucprc:.3f}, the old one's {found.old_aucprc:.3f}: {found.difference:+.3f}."
     )
@@ -79,8 +82,8 @@ def _tell(talk: Talk, found: Refitted) -> None:
     )
     if not found.newest:
         talk.warn(
-            "the rows have no order of time, so the old model may have been trained on some of those that it is judged "
-            "by, which flatters it. Name the column of times: --time-column COL."
+            "the rows have no column of times, so the old model may have been trained on some of the rows that it is "
+            "judged by. Its figures may be too good. Name the column of times: --time-column COL."
         )
     talk.say(
         f"The new one is trained on {trained.train.n_rows:,} rows; it expects {judged.mean_score * judged.n_rows:,.0f} "

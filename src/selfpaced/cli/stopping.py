@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which end a command in the same way: unfinished files are removed."""
+"""Ctrl-C and SIGTERM end a command in the same way: it removes unfinished files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SAID = {signal.SIGINT: "Stopped.", signal.SIGTERM: "Terminated."}
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised wherever a command is when a signal arrives.
+    """Raised when a signal arrives.
 
-    It is a class of its own because CPython reports a process as killed by SIGINT, whatever its exit code, once a plain
+    It is a subclass because CPython reports a process as killed by SIGINT, whatever its exit code, once a plain
     KeyboardInterrupt has left a string that `exec` runs. Many imports run such strings.
     """
 
@@ -22,7 +22,8 @@ class StopSignals:
 
     Attributes
     ----------
-    received : the signal that arrived, or None. Libraries may turn the exception into another one, as numpy does.
+    received : signal.Signals | None, default=None
+        The signal that arrived, or None. Libraries may turn the exception into another one, as numpy does.
     """
 
     received: signal.Signals | None = None

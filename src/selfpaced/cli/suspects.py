@@ -21,18 +21,18 @@ def run(options: Namespace) -> None:
     found = find_suspects(load_ensemble(options.model), data_in(options), request)
     own, kept = found.suspects, {name: column.to_pylist() for name, column in found.kept.items()}
     if own.cross_fitted:
-        talk.say("These are the rows that the model was trained on; they were judged by models that had not seen them.")
+        talk.say("The model was trained on these rows. Each was judged by models that had not seen it.")
     else:
         talk.warn(
-            "these are not the rows that the model was trained on, as its card knows them. If rows that it was trained "
-            "on are among them, their labels are doubted too little."
+            "by its card, the model was not trained on these rows. If it was trained on some of them, their doubts "
+            "are too small."
         )
     rows = [
         [f"{own.rows[place]:,}", *(_short(values[place]) for values in kept.values()), str(own.labels[place]),
          str(own.likelier[place]), f"{own.doubts[place]:.4f}"]
         for place in range(min(len(own), MOST_SHOWN))
     ]  # fmt: skip
-    talk.say(table(rows, header=["row", *kept, "label", "likelier", "doubt"], words=()))
+    talk.say(table(rows, header=["row", *kept, "label", "likelier", "doubt"], text=()))
     if output is not None:
         write_suspects(found, output)
         talk.say(f"The {len(own):,} rows are in {output}. Correct the labels and train again: selfpaced refit")

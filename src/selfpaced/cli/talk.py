@@ -1,4 +1,4 @@
-"""How commands talk: words on a terminal, plain text in a pipe, one JSON object for scripts, progress on the side."""
+"""The output of commands: colours and progress on a terminal, plain text in a pipe, one JSON object for scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOLD, YELLOW, RESET = "\x1b[1m", "\x1b[33m", "\x1b[0m"
 
 
 class Talk:
-    """What a command says. Results go to standard output, all else to standard error."""
+    """The output of a command. Results go to standard output, everything else to standard error."""
 
     def __init__(self, options: Namespace) -> None:
         self._quiet = options.quiet or options.json
@@ -40,7 +40,7 @@ class Talk:
             print(f"{YELLOW}warning:{RESET} {text}" if colours else f"warning: {text}", file=sys.stderr)
 
     def result(self, facts: Mapping[str, Any]) -> None:
-        """The one object that a script reads."""
+        """Print one JSON object for scripts."""
         if self._json:
             print(json.dumps(facts, indent=2, default=_plain))
 
@@ -49,7 +49,7 @@ class Talk:
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int | None], None] | None]:
-        """Something to call with what is done and what there is to do; None where nobody looks."""
+        """A function of the work done and of all work, which shows the progress; None if there is no terminal."""
         if not self._shows_progress:
             yield None
             return
@@ -62,7 +62,7 @@ class Talk:
 
 
 def _fitted(text: str) -> str:
-    """Lines as wide as the terminal, broken between words; in a pipe they stay as they are."""
+    """Lines as wide as the terminal, broken between words. In a pipe they are not broken."""
     return wrapped(text, get_terminal_size().columns) if sys.stdout.isatty() else text
 
 
@@ -89,8 +89,8 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), words: Collection[int] = (0,)) -> str:
-    """Columns as wide as their widest cell. Those of words stand to the left, the others to the right.
+def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), text: Collection[int] = (0,)) -> str:
+    """Columns as wide as their widest cell. Columns of text are aligned left, the others right.
 
     >>> print(table([["tree", "0.5"], ["forest", "0.75"]], header=["", "AUCPRC"]))
             AUCPRC
@@ -101,7 +101,7 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), words: Coll
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if place in words else cell.rjust(width)
+            cell.ljust(width) if place in text else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines

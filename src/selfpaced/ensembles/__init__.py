@@ -1,4 +1,4 @@
-"""The scikit-learn face, one estimator a file."""
+"""The scikit-learn estimators, one in each file, and what can be done with a fitted one."""
 
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.balance_cascade import BalanceCascadeClassifier

@@ -1,4 +1,4 @@
-"""The classifier that chooses among self-paced recipes by itself, and blends them."""
+"""The classifier that chooses among self-paced recipes and blends them."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from selfpaced.tables import (
 
 
 class AutoSelfPacedClassifier(DoubtingEnsemble):
-    """The best model out of the box: several self-paced recipes, judged on honest scores, blended.
+    """The best model without tuning: a blend of the self-paced recipes that rank held-out rows best.
 
     No single recipe is best on all tables. This classifier compares several on a sample of the rows, by the scores
     that each gives to rows that it was not trained on. Recipes that help the ranking get a weight and are trained on
     the whole table. The probabilities are a weighted sum of the recipes' log-odds, calibrated by the same scores.
 
-    Comparing costs the same for a hundred thousand common rows and for a billion: the sample has at most 1,500 rare
-    rows and 30 times as many common rows (at least 20,000), half of them drawn by how hard they are.
+    The comparison costs the same for a hundred thousand common rows and for a billion: the sample has at most 1,500
+    rare rows and 30 times as many common rows (at least 20,000). Half of the common rows are drawn by their hardness.
 
     Parameters
     ----------
@@ -53,22 +53,22 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         `BalanceCascadeClassifier`. By default LightGBM in three ways, a linear model, a neural network, extra trees,
         and CatBoost if it is installed. The cheapest should come first.
     time_limit : float or None, default=None
-        Seconds that a fit should take. Recipes for which no time is left are left out; there is always a model. With a
+        Seconds that a fit should take. Recipes for which no time is left are skipped; there is always a model. With a
         limit, the result depends on the speed of the machine.
     calibration : {"isotonic", "beta", "sigmoid"} or None, default="isotonic"
-        How scores become probabilities. None leaves scores that rank as well and are far too high.
+        How scores become probabilities. With None, scores rank as well, but are far higher than probabilities.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of everything random. The same number gives the same model.
     callbacks : Callback, list of Callback or None, default=None
-        What to do beside the fit, such as `selfpaced.callbacks.ProgressBar`.
+        Callbacks during the fit, such as `selfpaced.callbacks.ProgressBar`.
 
     Attributes
     ----------
     recipes_ : list of RecipeResult
-        What came of each recipe: its AUCPRC on honest scores with the standard error, its weight, seconds, and why it
-        was left out if it was.
+        The result of each recipe: its AUCPRC on rows that it was not trained on with the standard error, its weight,
+        its seconds, and the reason if it is not a part of the blend.
     ensembles_ : dict of str to estimator
         The fitted ensembles that make up the blend, by the names of their recipes.
     estimators_ : list of estimator
@@ -129,7 +129,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> Self:
-        """Choose among the recipes, and train those that count.
+        """Choose among the recipes, and train those with a weight.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
             recipe is judged by.
         **fit_params : dict
             `sample_weight`, of shape (n_rows,): how much each row counts, in training and in judging. Recipes whose
-            base models take no weights are left out.
+            base models do not accept weights are skipped.
 
         Returns
         -------
@@ -159,14 +159,14 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
     def fit_table(
         self, table: Table, *, checkpoint: str | PathLike[str] | None = None, allow: str | Sequence[str] = ()
     ) -> Self:
-        """Choose among the recipes, and train those that count, on rows that need not fit into memory.
+        """Choose among the recipes, and train those with a weight, on rows that need not fit into memory.
 
         Parameters
         ----------
         table : Table
             What `selfpaced.open_table` returns.
         checkpoint : path, default=None
-            A folder that keeps what has been judged and every finished round. The same call after a crash continues.
+            A folder for the judgements and every finished round. The same call after a crash continues.
         allow : str or list of str, default=()
             Types that the files of the checkpoint may hold besides those that `load_model` accepts.
 
@@ -179,7 +179,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         return self._adopt(AutoTraining(self, table, checkpoint=checkpoint, allow=allow))
 
     def _adopt(self, training: AutoTraining) -> Self:
-        """Keep what a fit has come to."""
+        """Set the attributes of a finished fit."""
         blend = training.run()
         self.ensembles_, self.pool_, self.recipes_ = blend.ensembles, blend.pool, blend.results
         self.estimators_ = [member for each in self.ensembles_.values() for member in each.estimators_]
@@ -199,7 +199,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         return np.repeat(self.pool_.weights / sizes, sizes)
 
     def _bases(self) -> list[Any]:
-        """The base models of all recipes: of the blend, of those given, or of those that need no more than numbers."""
+        """The base models of all recipes: of the fitted blend, of the given recipes, or of the default ones."""
         if hasattr(self, "ensembles_"):
             recipes: Mapping[str, Any] = self.ensembles_
         elif self.recipes is None:
@@ -209,7 +209,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         return [base for recipe in recipes.values() for base in bases_of(recipe)]
 
     def __sklearn_tags__(self) -> Any:
-        """A recipe that cannot read the rows is left out, so one that can is enough."""
+        """Recipes that cannot read the rows are skipped, so one that can read them is enough."""
         tags = super().__sklearn_tags__()
         bases = [get_tags(base).input_tags for base in self._bases()]
         tags.input_tags.sparse = any(base.sparse for base in bases)

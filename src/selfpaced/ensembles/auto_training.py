@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from sklearn.base import clone
@@ -18,7 +17,7 @@ from selfpaced.bases import Columns, columns_of
 from selfpaced.calibration import FITTED_MAPS, check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan, Stop
 from selfpaced.ensembles.averaged import bases_of
-from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
+from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
 from selfpaced.ensembles.choosing import NOT_OF_A_RECIPE, TIME_IS_UP, Blend, CallbackError, Chooser, Clock, Judgements
 from selfpaced.ensembles.identity import identity_of_fit
@@ -44,7 +43,7 @@ def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
         raise ValueError(f"recipes must be a list of (name, ensemble) pairs; got {given!r}.")
     for pair in given:
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
-            raise ValueError(f"A recipe is a pair of a name and an ensemble, as ('trees', ...); got {pair!r}.")
+            raise ValueError(f"A recipe must be a pair of a name and an ensemble, as ('trees', ...); got {pair!r}.")
         if not isinstance(pair[1], UnderSamplingEnsemble):
             raise ValueError(
                 f"The recipe {pair[0]!r} must be a SelfPacedEnsembleClassifier, an UnderBaggingClassifier or a "
@@ -52,7 +51,7 @@ def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
             )
     names = [name for name, _ in given]
     if len(set(names)) < len(names):
-        raise ValueError(f"Recipes need names of their own; got {names}.")
+        raise ValueError(f"The names of recipes must differ; got {names}.")
     return dict(given)
 
 
@@ -61,7 +60,8 @@ class AutoTraining:
 
     Parameters
     ----------
-    checkpoint, allow : as for `fit_table`.
+    checkpoint, allow
+        As for `fit_table`.
     """
 
     def __init__(
@@ -72,18 +72,18 @@ class AutoTraining:
         allow: str | Sequence[str] = (),
     ) -> None:
         if allow and checkpoint is None:
-            raise ValueError(f"allow={allow!r} is for the files of a checkpoint. Name its folder: checkpoint='...'.")
+            raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         self._clock = Clock(_check_limit(model.time_limit), time.perf_counter())
         self.calibration = _check_calibration(model.calibration)
         self._callbacks = CallbackList(model.callbacks)
-        stored = stored_seed(checkpoint) if model.random_state is None else None
+        self._folder = checkpoint_folder(checkpoint)
+        stored = stored_seed(self._folder) if model.random_state is None else None
         self._seed = check_seed(model.random_state) if stored is None else stored
         self._given = None if model.recipes is None else recipes_to_try(model.recipes)
         self._model = model
         self._n_threads = model._n_threads()
         self.table = table
         self.labels = check_classes(table.labels(), table.roles.labels_are_in)
-        self._folder = None if checkpoint is None else Path(checkpoint)
         self._allow = allow
         self._plan: dict[str, Any] = {}
         if checkpoint is not None:
@@ -128,7 +128,7 @@ class AutoTraining:
         return Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
 
     def _sample_by_scouts(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> WorkingSample:
-        """The sample after a small ensemble has found the hard rows: of the first recipe, or the first that works."""
+        """The sample, after a small ensemble of the first recipe that works has found the hard rows."""
         self._callbacks.on_recipe_begin("the hard rows", "finding")
         for recipe in recipes.values():
             try:
@@ -179,7 +179,7 @@ class AutoTraining:
         return ensemble
 
     def _fit(self, name: str, ensemble: UnderSamplingEnsemble) -> UnderSamplingEnsemble:
-        folder = None if self._folder is None else self._folder / f"recipe-{self._number(name)}"
+        folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
         ensemble.callbacks = [Forwarding(self._callbacks), Deadline(self._clock)]
         ensemble._train(ensemble._settings(), self.table, None, kept, {})
@@ -194,25 +194,26 @@ class AutoTraining:
         return Judgements() if self._folder is None else SavedJudgements(self._folder, self._plan, self._allow)
 
     def _warn(self, blend: Blend, n_rare: int) -> None:
-        """Say what a user would not expect of the model."""
+        """Warn about what a user would not expect of the model."""
         rarest = self.labels.names[self.labels.rarest]
         if n_rare < FEWEST_RARE_ROWS:
             warnings.warn(
-                f"The class {rarest!r} has {n_rare} rows. To compare recipes takes at least {FEWEST_RARE_ROWS}: here "
-                "all of them count the same, and the scores are not calibrated.",
+                f"The class {rarest!r} has {n_rare} rows. Comparing recipes needs at least {FEWEST_RARE_ROWS}. All "
+                "recipes have the same weight, and the scores are not calibrated.",
                 stacklevel=5,
             )
         late = [repr(result.name) for result in blend.results if result.note == TIME_IS_UP]
         if late:
             warnings.warn(
-                f"The time limit of {self._clock.limit} s was reached. Left out: {', '.join(late)}.", stacklevel=5
+                f"The time limit of {self._clock.limit} s was reached. Skipped recipes: {', '.join(late)}.",
+                stacklevel=5,
             )
         if blend.calibrator is not None:
             warn_of_few_rows(self.labels, stacklevel=5)
 
 
 class Forwarding(Callback):
-    """Tells the callbacks of the whole fit how far a table has been read."""
+    """Reports to the callbacks of the whole fit how much of a table has been read."""
 
     def __init__(self, callbacks: CallbackList) -> None:
         self._callbacks = callbacks
@@ -226,7 +227,7 @@ class Forwarding(Callback):
 
 @contextmanager
 def errors_of_callbacks() -> Iterator[None]:
-    """Errors of callbacks come out as they were."""
+    """Errors of callbacks are raised unchanged."""
     try:
         yield
     except CallbackError as failed:
@@ -247,7 +248,7 @@ class Deadline(Callback):
 
 
 def _with_recipes(model: Any) -> Any:
-    """The classifier with the recipes that it would choose from: what is installed may change, and so may defaults."""
+    """The classifier with its recipes written out, because the default recipes depend on the installed packages."""
     if model.recipes is not None:
         return model
     return clone(model).set_params(recipes=list(default_recipes(Columns(None, {})).items()))
@@ -264,7 +265,6 @@ def _check_limit(time_limit: Any) -> float | None:
 def _check_calibration(method: Any) -> str | None:
     if method == "prior":
         raise ValueError(
-            "calibration='prior' is for one ensemble. A blend is calibrated by its honest scores: "
-            f"None or one of {sorted(FITTED_MAPS)}."
+            f"calibration='prior' is for one ensemble, not for a blend. Choose one of {sorted(FITTED_MAPS)}, or None."
         )
     return check_method(method)

@@ -25,6 +25,8 @@ from selfpaced.tables.batch import StreamedBatch
 
 Floats = NDArray[np.float64]
 RowsDone = Callable[[int, int | None], None]
+# Rows of a file that a thread scores at once.
+ROWS_OF_A_PART = 2**14
 # Packages whose models know the categories of pandas frames, and fail on those of polars.
 PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
 
@@ -54,8 +56,10 @@ class AveragedMembers:
 
     Attributes
     ----------
-    weights : how much each member counts in the mean; None if all count the same.
-    calibrator : the calibration; None if there is none.
+    weights : Floats | None
+        How much each member counts in the mean; None if all count the same.
+    calibrator : Calibrator | None
+        The calibration; None if there is none.
     """
 
     members: Sequence[Any]
@@ -103,16 +107,25 @@ def streamed_probabilities(
     n_threads: int,
     progress: RowsDone | None,
 ) -> Iterator[tuple[StreamedBatch, Floats]]:
-    """Batches of a table with what a function says of their rows, in order. The scorers are those that it uses."""
-    # Models with threads of their own get one batch at a time.
+    """Batches of a table with the results of a function of their rows, in order. `scorers` are those that it uses."""
+    # Models with their own threads get one batch at a time.
     threads = min([n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
+    # A file of few batches would leave threads idle at its end, so that they share batches.
+    most_rows = ROWS_OF_A_PART if threads > 1 else table.reader.batch_rows
 
-    def work(batch: StreamedBatch) -> tuple[StreamedBatch, Floats]:
-        batch.check()
-        return batch, probabilities_of(InMemoryTable(batch.features_for(scorers)))
+    def work(part: tuple[StreamedBatch, StreamedBatch]) -> tuple[StreamedBatch, StreamedBatch, Floats]:
+        batch, rows = part
+        rows.check()
+        return batch, rows, probabilities_of(InMemoryTable(rows.features_for(scorers)))
 
-    for batch, probabilities in over_stream(work, table.batches(), threads):
-        yield batch, probabilities
+    found: list[Floats] = []
+    parts = ((batch, rows) for batch in table.batches() for rows in batch.parts(most_rows))
+    for batch, rows, probabilities in over_stream(work, parts, threads):
+        found.append(probabilities)
+        if rows.stop < batch.stop:
+            continue
+        yield batch, np.concatenate(found)
+        found.clear()
         if progress is not None:
             progress(batch.stop, table.n_rows)
 
@@ -132,7 +145,7 @@ def scoring_of(model: Any) -> Scoring:
 
 
 def keeping_to_one_thread(model: Any) -> Any:
-    """A fitted ensemble itself, set to predict in one thread with all its members: others work beside it."""
+    """A fitted ensemble, set to predict in one thread with all its members, because its caller uses several threads."""
     for ensemble in (model, *getattr(model, "ensembles_", {}).values()):
         ensemble.estimators_ = [in_one_thread(member) for member in ensemble.estimators_]
     return model.set_params(n_jobs=1)

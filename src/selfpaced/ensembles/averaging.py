@@ -1,4 +1,4 @@
-"""What all ensembles share that average the probabilities of their members: everything after the fit."""
+"""The base class of all ensembles: everything after the fit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
-    """An ensemble whose probabilities are the mean of its members'. A subclass brings `fit`."""
+    """An ensemble whose probabilities are the mean of its members'. A subclass defines `fit`."""
 
     estimator: Any
     n_estimators: Any
@@ -43,14 +43,14 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
     calibration_: str | None
 
     def __sklearn_is_fitted__(self) -> bool:
-        """A fit that was interrupted has remembered the features, and has no members."""
+        """Whether the ensemble has members. An interrupted fit has set the features already, but no members."""
         return hasattr(self, "estimators_")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The mean of the members' probabilities, one column for each of `classes_`.
 
-        Members that are trained on balanced rows give probabilities that rank well, and are far above the true share
-        of the minority. If the ensemble is calibrated, the mean is mapped to true probabilities.
+        Members that are trained on balanced rows give probabilities that rank rows well, but are far too high. If the
+        ensemble is calibrated, the mean is mapped to true probabilities.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class; with two classes a threshold of 0.5, which is rarely the one to act on.
+        """The most probable class. With two classes that is a threshold of 0.5, which is rarely the best one.
 
         Parameters
         ----------
@@ -115,9 +115,10 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
     def scorer(self) -> RowScorer:
         """A scorer of single rows, for services that answer one request at a time.
 
-        It has everything resolved that does not depend on the row. LightGBM members of two classes and scikit-learn's
-        trees and forests are scored without data frames, in a fraction of a millisecond; other members are asked for
-        their own prediction, and `is_fast_` is False. The probabilities are those of `predict_proba`, bit for bit.
+        The scorer prepares everything that does not depend on the row. LightGBM members of two classes and
+        scikit-learn's trees and forests are scored without data frames, in a fraction of a millisecond. For other
+        members it calls `predict_proba`, and `is_fast_` is False. The probabilities are those of `predict_proba` of
+        the ensemble, bit for bit.
 
         Returns
         -------
@@ -139,18 +140,18 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return row_scorer(self)
 
     def predict_proba_spread(self, X: Any, share: float = 0.8) -> Spread:
-        """How far the members are apart: the range in which the middle share of their probabilities lies.
+        """How much the members differ: the range of the middle share of their probabilities.
 
-        A wide spread says that the answer depends on which common rows a member happened to see. A narrow one says
-        that the members agree, not that they are right: it is **not a confidence interval**, and all of them may err
-        alike. `docs/guide/explaining.md` shows how often the true probability was found in it.
+        A wide spread means that the score depends on which common rows a member has seen. A narrow spread means that
+        the members agree, not that they are right. It is **not a confidence interval**: all members may make the same
+        error. `docs/guide/explaining.md` shows how often the true probability was within the spread.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
             Rows in memory, as for `predict_proba`.
         share : float, default=0.8
-            The share of the members in the middle, above 0 and at most 1, which is from the lowest to the highest.
+            The share of the members in the middle, above 0 and at most 1. 1 is the range of all members.
 
         Returns
         -------
@@ -173,19 +174,20 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return scoring_of(self).spread(rows_in_memory(self, X), check_share(share))
 
     def calibrate(self, X: Any, y: Any, method: str = BEST_METHOD, *, sample_weight: Any = None) -> Self:
-        """Make the probabilities true by rows that the ensemble was not trained on, in place of any calibration it has.
+        """Calibrate the fitted ensemble by rows that it was not trained on.
 
-        For a fitted ensemble of any kind, also a loaded one: with rows set aside, or with recent ones when the share of
-        the rare class has changed. The ensemble itself is changed, not a copy. `calibration_` says by which method.
+        This replaces any calibration of the fit. It also works for a loaded ensemble, for instance with recent rows
+        when the share of the rare class has changed. The ensemble itself is changed, not a copy. `calibration_` is the
+        name of the method.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
-            Rows with all classes among them, in the shares in which they will come.
+            Rows of all classes, in the shares that new rows will have.
         y : array-like of shape (n_rows,)
             Their labels.
         method : {"isotonic", "beta", "sigmoid"}, default="isotonic"
-            As for `SelfPacedEnsembleClassifier(calibration=...)`.
+            The method, as for `SelfPacedEnsembleClassifier(calibration=...)`.
         sample_weight : array-like of shape (n_rows,), default=None
             How many rows each row stands for.
 
@@ -210,7 +212,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return self
 
     def report(self, X: Any, y: Any, **options: Any) -> Report:
-        """A page on how well the ensemble does on rows it was not trained on; in a notebook it shows itself.
+        """A report on the quality of the ensemble on held-out rows. A notebook displays it.
 
         Parameters
         ----------
@@ -224,7 +226,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         Returns
         -------
         Report
-            Its page with `to_html()` or `save(path)`, its figures as typed data in `facts`.
+            Its methods `to_html()` and `save(path)` give the page. Its attribute `facts` has the figures as typed data.
 
         Examples
         --------
@@ -235,7 +237,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         >>> report.facts.n_rows, report.facts.n_cases
         (11000, 1000)
         """
-        from selfpaced.report import make_report  # a layer above this one, imported only when it is asked for
+        from selfpaced.report import make_report  # a layer above this one, imported only when it is needed
 
         return make_report(self, X, y, **options)
 
@@ -247,7 +249,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The mean of the members' importances, each scaled to add up to 1. Only where members have them."""
+        """The mean of the members' importances, each scaled to add up to 1. Only if the members have importances."""
         check_is_fitted(self)
         importances = np.array([member.feature_importances_ for member in self.estimators_], dtype=np.float64)
         totals = importances.sum(axis=1, keepdims=True)
@@ -298,7 +300,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     def _bases(self) -> list[Any]:
-        """The base models, which take turns: one, or as many as the list that was given has."""
+        """The base models, which take turns: one, or those of a list."""
         base = self._base()
         return list(base) if isinstance(base, list | tuple) else [base]
 

@@ -14,13 +14,13 @@ from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.smote import Numbers, Smote
 from selfpaced.pools.keys import Ids, bootstrap, mix
 
-FEWEST_PARENTS = 2  # SMOTE draws lines between rows
-Draw = Callable[[int, int], Ids]  # so many rows of a class, with replacement, from (class number, rows to draw)
+FEWEST_PARENTS = 2  # SMOTE makes rows between two rows
+Draw = Callable[[int, int], Ids]  # draws rows of a class with replacement, by (class number, number of rows)
 
 
 @dataclass(frozen=True)
 class Part:
-    """The rows of one class in a bag: some drawn ones, and new ones made between the parents."""
+    """The rows of one class in a bag: drawn rows, and new rows between the parents."""
 
     drawn: Ids
     parents: Ids
@@ -28,16 +28,16 @@ class Part:
 
 
 def growing_bag(classes: Sequence[Ids], tenths: int, draw: Draw) -> list[Part]:
-    """So many tenths of every class, and SMOTE between them until each is as large as the largest in the bag."""
+    """A number of tenths of every class, and SMOTE rows until each class is as large as the largest in the bag."""
     drawn = [draw(number, max(FEWEST_PARENTS, round(tenths * ids.size / 10))) for number, ids in enumerate(classes)]
     size = max(some.size for some in drawn)
     return [Part(some, parents=some, n_new=size - some.size) for some in drawn]
 
 
 def full_bag(classes: Sequence[Ids], tenths: int, draw: Draw) -> list[Part]:
-    """The largest class whole, and every other as large: so many tenths of it drawn, the rest by SMOTE.
+    """The whole largest class. Every other class becomes as large: a number of tenths are drawn, the rest is by SMOTE.
 
-    The new rows lie between the class's own rows: a row is drawn so often that its neighbours in the bag are itself.
+    SMOTE uses all rows of the class, because a row is drawn so often that its neighbours in the bag are copies of it.
     """
     size = max(ids.size for ids in classes)
     n_drawn = [size if ids.size == size else round(tenths * size / 10) for ids in classes]

@@ -13,19 +13,19 @@ class BalanceCascadeClassifier(UnderSamplingEnsemble):
     """BalanceCascade: under-bagging that drops the common rows which the ensemble already classifies well.
 
     Each member is trained on all rare rows and as many common rows drawn at random from those that are left. After
-    each round only the hardest common rows stay, by the mean probability of the members so far; of rows that are
-    equally hard a random choice, never the first in the table. Every round keeps the same share, so that the last
-    member is trained on the very hardest rows. Where classes overlap, those are noise.
+    each round only the hardest common rows are kept, by the mean probability of the members so far. Among equally hard
+    rows the choice is random. Every round keeps the same share, so that the last member is trained on the hardest
+    rows. Where classes overlap, the hardest rows are noise.
 
-    The article lets go what the newest member classifies well, at a threshold of its own. Here the mean of all members
-    so far decides, as in the comparison published with Self-paced Ensemble.
+    In the article, rows are dropped that the newest member classifies well at its own threshold. Here the mean of all
+    members so far decides, as in the comparison published with Self-paced Ensemble.
 
     Parameters
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
-        The base model, as in `SelfPacedEnsembleClassifier`. The article's is AdaBoost.
+        The base model, as in `SelfPacedEnsembleClassifier`. The article uses AdaBoost.
     n_estimators : int, default=10
-        Members of the ensemble.
+        The number of members.
     ratio : float, default=1.0
         Rows drawn from each larger class per minority row.
     n_jobs : int, default=None
@@ -33,18 +33,26 @@ class BalanceCascadeClassifier(UnderSamplingEnsemble):
     random_state : int, RandomState or None, default=None
         Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
     callbacks : Callback or list of Callback, default=None
-        What to do beside the fit; see `selfpaced.callbacks`.
+        Callbacks during the fit; see `selfpaced.callbacks`.
 
     Attributes
     ----------
-    estimators_ : list of the fitted members.
-    classes_ : the labels, sorted.
-    minority_class_ : the label of the rarest class.
-    class_counts_ : rows of each of `classes_` in the training data.
-    rounds_ : list of `selfpaced.rounds.Round`, one for each member; all rows of a class are one bin.
-    n_features_in_ : number of features.
-    feature_names_in_ : their names, if X had names.
-    feature_importances_ : mean importance of each feature, if the members have importances.
+    estimators_ : list of estimator
+        The fitted members.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    minority_class_ : label
+        The label of the rarest class.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    rounds_ : list of Round
+        Notes of each round (`selfpaced.rounds.Round`). All rows of a class are in one bin.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, if the members have importances.
 
     References
     ----------

@@ -1,9 +1,9 @@
-"""Blending: how much each of several recipes counts, by the honest scores that they give to rows with labels.
+"""Blending: the weight of each recipe, by its scores of rows that it was not trained on.
 
-The recipe with the best AUCPRC is rarely the best choice: which one leads depends on which rows happened to be rare. So
-the choice is made many times, each time with other weights of the rows (the Bayesian bootstrap), and the shares that a
-recipe gets are averaged. Where rare rows are few, the winners change from one time to the next, and the weights come
-close to equal ones. Where they are many, one recipe, or one mixture of recipes, wins nearly always.
+The recipe with the best AUCPRC is rarely the best choice, because the order of the recipes depends on chance. So the
+choice is made many times, each time with other weights of the rows (the Bayesian bootstrap), and the shares of a recipe
+are averaged. With few rare rows the winner changes often, and the weights are nearly equal. With many rare rows one
+recipe, or one mixture of recipes, wins nearly always.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 N_RESAMPLES = 20
-# A recipe whose AUCPRC is lower by so much gets a share that is lower by the factor e. benchmarks/recipes.py compares.
+# A recipe whose AUCPRC is lower by this gets a share that is lower by the factor e; see benchmarks/recipes.py.
 TEMPERATURE = 0.03
 # How many recipes are chosen, one after the other and with replacement, into the mixture that is best together.
 N_CHOSEN = 8
@@ -29,13 +29,16 @@ SMALLEST_WEIGHT = 0.05
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows with labels, as far as rankings of them need to know.
+    """The labels and the weights of some rows, by which rankings are judged.
 
     Attributes
     ----------
-    classes : the number of each row's class.
-    weights : how many rows each row stands for.
-    ranked : the classes whose rankings count: the rare one, or all of them if there are more than two.
+    classes : NDArray[np.integer]
+        The number of each row's class.
+    weights : Floats
+        How many rows each row stands for.
+    ranked : Sequence[int]
+        The classes whose rankings count: the rare one, or all of them if there are more than two.
     """
 
     classes: NDArray[np.integer]
@@ -82,7 +85,7 @@ class _Ranking:
 
 
 def standard_error(probabilities: Floats, rows: Labelled, seed: int) -> float:
-    """How much the AUCPRC of a recipe would vary with other rows, by the Bayesian bootstrap."""
+    """The standard error of the AUCPRC of a recipe, by the Bayesian bootstrap."""
     rankings = _Rankings(probabilities, rows)
     return float(np.std([rankings.aucprc(weights) for weights in _resampled(rows, seed)], ddof=1))
 
@@ -94,8 +97,9 @@ def blend_weights(honest: Sequence[Floats], rows: Labelled, seed: int) -> Floats
 
     Parameters
     ----------
-    honest : for each recipe, its log-odds for rows that it was not trained on, on the scale that all recipes share: a
-        column for each class.
+    honest : Sequence[Floats]
+        For each recipe, its log-odds for rows that it was not trained on, on the scale that all recipes share: a column
+        for each class.
     """
     rankings = [_Rankings(each, rows) for each in honest]
     shares = [(_by_own_score(rankings, w) + _by_best_mixture(honest, rows, w)) / 2 for w in _resampled(rows, seed)]
@@ -121,7 +125,7 @@ def _by_own_score(rankings: Sequence[_Rankings], weights: Floats) -> Floats:
 def _by_best_mixture(honest: Sequence[Floats], rows: Labelled, weights: Floats) -> Floats:
     """The shares of recipes in the mixture that is made by adding, each time, the recipe that helps most.
 
-    Recipes that help as much as each other share the place: on easy rows all are right, and none deserves to lead.
+    Recipes that help equally share the place. On easy rows all recipes are right, and get equal shares.
     """
     shares, total, best = np.zeros(len(honest)), np.zeros_like(honest[0]), 0.0
     for _ in range(N_CHOSEN):

@@ -1,4 +1,4 @@
-"""What the ensembles share whose members are trained one after the other on weighted rows."""
+"""The base class of the boosting ensembles, whose members are trained one after the other on weighted rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from selfpaced.tables import InMemoryTable, Labels
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """What a member is trained on: rows, the numbers of their classes, their weights and what else goes with them."""
+    """What a member is trained on: rows, the numbers of their classes, their weights and other metadata."""
 
     features: Any
     y: NDArray[Any]
@@ -38,18 +38,18 @@ class TrainingRows:
     metadata: Mapping[str, Any]
 
 
-# From the number of a round, 0 at first, and the weights of all real rows.
+# A function of the number of a round, 0 at first, and of the weights of all real rows.
 RowsOfRound = Callable[[int, Floats], TrainingRows]
 
 
 class BoostingEnsemble(AveragingEnsemble):
-    """AdaBoost.M2 on rows that a subclass chooses anew in every round."""
+    """AdaBoost.M2. A subclass chooses the rows of every round."""
 
     learning_rate: Any
 
     @abstractmethod
     def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
-        """Check the parameters of the sampling; return what gives the training rows of each round."""
+        """Check the parameters of the sampling. Return the function that gives the training rows of each round."""
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Train the ensemble.
@@ -57,11 +57,11 @@ class BoostingEnsemble(AveragingEnsemble):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_features)
-            Features; see the class for the kinds it takes.
+            Features; see the class for the types that it accepts.
         y : array-like of shape (n_rows,)
             Labels of any kind. The rarest class is the minority.
         **fit_params : metadata for the base model's `fit`
-            `sample_weight` is what the rows weigh in the first round. Anything else with metadata routing enabled.
+            `sample_weight` has the weights of the rows in the first round. Other metadata need metadata routing.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class BoostingEnsemble(AveragingEnsemble):
         return self
 
     def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
-        """Refuse what the training rows cannot bring along, besides their weights. Real rows can bring everything."""
+        """Refuse metadata that the training rows cannot have. Real rows can have all of them."""
 
     def _member_weights(self) -> NDArray[np.float64]:
         weights: NDArray[np.float64] = self.estimator_weights_
@@ -102,7 +102,7 @@ class BoostingEnsemble(AveragingEnsemble):
 
 @dataclass(frozen=True)
 class _Work:
-    """What the boosting loop asks for: members, and their doubts about all real rows."""
+    """What the boosting loop needs: it trains members, and gives their doubts about all real rows."""
 
     table: InMemoryTable
     labels: Labels
@@ -127,5 +127,5 @@ def _doubts(probabilities: NDArray[np.floating], labels: Labels) -> Floats:
     doubts: Floats = 1 - probabilities[np.arange(labels.codes.size), labels.codes]
     if np.isnan(doubts.max()):
         raise ValueError("A member of the ensemble predicted NaN as a probability of a training row.")
-    # Rounding, or a base model's own idea of probabilities, may leave [0, 1] by a hair.
+    # By rounding, probabilities may be slightly outside of [0, 1].
     return doubts.clip(0, 1)

@@ -9,7 +9,6 @@ not depend on where the rows lie.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +20,12 @@ from selfpaced.ensembles.cross_fitting import CrossFitted, honest_means
 from selfpaced.ensembles.weighting import Weighting
 from selfpaced.pools.reserved_rounds import CALIBRATION_SAMPLE_ROUND
 from selfpaced.pools.rows import Rows
-from selfpaced.tables import ClassSplit, InMemoryTable
+from selfpaced.tables import ClassSplit, InMemoryTable, stack
 
 Floats = NDArray[np.float64]
 
 N_BINS = 20
-MOST_ROWS_OF_A_BIN = 2**14
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Some rows of one class: their honest probabilities, and how many rows each stands for."""
-
-    class_number: int
-    probabilities: Floats
-    weights: Floats
+MOST_ROWS_OF_A_BIN = 2**12
 
 
 def needs_copies(method: str | None) -> bool:
@@ -67,29 +57,23 @@ def fitted_calibrator(
     n_threads: int,
 ) -> Calibrator:
     """The map by a method that looks at rows. The pools have scored all models of the fit."""
-    n_classes = len(split.counts)
-    minority = split.minority
-    own = honest_means(members, InMemoryTable(minority.features, minority.metadata), minority.ids, n_classes, n_threads)
-    parts = [Scored(split.minority_class, own, _own_weights(minority))]
-    parts += [_larger(number, pool, members, n_classes, n_threads) for number, pool in pools.items()]
+    blocks = {split.minority_class: split.minority} | {number: _sample(pool) for number, pool in pools.items()}
+    rows, n_classes = stack(list(blocks.values())), len(split.counts)
     return fit_calibrator(
         method,
-        np.concatenate([part.probabilities for part in parts]),
-        np.repeat([part.class_number for part in parts], [part.weights.size for part in parts]),
-        np.concatenate([part.weights for part in parts]),
+        honest_means(members, InMemoryTable(rows.features, rows.metadata), rows.ids, n_classes, n_threads),
+        np.repeat(list(blocks), [len(block) for block in blocks.values()]),
+        np.concatenate([_weights(block) for block in blocks.values()]),
         split.minority_class,
     )
 
 
-def _larger(
-    number: int, pool: MajorityPool[Rows], members: Sequence[CrossFitted], n_classes: int, n_threads: int
-) -> Scored:
+def _sample(pool: MajorityPool[Rows]) -> Rows:
     bins = pool.cut(HARDNESS["absolute"], N_BINS)
-    rows = pool.draw(np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist(), CALIBRATION_SAMPLE_ROUND)
-    assert rows.stands_for is not None  # every pool says it of the rows that it draws
-    means = honest_means(members, InMemoryTable(rows.features, rows.metadata), rows.ids, n_classes, n_threads)
-    return Scored(number, means, rows.stands_for * _own_weights(rows))
+    return pool.draw(np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist(), CALIBRATION_SAMPLE_ROUND)
 
 
-def _own_weights(rows: Rows) -> Floats:
-    return np.asarray(rows.metadata.get("sample_weight", np.ones(len(rows))), dtype=np.float64)
+def _weights(rows: Rows) -> Floats:
+    """How much each row counts: its own weight, times the number of rows that it stands for."""
+    own = np.asarray(rows.metadata.get("sample_weight", np.ones(len(rows))), dtype=np.float64)
+    return own if rows.stands_for is None else rows.stands_for * own

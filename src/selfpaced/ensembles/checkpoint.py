@@ -1,4 +1,4 @@
-"""Finished rounds on disk, so that a fit that was killed goes on and ends with the same model."""
+"""Finished rounds in a folder, so that a fit that was killed goes on and ends with the same model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
 from selfpaced.algorithms.pool import MajorityPool
@@ -15,12 +15,12 @@ from selfpaced.ensembles.cross_fitting import HonestScores
 from selfpaced.ensembles.replaying import ReplayingPool
 from selfpaced.exceptions import CheckpointError
 from selfpaced.pools.rows import Rows
+from selfpaced.private_folders import PrivateFolder, private_folder
 from selfpaced.rounds import Round
 from selfpaced.safe_files.archive import dumped, import_skops, loaded
 from selfpaced.safe_files.contents import check_contents
 from selfpaced.safe_files.trusted import UnknownTypeError
 from selfpaced.tables import ClassSplit
-from selfpaced.whole_files import remove_stale, whole_file
 
 PLAN = "plan.json"
 ENDING = ".skops"  # of a round
@@ -45,14 +45,13 @@ class Checkpoint:
 
     Parameters
     ----------
+    folder : where the rounds are.
     plan : what the fit is made of, by name. A folder with the rounds of another plan is refused.
     allow : names of types that the files may hold besides those on the library's list.
     """
 
-    def __init__(
-        self, folder: str | os.PathLike[str] | None, plan: Mapping[str, Any], allow: str | Sequence[str] = ()
-    ) -> None:
-        self._folder = None if folder is None else Path(folder)
+    def __init__(self, folder: PrivateFolder | None, plan: Mapping[str, Any], allow: str | Sequence[str] = ()) -> None:
+        self._folder = folder
         self._allow = allow
         self._saved: dict[int, FinishedRound] = {}
         if self._folder is not None:
@@ -78,7 +77,7 @@ class Checkpoint:
             return
         parts = vars(FinishedRound(self._plan, model, round, honest))
         content = dumped(parts, "The member", ALLOWING, self._allow, "Fit without a checkpoint.")
-        write_private(self._folder / _file_name(round.number), content)
+        self._folder.write(_file_name(round.number), content)
 
     def replaying(self, split: ClassSplit) -> list[MajorityPool[Rows]]:
         """The pools of the larger classes; asked about finished rounds, they answer from the notes."""
@@ -90,32 +89,32 @@ class Checkpoint:
                 )
         return [ReplayingPool(pool, split.names[number], self.round) for number, pool in split.pools.items()]
 
-    def _begin(self, folder: Path, plan: str) -> None:
-        if folder.exists() and not folder.is_dir():
-            raise CheckpointError(f"The checkpoint {folder} is a file; name a folder.")
-        folder.mkdir(0o700, parents=True, exist_ok=True)
-        if any(folder.glob("round-*.joblib")):
+    def _begin(self, folder: PrivateFolder, plan: str) -> None:
+        try:
+            folder.prepare((PLAN, ENDING))
+        except NotADirectoryError as error:
+            raise CheckpointError(f"The checkpoint {folder} is a file; name a folder.") from error
+        if folder.names("round-*.joblib"):
             raise CheckpointError(
                 f"The checkpoint in {folder} was written by an earlier version of selfpaced. Its files are pickles, "
                 f"which can run any code, and are not opened. {ELSEWHERE}"
             )
-        for ending in (PLAN, ENDING):
-            remove_stale(folder, ending)
-        if (folder / PLAN).exists():
+        if folder.has(PLAN):
             _refuse_other_plan(folder, _read_plan(folder), json.loads(plan))
         else:
-            write_private(folder / PLAN, plan.encode())
-        for path in sorted(folder.glob(f"round-*{ENDING}")):
-            saved = self._read(path)
+            folder.write(PLAN, plan.encode())
+        for name in folder.names(f"round-*{ENDING}"):
+            saved = self._read(folder, name)
             self._saved[saved.round.number] = saved
 
-    def _read(self, path: Path) -> FinishedRound:
-        again = "remove it, and its round is done again."
+    def _read(self, folder: PrivateFolder, name: str) -> FinishedRound:
+        path, again = f"{folder}/{name}", "remove it, and its round is done again."
+        content = folder.read(name)
         try:
-            parts = loaded(path, str(path), ALLOWING, self._allow)
+            parts = loaded(BytesIO(content), path, ALLOWING, self._allow)
             check_contents(parts)
             saved = FinishedRound(**parts)
-            belongs = saved.plan == self._plan and path.name == _file_name(saved.round.number)
+            belongs = saved.plan == self._plan and name == _file_name(saved.round.number)
         except UnknownTypeError:
             raise
         except Exception as error:  # whatever damage leads to
@@ -138,13 +137,7 @@ def _as_text(plan: Mapping[str, Any]) -> str:
     return json.dumps(plan, default=str, indent=1, sort_keys=True)
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Models tell of the rows that they were trained on: nobody else may read them."""
-    with whole_file(path, mode=0o600) as temporary:
-        temporary.write_bytes(content)
-
-
-def _refuse_other_plan(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+def _refuse_other_plan(folder: PrivateFolder, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     # "parameter estimator" says no more than "parameter estimator__max_depth".
     changed = [name for name in changed if not any(other.startswith(f"{name}__") for other in changed)]
@@ -164,18 +157,24 @@ def _difference(name: str, old: Any, new: Any) -> str:
     return f"{name} was {before} and is {now} now"
 
 
-def stored_seed(folder: str | os.PathLike[str] | None) -> int | None:
+def checkpoint_folder(place: str | os.PathLike[str] | None) -> PrivateFolder | None:
+    """The folder that a user named, by a path or a URL, or None."""
+    return None if place is None else private_folder(place)
+
+
+def stored_seed(folder: PrivateFolder | None) -> int | None:
     """The seed of the fit that a folder belongs to: without a random_state, it goes on with the seed it began with."""
-    if folder is None or not (Path(folder) / PLAN).exists():
+    if folder is None or not folder.has(PLAN):
         return None
-    return int(_read_plan(Path(folder))["seed"])
+    return int(_read_plan(folder)["seed"])
 
 
-def _read_plan(folder: Path) -> dict[str, Any]:
+def _read_plan(folder: PrivateFolder) -> dict[str, Any]:
+    content = folder.read(PLAN)
     try:
-        plan = dict(json.loads((folder / PLAN).read_text()))
+        plan = dict(json.loads(content))
         return plan | {"seed": int(plan["seed"])}
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{folder / PLAN} of the checkpoint is damaged; remove the folder and begin again."
+            f"{folder}/{PLAN} of the checkpoint is damaged; remove the folder and begin again."
         ) from error

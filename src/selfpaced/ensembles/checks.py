@@ -34,7 +34,7 @@ FEW_TO_CALIBRATE_BY = 20
 
 
 def check_groups(groups: Any, labels: Labels) -> dict[str, NDArray[np.uint64]]:
-    """The hash of each row's group, as rows carry it; nothing without groups. None may be missing."""
+    """The hash of each row's group, as metadata of the rows; empty without groups. Missing groups are refused."""
     if groups is None:
         return {}
     values = column_or_1d(groups)
@@ -63,7 +63,9 @@ def check_positive(name: str, value: Any) -> float:
 
 def check_share(share: Any) -> float:
     if not isinstance(share, Real) or isinstance(share, bool) or not 0 < float(share) <= 1:
-        raise ValueError(f"share must be above 0 and at most 1, the share of the members in the middle; got {share!r}.")
+        raise ValueError(
+            f"share, the share of the members in the middle, must be above 0 and at most 1; got {share!r}."
+        )
     return float(share)
 
 
@@ -75,21 +77,21 @@ def check_jobs(n_jobs: Any) -> Any:
 
 def check_classifier(estimator: Any) -> Any:
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
-        raise ValueError(f"estimator must be a classifier, an object and not a class; got {estimator!r}.")
+        raise ValueError(f"estimator must be an instance of a classifier, not a class; got {estimator!r}.")
     return estimator
 
 
 def check_classifiers(estimators: list[Any]) -> list[Any]:
     if not estimators:
-        raise ValueError("estimator is an empty list; give a classifier, or a list of classifiers that take turns.")
+        raise ValueError("estimator is an empty list. Give a classifier, or a list of classifiers that take turns.")
     return [check_classifier(each) for each in estimators]
 
 
 def check_weighable(estimator: Any) -> Any:
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
-            f"Boosting weighs rows, but the base model {type(estimator).__name__} takes no sample_weight in fit. "
-            "Choose one that does, such as a decision tree."
+            f"Boosting weights rows, but fit of the base model {type(estimator).__name__} does not accept "
+            "sample_weight. Choose a base model that does, such as a decision tree."
         )
     return estimator
 
@@ -104,9 +106,9 @@ def check_seed(random_state: Any) -> int:
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as the base models may have it: a frame stays a frame, everything else becomes an array or a CSR matrix.
+    """X as the base models read it: a frame stays a frame, everything else becomes an array or a CSR matrix.
 
-    Names, number and order of the columns are remembered at fit and checked afterwards. NaN is the base model's matter.
+    Names, number and order of the columns are stored at fit and checked afterwards. NaN is left to the base model.
     """
     if not is_frame(X):
         _refuse_lazy_frame(X)
@@ -115,14 +117,14 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         )
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(
-            f"Found a table with {X.shape[0]} rows and {X.shape[1]} columns; at least 1 of each is needed."
+            f"Found a table with {X.shape[0]} rows and {X.shape[1]} columns. At least 1 of each is needed."
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     for name, values in float_columns(X):
         if np.isinf(values).any():
             raise ValueError(
                 f"Column {name!r} of X contains infinity. Replace it by a finite number, or by NaN if the base model "
-                "takes missing values."
+                "accepts missing values."
             )
     return X
 
@@ -140,15 +142,15 @@ def check_numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating
         names = getattr(estimator, "feature_names_in_", range(numbers.shape[1]))
         first = names[int(np.isnan(numbers.max(axis=0)).argmax())]
         raise ValueError(
-            f"Input X contains NaN, first in column {first!r}, and SMOTE makes new rows from complete ones only. "
-            "Impute it first, for instance with SimpleImputer, or drop the rows."
+            f"Input X contains NaN, first in column {first!r}, but SMOTE needs complete rows. Impute missing values "
+            "first, for instance with SimpleImputer, or drop the rows."
         )
     return numbers
 
 
 def _refuse_lazy_frame(X: Any) -> None:
     if type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a lazy frame, whose rows are not there yet: pass X.collect().")
+        raise TypeError("X is a lazy frame, whose rows are not computed yet. Pass X.collect().")
 
 
 def check_labels(y: Any, X: Any) -> Labels:
@@ -157,10 +159,10 @@ def check_labels(y: Any, X: Any) -> Labels:
 
 
 def check_classes(labels: Counted, where: str) -> Counted:
-    """At least two classes, and enough rows of the smallest. `where` says where the labels stand."""
+    """Refuse fewer than two classes, and too few rows of the smallest. `where` is the name of the labels in errors."""
     names = labels.names
     if len(names) < 2:
-        raise ValueError(f"{where} holds one class only, {names}; at least 2 classes are needed to tell them apart.")
+        raise ValueError(f"{where} holds one class only, {names}. At least 2 classes are needed.")
     smallest = int(labels.counts.argmin())
     if labels.counts[smallest] < FEWEST_MINORITY_ROWS:
         raise ValueError(
@@ -171,43 +173,43 @@ def check_classes(labels: Counted, where: str) -> Counted:
 
 
 def check_table(table: Any) -> None:
-    """Refuse what `open_table` does not give."""
+    """Refuse anything but a table of `open_table`."""
     if not isinstance(table, Table):
         raise TypeError(
-            f"fit_table takes what selfpaced.open_table gives; got {type(table).__name__}. "
-            "Arrays and frames in memory go to fit(X, y)."
+            f"fit_table needs a table that selfpaced.open_table returns; got {type(table).__name__}. "
+            "For arrays and frames in memory, call fit(X, y)."
         )
 
 
 def check_known_labels(y: Any, X: Any, classes: NDArray[Any], where: str = "y") -> Labels:
-    """Labels numbered like those of the training rows. `where` says where they stand."""
+    """Labels numbered like those of the training rows. `where` is the name of the labels in errors."""
     y = column_or_1d(y)
     check_consistent_length(X, y)
     refuse_missing_labels(y)
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
         raise ValueError(
-            f"{where} holds labels that are not among those of the training rows: {unknown.tolist()}. The classes of "
-            f"the training rows are {classes.tolist()}."
+            f"{where} has labels that the training rows do not have: {unknown.tolist()}. The classes of the training "
+            f"rows are {classes.tolist()}."
         )
     return encode_labels(y, classes)
 
 
 def warn_of_few_rows(labels: ClassCounts, stacklevel: int) -> None:
-    """A calibration that rests on a handful of rows is luck."""
+    """Warn about a calibration by few rows, which is not reliable."""
     smallest = int(labels.counts.argmin())
     if labels.counts[smallest] < FEW_TO_CALIBRATE_BY:
         warnings.warn(
-            f"The calibration rests on {labels.counts[smallest]} rows of the class {labels.names[smallest]!r}; with "
-            f"fewer than {FEW_TO_CALIBRATE_BY}, probabilities are not to be relied on.",
+            f"The calibration uses only {labels.counts[smallest]} rows of the class {labels.names[smallest]!r}. With "
+            f"fewer than {FEW_TO_CALIBRATE_BY}, the probabilities are not reliable.",
             stacklevel=stacklevel,
         )
 
 
 def check_present(labels: Labels, class_number: int, where: str, what_for: str) -> None:
-    """At least one row of a class."""
+    """Refuse labels without a row of a class."""
     if labels.counts[class_number] == 0:
         raise ValueError(
-            f"{where} holds no row of the class {labels.names[class_number]!r}, so nothing can be {what_for} it. Split "
-            "with stratify=y."
+            f"{where} has no row of the class {labels.names[class_number]!r}, so nothing can be {what_for} it. Split "
+            "the rows with stratify=y."
         )

@@ -1,4 +1,4 @@
-"""Choosing among recipes: judge each on a working sample, weigh them, train those that count on the whole table."""
+"""Choosing among recipes: judge each on a working sample, weight them, train those with a weight on the whole table."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ Floats = NDArray[np.float64]
 
 # The share of a time limit that judging may take; the rest is for training on the whole table.
 SHARE_TO_JUDGE = 0.5
-TIME_IS_UP = "left out: the time limit was reached"
+TIME_IS_UP = "skipped: the time limit was reached"
 
 
 class CallbackError(Exception):
-    """An error of a user's callback on its way out of the fit of a recipe."""
+    """Wraps an error of a user's callback, to distinguish it from an error of a recipe."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
 
 
-# Errors that are no reason to go on without the recipe that met them.
+# Errors that end the whole fit. After other errors the fit continues without the recipe.
 NOT_OF_A_RECIPE = (CallbackError, CheckpointError, ModelFileError, OSError, TableError)
 
 
 @dataclass(frozen=True)
 class RecipeResult:
-    """What came of a recipe.
+    """The result of a recipe.
 
     Attributes
     ----------
@@ -65,19 +65,19 @@ class RecipeResult:
 
 @dataclass(frozen=True)
 class Clock:
-    """The time that a fit may take, in seconds; None for as long as it needs."""
+    """The time limit of a fit in seconds; None for no limit."""
 
     limit: float | None
     begin: float
 
     def allows(self, seconds: float, share: float = 1.0) -> bool:
-        """Whether so many more seconds stay within a share of the limit."""
+        """Whether a number of further seconds is within a share of the limit."""
         return self.limit is None or time.perf_counter() - self.begin + seconds <= share * self.limit
 
 
 @dataclass(frozen=True)
 class Blend:
-    """The ensembles that count, in the order of their recipes, the pool of them, its calibration, and what was done."""
+    """The ensembles with a weight, in the order of their recipes, their pool, its calibration, and all results."""
 
     ensembles: dict[str, Any]
     pool: LogOddsPool
@@ -86,12 +86,14 @@ class Blend:
 
 
 class Chooser:
-    """Chooses among recipes, given by name. `told` is called with the name of each and what happens to it.
+    """Chooses among recipes, given by name. `on_step` is called with the name of a recipe and what happens to it.
 
     Parameters
     ----------
-    judge : what compares them; None where there are too few rare rows.
-    fits : trains recipes on the whole table, by their names: each, or the error that it failed with, and the seconds.
+    judge : Judge | None
+        Compares the recipes; None if there are too few rare rows.
+    fits : Callable[[Sequence[str]], Iterator[tuple[Any | Exception, float]]]
+        Trains recipes, given by name, on the whole table. Returns each recipe or its error, and the seconds.
     """
 
     def __init__(
@@ -100,13 +102,13 @@ class Chooser:
         judge: Judge | None,
         fits: Callable[[Sequence[str]], Iterator[tuple[Any | Exception, float]]],
         clock: Clock,
-        told: Callable[[str, str], None],
+        on_step: Callable[[str, str], None],
     ) -> None:
         self._recipes = recipes
         self._judge = judge
         self._fits = fits
         self._clock = clock
-        self._told = told
+        self._on_step = on_step
         self._results = {name: RecipeResult(name) for name in recipes}
         self._judged: dict[str, Judgement] = {}
 
@@ -133,7 +135,7 @@ class Chooser:
         known = {name: earlier for name in self._recipes if (earlier := saved.get(name)) is not None}
         at_once, names = None, list(self._recipes)
         if self._clock.limit is None:
-            # All at once, beginning with the last: these take longest, and at the end no core should wait for them.
+            # All at once, beginning with the last: these take longest, so no core waits for them at the end.
             names.reverse()
             at_once = judge.judged([self._recipes[name] for name in names if name not in known])
         # With a time limit recipes are judged one after the other, to stop in time.
@@ -142,7 +144,7 @@ class Chooser:
             if self._judged and not self._clock.allows(slowest, SHARE_TO_JUDGE):
                 self._note(name, note=TIME_IS_UP)
                 continue
-            self._told(name, "judging")
+            self._on_step(name, "judging")
             found: Judgement | Exception = known.get(name) or next(at_once or judge.judged([self._recipes[name]]))
             if isinstance(found, Exception):
                 self._note_failure(name, found)
@@ -175,11 +177,11 @@ class Chooser:
         weights = blend_weights(standard, rows, self._judge.seed)
         for name, weight in zip(self._judged, weights.tolist(), strict=True):
             if weight == 0:
-                self._note(name, note="left out: the others are better without it")
+                self._note(name, note="no weight: the others are better without it")
         return {name: w for name, w in zip(self._judged, weights.tolist(), strict=True) if w > 0}
 
     def _fitted(self, weights: Mapping[str, float]) -> dict[str, Any]:
-        """The recipes trained on the whole table, those that count most first, as far as the time allows."""
+        """The recipes trained on the whole table, those with the largest weight first, as far as the time allows."""
         fitted: dict[str, Any] = {}
         slowest = 0.0
         names = sorted(weights, key=lambda name: -weights[name])
@@ -188,7 +190,7 @@ class Chooser:
             if fitted and not self._clock.allows(slowest):
                 self._note(name, note=TIME_IS_UP)
                 continue
-            self._told(name, "fitting")
+            self._on_step(name, "fitting")
             found, seconds = next(fits)
             if isinstance(found, Exception):
                 self._note_failure(name, found)
@@ -208,16 +210,16 @@ class Chooser:
         self._results[name] = replace(self._results[name], **facts)
 
     def _note_failure(self, name: str, error: Exception) -> None:
-        """A recipe that fails on the rows is reported, and the others go on."""
+        """Report a recipe that failed. The fit continues with the others."""
         if isinstance(error, NOT_OF_A_RECIPE):
             raise error
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         self._note(name, note=f"failed: {reason}")
-        warnings.warn(f"The recipe {name!r} failed and is left out. {reason}", stacklevel=7)
+        warnings.warn(f"The recipe {name!r} failed and is skipped. {reason}", stacklevel=7)
 
 
 class Judgements:
-    """What is known of recipes from an earlier fit that was interrupted. Here nothing is, and nothing is kept."""
+    """The judgements of an earlier fit that was interrupted. Here there are none, and none are kept."""
 
     def get(self, name: str) -> Judgement | None:
         return None

@@ -29,9 +29,9 @@ from selfpaced.tables import InMemoryTable
 
 Floats = NDArray[np.float64]
 
-N_FOLDS = 5
-# Where a class has many rows, a copy that lacks a third of them is as good as one that lacks a fifth.
-N_FOLDS_OF_MANY, MANY_ROWS = 3, 1000
+# Parts that a training set is divided into, by the rows of its smallest class. Of many rows, a copy that lacks a third
+# or half of them is as good as one that lacks a fifth.
+N_FOLDS = {0: 5, 1000: 3, 5000: 2}
 
 
 @dataclass(frozen=True)
@@ -101,17 +101,17 @@ def cross_fit(
     part_of = folds(rows.ids, y, seed, number, rows.groups)
     table = InMemoryTable(rows.features, rows.metadata)
     probabilities = np.empty((len(rows), int(y.max()) + 1))
-    copies_at_once = n_threads if factory.trains_side_by_side(number, rows.features) else 1
+    n_parts = int(part_of.max()) + 1
+    at_once = factory.copies_at_once(number, rows.features, n_parts, n_threads)
 
     def scored_by_copy(part: int) -> Any:
         learnt, left_out = table.rows(np.flatnonzero(part_of != part)), np.flatnonzero(part_of == part)
-        copy = factory.fit(number, learnt.features, y[learnt.ids], learnt.arguments)
-        asked, threads = InMemoryTable(table.take(left_out)), 1 if copies_at_once > 1 else n_threads
+        copy = factory.fit(number, learnt.features, y[learnt.ids], learnt.arguments, beside_others=at_once > 1)
+        asked, threads = InMemoryTable(table.take(left_out)), 1 if at_once > 1 else n_threads
         probabilities[left_out] = probabilities_of(copy, asked, probabilities.shape[1], threads)
         return None if rows.groups is None else copy
 
-    n_parts = int(part_of.max()) + 1
-    copies = over_chunks(lambda start, stop: scored_by_copy(start), n_parts, 1, copies_at_once)
+    copies = over_chunks(lambda start, stop: scored_by_copy(start), n_parts, 1, at_once)
     if rows.groups is None:
         return HonestScores(rows.ids, probabilities)
     groups, first = np.unique(rows.groups, return_index=True)
@@ -151,7 +151,7 @@ def folds(
     [0, 1, 0, 1, 0, 1]
     """
     n_smallest = int(np.unique(y, return_counts=True)[1].min())
-    n_folds = N_FOLDS_OF_MANY if n_smallest >= MANY_ROWS else min(N_FOLDS, n_smallest)
+    n_folds = min(n_smallest, *(n for least, n in N_FOLDS.items() if n_smallest >= least))
     if n_folds < 2:
         raise ValueError(
             "Rows are left out to see what the others say of them, and a member has been given only one row of a "

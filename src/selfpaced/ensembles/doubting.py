@@ -1,4 +1,4 @@
-"""What an ensemble that has been fitted says of rows and their labels."""
+"""Hardness and doubtful labels of rows, by a fitted ensemble."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class DoubtingEnsemble(AveragingEnsemble):
     """An ensemble that remembers which rows its members were trained on."""
 
     rounds_: list[Round]
-    # 0 if the algorithm begins with a warm-up, a model that is no member.
+    # 0 if the algorithm begins with a warm-up, a model that does not become a member.
     _first_round = 1
 
     def hardness_of(self, X: Any, y: Any) -> NDArray[np.float32]:
-        """How badly the ensemble does on each row, by the hardness that it was trained with; 0 is no error.
+        """The hardness of each row: the error of the ensemble, by the hardness function of its training. 0 is no error.
 
         The probabilities are those of the members, before any calibration, as in the rounds of the fit. Rows that
-        members were trained on look easier than they are; `suspects` takes account of that.
+        members were trained on look easier than they are; `suspects` allows for that.
 
         Parameters
         ----------
@@ -69,12 +69,12 @@ class DoubtingEnsemble(AveragingEnsemble):
         groups: Any = None,
         **fit_params: Any,
     ) -> Suspects:
-        """The rows whose labels the ensemble doubts most: mislabelled, or in need of a second look.
+        """The rows whose labels are most doubtful: their labels may be wrong.
 
-        A row that members were trained on is judged by models that have not seen it: for every member and each fifth
-        of its training rows, a copy that is trained on the other four. Doubts are probabilities at the true shares of
-        the classes, by the calibration or, without one, by the closed form for classes that are thinned out: in the
-        balanced world of the members a mislabelled rare row would hardly look suspicious.
+        A training row of a member is judged by models that have not seen it: for each fifth of the training rows, a
+        copy of the member is trained on the other four fifths. Doubts are probabilities at the true shares of the
+        classes, by the calibration or, without one, by the closed form for under-sampled classes. At the equal shares
+        that the members see, a mislabelled rare row would hardly look doubtful.
 
         Parameters
         ----------
@@ -86,17 +86,18 @@ class DoubtingEnsemble(AveragingEnsemble):
         n : int, default=20
             The number of rows to list.
         label : label, default=None
-            Only rows with this label. Without it, most suspects are rare ones: a rare row that looks common is doubted
-            more than a common row that looks rare, because at the true shares few rows are rare.
+            Only rows with this label. Without it, most suspects are rare rows: the label of a rare row that looks
+            common is more doubtful than that of a common row that looks rare, because few rows are rare.
         ids : array-like of shape (n_rows,), default=None
             The ids of the rows, if the ensemble was trained on a table with ids.
         trained_on : bool or None, default=None
-            Whether these are the training rows. None finds out. False treats them as other rows.
+            Whether these are the training rows. With None, the positions of the rare rows decide. With False, they are
+            treated as other rows.
         groups : array-like of shape (n_rows,), default=None
             The group of each row, if the ensemble was trained with groups: every row is judged by models that have not
             seen its group.
         **fit_params : dict
-            What `fit` was given besides, such as `sample_weight`.
+            Further arguments that `fit` was given, such as `sample_weight`.
 
         Returns
         -------
@@ -124,24 +125,24 @@ class DoubtingEnsemble(AveragingEnsemble):
         seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
         if seen is None and (trained_on or (trained_on is None and ids is not None)):
             raise ValueError(
-                f"These are not the rows that the ensemble was trained on, in their order: it was trained on "
+                f"These are not the rows that the ensemble was trained on, in the same order. It was trained on "
                 f"{self.class_counts_.sum()} rows, {self.class_counts_.min()} of them of the class "
-                f"{labels.names[self.trained_on_.minority_number]!r}, and the rare ones must stand at the same places "
-                "(or have the same ids). For other rows say trained_on=False."
+                f"{labels.names[self.trained_on_.minority_number]!r}, and the rare rows must be at the same positions "
+                "(or have the same ids). For other rows, set trained_on=False."
             )
         if seen is None and trained_on is None and np.array_equal(labels.counts, self.class_counts_):
             warnings.warn(
-                "There are as many rows of each class as the ensemble was trained on, but the rare ones stand at other "
-                "places. If these are the training rows, bring them into the order of the fit: as it is they are taken "
-                "for others, and doubted too little. If they are not, say trained_on=False.",
+                "Each class has as many rows as in training, but the rare rows are at other positions. If these are "
+                "the training rows, bring them into the order of the fit: now they are treated as other rows, and "
+                "their doubts are too small. If they are other rows, set trained_on=False.",
                 stacklevel=2,
             )
         if seen is None:
             means = scoring_of(self).means(table)
         else:
             if (groups is None) != (self.trained_on_.group is None):
-                given = "without groups" if self.trained_on_.group is None else "with groups: pass the same as groups="
-                raise ValueError(f"The ensemble was trained {given}.")
+                given = "without groups. Omit" if self.trained_on_.group is None else "with groups. Pass the same as"
+                raise ValueError(f"The ensemble was trained {given} groups=.")
             means = self._honest_means(table.with_metadata(check_groups(groups, labels)), labels, seen, fit_params)
         calibrator = self.calibrator_ or self._prior_correction()
         return most_doubted(calibrator(means), labels, n, label, seen is not None)

@@ -18,9 +18,9 @@ class EasyEnsembleClassifier(UnderBaggingClassifier):
     Parameters
     ----------
     estimator : classifier, default=AdaBoostClassifier of 10 trees of depth 10
-        The base model. Stumps, which AdaBoost has by default, cannot describe a rare class with several centres.
+        The base model. Trees of depth 1, the default of AdaBoost, cannot describe a rare class with several centres.
     n_estimators : int, default=10
-        Members of the ensemble.
+        The number of members.
     ratio : float, default=1.0
         Rows drawn from each larger class per minority row.
     n_jobs : int or None, default=None
@@ -28,7 +28,7 @@ class EasyEnsembleClassifier(UnderBaggingClassifier):
     random_state : int, RandomState or None, default=None
         Seed of all draws and of every `random_state` inside the base model.
     callbacks : Callback, list of Callback or None, default=None
-        What to do beside the fit; see `selfpaced.callbacks`.
+        Callbacks during the fit; see `selfpaced.callbacks`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The score of a growing ensemble on rows it does not train on."""
+"""The AUCPRC of a growing ensemble on the rows of the eval_set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EvalSet:
         self._n_members = 0
 
     def score_with(self, model: Any) -> float:
-        """AUCPRC after one more member: of the rarer class, or the mean over the classes if there are more than two."""
+        """AUCPRC after one more member: of the rarer class, or the mean over all classes if there are more than two."""
         add_probabilities([scorer_of(model, self._table.n_rows)], self._table, self._sums, self._n_threads)
         self._n_members += 1
         means = self._sums / self._n_members

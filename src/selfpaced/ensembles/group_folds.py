@@ -26,7 +26,7 @@ def parts_of_groups(
     [0, 0, 1, 1, 0, 1]
     """
     names, group_of = np.unique(groups, return_inverse=True)
-    # A group counts for the rarest of the classes that its rows have.
+    # A group belongs to the rarest of the classes of its rows.
     by_size = np.argsort(np.argsort(np.bincount(y)))
     rank = np.full(names.size, by_size.size)
     np.minimum.at(rank, group_of, by_size[y])

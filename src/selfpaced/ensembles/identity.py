@@ -1,4 +1,4 @@
-"""What a fit is made of, as text: equal in every process if the fit is the same, and different if it is not."""
+"""A description of a fit as text. Two fits have the same text only if they are the same, in every process."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator
 from selfpaced.tables import Table
 from selfpaced.versions import versions_of
 
-# Parameters that do not change the model, or only by the speed of the machine; the seed stands for the random_state.
-NOT_IN_THE_MODEL = ("callbacks", "client", "n_jobs", "random_state", "time_limit")
+# Parameters that do not change the model, or only by the speed of the machine. The seed replaces random_state.
+NOT_IN_THE_MODEL = ("callbacks", "client", "fit_on", "n_jobs", "random_state", "time_limit")
 PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis))
 # What `sklearn.base.clone` copies besides the parameters.
 CLONED = ("_metadata_request", "_sklearn_output_config")
@@ -39,10 +39,10 @@ def described(kind: type, parameters: Mapping[str, Any]) -> dict[str, str]:
     for name, value in {"kind": kind, **{f"parameter {name}": value for name, value in parameters.items()}}.items():
         try:
             facts[name] = describer.text(value)
-        except Exception as error:  # whatever the insides of unknown objects lead to
+        except Exception as error:  # unknown objects may raise anything
             raise ValueError(
                 f"A checkpoint could not show whether the {name} has changed, because it cannot be described "
-                f"completely: {error}. Use a function that is defined at the top of a module, or set no checkpoint."
+                f"completely: {error}. Use a function that is defined at the top of a module, or omit checkpoint=."
             ) from error
     versions = versions_of({"numpy", "selfpaced", "sklearn", *describer.packages})
     versions["python"] = versions["python"].rpartition(".")[0]
@@ -58,8 +58,8 @@ def identity_of_fit(model: Any, seed: int, table: Table) -> dict[str, Any]:
 class Describer:
     """Describes values completely, or raises. `packages` are those that the values come from.
 
-    Code of a package that has a version is known by its name. Any other code is known by what it does: a function by
-    its compiled code, its defaults, the variables around it and the global variables that it reads.
+    Code of a package that has a version is identified by its name. Any other code is identified by what it does: a
+    function by its compiled code, its defaults, its closure and the global variables that it reads.
 
     >>> Describer().text({"depth": np.int64(2), "rates": [0.1, None]})
     "dict('depth': 2, 'rates': list(0.1, None))"
@@ -90,7 +90,7 @@ class Describer:
         return f"{type(value).__name__}({', '.join(sorted(map(self.text, value)))})"
 
     def _dict(self, value: dict[Any, Any]) -> str:
-        """The order is kept: a base model may go by it."""
+        """The order is kept, because a base model may depend on it."""
         return f"dict({', '.join(f'{self.text(key)}: {self.text(each)}' for key, each in value.items())})"
 
     def _bytes(self, value: bytes) -> str:
@@ -102,7 +102,7 @@ class Describer:
 
     def _module(self, value: ModuleType) -> str:
         if not self._has_version(value.__name__):
-            raise TypeError(f"the module {value.__name__} has no version; import what is used of it by name")
+            raise TypeError(f"the module {value.__name__} has no version. Import the names that are used from it")
         return f"module {value.__name__}"
 
     def _function(self, value: FunctionType) -> str:
@@ -142,7 +142,7 @@ class Describer:
         return f"{name}(bases={self.text(value.__bases__)}, {self.text(own)})"
 
     def _estimator(self, value: Any) -> str:
-        """An estimator by its parameters: its clones keep nothing else, unless it says so."""
+        """An estimator by its parameters: its clones keep nothing else, unless it defines `__sklearn_clone__`."""
         if getattr(type(value), "__sklearn_clone__", None) not in (None, BaseEstimator.__sklearn_clone__):
             return f"{self.text(type(value))}({joblib.hash(value)})"
         parts = value.get_params(deep=False) | {name: vars(value)[name] for name in CLONED if name in vars(value)}
@@ -158,11 +158,11 @@ class Describer:
         return f"{module}.{name}" if found is value and self._has_version(module) else None
 
     def _reduced(self, value: Any) -> str:
-        """Any other object by what a pickle would say of it: its class and its state. Nothing is unpickled."""
+        """Any other object by the contents of its pickle: its class and its state. Nothing is unpickled."""
         registered = copyreg.dispatch_table.get(type(value))
         parts = value.__reduce_ex__(4) if registered is None else registered(value)
         if isinstance(parts, str):
-            raise TypeError(f"{parts} is known by its name only")
+            raise TypeError(f"{parts} has only a name")
         return f"{type(value).__name__}{self._sequence(tuple(_whole(part) for part in parts))}"
 
     def _has_version(self, module: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Judging recipes: what each says of rows that it was not trained on, by cross-fitting on a working sample."""
+"""Judging recipes: the scores of each for rows that it was not trained on, by cross-fitting on a working sample."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from selfpaced.pools.reserved_rounds import RECIPE_FOLDS_ROUND
 Floats = NDArray[np.float64]
 
 N_FOLDS = 3
-# Fewer members than in the end: which recipe is better shows with a few.
+# Fewer members than in the final fit: a few are enough to compare recipes.
 N_MEMBERS = 5
 FEWEST_RARE_ROWS = 10
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a recipe says of the rows of the sample, none of which it had seen, and how long that took."""
+    """The scores of a recipe for the rows of the sample, by copies that had not seen them, and the time it took."""
 
     probabilities: Floats
     seconds: float
@@ -55,7 +55,7 @@ class Judge:
         return Labelled(self.sample.classes, self.sample.weights, ranked)
 
     def judged(self, recipes: Sequence[Any]) -> Iterator[Judgement | Exception]:
-        """What each recipe says of the sample, in order, or the error that it failed with.
+        """The judgement of each recipe, in order, or the error that it failed with.
 
         Copies of a recipe are trained without a part of the sample each, and score that part. With more than one thread
         they are trained in processes: scikit-learn's forests and column transformers change the filters for warnings
@@ -95,7 +95,7 @@ class Part:
 
 
 def scores_of(recipe: Any, part: Part) -> tuple[Floats | Exception, float]:
-    """What a copy of a recipe says of the rows that were left out, or the error it failed with, and the seconds."""
+    """The scores of a copy of a recipe for the rows that it was not trained on, or its error, and the seconds."""
     begin = time.perf_counter()
     model = in_one_thread(clone(recipe)).set_params(
         n_estimators=min(N_MEMBERS, recipe.n_estimators), random_state=part.seed, callbacks=None, **uncalibrated(recipe)
@@ -110,11 +110,11 @@ def scores_of(recipe: Any, part: Part) -> tuple[Floats | Exception, float]:
 
 @contextmanager
 def ignoring_habits() -> Iterator[None]:
-    """Without warnings of what is usual for recipes."""
+    """Ignore warnings about what is usual for recipes."""
     with warnings.catch_warnings():
-        # They ask for as many common rows as there are: where there are fewer, they take all.
+        # Their ratio may ask for more common rows than there are. Then they take all.
         warnings.filterwarnings("ignore", message="ratio=")
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a member that is not quite done is judged as it is
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a member that did not converge is judged as it is
         yield
 
 
@@ -141,6 +141,6 @@ def _refuse_parts_without_classes(parts: NDArray[np.intp], classes: NDArray[np.i
         there = np.unique(parts[classes == number])
         if n_parts < 2 or there.size < n_parts:
             raise ValueError(
-                f"The groups leave {there.size} of {n_parts} folds with rows of class number {number}; every fold "
-                "needs some. Its rows are in too few groups: give smaller groups, or none."
+                f"Only {there.size} of {n_parts} folds have rows of class number {number}, but every fold needs some. "
+                "The rows of the class are in too few groups. Give smaller groups, or omit groups."
             )

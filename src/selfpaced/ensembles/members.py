@@ -1,11 +1,15 @@
-"""Members: clones of the base models, each with a seed of its own, trained on a few rows."""
+"""Members: clones of the base models, each with its own seed, trained on a few rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
@@ -19,12 +23,14 @@ from selfpaced.pools.keys import mix
 SMALL_TRAINING_SET = 2**19
 LARGEST_RANDOM_STATE = 2**31
 FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
-# Kinds of base models that train without the interpreter's lock, and change nothing that other threads see.
+# Types of base models that train without the interpreter's lock, and do not change global state.
 SIDE_BY_SIDE = {
     ("lightgbm", "LGBMClassifier"),
     ("sklearn", "DecisionTreeClassifier"),
     ("sklearn", "ExtraTreeClassifier"),
 }
+# LightGBM's other names for n_jobs. Who gives one of them has all copies trained with so many threads.
+OTHER_NAMES_FOR_JOBS = {"num_thread", "num_threads", "nthread", "nthreads"}
 
 
 class MemberFactory:
@@ -32,9 +38,12 @@ class MemberFactory:
 
     Parameters
     ----------
-    bases : the base models, which take turns.
-    arguments : arguments of the base models' `fit` that are the same for every member.
-    n_threads : in how many threads the trees of a forest are trained. They are the same in any number.
+    bases : Sequence[Any]
+        The base models, which take turns.
+    arguments : Mapping[str, Any]
+        Arguments of the base models' `fit` that are the same for every member.
+    n_threads : int, default=1
+        The number of threads that train the trees of a forest. The trees do not depend on it.
     """
 
     def __init__(self, bases: Sequence[Any], seed: int, arguments: Mapping[str, Any], n_threads: int = 1) -> None:
@@ -42,36 +51,48 @@ class MemberFactory:
         self._seed = seed
         self._arguments = arguments
         self._n_threads = n_threads
-        self._one_thread = _OneThread()
 
-    def fit(self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> Any:
-        """Train member `number`; 0 is the warm-up, where there is one."""
+    def fit(
+        self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any], *, beside_others: bool = False
+    ) -> Any:
+        """Train member `number`; 0 is the warm-up, where there is one. `beside_others` it gets one thread."""
         base = self._bases[number % len(self._bases)]
         model = with_params(clone(base), self._random_states(base, number))
         if "sample_weight" in metadata:
             others = {name: value for name, value in metadata.items() if name != "sample_weight"}
             metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
-        # Each tree of a forest has a thread and waits for no other one, so that small training sets gain too.
+        # The trees of a forest do not wait for each other, so that threads also help with small training sets.
         of_forests = _jobs_of_forests(model)
         with_params(model, dict.fromkeys(of_forests, self._n_threads))
-        if _is_small(X):
-            self._fit_in_one_thread(model, X, y, metadata)
+        if beside_others:
+            self._fit_in_one_thread(model, _jobs(model), X, y, metadata)
+        elif _is_small(X):
+            self._fit_in_one_thread(model, _jobs_left_open(model), X, y, metadata)
         else:
             model.fit(X, y, **metadata, **self._arguments)
         return with_params(model, dict.fromkeys(of_forests))
 
-    def trains_side_by_side(self, number: int, X: Any) -> bool:
-        """Whether several copies of a member can be trained in threads: on few rows, by a base model that allows it."""
-        kind = type(self._bases[number % len(self._bases)])
-        return _is_small(X) and (kind.__module__.partition(".")[0], kind.__name__) in SIDE_BY_SIDE
+    def copies_at_once(self, number: int, X: Any, n_copies: int, n_threads: int) -> int:
+        """How many of the copies of a member are trained side by side, each in one thread.
 
-    def _fit_in_one_thread(self, model: Any, X: Any, y: NDArray[Any], metadata: Mapping[str, Any]) -> None:
-        """The user's settings are restored afterwards, so that predictions use the threads they would have used."""
-        left_open = _jobs_left_open(model)
-        with_params(model, dict.fromkeys(left_open, 1) | _unlisted(model, "thread_count", 1))
-        with self._one_thread:
+        LightGBM has one number of threads for all of its models, so that several threads for each are no choice. On
+        many rows copies take the place of the threads that the base model would have used, unless they are far fewer.
+        """
+        base = self._bases[number % len(self._bases)]
+        kind = type(base).__module__.partition(".")[0], type(base).__name__
+        if kind not in SIDE_BY_SIDE or OTHER_NAMES_FOR_JOBS & set(base.get_params()):
+            return 1
+        own_threads = 1 if _is_small(X) else _threads_of(base)
+        return 1 if own_threads > 2 * n_copies else min(max(n_threads, own_threads), n_copies)
+
+    def _fit_in_one_thread(
+        self, model: Any, jobs: Mapping[str, Any], X: Any, y: NDArray[Any], metadata: Mapping[str, Any]
+    ) -> None:
+        """`jobs`, the user's settings, are restored afterwards: predictions use the threads they would have used."""
+        with_params(model, dict.fromkeys(jobs, 1) | _unlisted(model, "thread_count", 1))
+        with _one_thread():
             model.fit(X, y, **metadata, **self._arguments)
-        with_params(model, dict.fromkeys(left_open))
+        with_params(model, jobs)
 
     def _random_states(self, base: Any, number: int) -> dict[str, int]:
         """A seed for every random_state in a base model, nested ones too."""
@@ -80,11 +101,14 @@ class MemberFactory:
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
 
 
-class _OneThread:
-    """While anybody is inside, the thread pools of libraries have one thread. The last one out restores them."""
+class _OneThreadForBlas:
+    """While anybody is inside, BLAS has one thread. The last one out restores what was.
+
+    All fits of a process share one, because they share BLAS: of two fits in two threads, each with a limit of its own,
+    the second would find BLAS limited by the first, and would restore that.
+    """
 
     def __init__(self) -> None:
-        self._thread_pools = ThreadpoolController()
         self._lock = Lock()
         self._n_inside = 0
         self._limit: Any = None
@@ -92,7 +116,7 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._n_inside == 0:
-                self._limit = self._thread_pools.limit(limits=1)
+                self._limit = _thread_pools(len(sys.modules)).limit(limits=1, user_api="blas")
             self._n_inside += 1
 
     def __exit__(self, *error: object) -> None:
@@ -100,6 +124,25 @@ class _OneThread:
             self._n_inside -= 1
             if self._n_inside == 0:
                 self._limit.restore_original_limits()
+
+
+_ONE_THREAD_FOR_BLAS = _OneThreadForBlas()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Limit the thread pools of libraries. A limit of OpenMP is that of the thread that sets it."""
+    with _ONE_THREAD_FOR_BLAS, _thread_pools(len(sys.modules)).limit(limits=1, user_api="openmp"):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """The pools of the libraries that are loaded. They are looked for again after another module was imported.
+
+    To look takes 10 ms, more than the training of a small member.
+    """
+    return ThreadpoolController()
 
 
 def _is_small(X: Any) -> bool:
@@ -111,21 +154,21 @@ def in_one_thread(recipe: Any) -> Any:
     bases = recipe.estimator if isinstance(recipe.estimator, list | tuple) else [recipe.estimator]
     for base in bases:
         if base is not None:
-            names = [*_jobs_left_open(base), *(n for n, v in base.get_params(deep=True).items() if _is_jobs(n) and v)]
+            names = [*_jobs_left_open(base), *(name for name, value in _jobs(base).items() if value)]
             with_params(base, dict.fromkeys(names, 1) | _unlisted(base, "thread_count", 1))
     return recipe.set_params(n_jobs=1)
 
 
 def with_params(model: Any, params: Mapping[str, Any]) -> Any:
-    """The model with some parameters set. Without any it is left alone: a fitted CatBoost refuses set_params()."""
+    """The model with some parameters set. Without any, set_params is not called: a fitted CatBoost would refuse it."""
     return model.set_params(**params) if params else model
 
 
 def _unlisted(model: Any, name: str, value: Any) -> dict[str, Any]:
     """A value for a parameter of every CatBoost model in a model, by the parameter's name.
 
-    CatBoost lists the parameters that it was given, and no others. One that was given stays as it is, but for the seed,
-    which may be given by two names.
+    CatBoost lists only the parameters that it was given. A parameter that was given is not changed, except the seed,
+    which has two names.
     """
     parts = {"": model, **{f"{name}__": part for name, part in model.get_params(deep=True).items()}}
     found = {}
@@ -137,26 +180,37 @@ def _unlisted(model: Any, name: str, value: Any) -> dict[str, Any]:
     return found
 
 
-def _jobs_left_open(model: Any) -> list[str]:
-    """The n_jobs of None that mean all cores: LightGBM's and XGBoost's. In scikit-learn None means one already."""
+def _jobs(model: Any) -> dict[str, Any]:
+    """Every n_jobs of a model, with its value."""
+    return {name: value for name, value in model.get_params(deep=True).items() if _is_jobs(name)}
+
+
+def _jobs_left_open(model: Any) -> dict[str, None]:
+    """The parameters n_jobs=None that mean all cores: those of LightGBM and XGBoost. In scikit-learn None means one."""
     parameters = model.get_params(deep=True)
-    return [
-        name
-        for name, value in parameters.items()
-        if _is_jobs(name)
-        and value is None
+    return {
+        name: None
+        for name, value in _jobs(model).items()
+        if value is None
         # The owner of "step__n_jobs" is the parameter "step"; the owner of "n_jobs" is the model.
         and not type(parameters.get(name[: -len("__n_jobs")], model)).__module__.startswith("sklearn.")
-    ]
+    }
+
+
+def _threads_of(base: Any) -> int:
+    """In how many threads LightGBM trains on many rows. Trees of scikit-learn have one."""
+    if "n_jobs" not in base.get_params():
+        return 1
+    return int(effective_n_jobs(-1 if base.n_jobs is None or base.n_jobs < 1 else base.n_jobs))
 
 
 def _jobs_of_forests(model: Any) -> list[str]:
-    """The n_jobs of forests in a model, where the user has left them open."""
+    """The parameters n_jobs of forests in a model that the user has not set."""
     parameters = model.get_params(deep=True)
     return [
         name
-        for name, value in parameters.items()
-        if _is_jobs(name) and value is None and isinstance(parameters.get(name[: -len("__n_jobs")], model), FORESTS)
+        for name, value in _jobs(model).items()
+        if value is None and isinstance(parameters.get(name[: -len("__n_jobs")], model), FORESTS)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What goes along with each row to the base model's `fit`: sample weights and other routed metadata."""
+"""Metadata of rows for the base model's `fit`: sample weights and other routed metadata."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def named_bases(bases: Sequence[Any]) -> dict[str, Any]:
 
 
 def fit_metadata(ensemble: Any, bases: Sequence[Any], labels: Labels, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the base models' `fit`, checked: only those they asked for, or a sample_weight they take."""
+    """The arguments of the base models' `fit`, checked: those that they requested, or a sample_weight."""
     given = {name: value for name, value in given.items() if value is not None}
     if "sample_weight" in given:
         given["sample_weight"] = check_weights(given["sample_weight"], labels)
@@ -36,8 +36,8 @@ def fit_metadata(ensemble: Any, bases: Sequence[Any], labels: Labels, given: Map
     others = sorted(set(given) - {"sample_weight"})
     if others:
         raise TypeError(
-            f"fit got {others}, which are no arguments of its own, and are passed on to base models only with routing: "
-            "sklearn.set_config(enable_metadata_routing=True), then set_fit_request on the base model."
+            f"fit got {others}, which are not its own arguments. They are passed to base models only with metadata "
+            "routing: sklearn.set_config(enable_metadata_routing=True), then set_fit_request on the base model."
         )
     check_takes_weights(bases, "sample_weight was given")
     return given
@@ -47,16 +47,16 @@ def weights_only(given: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
     """The sample weights among the arguments of a `fit` that takes no others, checked."""
     others = sorted(set(given) - {"sample_weight"})
     if others:
-        raise TypeError(f"fit got {others}; besides X, y and groups it takes sample_weight only.")
+        raise TypeError(f"fit got {others}. It accepts only X, y, groups and sample_weight.")
     weights = given.get("sample_weight")
     return {} if weights is None else {"sample_weight": check_weights(weights, labels)}
 
 
 def _asked_by_all(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What every base model has requested: a row brings the same metadata to all of them."""
+    """The metadata that every base model has requested. All of them must request the same."""
     names = [sorted(each) for each in asked]
     if any(each != names[0] for each in names):
-        raise ValueError(f"The base models request different metadata, {names}; let all of them request the same.")
+        raise ValueError(f"The base models request different metadata, {names}. Let all of them request the same.")
     return asked[0]
 
 
@@ -64,13 +64,13 @@ def check_takes_weights(bases: Sequence[Any], why: str) -> None:
     for base in bases:
         if weights_argument(base) is None:
             raise ValueError(
-                f"{why}, but the base model {type(base).__name__} takes no sample_weight in fit. Leave it out, or "
-                "choose another base model."
+                f"{why}, but fit of the base model {type(base).__name__} does not accept sample_weight. Omit the "
+                "weights, or choose another base model."
             )
 
 
 def weights_argument(base: Any) -> str | None:
-    """What the `fit` of a base model calls the weights of rows; None if it takes none.
+    """The name of the argument for weights in the `fit` of a base model; None if it does not accept weights.
 
     The last step of a pipeline gets them. With metadata routing, steps get them if they request them.
     """
@@ -86,7 +86,7 @@ def weights_argument(base: Any) -> str | None:
 
 
 def split_by_row(metadata: Mapping[str, Any], n_rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Metadata with one value per row, to be drawn along with the rows, and the rest, the same for every member."""
+    """Metadata with one value per row, and the rest, which is the same for every member."""
     per_row = {name: value for name, value in metadata.items() if _length(value) == n_rows}
     return per_row, {name: value for name, value in metadata.items() if name not in per_row}
 
@@ -98,7 +98,7 @@ def _length(value: Any) -> int | None:
 
 
 def check_weights(sample_weight: Any, labels: Labels) -> NDArray[Any]:
-    """Weights as numbers that are not negative, and not all 0 in any class: a class without weight is not there."""
+    """Weights as numbers that are not negative, and not all 0 in any class."""
     weights = np.asarray(sample_weight)
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row; got an array of shape {weights.shape}.")
@@ -110,5 +110,5 @@ def check_weights(sample_weight: Any, labels: Labels) -> NDArray[Any]:
     by_class = np.bincount(labels.codes, weights=weights, minlength=labels.classes.size)
     if not by_class.all():
         name = labels.names[int(by_class.argmin())]
-        raise ValueError(f"All rows of the class {name!r} have a sample_weight of 0; give some of them a positive one.")
+        raise ValueError(f"All rows of the class {name!r} have a sample_weight of 0. Give some a positive weight.")
     return weights

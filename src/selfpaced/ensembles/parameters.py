@@ -1,4 +1,4 @@
-"""The constructor of an ensemble, for classes that take the same parameters and a few of their own."""
+"""Constructors of classes that have the parameters of an ensemble and a few more."""
 
 from __future__ import annotations
 

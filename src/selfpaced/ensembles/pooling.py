@@ -1,7 +1,7 @@
 """Pooling: the probabilities of several ensembles as one, by a weighted sum of their log-odds.
 
-Recipes give probabilities on scales of their own: one that saw ten common rows for each rare one gives lower ones than
-one that saw as many. Their log-odds, each brought to the same mean and spread on honest scores, can be added.
+The probabilities of recipes have different scales: a recipe that saw ten common rows for each rare row gives lower ones
+than a recipe that saw one. Their log-odds are scaled to the same mean and spread on cross-fitted scores, and added.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy.special import expit
 
 Floats = NDArray[np.float64]
 
-# Nobody is surer than this: the log-odds of 0 and 1 are infinite.
+# Probabilities are clipped to this distance from 0 and 1, whose log-odds are infinite.
 SUREST = 1e-6
 
 
@@ -30,10 +30,12 @@ class LogOddsPool:
 
     Attributes
     ----------
-    weights : how much each ensemble counts; they add up to 1.
+    weights : Floats
+        The weights of the ensembles. They add up to 1.
     centres, spreads : mean and standard deviation of the log-odds of each ensemble, a row each, a column for each
         of the classes that are pooled.
-    classes : the numbers of the classes that are pooled: of two classes the rare one, of more all.
+    classes : tuple[int, ...]
+        The numbers of the classes that are pooled: the rare one of two classes, or all of more classes.
     """
 
     weights: Floats
@@ -77,20 +79,22 @@ def pool_of(honest: Sequence[Floats], weights: Floats, rows_weights: Floats, cla
 
     Parameters
     ----------
-    weights : how much each ensemble counts.
-    rows_weights : how many rows each row stands for.
+    weights : Floats
+        The weights of the ensembles.
+    rows_weights : Floats
+        How many rows each row stands for.
     """
     logits = [log_odds(each[:, list(classes)]) for each in honest]
     centres = np.array([np.average(each, axis=0, weights=rows_weights) for each in logits])
     variances = [
         np.average((each - c) ** 2, axis=0, weights=rows_weights) for each, c in zip(logits, centres, strict=True)
     ]
-    # An ensemble that says the same of all rows is left as it is.
+    # An ensemble that gives all rows the same probability is not scaled.
     spreads = np.sqrt(np.where(np.array(variances) > 0, variances, 1.0))
     return LogOddsPool(weights / weights.sum(), centres, spreads, tuple(classes))
 
 
 def equal_pool(n_parts: int, classes: Sequence[int]) -> LogOddsPool:
-    """The mean of the log-odds, where nothing is known about the ensembles."""
+    """The mean of the log-odds, for ensembles that were not compared."""
     shape = n_parts, len(classes)
     return LogOddsPool(np.full(n_parts, 1 / n_parts), np.zeros(shape), np.ones(shape), tuple(classes))

@@ -1,7 +1,7 @@
-"""Recipes: kinds of self-paced ensembles that differ in what they are good at.
+"""The default recipes: self-paced ensembles with different strengths.
 
-No single one is best on all tables: trees of many kinds lead where splits decide, a linear model where effects add up,
-a neural network in between. What counts is that they err in different places. `benchmarks/recipes.py` compares them.
+No recipe is best on all tables. Trees are best if thresholds of single features decide, a linear model if effects add
+up, a neural network in between. Their errors differ, so a blend helps. `benchmarks/recipes.py` compares them.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def _gbdt(columns: Columns) -> Recipe:
     return Recipe(base_model("gbdt", columns))
 
 
-# By name, with the package that each needs. The cheapest come first: a time limit may leave out the others. The very
-# first finds the hard rows of large tables.
+# By name, with the package that each needs. The cheapest come first, because a time limit may skip the others. The
+# first recipe finds the hard rows of large tables.
 RECIPES: dict[str, tuple[str, Callable[[Columns], Recipe]]] = {
     "LightGBM, small trees": ("lightgbm", _small_trees),
     "linear": ("sklearn", _linear),
@@ -59,7 +59,7 @@ RECIPES: dict[str, tuple[str, Callable[[Columns], Recipe]]] = {
     "extra trees": ("sklearn", _extra_trees),
     "CatBoost": ("catboost", _catboost),
 }
-# What takes the place of LightGBM where it is not installed.
+# Recipes that replace LightGBM if it is not installed.
 INSTEAD: dict[str, Callable[[Columns], Recipe]] = {"gradient boosting": _gbdt}
 
 
@@ -72,9 +72,9 @@ def default_recipes(columns: Columns) -> dict[str, Any]:
 
 
 def not_installed() -> list[RecipeResult]:
-    """The recipes that are left out, with what to install for each."""
+    """The recipes that are skipped because a package is missing, with what to install."""
     missing = {name: package for name, (package, _) in RECIPES.items() if find_spec(package) is None}
     return [
-        RecipeResult(name, note=f"left out: {package} is not installed (pip install 'selfpaced[{package}]')")
+        RecipeResult(name, note=f"skipped: {package} is not installed (pip install 'selfpaced[{package}]')")
         for name, package in missing.items()
     ]

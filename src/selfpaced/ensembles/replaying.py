@@ -38,7 +38,7 @@ class ReplayingPool:
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
         if self._notes(round_number) is None:
             return self._pool.draw(quota, round_number)
-        return Rows(np.empty(0, dtype=np.uint64), None, {})  # the model is there already
+        return Rows(np.empty(0, dtype=np.uint64), None, {})  # the member was trained already
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         self._pool.keep_hardest(n_rows, round_number)

@@ -27,8 +27,10 @@ class ReadRow:
 
     Attributes
     ----------
-    floats : one number for each feature; categories are codes, and missing values are NaN.
-    float32 : the same for scikit-learn's trees, a matrix of one row.
+    floats : Floats
+        One number for each feature; categories are codes, and missing values are NaN.
+    float32 : NDArray[np.float32]
+        The same for scikit-learn's trees, a matrix of one row.
     """
 
     floats: Floats
@@ -44,8 +46,8 @@ class ArrayRow:
     def __call__(self, row: Any) -> ReadRow:
         if isinstance(row, Mapping):
             raise TypeError(
-                "The model was trained without names of features. Give the values of a row in their order, as a "
-                "sequence or an array."
+                "The model was trained without feature names. Give the values of a row as a sequence or an array, in "
+                "the order of the features."
             )
         values = np.asarray(row)
         if values.dtype.kind not in "biuf":
@@ -54,7 +56,7 @@ class ArrayRow:
             raise ValueError(f"A row must have {self._n_features} values; got an array of shape {values.shape}.")
         if np.isinf(values).any():
             raise ValueError("The row contains infinity. Replace it by a finite number or by a missing value.")
-        # LightGBM takes floats as they are, and makes anything else a float32.
+        # LightGBM reads floats unchanged, and converts everything else to float32.
         floats = values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
         return ReadRow(floats.astype(np.float64), values.astype(np.float32)[np.newaxis])
 
@@ -64,7 +66,8 @@ class NamedRow:
 
     Parameters
     ----------
-    features : for each feature, the column that it is read from, and how.
+    features : Sequence[tuple[str, Read]]
+        For each feature, the column that it is read from, and how.
     """
 
     def __init__(self, features: Sequence[tuple[str, Read]]) -> None:
@@ -77,8 +80,8 @@ class NamedRow:
             floats = np.array([read(values[column]) for column, read in self._features])
         except KeyError as error:
             raise ValueError(
-                f"The row has no value for {error.args[0]!r}, which the model was trained with. Give None for a "
-                "missing value."
+                f"The row has no value for {error.args[0]!r}, which the model was trained with. Give None if the value "
+                "is missing."
             ) from None
         return ReadRow(floats, floats.astype(np.float32)[np.newaxis])
 
@@ -125,7 +128,7 @@ def _number(value: Any, name: Any) -> float:
 
 
 class Number:
-    """Reads a number of a type: by its Arrow name, or any number as it is."""
+    """Reads a number of a type, given by its Arrow name, or any number unchanged."""
 
     def __init__(self, name: str, kind: str | None = None) -> None:
         self._name = name
@@ -212,5 +215,7 @@ class Moment:
         if value.tzinfo is not None:
             return value
         if self._column.has_zone:
-            raise ValueError(f"The time of {name!r} has no time zone, and those in training had one; got {value!r}.")
+            raise ValueError(
+                f"The time of {name!r} has no time zone, but those in training had one; got {value!r}. Add a time zone."
+            )
         return value.replace(tzinfo=UTC)

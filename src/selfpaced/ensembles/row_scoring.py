@@ -1,4 +1,4 @@
-"""Scores of single rows: a fitted ensemble with everything resolved that does not depend on the row."""
+"""Scores of single rows: a fitted ensemble, with everything prepared that does not depend on the row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIGHTGBM = "lightgbm", "LGBMClassifier"
 
 
 class RowScorer:
-    """Scores one row at a time, as `model.scorer()` makes it. Threads can share it, and it can be pickled.
+    """Scores one row at a time. `model.scorer()` returns it. Threads can share it, and it can be pickled.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class RowScorer:
 
 
 class _Members:
-    """The members of one ensemble: boosters all at once, other models one by one."""
+    """The members of one ensemble: LightGBM models all at once, other models one by one."""
 
     def __init__(self, ensemble: AveragedMembers, n_features: int) -> None:
         members = list(ensemble.members)
@@ -107,7 +107,7 @@ class _Members:
         return {number: scorer_of(member, n_rows=1) for number, member in self._others.items()}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the scorers, which are made of functions."""
+        """The state without the scorers, which hold functions that cannot be pickled."""
         return {name: value for name, value in vars(self).items() if name != "_scorers"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ def row_scorer(model: Any) -> RowScorer:
 
 
 def _predicts_as_lightgbm(member: Any) -> bool:
-    """A subclass that predicts in its own way is asked in its own way."""
+    """Whether a class has its own `predict_proba`, which must then be called."""
     return any(type(member).predict_proba is kind.predict_proba for kind in _lightgbm_kinds(member))
 
 
@@ -139,7 +139,7 @@ def _lightgbm_kinds(member: Any) -> list[Any]:
 
 
 def _categories(model: Any) -> Mapping[int, Sequence[Any]]:
-    """The categories of a frame without a schema, by position. Among base models LightGBM remembers them."""
+    """The categories of a frame without a schema, by position. Of the base models, LightGBM stores them."""
     boosters = [member.booster_ for member in model.estimators_ if _is_lightgbm(member)]
     return frame_categories(boosters[0]) if boosters and model.trained_on_.schema is None else {}
 
@@ -153,7 +153,7 @@ def _reader(model: Any, categories: Mapping[int, Sequence[Any]]) -> ArrayRow | N
 
 
 def _features(model: Any, row: Any, categories: Mapping[int, Sequence[Any]]) -> Any:
-    """One row for members that are asked for their own prediction: an array or a data frame."""
+    """One row as an array or a data frame, for members whose `predict_proba` is called."""
     if not hasattr(model, "feature_names_in_"):
         return rows_in_memory(model, np.asarray(row)[np.newaxis]).span(0, 1)
     import pandas as pd
@@ -161,7 +161,7 @@ def _features(model: Any, row: Any, categories: Mapping[int, Sequence[Any]]) -> 
     schema = model.trained_on_.schema
     names = schema.sources if schema is not None else model.feature_names_in_.tolist()
     values = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
-    # In a schema None is a missing value of any type; without one all other columns hold numbers.
+    # With a schema, None is a missing value of any type. Without one, all other columns hold numbers.
     missing = None if schema is not None else np.nan
     columns: dict[str, Any] = {name: [missing if is_missing(values[name]) else values[name]] for name in names}
     for position, known in categories.items():

@@ -12,10 +12,10 @@ from selfpaced.tables import InMemoryTable, Labels, split_classes, stack
 
 
 class RUSBoostClassifier(BoostingEnsemble):
-    """RUSBoost: each member is trained on all rare rows and as many common ones, drawn at random, weighted by boosting.
+    """RUSBoost: each member is trained on all rare rows and as many random common rows, weighted by boosting.
 
-    After each round all rows, also those not drawn, are weighed anew: the more a row's class was doubted by the new
-    member, the more it weighs in the rounds to come. Members count by how little they doubt.
+    After each round all rows get new weights, including those that were not drawn. The lower the probability that the
+    new member gives to a row's own class, the higher its new weight. Members with smaller errors count more.
 
     With more than two classes the smallest is the minority, and every other is drawn down to its size.
 
@@ -25,14 +25,14 @@ class RUSBoostClassifier(BoostingEnsemble):
     Parameters
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
-        The base model. Its `fit` must take `sample_weight`. Its labels are the class numbers 0, 1, ...
+        The base model. Its `fit` must accept `sample_weight`. It sees the labels as class numbers 0, 1, ...
     n_estimators : int, default=10
-        Members of the ensemble. After a model that is no better than chance on all rows, which is no member, the
-        weights of the rows start over. Two such models in a row end the training.
+        The number of members. A model that is not better than chance on all rows does not become a member, and the
+        weights of the rows are reset. Two such models in a row end the training.
     ratio : float, default=1.0
         Rows drawn from each larger class per minority row.
     learning_rate : float, default=1.0
-        Factor of what each member counts, and so of how far the weights of the rows move in a round.
+        A factor of the weight of each member, and thereby of the change of the row weights in a round.
     n_jobs : int, default=None
         Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -40,21 +40,30 @@ class RUSBoostClassifier(BoostingEnsemble):
 
     Attributes
     ----------
-    estimators_ : list of the fitted members.
-    estimator_weights_ : what each member counts in the mean of the probabilities.
-    n_training_rows_ : list of the number of rows that each member was trained on.
-    classes_ : the labels, sorted.
-    minority_class_ : the label of the rarest class.
-    class_counts_ : rows of each of `classes_` in the training data.
-    n_features_in_ : number of features.
-    feature_names_in_ : their names, if X had names.
-    feature_importances_ : mean importance of each feature, weighted as the members are, if they have importances.
+    estimators_ : list of estimator
+        The fitted members.
+    estimator_weights_ : ndarray of shape (n_members,)
+        The weight of each member in the mean of the probabilities.
+    n_training_rows_ : list of int
+        The number of rows that each member was trained on.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    minority_class_ : label
+        The label of the rarest class.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, weighted as the members are, if they have importances.
 
     Notes
     -----
-    A row's loss is its doubt, the probability given to the classes it does not belong to. For two classes this is
+    A row's loss is its doubt: the probability of the classes that it does not belong to. For two classes this is
     AdaBoost.M2 as the paper uses it; for more, see `selfpaced.algorithms.boosting`. A member without any loss does not
-    end the training: it counts much, the rows keep their weights, and the next member is trained on other rows.
+    end the training: it gets a high weight, the rows keep their weights, and the next member is trained on other rows.
 
     References
     ----------

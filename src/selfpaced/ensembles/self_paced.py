@@ -15,80 +15,89 @@ from selfpaced.ensembles.training import Algorithm
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.ensembles.weighting import weighting_named
 
-# A bin number takes at most two bytes a row; more bins than this would each hold next to nothing.
+# A bin number takes at most two bytes for each row. More bins than this would be nearly empty.
 MOST_BINS = 2**16
 
 
 class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
     """Self-paced Ensemble: members trained on all rare rows and common rows drawn by how hard they are.
 
-    Each round scores the common rows with the ensemble so far, sorts them into bins by hardness and draws as many as
-    there are rare rows, first mostly from the bins in which little is wrong and then from all bins alike: borderline
-    rows are over-represented, noise is not chased, and the mass of trivial rows keeps a skeleton.
+    Each round scores the common rows with the ensemble so far, sorts them into bins by hardness, and draws as many of
+    them as there are rare rows. Early rounds draw mostly from the bins of easy rows, late rounds equally from all bins.
+    So borderline rows are over-represented, noise gets little weight, and a few easy rows are always kept.
 
-    With more than two classes the smallest is the minority, and every other is drawn down to its size from hardness
-    bins of its own.
+    With more than two classes the smallest is the minority. Every other class has its own hardness bins, and as many
+    rows are drawn from it.
 
     Parameters
     ----------
     estimator : classifier or list of classifiers, default=DecisionTreeClassifier()
-        The base model. One without `predict_proba` is scored by its decision function (logistic function, or softmax
-        for several classes) or, failing that, by its votes. Its labels are the class numbers 0, 1, ... The models of a
-        list take turns: the warm-up is trained with the first, the first member with the second, and so on.
+        The base model. If it has no `predict_proba`, the decision function gives the probabilities (by the logistic
+        function, or softmax for several classes). Without a decision function, the predicted class has probability 1.
+        The base model sees the labels as class numbers 0, 1, ... The models of a list take turns: the warm-up is
+        trained with the first, the first member with the second, and so on.
     n_estimators : int, default=10
-        Members of the ensemble. One more model, the warm-up, is trained and not kept.
+        The number of members. One more model, the warm-up, is trained and not kept.
     n_bins : int, default=20
-        Hardness bins, at most 65,536. One bin is random under-bagging.
+        The number of hardness bins, at most 65,536. With one bin, rows are drawn at random.
     hardness : {"absolute", "squared", "cross_entropy"} or callable, default="absolute"
-        How a row's hardness follows from the ensemble's probability of its being of another class (for two classes:
-        of the minority). A callable gets an array of such probabilities, of some of the rows, and returns as many
-        numbers >= 0, each from its own probability alone. Bins divide [0, 1]; for cross entropy, and for a callable
+        A row's hardness as a function of the probability of the classes that it does not belong to (with two classes:
+        of the minority). A callable gets an array of such probabilities and returns an array of as many numbers >= 0.
+        Each number must depend on its own probability alone. Bins divide [0, 1]. For cross entropy, and for a callable
         that exceeds 1, they divide [0, largest observed].
     pacing : "tan" or callable, default="tan"
-        The self-paced factor: `tan(i * pi / 2n)` in round i of n, or what a callable returns for (i, n). At 0 each bin
+        The self-paced factor: `tan(i * pi / 2n)` in round i of n, or the result of a callable for (i, n). At 0 each bin
         contributes the same hardness; at infinity the same number of rows.
     ratio : float, default=1.0
         Rows drawn from each larger class per minority row.
     n_jobs : int, default=None
         Threads for scoring rows; None is 1 and -1 is all cores, as everywhere in scikit-learn. The result does not
-        depend on it. Models with an `n_jobs` of their own that is not scikit-learn's, such as LightGBM, follow that.
+        depend on it. Models of other libraries with their own `n_jobs`, such as LightGBM, use their own.
     random_state : int, RandomState or None, default=None
         Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
     callbacks : Callback or list of Callback, default=None
-        What to do beside the fit; see `selfpaced.callbacks`.
-    calibration : {"isotonic", "beta", "sigmoid", "prior"}, default=None
-        How `predict_proba` is brought from the balanced world that the members have seen to that of the rows. By
-        default it is not: the mean of the members ranks well and is far too high. "prior" is the closed form for
-        classes that are thinned out; it costs nothing, and is right only where rows are drawn without a look at their
-        hardness. The others fit a rising map to honest scores of the training rows: five copies of each member are
-        trained, each without a fifth of the member's rows (three without a third, if all classes have 1,000 rows or
-        more), so that a fit takes several times as long. "isotonic" is the best of them on the whole. With two classes
-        the map is monotonic, so it does not change the ranking. With more classes each class has its own map, which
-        can change the ranking slightly.
+        Callbacks during the fit; see `selfpaced.callbacks`.
+    calibration : {"isotonic", "beta", "sigmoid", "prior"} or None, default=None
+        How scores become probabilities. With None they do not: the mean of the members ranks rows well, but is far too
+        high, because members are trained on equal shares of the classes. "prior" is the closed form for under-sampled
+        classes. It costs nothing, but is right only if rows are drawn regardless of their hardness. The others fit a
+        monotonic map to cross-fitted scores of the training rows: five copies of each member are trained, each without
+        a fifth of the member's rows (three without a third, if all classes have 1,000 rows or more), so a fit takes
+        several times as long. "isotonic" is usually the best. With two classes the map does not change the ranking.
+        With more classes each class has its own map, which can change the ranking slightly.
     weighting : {"sqrt", "inverse"} or None, default=None
-        What a drawn row weighs in the fit of a member. By default all rows weigh the same, as in the paper. A row of a
-        hardness bin from which m of n rows were drawn weighs sqrt(n / m) or n / m, times its sample weight. With
-        "inverse" members learn the true shares of the classes; hardness is judged after their probabilities are
-        brought back to equal shares, and 30% of the rows are drawn from the whole class, so that every bin is seen.
-        The base model must take `sample_weight`.
+        The weight of a drawn row in the fit of a member. With None all rows have the same weight, as in the paper.
+        Otherwise a row of a hardness bin from which m of n rows were drawn has the weight sqrt(n / m) or n / m, times
+        its sample weight. With "inverse", members learn the true shares of the classes. Hardness is then computed after
+        their probabilities are mapped back to equal shares, and 30% of the rows are drawn from the whole class, so that
+        every bin is seen. The base model must accept `sample_weight`.
 
     Attributes
     ----------
-    estimators_ : list of the fitted members.
-    classes_ : the labels, sorted.
-    minority_class_ : the label of the rarest class.
-    class_counts_ : rows of each of `classes_` in the training data.
-    rounds_ : list of `selfpaced.rounds.Round`
+    estimators_ : list of estimator
+        The fitted members.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    minority_class_ : label
+        The label of the rarest class.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    rounds_ : list of Round
         For the warm-up (`rounds_[0]`) and each round: alpha, bins, quotas, rows used, seconds, eval_set score.
-    calibrator_ : the map of the calibration; None without one.
-    n_features_in_ : number of features.
-    feature_names_in_ : their names, if X had names.
-    feature_importances_ : mean importance of each feature, if the members have importances.
+    calibrator_ : Calibrator or None
+        The map of the calibration; None without one.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, if the members have importances.
 
     Notes
     -----
-    Members that compute through BLAS (neural networks, linear models) give a row probabilities that differ by about
-    1e-7 with the chunk it is scored in. For them "the same members" holds on one setting of threads and memory only.
+    Members that compute with BLAS (neural networks, linear models) give probabilities that depend on the size of the
+    chunk in which a row is scored, by about 1e-7. For them the same seed gives the same members only with the same
+    number of threads and the same chunk size.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""Recipes trained on the whole table side by side, in processes.
+"""Recipes trained on the whole table in parallel processes.
 
-Only where it changes nothing: members whose training sets are small are fitted in one thread in any case, so that an
-ensemble of them is the same wherever it is trained.
+They run in parallel only if that does not change the result: members with small training sets are fitted in one thread
+in any case, so an ensemble of them is the same wherever it is trained.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_BYTES_OF_ROWS = 2**28
 def can_be_trained_side_by_side(
     ensembles: Sequence[Any], table: Table, labels: ClassCounts, n_features: int, n_threads: int
 ) -> bool:
-    """Whether there is something to gain, the rows are few enough to copy, and no member has threads of its own."""
+    """Whether processes help, the rows are few enough to copy, and no member uses its own threads."""
     if n_threads == 1 or len(ensembles) == 1 or table.bytes_in_memory is None:
         return False
     n_rare, counts = int(labels.counts[labels.rarest]), labels.counts.tolist()

@@ -1,4 +1,4 @@
-"""Synthetic rows by SMOTE, and what the ensembles that use them ask of their input."""
+"""Synthetic rows by SMOTE, and the checks of the input of ensembles that use them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Smote:
     def new_rows(self, parents: Numbers, n_new: int, *key: int) -> Numbers:
         """`n_new` rows between the parents, which are two or more rows of one class."""
         n_parents, n_columns = parents.shape
-        # SMOTE looks at no other class, but insists that there is one and that it stays the largest.
+        # SMOTE does not read other classes, but requires that there is one and that it stays the largest.
         others = np.zeros((n_parents + n_new, n_columns), dtype=parents.dtype)
         smote = self._smote(
             sampling_strategy={1: n_parents + n_new},
@@ -51,7 +51,7 @@ def _imported_smote() -> Any:
 
 
 class SyntheticRowsEnsemble(AveragingEnsemble):
-    """An ensemble with synthetic rows: it takes numbers without gaps, and of metadata only the rows' weights."""
+    """An ensemble with synthetic rows. It needs numbers without missing values. The only metadata are weights."""
 
     def _features(self, X: Any, schema: Schema | None = None, *, reset: bool) -> Numbers:
         return check_numbers(self, X, reset=reset)
@@ -59,8 +59,8 @@ class SyntheticRowsEnsemble(AveragingEnsemble):
     def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
         if per_row:
             raise ValueError(
-                f"fit got {sorted(per_row)} for each row, which synthetic rows cannot have: only a sample_weight can "
-                "be made up for them. Do not request the others on the base model."
+                f"fit got {sorted(per_row)} for each row, but synthetic rows can only have a sample_weight. Do not "
+                "request the others on the base model."
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -15,23 +15,23 @@ from selfpaced.ensembles.training import naming_the_round
 class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
     """SMOTEBagging: members trained on bags that mix drawn and synthetic rare rows in changing shares.
 
-    Bag i works with a share b of 10%, 20%, ..., 100%, 10%, ... The members' probabilities are averaged.
+    Bag i has a share b of 10%, 20%, ..., 100%, 10%, ... The members' probabilities are averaged.
 
-    X is an array or a frame (pandas, polars, pyarrow) of numbers without gaps; members see arrays.
+    X is an array or a frame (pandas, polars, pyarrow) of numbers without missing values; members see arrays.
 
     Parameters
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
-        The base model. Its labels are the class numbers 0, 1, ...
+        The base model. It sees the labels as class numbers 0, 1, ...
     n_estimators : int, default=10
-        Members of the ensemble.
+        The number of members.
     bags : {"growing", "full"}, default="growing"
-        "growing": a share b of every class's rows, at least 2, drawn with replacement; then SMOTE makes every class as
-        large as the bag's largest. These are the sizes that the Self-paced Ensemble paper reports.
-        "full": the method as published. Every bag draws the largest class whole, with replacement. Every other class
-        becomes as large: the share b of these rows is drawn from the class with replacement, the rest is SMOTE's.
+        "growing": a share b of every class's rows, at least 2, is drawn with replacement. Then SMOTE makes every class
+        as large as the largest in the bag. These are the sizes that the Self-paced Ensemble paper reports.
+        "full": the method as published. Every bag draws as many rows of the largest class as it has, with replacement.
+        Every other class becomes as large: the share b of these rows is drawn with replacement, SMOTE makes the rest.
     k_neighbors : int, default=5
-        Neighbours among which SMOTE chooses; fewer if there are fewer rows.
+        The number of neighbours among which SMOTE chooses; fewer if there are fewer rows.
     n_jobs : int, default=None
         Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -40,18 +40,26 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
 
     Attributes
     ----------
-    estimators_ : list of the fitted members.
-    n_training_rows_ : list of the number of rows, real and synthetic, that each member was trained on.
-    classes_ : the labels, sorted.
-    minority_class_ : the label of the rarest class.
-    class_counts_ : rows of each of `classes_` in the training data.
-    n_features_in_ : number of features.
-    feature_names_in_ : their names, if X had names.
-    feature_importances_ : mean importance of each feature, if the members have importances.
+    estimators_ : list of estimator
+        The fitted members.
+    n_training_rows_ : list of int
+        The number of rows, real and synthetic, that each member was trained on.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    minority_class_ : label
+        The label of the rarest class.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, if the members have importances.
 
     Notes
     -----
-    SMOTE is imbalanced-learn's: `pip install 'selfpaced[smote]'`.
+    SMOTE needs imbalanced-learn: `pip install 'selfpaced[smote]'`.
 
     References
     ----------
@@ -96,12 +104,12 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
         Parameters
         ----------
         X : {ndarray, memory map, pandas or polars DataFrame, pyarrow Table} of shape (n_rows, n_features)
-            Features: numbers without gaps.
+            Features: numbers without missing values.
         y : array-like of shape (n_rows,)
             Labels of any kind. The rarest class is the minority.
         **fit_params : metadata for the base model's `fit`
-            `sample_weight`, if the base model takes it: drawn rows bring theirs, and a synthetic row weighs as much
-            as the average row of its class. What is the same for all rows with metadata routing enabled.
+            `sample_weight`, if the base model accepts it. A synthetic row has the mean weight of its class. Metadata
+            that are the same for all rows need metadata routing.
 
         Returns
         -------

@@ -16,26 +16,26 @@ from selfpaced.tables import InMemoryTable, Labels
 class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
     """SMOTEBoost: each member is trained on all rows, weighted by boosting, and on the synthetic rare rows so far.
 
-    The first member sees the real rows only. Every round after it adds as many new synthetic rows as there are rare
-    ones, each on the line between a rare row and one of its nearest rare neighbours. Weights live on the real rows; a
-    synthetic row weighs as much as the average real one.
+    The first member sees the real rows only. Every further round adds as many new synthetic rows as there are rare
+    rows, each on the line between a rare row and one of its nearest rare neighbours. Boosting weights the real rows; a
+    synthetic row has the mean weight of the real rows.
 
-    With more than two classes every class but the largest grows in each round by as many rows as it has. No class
-    grows beyond the largest.
+    With more than two classes, every class except the largest grows in each round by the number of its real rows. No
+    class grows beyond the largest.
 
-    X is an array or a frame (pandas, polars, pyarrow) of numbers without gaps; members see arrays.
+    X is an array or a frame (pandas, polars, pyarrow) of numbers without missing values; members see arrays.
 
     Parameters
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
-        The base model. Its `fit` must take `sample_weight`. Its labels are the class numbers 0, 1, ...
+        The base model. Its `fit` must accept `sample_weight`. It sees the labels as class numbers 0, 1, ...
     n_estimators : int, default=10
-        Members of the ensemble. After a model that is no better than chance on all real rows, which is no member, the
-        weights of the rows start over. Two such models in a row end the training.
+        The number of members. A model that is not better than chance on all real rows does not become a member, and
+        the weights of the rows are reset. Two such models in a row end the training.
     k_neighbors : int, default=5
-        Neighbours among which SMOTE chooses; fewer if the class has fewer.
+        The number of neighbours among which SMOTE chooses; fewer if the class has fewer rows.
     learning_rate : float, default=1.0
-        Factor of what each member counts, and so of how far the weights of the rows move in a round.
+        A factor of the weight of each member, and thereby of the change of the row weights in a round.
     n_jobs : int, default=None
         Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -43,24 +43,33 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
 
     Attributes
     ----------
-    estimators_ : list of the fitted members.
-    estimator_weights_ : what each member counts in the mean of the probabilities.
-    n_training_rows_ : list of the number of rows, real and synthetic, that each member was trained on.
-    classes_ : the labels, sorted.
-    minority_class_ : the label of the rarest class.
-    class_counts_ : rows of each of `classes_` in the training data.
-    n_features_in_ : number of features.
-    feature_names_in_ : their names, if X had names.
-    feature_importances_ : mean importance of each feature, weighted as the members are, if they have importances.
+    estimators_ : list of estimator
+        The fitted members.
+    estimator_weights_ : ndarray of shape (n_members,)
+        The weight of each member in the mean of the probabilities.
+    n_training_rows_ : list of int
+        The number of rows, real and synthetic, that each member was trained on.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    minority_class_ : label
+        The label of the rarest class.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, weighted as the members are, if they have importances.
 
     Notes
     -----
-    SMOTE is imbalanced-learn's: `pip install 'selfpaced[smote]'`.
+    SMOTE needs imbalanced-learn: `pip install 'selfpaced[smote]'`.
 
-    A row's loss is its doubt, the probability given to the classes it does not belong to. For two classes this is
+    A row's loss is its doubt: the probability of the classes that it does not belong to. For two classes this is
     AdaBoost.M2 as the paper uses it; for more, see `selfpaced.algorithms.boosting`. A member without any loss, such as
-    a fully grown tree, does not end the training: it counts much, the rows keep their weights, and the next member
-    differs by its new rows.
+    a fully grown tree, does not end the training: it gets a high weight, the rows keep their weights, and the next
+    member differs by its new rows.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The rows whose labels an ensemble doubts."""
+"""The rows whose labels are doubtful, by an ensemble."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Suspects:
-    """Rows whose labels are doubted, the most doubtful first.
+    """Rows whose labels are doubtful, the most doubtful first.
 
     Attributes
     ----------
-    rows : their positions.
-    labels : the labels they have.
-    likelier : the most probable of the other labels.
-    doubts : the probability of their not being what their label says, at the classes' true shares.
-    cross_fitted : whether they are rows that the ensemble was trained on, and were judged by models that had not seen
-        them. If not, they were taken for other rows, and judged by the ensemble itself.
+    rows : NDArray[np.intp]
+        The positions of the rows.
+    labels : NDArray[Any]
+        The labels of the rows.
+    likelier : NDArray[Any]
+        The most probable of the other labels.
+    doubts : Floats
+        The probability that the label is wrong, at the true shares of the classes.
+    cross_fitted : bool
+        Whether the ensemble was trained on these rows, and each was judged by models that had not seen it. Otherwise
+        the ensemble itself judged them as other rows.
     """
 
     rows: NDArray[np.intp]
@@ -41,7 +46,7 @@ class Suspects:
 
 
 def own_probabilities(probabilities: Floats, labels: Labels) -> Floats:
-    """What each row's own class gets."""
+    """The probability of each row's own class."""
     own: Floats = probabilities[np.arange(labels.codes.size), labels.codes]
     return own
 
@@ -51,7 +56,7 @@ def most_doubted(probabilities: Floats, labels: Labels, n: int, label: Any, cros
     own = own_probabilities(probabilities, labels)
     candidates = np.arange(own.size) if label is None else np.flatnonzero(labels.classes[labels.codes] == label)
     if not candidates.size:
-        raise ValueError(f"No row has the label {label!r}; the labels are {labels.names}.")
+        raise ValueError(f"No row has the label {label!r}. The labels are {labels.names}.")
     rows = candidates[np.argsort(own[candidates], kind="stable")[:n]]
     numbers, others = labels.codes[rows], probabilities[rows]
     others[np.arange(rows.size), numbers] = -1
@@ -62,9 +67,9 @@ def most_doubted(probabilities: Floats, labels: Labels, n: int, label: Any, cros
 def places_of_training_rows(
     rounds: Sequence[Round], labels: Labels, class_counts: NDArray[np.int64], ids: Any = None
 ) -> list[NDArray[np.intp]] | None:
-    """Where the training rows of each round stand among the rows with these labels; None if they are other rows.
+    """The positions of the training rows of each round among the rows with these labels; None if they are other rows.
 
-    They are the rows of the fit if the rare ones stand at the same places. With `ids`, these take the place of places.
+    They are the rows of the fit if the rare rows have the same positions. With `ids`, the ids replace the positions.
     """
     n_rows, rare = labels.codes.size, ClassCounts(labels.classes, class_counts).rarest
     if any(each.ids is None for each in rounds) or not np.array_equal(labels.counts, class_counts):

@@ -35,14 +35,14 @@ class ScoresTables:
         Parameters
         ----------
         source : path, URL, list of these, dataset, query or Table
-            What `open_table` opens, except arrays and frames of clusters, or a table that it opened.
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
         columns : list of str, default=None
-            The features, for a model that was trained without names of features.
+            The features, for a model that was trained without feature names.
         progress : callable, default=None
-            Called after each batch with the rows scored and the rows to score, None if a filter decides.
+            A function of the number of rows scored and of all rows (None with a filter), called after each batch.
         **reading : dict
             `filter`, `batch_rows`, `cache`, `cache_bytes`, `filesystem`, `connection` and `version`, as for
-            `open_table`. They are refused for a table that is open already.
+            `open_table`. They are refused for an open table.
 
         Returns
         -------
@@ -66,16 +66,16 @@ class ScoresTables:
         Parameters
         ----------
         source : path, URL, list of these, dataset, query or Table
-            What `open_table` opens, except arrays and frames of clusters, or a table that it opened.
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
         output : path, URL or DatabaseTable
             A Parquet or CSV file, by its ending, or `selfpaced.tables.DatabaseTable("postgresql://...", "scores")`. It
-            appears when all rows are scored, or not at all.
+            is written only when all rows are scored.
         keep : list of str, default=()
             Columns of the source that are written beside the scores, such as ids.
         threshold : float, default=None
             Adds a column `alert`: whether the score is at or above the threshold.
         on_scores : callable, default=None
-            Called with the scores of each batch, to count them as they pass.
+            A function that is called with the scores of each batch.
         **reading : dict
             The options of reading, as for `score_table`.
 
@@ -97,16 +97,17 @@ class ScoresTables:
         threshold: float | None = None,
         **reading: Unpack[ScoringOptions],
     ) -> TableEvaluation:
-        """Score files batch by batch and compare with their labels. Of a row its label and its score are kept.
+        """Score files batch by batch and compare the scores with the labels. Only labels and scores are kept in memory.
 
         Parameters
         ----------
         source : path, URL, list of these, dataset, query or Table
-            What `open_table` opens, except arrays and frames of clusters, or a table that it opened.
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
         target : str, default=None
-            The column of labels; by default the one that `fit_table` had.
+            The column of labels; by default the one in training.
         threshold : float, default=None
-            The threshold to judge alerts by; by default the best by F1 on these rows, which flatters.
+            The lowest score of an alert. By default it is the best threshold by F1 on these rows, whose figures are
+            slightly too good.
         **reading : dict
             The options of reading, as for `score_table`.
 
@@ -119,7 +120,7 @@ class ScoresTables:
         if target is None:
             target = (source if isinstance(source, StreamedTable) else self.trained_on_).roles.target
         if target is None:
-            raise ValueError("Which column holds the labels? evaluate_table(source, target='...')")
+            raise ValueError("The column of labels is not known. Name it: evaluate_table(source, target='...').")
         table = open_to_score(self, source, Roles(target, self.trained_on_.positive), reading)
         is_rare = rare_rows(self.trained_on_, table)
         return evaluation(is_rare, scores_of(self, table, reading.get("progress")), threshold)

@@ -1,4 +1,4 @@
-"""What a fitted ensemble does with tables in files: score them, write the scores, compare with the labels."""
+"""Tables in files and a fitted ensemble: score them, write the scores, compare the scores with the labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 class ScoringOptions(ReadingOptions, total=False):
-    """How the rows to score are read, and who is told of each batch."""
+    """How the rows to score are read, and a function that is called after each batch."""
 
     columns: Sequence[str] | None
     progress: RowsDone | None
@@ -33,15 +33,20 @@ class ScoringOptions(ReadingOptions, total=False):
 
 @dataclass(frozen=True)
 class TableEvaluation:
-    """How well an ensemble does on a table.
+    """The quality of an ensemble on a table.
 
     Attributes
     ----------
-    aucprc : of the rare class; chance is n_positives / n_rows.
-    threshold : the one given, or else the best one by F1 on these rows, to be judged on others.
-    f1, precision, recall : at that threshold.
-    best_threshold, best_f1 : the best by F1 on these rows, in few digits.
-    mean_score : of all rows; for a calibrated ensemble, the share of rare rows that it expects.
+    aucprc : float
+        The AUCPRC of the rare class; chance is n_positives / n_rows.
+    threshold : float
+        The given threshold, or else the best one by F1 on these rows.
+    f1, precision, recall : float
+        The figures at that threshold.
+    best_threshold, best_f1 : float
+        The best threshold by F1 on these rows, rounded to few digits, and its F1.
+    mean_score : float
+        The mean score of all rows; for a calibrated ensemble, the share of rare rows that it expects.
     """
 
     n_rows: int
@@ -57,7 +62,7 @@ class TableEvaluation:
 
 
 def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions) -> StreamedTable:
-    """A table with the features that a model was trained with, by its path or open already."""
+    """A table with the features that a model was trained with, from a source or from an open table."""
     check_is_fitted(model)
     check_names(options, ScoringOptions.__optional_keys__, "A method that scores tables")
     given = {name: value for name, value in options.items() if name != "progress" and value is not None}
@@ -65,36 +70,36 @@ def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions
     if isinstance(source, StreamedTable):
         if given:
             name = next(iter(given))
-            raise TableError(f"{name}= applies to files that are opened here. Give it to open_table instead.")
+            raise TableError(f"{name}= does not apply to a table that is open already. Give it to open_table instead.")
         return _reopened(source, names, roles, model.trained_on_.schema)
     columns: Any = given.pop("columns", None)
     if names is not None and columns is not None:
-        raise TableError(f"columns= is for a model without names of features. This one was trained with {names}.")
+        raise TableError(f"columns= is for a model without feature names. This one was trained with {names}. Omit it.")
     reading = cast(ReadingOptions, given)
     if model.trained_on_.schema is not None:
         return open_like(source, model.trained_on_.schema, roles, **reading)
     if isinstance(source, np.ndarray):
-        raise TypeError("Arrays in memory, memory maps included, are scored by predict_proba(X).")
+        raise TypeError("Arrays in memory, including memory maps, cannot be scored here. Call predict_proba(X).")
     table = open_streamed(source, columns=columns if names is None else names, **reading)
     if len(table.schema.names) != model.n_features_in_:
         raise TableError(
-            f"The model was trained on {model.n_features_in_} features without names, and the files have "
-            f"{len(table.schema.names)} columns, {table.schema.names}: name the features with columns=, in their order."
+            f"The model was trained on {model.n_features_in_} features without names, but the files have "
+            f"{len(table.schema.names)} columns, {table.schema.names}. Name the features in their order with columns=."
         )
     check_columns(table.reader, roles)
     return replace(table, roles=roles)
 
 
 def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, schema: Schema | None) -> StreamedTable:
-    """An open table, whose rows and target are decided. Further columns can be kept.
+    """An open table, whose rows and target are fixed. Further columns can be kept.
 
     Its features are read by the schema of training, if there is one: a table that was opened by itself has its own
     categories and time zones.
     """
     if table.schema.names != names:
         raise TableError(
-            f"The table has the features {table.schema.names}; the model was trained with {names}. Open it by its "
-            "path, for its columns to be found."
+            f"The table has the features {table.schema.names}, but the model was trained with {names}. Give the path "
+            "of the table instead, so that the right columns are read."
         )
     if roles.target not in (None, table.roles.target):
         raise TableError(
@@ -103,12 +108,12 @@ def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, schem
         )
     if None not in (roles.positive, table.roles.positive) and roles.positive != table.roles.positive:
         raise TableError(
-            f"The table was opened with positive={table.roles.positive!r}, and the model finds {roles.positive!r}. "
+            f"The table was opened with positive={table.roles.positive!r}, but the model finds {roles.positive!r}. "
             f"Open it with positive={roles.positive!r}."
         )
     asked = replace(table.roles, keep=roles.keep)
     check_columns(table.reader, asked)
-    # What was frozen when this table was opened, such as time zones and categories, may be other than in training.
+    # Time zones and categories that were fixed when this table was opened may differ from those in training.
     table = replace(table, roles=asked, schema=schema or table.schema)
     if roles.target is None or roles.positive == table.roles.positive:
         return table
@@ -123,7 +128,7 @@ def feature_names_of(model: Any) -> list[str] | None:
 def scores_of(model: Any, table: StreamedTable, progress: RowsDone | None = None) -> Floats:
     """The score of every row of a table, in order."""
     column = model.trained_on_.score_column
-    # In all their digits: a threshold that is chosen by rounded scores is missed by rows that round up to it.
+    # Not rounded: a threshold that is chosen by rounded scores is above some of the rows that round up to it.
     parts = [found[:, column].copy() for _, found in scoring_of(model).streamed(table, progress)]
     return np.concatenate(parts) if parts else np.empty(0)
 
@@ -140,7 +145,7 @@ def write_scores(
     """Write the scores of a table to a file or a database, in the order of the rows."""
     trained_on: TrainedOn = model.trained_on_
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
-    no_scores = _score_columns(trained_on, np.empty((0, len(trained_on.classes))), _by_threshold(threshold))
+    no_scores = score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold)
     refuse_taken(table.roles.keep, no_scores)
 
     def scored() -> Iterator[Any]:
@@ -148,8 +153,8 @@ def write_scores(
         for batch, probabilities in scoring_of(model).streamed(table, progress):
             if on_scores is not None:
                 on_scores(probabilities[:, trained_on.score_column])
-            yield batch_of(batch.kept() | _score_columns(trained_on, probabilities, _by_threshold(threshold)))
-        if batch is None:  # the file has the right columns without rows as well
+            yield batch_of(batch.kept() | score_columns(trained_on, probabilities, threshold))
+        if batch is None:  # a file without rows has the right columns too
             yield batch_of({name: table.column(name) for name in table.roles.keep} | no_scores)
 
     return write_batches(scored(), output)
@@ -162,9 +167,9 @@ def write_decided(
     decide: Callable[[Floats], NDArray[np.bool_]],
     progress: RowsDone | None = None,
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Write scores with alerts that `decide` makes of the scores of all rows; return both.
+    """Write scores with alerts that `decide` computes from the scores of all rows. Return both.
 
-    Of a row its probabilities are kept. The columns to keep beside them are read again when the alerts are known.
+    The probabilities of all rows are kept in memory. The columns beside them are read again when the alerts are known.
     """
     trained_on: TrainedOn = model.trained_on_
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
@@ -172,7 +177,7 @@ def write_decided(
     probabilities = np.concatenate(parts) if parts else np.empty((0, len(trained_on.classes)))
     scores = probabilities[:, trained_on.score_column].copy()
     alerts = decide(scores)
-    columns = _score_columns(trained_on, probabilities, lambda _: alerts)
+    columns = _columns_with(trained_on, probabilities, {"alert": alerts})
     refuse_taken(table.roles.keep, columns)
 
     def decided() -> Iterator[Any]:
@@ -189,42 +194,41 @@ def write_decided(
     return scores, alerts
 
 
-def _by_threshold(threshold: float | None) -> Callable[[Floats], NDArray[np.bool_]] | None:
-    return None if threshold is None else lambda scores: scores >= threshold
+def score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: float | None) -> dict[str, Any]:
+    """What is written of the probabilities of some rows, by the names of the columns; alerts with a threshold."""
+    if threshold is None:
+        return _columns_with(trained_on, probabilities, {})
+    return _columns_with(trained_on, probabilities, {"alert": probabilities[:, trained_on.score_column] >= threshold})
 
 
-def _score_columns(
-    trained_on: TrainedOn, probabilities: Floats, decide: Callable[[Floats], NDArray[np.bool_]] | None
-) -> dict[str, Any]:
-    rare = probabilities[:, trained_on.score_column]
-    alerts = {} if decide is None else {"alert": decide(rare)}
+def _columns_with(trained_on: TrainedOn, probabilities: Floats, alerts: dict[str, Any]) -> dict[str, Any]:
     if len(trained_on.classes) == 2:
-        return {"score": rare} | alerts
+        return {"score": probabilities[:, trained_on.score_column]} | alerts
     scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(trained_on.classes)}
     return scores | alerts
 
 
 def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
-    """Which rows of a table are of the class that the score is about. All labels must be known to the model."""
+    """Which rows of a table have the label that the score is about. All labels must be known to the model."""
     if table.n_rows == 0:
-        raise TableError("The table has no rows to measure the model by.")
+        raise TableError("The table has no rows, so the model cannot be evaluated.")
     labels = table.labels()
     known, rare = list(trained_on.classes), trained_on.classes[trained_on.score_column]
     if table.roles.positive is not None:
         rare = named_among(labels.names, table.roles.positive)
-    # All labels but one are the others to a model of one label against all.
+    # For a model of one label against all others, all other labels are one class.
     unknown = [name for name in labels.names if name not in known and not trained_on.is_one_against_all]
     if rare not in labels.names or unknown:
         raise TableError(
-            f"The labels in column {table.roles.target!r} are {labels.names}; the model knows {known}, and rows of "
-            f"{rare!r} are needed to measure it."
+            f"The labels in column {table.roles.target!r} are {labels.names}; the model knows {known}. An evaluation "
+            f"needs rows with the label {rare!r}, and no unknown labels."
         )
     is_rare: NDArray[np.bool_] = labels.codes == labels.names.index(rare)
     return is_rare
 
 
 def evaluation(is_positive: NDArray[np.bool_], scores: Floats, threshold: float | None = None) -> TableEvaluation:
-    """How well scores separate the rows, at a threshold or at the best one by F1."""
+    """The quality of scores, at a threshold or at the best one by F1."""
     last = best_threshold(is_positive, scores)
     best = short_threshold(last, scores[scores < last].max(initial=-np.inf))
     threshold = best if threshold is None else threshold

@@ -1,4 +1,4 @@
-"""The rows of a table in files whose labels an ensemble doubts."""
+"""The rows of a table in files whose labels are doubtful, by an ensemble."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ Floats = NDArray[np.float64]
 def suspects_in_table(
     model: Any, table: StreamedTable, trained_on: NDArray[np.bool_] | None, n: int, label: Any = None
 ) -> Suspects:
-    """The most doubtful rows. Of a row a probability is kept, and those that members were trained on are loaded.
+    """The most doubtful rows. One probability of each row is kept, and the training rows of the members are loaded.
 
     Parameters
     ----------
-    table : rows with labels, opened to be scored by the model.
-    trained_on : which rows the model was trained on; None if it was none of them. If these are not the rows, in their
-        order, all rows are taken for others.
+    table : StreamedTable
+        Rows with labels, opened to be scored by the model.
+    trained_on : NDArray[np.bool_] | None
+        Which rows the model was trained on; None for none of them. If the training rows had another order, all rows are
+        treated as other rows.
     """
     labels = _as_known(table.labels(), model)
     calibrator = model.calibrator_ or model._prior_correction()
@@ -46,14 +48,16 @@ def _as_known(labels: Labels, model: Any) -> Labels:
     known, names = model.classes_.tolist(), labels.names
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise TableError(f"The labels are {names}, and the model was trained with {known}: {unknown[0]!r} is unknown.")
+        raise TableError(
+            f"The labels are {names}, but the model was trained with {known} and does not know {unknown[0]!r}."
+        )
     numbers = np.array([known.index(name) for name in names], dtype=np.uint8)
     codes = numbers[labels.codes]
     return Labels(model.classes_, np.bincount(codes, minlength=len(known)).astype(np.int64), codes)
 
 
 def _seen(model: Any, labels: Labels, trained_on: NDArray[np.bool_]) -> list[NDArray[np.intp]] | None:
-    """Where the training rows of each member stand in the table; None if the rows trained on are not these."""
+    """The positions of the training rows of each member in the table; None if these are not the training rows."""
     codes = labels.codes[trained_on]
     own = Labels(labels.classes, np.bincount(codes, minlength=labels.classes.size).astype(np.int64), codes)
     places = places_of_training_rows(model._rounds_of_members(), own, model.class_counts_)
@@ -62,7 +66,7 @@ def _seen(model: Any, labels: Labels, trained_on: NDArray[np.bool_]) -> list[NDA
 
 
 def _judged_by_copies(model: Any, table: StreamedTable, seen: list[NDArray[np.intp]]) -> NDArray[np.intp]:
-    """The rows that members have seen, and with groups all rows of their groups."""
+    """The rows that members have seen. With groups, also the other rows of their groups."""
     rows = np.unique(np.concatenate(seen))
     if model.trained_on_.group is None:
         return rows
@@ -78,7 +82,7 @@ def _groups(model: Any, table: StreamedTable) -> NDArray[np.uint64]:
 def _honest(
     model: Any, table: StreamedTable, labels: Labels, seen: list[NDArray[np.intp]], some: NDArray[np.intp]
 ) -> Floats:
-    """What models say of some rows that have not seen them."""
+    """The probabilities of some rows, by models that have not seen them."""
     chosen = np.zeros(labels.codes.size, dtype=bool)
     chosen[some] = True
     metadata = {} if model.trained_on_.group is None else {GROUP: _groups(model, table)[some]}

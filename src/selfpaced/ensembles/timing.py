@@ -1,4 +1,4 @@
-"""Where the seconds of a round go."""
+"""The seconds of each task of a round."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from selfpaced.pools.rows import Rows
 
 
 class Stopwatch:
-    """Adds up seconds by name until they are read. `reading` says for how long rows have been read so far."""
+    """Adds up seconds by name until they are read. `reading` returns the seconds of reading rows so far."""
 
     def __init__(self, reading: Callable[[], float] = lambda: 0.0) -> None:
         self._seconds: defaultdict[str, float] = defaultdict(float)
@@ -43,7 +43,7 @@ class Stopwatch:
 
 
 class TimedPool:
-    """A pool that tells a stopwatch how long its answers take."""
+    """A pool whose methods are timed by a stopwatch."""
 
     def __init__(self, pool: MajorityPool[Rows], stopwatch: Stopwatch) -> None:
         self._pool = pool

@@ -15,11 +15,12 @@ from selfpaced.versions import versions_for
 
 @dataclass(frozen=True)
 class TrainedOn:
-    """What an ensemble was trained on. Every fit leaves one, it is saved with the model and never changes.
+    """The record of the training data of an ensemble. Every fit makes one. It is saved with the model.
 
     Attributes
     ----------
-    classes : tuple of the labels, sorted, as plain Python values.
+    classes : tuple
+        The labels, sorted, as plain Python values.
     class_counts : tuple of int
         Training rows of each label.
     target : str or None
@@ -82,7 +83,7 @@ class TrainedOn:
 
 
 def named_among(classes: Sequence[Any], label: Any) -> Any:
-    """What a label is called among the classes: True if these are the label and all others, or else itself.
+    """The class of a label: True if the classes are the label and all others, or else the label itself.
 
     >>> named_among([False, True], "fraud"), named_among([False, True], False), named_among([0, 1], 0)
     (True, False, 0)

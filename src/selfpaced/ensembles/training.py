@@ -1,10 +1,12 @@
-"""Running an algorithm to its end, with notes of every round."""
+"""The loop of a fit: it runs an algorithm and keeps notes of every round."""
 
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
@@ -40,7 +42,7 @@ def rows_to_draw(ratio: float, labels: ClassCounts, stacklevel: int = 3) -> int:
     for number, (name, n_rows) in enumerate(zip(labels.names, labels.counts.tolist(), strict=True)):
         if number != labels.rarest and n_draw > n_rows:
             warnings.warn(
-                f"ratio={ratio:g} asks for {n_draw} rows of the class {name!r}, which has only {n_rows}: every member "
+                f"ratio={ratio:g} asks for {n_draw} rows of the class {name!r}, which has only {n_rows}. Every member "
                 "gets all of them.",
                 stacklevel=stacklevel,
             )
@@ -49,13 +51,13 @@ def rows_to_draw(ratio: float, labels: ClassCounts, stacklevel: int = 3) -> int:
 
 def _n_kept(members: list[Any], stop: Stop) -> int:
     if not 1 <= stop.keep <= len(members):
-        raise ValueError(f"A callback asked to keep {stop.keep} members, but there are 1 to {len(members)} to keep.")
+        raise ValueError(f"A callback asked to keep {stop.keep} members. It must keep 1 to {len(members)}.")
     return stop.keep
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fit ends with. There is a calibrator if a calibration was asked for."""
+    """The results of a fit. It has a calibrator if a calibration was asked for."""
 
     members: list[Any]
     rounds: list[Round]
@@ -74,6 +76,7 @@ class Settings:
     bases: Sequence[Any]
     calibration: str | None
     weighting: Weighting | None
+    independent: bool
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,8 @@ class Training:
     def run(self, n_draw: int) -> Outcome:
         """The members and the notes of all rounds, up to the last or until a callback stops.
 
-        Rounds that the checkpoint has are taken from there: their models wait to be scored until a pool is asked
-        for something new, and no row is read for them.
+        Finished rounds come from the checkpoint. Their models are scored when a pool is needed for a new round, and no
+        row is read before.
         """
         stopwatch = Stopwatch(self.split.seconds_reading)
         pools = [TimedPool(pool, stopwatch) for pool in self._pools()]
@@ -101,7 +104,7 @@ class Training:
         models: list[Any] = []
         rounds: list[Round] = []
         stop = None
-        for step in naming_the_round(steps, self.first_round, self.settings.n_members):
+        for step in naming_the_round(self._kept_promises(steps, stopwatch), self.first_round, self.settings.n_members):
             models.append(step.model)
             rounds.append(self._note(step, stopwatch))
             self.checkpoint.save(step.model, rounds[-1], honest.get(step.number))
@@ -163,7 +166,7 @@ class Training:
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
-                model = self.factory.fit(number, rows.features, y, rows.arguments)
+                model = self._fitted(partial(self.factory.fit, number, rows.features, y, rows.arguments))
             if needs_copies(self.settings.calibration) and self.first_round + number > 0:
                 with stopwatch.running("calibrating"):
                     scores = cross_fit(self.factory, number, rows, y, self.settings.seed, self.n_threads)
@@ -171,6 +174,38 @@ class Training:
             return model
 
         return fit
+
+    def _fitted(self, work: Callable[[], Any]) -> Any:
+        """A member, or a promise of one that is trained elsewhere, if no other member waits for it."""
+        elsewhere = self.split.elsewhere
+        if elsewhere is None:
+            return work()
+        promise = elsewhere(work)
+        return promise if self._members_are_promised else promise.result()
+
+    @property
+    def _members_are_promised(self) -> bool:
+        return self.split.elsewhere is not None and self.settings.independent
+
+    def _kept_promises(self, steps: Iterator[Step[Rows]], stopwatch: Stopwatch) -> Iterator[Step[Rows]]:
+        """The steps with their members. While some are trained elsewhere, rows are drawn for the next."""
+        if not self._members_are_promised:
+            yield from steps
+            return
+        assert self.split.elsewhere is not None
+        waiting: deque[Step[Rows]] = deque()
+        for step in steps:
+            waiting.append(step)
+            if len(waiting) >= self.split.elsewhere.n_at_once:
+                yield self._with_member(waiting.popleft(), stopwatch)
+        while waiting:
+            yield self._with_member(waiting.popleft(), stopwatch)
+
+    def _with_member(self, step: Step[Rows], stopwatch: Stopwatch) -> Step[Rows]:
+        if self.checkpoint.model(step.number) is not None:
+            return step
+        with stopwatch.running("fitting"):
+            return replace(step, model=step.model.result())
 
     def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
         seconds = stopwatch.read()
@@ -199,7 +234,7 @@ class Training:
         )
 
     def _weights(self, drawn: Sequence[Rows]) -> NDArray[np.float64] | None:
-        """What the rows of a training set weigh besides their sample weights, the rare ones first."""
+        """The weights of the rows of a training set besides their sample weights, the rare rows first."""
         weighting = self.settings.weighting
         if weighting is None:
             return None
@@ -207,7 +242,7 @@ class Training:
 
 
 def _with_calibration(last: Round, seconds: Mapping[str, float]) -> Round:
-    """The last round with the time of the calibration after it, which scores and draws rows as rounds do."""
+    """The last round with the time of the calibration after it added."""
     return replace(
         last,
         seconds_calibrating=last.seconds_calibrating + seconds["calibrating"],
@@ -216,14 +251,14 @@ def _with_calibration(last: Round, seconds: Mapping[str, float]) -> Round:
 
 
 def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:
-    """Where rows are drawn at random, all rows of a class are one bin."""
+    """The bins of a round that draws at random: all rows of a class are in one bin."""
     if sample.bins is None or sample.quota is None:
         return BinNotes(np.array([n_rows]), np.array([np.nan]), np.array([len(sample.rows)]))
     return BinNotes(sample.bins.counts, sample.bins.mean_hardness, sample.quota)
 
 
 def naming_the_round(steps: Iterator[AnyStep], first_round: int, n_members: int) -> Iterator[AnyStep]:
-    """The steps as they come. An error, such as a base model's own, keeps its type and says in which round it was."""
+    """The steps one by one. An error, such as one of a base model, keeps its type and gets a note with the round."""
     for number in count(first_round):
         try:
             step = next(steps, None)

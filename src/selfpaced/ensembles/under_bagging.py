@@ -12,15 +12,15 @@ from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 class UnderBaggingClassifier(UnderSamplingEnsemble):
     """Under-bagging: members trained on all rare rows and as many common rows drawn at random.
 
-    Of the common rows each member sees a small part, chosen without regard to what the others learned: cheap, and
-    blind to the few common rows that look rare. All draws are without replacement.
+    Each member sees a small random part of the common rows, regardless of what the other members learned. This is
+    fast, but misses most of the few common rows that look rare. All draws are without replacement.
 
     Parameters
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
         The base model, as in `SelfPacedEnsembleClassifier`.
     n_estimators : int, default=10
-        Members of the ensemble.
+        The number of members.
     ratio : float, default=1.0
         Rows drawn from each larger class per minority row.
     n_jobs : int, default=None
@@ -28,18 +28,26 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
     random_state : int, RandomState or None, default=None
         Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
     callbacks : Callback or list of Callback, default=None
-        What to do beside the fit; see `selfpaced.callbacks`.
+        Callbacks during the fit; see `selfpaced.callbacks`.
 
     Attributes
     ----------
-    estimators_ : list of the fitted members.
-    classes_ : the labels, sorted.
-    minority_class_ : the label of the rarest class.
-    class_counts_ : rows of each of `classes_` in the training data.
-    rounds_ : list of `selfpaced.rounds.Round`, one for each member; all rows of a class are one bin.
-    n_features_in_ : number of features.
-    feature_names_in_ : their names, if X had names.
-    feature_importances_ : mean importance of each feature, if the members have importances.
+    estimators_ : list of estimator
+        The fitted members.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    minority_class_ : label
+        The label of the rarest class.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    rounds_ : list of Round
+        Notes of each round (`selfpaced.rounds.Round`). All rows of a class are in one bin.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, if the members have importances.
 
     References
     ----------
@@ -55,6 +63,8 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
     >>> len(model.estimators_), model.rounds_[0].n_rows
     (10, 200)
     """
+
+    _members_are_independent = True
 
     def _algorithm(self, n_members: int) -> Algorithm:
         return partial(under_bagging, n_models=n_members)

@@ -1,4 +1,4 @@
-"""What all ensembles on under-sampled majority pools share as scikit-learn estimators."""
+"""The base class of all ensembles that under-sample majority pools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selfpaced.calibration import check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan
 from selfpaced.ensembles.averaged import readable_rows
 from selfpaced.ensembles.calibrating import needs_copies
-from selfpaced.ensembles.checkpoint import Checkpoint, stored_seed
+from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, stored_seed
 from selfpaced.ensembles.checks import (
     check_classes,
     check_classifiers,
@@ -48,14 +48,17 @@ def hinting_at_categories(schema: Schema | None) -> Iterator[None]:
         names = [column.name for column in schema.columns if column.categories is not None] if schema else []
         if names:
             error.add_note(
-                f"The columns {names} hold strings, which reach the base model as pandas categories. If it cannot read "
-                "them, exclude them or take a base model that can, such as LightGBM or HistGradientBoosting."
+                f"The columns {names} hold strings, which the base model gets as pandas categories. If it cannot read "
+                "them, exclude these columns, or choose another base model, such as LightGBM or HistGradientBoosting."
             )
         raise
 
 
 class UnderSamplingEnsemble(DoubtingEnsemble):
     """An ensemble whose members see all minority rows and as many rows drawn from each larger class."""
+
+    # Whether a member can be trained before the ones before it are there.
+    _members_are_independent = False
 
     def __init__(
         self,
@@ -86,17 +89,17 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         Parameters
         ----------
         X : {ndarray, memory map, CSR matrix, pandas or polars DataFrame, pyarrow Table} of shape (n_rows, n_features)
-            Features. Frames reach the base model as frames (pyarrow tables as pandas frames), so that it finds its
-            columns by name and categories by type. Nothing is copied but the rows that are drawn.
+            Features. The base model gets frames as frames (pyarrow tables as pandas frames), with names, types and
+            categories. Only the drawn rows are copied.
         y : array-like of shape (n_rows,)
             Labels of any type. The rarest class is the minority.
         eval_set : tuple (X, y), default=None
             Held-out rows, as for `predict_proba`. After each round the ensemble so far is scored on them, by AUCPRC.
         groups : array-like of shape (n_rows,), default=None
-            The group of each row, such as a card or a customer. Members do not see it; the calibration judges every
-            row by models that have not seen its group.
+            The group of each row, such as a card or a customer. It is not a feature. The calibration judges every row
+            by models that have not seen its group.
         **fit_params : metadata for the base model's `fit`
-            `sample_weight`, if the base model accepts it. Anything else with metadata routing enabled.
+            `sample_weight`, if the base model accepts it. Other metadata need metadata routing.
 
         Returns
         -------
@@ -121,8 +124,8 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
     ) -> Self:
         """Train the ensemble on rows that need not fit into memory: the same members as `fit` on the same rows.
 
-        The minority's rows are loaded. The larger classes stay where they are, in files or on a cluster, and are read
-        once each round; five bytes of each of their rows are kept.
+        The rows of the minority class are loaded. The larger classes stay in their files or on their cluster, and are
+        read once each round. Five bytes for each of their rows are kept in memory.
 
         Parameters
         ----------
@@ -131,11 +134,11 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         eval_set : tuple (X, y), default=None
             Held-out rows in memory, as for `predict_proba`. After each round the ensemble so far is scored on them, by
             AUCPRC.
-        checkpoint : path, default=None
+        checkpoint : path or URL, default=None
             A folder that keeps every finished round, in files that only you can read and that run nothing when they are
             loaded. The same call after a crash continues with the rounds that are missing and ends with the same model.
             A folder of a fit with other parameters, data or package versions is refused. Needs skops (the extra
-            `models`). Not for tables on a cluster.
+            `models`). Behind a URL such as `s3://bucket/fit`, who can read the files is decided there.
         allow : str or list of str, default=()
             Types that the files of the checkpoint may hold besides those that `load_model` accepts, such as
             "mypackage.MyClassifier". A base model of another type is refused when its first round is saved.
@@ -147,17 +150,18 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         """
         check_table(table)
         if allow and checkpoint is None:
-            raise ValueError(f"allow={allow!r} is for the files of a checkpoint. Name its folder: checkpoint='...'.")
-        settings = self._settings(stored_seed(checkpoint) if self.random_state is None else None)
+            raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
+        folder = checkpoint_folder(checkpoint)
+        settings = self._settings(stored_seed(folder) if self.random_state is None else None)
         if table.roles.weight is not None:
             check_takes_weights(settings.bases, "the table has sample weights")
-        kept = Checkpoint(checkpoint, {} if checkpoint is None else identity_of_fit(self, settings.seed, table), allow)
+        kept = Checkpoint(folder, {} if folder is None else identity_of_fit(self, settings.seed, table), allow)
         return self._train(settings, table, eval_set, kept, {})
 
     def _train(
         self, settings: Settings, table: Table, eval_set: Any, checkpoint: Checkpoint, for_all: Mapping[str, Any]
     ) -> Self:
-        """The one road of every fit. `for_all` are arguments of the base model's `fit` that all members get."""
+        """Train on any table: every fit ends here. `for_all` are arguments of `fit` that all base models get."""
         labels = check_classes(table.labels(), table.roles.labels_are_in)
         n_draw = rows_to_draw(settings.ratio, labels, stacklevel=4)
         with settings.callbacks.during(self._told(settings, labels, eval_set)):
@@ -177,7 +181,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         return self
 
     def _told(self, settings: Settings, labels: ClassCounts, eval_set: Any) -> FitPlan:
-        """What callbacks are told at the beginning."""
+        """The information for callbacks at the beginning of a fit."""
         n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
         calibrates = needs_copies(settings.calibration)
         return FitPlan(settings.n_members, n_rows, n_minority, eval_set is not None, self._first_round, calibrates)
@@ -199,6 +203,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             bases,
             check_method(optional.get("calibration")),
             weighting,
+            self._members_are_independent,
         )
 
     def _open_eval_set(self, eval_set: Any, table: Table, labels: ClassCounts) -> EvalSet | None:

@@ -1,7 +1,7 @@
-"""Weighting: what a drawn row counts in the fit of a member, by the number of rows that it stands for.
+"""Weighting: the weight of a drawn row in the fit of a member, by the number of rows that it stands for.
 
-Members that see as many common rows as rare ones learn from a balanced world. A member that knows how many rows each
-drawn row stands for learns the true shares, and sees more of the easy rows by their weight.
+Members that see as many common rows as rare rows learn equal shares of the classes. With weights by the number of rows
+that each drawn row stands for, a member learns the true shares, and easy rows count more.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ class Weighting:
 
     Attributes
     ----------
-    power : a drawn row that stands for n rows weighs n ** power.
-    uniform_share : the share of the draw that takes every row of a class alike, so that no bin is left out.
-    rebalances : whether hardness is judged by probabilities that are brought back to equally frequent classes.
+    power : float
+        A drawn row that stands for n rows has the weight n ** power.
+    uniform_share : float, default=0.0
+        The share of the rows that are drawn at random from the whole class, so that no bin is missed.
+    rebalances : bool, default=False
+        Whether hardness is computed from probabilities that are mapped back to equal shares of the classes.
     """
 
     power: float
@@ -37,8 +40,8 @@ class Weighting:
     rebalances: bool = False
 
     def weights_of(self, drawn: Rows) -> NDArray[np.float64]:
-        """What drawn rows weigh."""
-        assert drawn.stands_for is not None  # every pool says it of the rows that it draws
+        """The weights of drawn rows."""
+        assert drawn.stands_for is not None  # every pool sets it
         weights: NDArray[np.float64] = drawn.stands_for**self.power
         return weights
 
@@ -47,15 +50,15 @@ class Weighting:
         return drawn.weighted(self.weights_of(drawn))
 
     def applied_to_pools(self, pools: Sequence[MajorityPool[Rows]], counts: Sequence[int]) -> list[MajorityPool[Rows]]:
-        """The pools, which bring the probabilities of models back to equal shares of the classes before they score."""
+        """Pools that map the probabilities of models back to equal shares of the classes before they score."""
         if not self.rebalances:
             return list(pools)
         correction = PriorCorrection(1 / np.asarray(counts, dtype=np.float64))
         return [RebalancingPool(pool, correction) for pool in pools]
 
 
-# The paper weighs all rows alike. Inverse weights restore the true shares of the classes, so that hardness, which the
-# bins expect anywhere from 0 to 1, would be close to 0 for all rows but a few. benchmarks/recipes.py compares them.
+# In the paper all rows have the same weight. Inverse weights restore the true shares of the classes, so that hardness
+# would be close to 0 for nearly all rows, but the bins divide 0 to 1. benchmarks/recipes.py compares them.
 WEIGHTING: dict[str, Weighting] = {
     "sqrt": Weighting(0.5),
     "inverse": Weighting(1.0, uniform_share=0.3, rebalances=True),
@@ -63,7 +66,7 @@ WEIGHTING: dict[str, Weighting] = {
 
 
 def weighting_named(name: Any) -> Weighting | None:
-    """The weighting that a user means; None for the paper's, in which all rows count the same."""
+    """The weighting by its name; None for equal weights, as in the paper."""
     if name is None:
         return None
     if not isinstance(name, str) or name not in WEIGHTING:
@@ -72,7 +75,7 @@ def weighting_named(name: Any) -> Weighting | None:
 
 
 class RebalancingPool:
-    """A pool whose models are asked for probabilities at equal shares of the classes."""
+    """A pool that scores by probabilities at equal shares of the classes."""
 
     def __init__(self, pool: MajorityPool[Rows], correction: PriorCorrection) -> None:
         self._pool = pool

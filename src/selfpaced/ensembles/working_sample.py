@@ -1,8 +1,8 @@
 """The working sample: the rows by which recipes are compared, few enough to train on again and again.
 
-It costs the same for a hundred thousand common rows and for a billion. Rare rows all take part, up to a limit. Common
-rows are drawn with the verbs that every pool has: half of them at random, half in proportion to their hardness for a
-small ensemble, so that the rows that matter for a ranking are not missed. Each stands for a number of rows.
+It costs the same for a hundred thousand common rows and for a billion. It has all rare rows, up to a limit. Common rows
+are drawn by the methods of every pool: half of them at random, half in proportion to their hardness for a small
+ensemble, so that the rows that matter for a ranking are in the sample. Each row stands for a number of rows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def needs_scout(split: ClassSplit) -> bool:
 
 
 def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSample:
-    """The sample of a table whose pools have scored the models of a small ensemble, but for the last.
+    """The sample of a table whose pools have scored the models of a small ensemble, except the last.
 
     `last_model` is None if all classes are small enough to be taken whole.
     """
@@ -87,5 +87,5 @@ def _drawn(pool: MajorityPool[Rows], last_model: Any, most: int) -> Rows:
 
 
 def _behind(rows: Rows) -> NDArray[np.float64]:
-    assert rows.stands_for is not None  # every pool says it of the rows that it draws
+    assert rows.stands_for is not None  # every pool sets it
     return rows.stands_for

@@ -1,4 +1,4 @@
-"""What explains models of any kind, and is named where SHAP does not."""
+"""The hint to permutation importance, which explains models of any kind, for errors of SHAP."""
 
 INSTEAD = (
     "sklearn.inspection.permutation_importance(model, X, y, scoring='average_precision') works with members of any "

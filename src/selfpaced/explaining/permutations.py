@@ -1,7 +1,7 @@
 """SHAP values of any model, by permutations of the features.
 
-A feature of a row is present, or it is replaced by those of the background. What SHAP permutes are the 0s and 1s that
-say which features are present, so that features may be of any type, missing values and categories included.
+A feature of a row is either present, or replaced by those of the background. SHAP permutes 0s and 1s that mark the
+present features, so features may be of any type, including missing values and categories.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy import sparse
 from selfpaced.tables import InMemoryTable, polars_as_arrow
 
 Floats = NDArray[np.float64]
-# Each is done forwards and backwards. For a model without interactions of three features two would do.
+# Each is done forwards and backwards. For a model without interactions of three features two are enough.
 N_PERMUTATIONS = 10
 SEED = 0
 
@@ -34,7 +34,7 @@ class Mixing:
         return np.asarray(self._rows)
 
     def mixed(self, number: int, present: NDArray[np.bool_]) -> InMemoryTable:
-        """For each row of `present` all rows of the background, with those features of the row of a number."""
+        """All rows of the background for each row of `present`, with the present features of an explained row."""
         n_others = len(self._others)
         places, is_own = np.tile(np.arange(n_others), len(present)), np.repeat(present, n_others, axis=0)
         if isinstance(self._rows, np.ndarray):

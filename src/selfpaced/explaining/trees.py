@@ -14,14 +14,14 @@ from selfpaced.explaining.permutation_importance import INSTEAD
 
 Floats = NDArray[np.float64]
 
-# Whose probabilities SHAP takes apart as they are, by package and class name.
+# Models whose probabilities SHAP explains directly, by package and class name.
 TREES = {
     ("sklearn", "DecisionTreeClassifier"),
     ("sklearn", "ExtraTreeClassifier"),
     ("sklearn", "ExtraTreesClassifier"),
     ("sklearn", "RandomForestClassifier"),
 }
-# Whose trees add up to log-odds, of which SHAP makes probabilities by comparison with other rows.
+# Models whose trees add up to log-odds. SHAP needs background rows to explain their probabilities.
 BOOSTED = {
     ("lightgbm", "LGBMClassifier"),
     ("sklearn", "GradientBoostingClassifier"),
@@ -31,7 +31,7 @@ BOOSTED = {
 
 
 def adds_up_trees(model: AveragingEnsemble) -> bool:
-    """Whether the score of an ensemble is a mean of probabilities that SHAP can take apart by the trees of members."""
+    """Whether the score of an ensemble is a mean of probabilities that SHAP can explain by the trees of members."""
     boosted = any(_is_one_of(member, BOOSTED) for member in model.estimators_)
     return all(_is_one_of(member, TREES | BOOSTED) for member in model.estimators_) and (
         len(model.classes_) == 2 or not boosted
@@ -51,12 +51,12 @@ def values_of_trees(
 
 
 def _refuse_boosted(model: AveragingEnsemble) -> None:
-    """Values of log-odds would not add up to the probabilities, of which an ensemble takes the mean."""
+    """Refuse boosted members without a background: values of log-odds do not add up to probabilities."""
     for member in model.estimators_:
         if _is_one_of(member, BOOSTED):
             raise ValueError(
-                f"The trees of {type(member).__name__} add up to log-odds; to add up to probabilities they need rows "
-                "to compare with. Pass some 100 that are typical: shap_values(model, X, background=X_train[:100])."
+                f"The trees of {type(member).__name__} add up to log-odds. To explain probabilities, SHAP needs rows "
+                "to compare with. Pass about 100 typical rows: shap_values(model, X, background=X_train[:100])."
             )
 
 
@@ -78,11 +78,11 @@ def _of_member(shap: Any, member: Any, rows: Floats, background: Floats | None) 
             thresholds = _thresholds(shap.TreeExplainer(member).model)
             rows, background = as_seen_in_32_bits(rows, thresholds), as_seen_in_32_bits(background, thresholds)
             output = "probability" if _is_one_of(member, BOOSTED) else "raw"
-            # Not the rows as they are: of more than 100 SHAP would take 100 at random, and not say so.
+            # Wrapped, because SHAP would silently take a random sample of 100 from more rows.
             all_of_them = shap.maskers.Independent(background, max_samples=len(background))
             explainer = shap.TreeExplainer(member, all_of_them, model_output=output)
         values = np.asarray(explainer.shap_values(rows, check_additivity=False), dtype=np.float64)
-    except Exception as error:  # SHAP's own, of many kinds
+    except Exception as error:  # SHAP raises errors of many types
         raise ValueError(f"SHAP cannot read a member, {member!r}: {error} {INSTEAD}") from error
     base = np.broadcast_to(np.asarray(explainer.expected_value, dtype=np.float64), values[:, 0].shape)
     if values.ndim == 2:  # of the second of two classes
@@ -91,17 +91,17 @@ def _of_member(shap: Any, member: Any, rows: Floats, background: Floats | None) 
 
 
 def _thresholds(trees: Any) -> dict[int, Floats]:
-    """By feature, where the trees of a model part its values."""
+    """The thresholds of the trees of a model, by feature."""
     is_split = trees.children_left >= 0
     features, thresholds = trees.features[is_split], trees.thresholds[is_split]
     return {feature: np.unique(thresholds[features == feature]) for feature in np.unique(features).tolist()}
 
 
 def as_seen_in_32_bits(rows: Floats, thresholds: dict[int, Floats]) -> Floats:
-    """Rows that fall to the same sides of the thresholds when these are rounded to 32 bits.
+    """Rows that are on the same sides of the thresholds when these are rounded to 32 bits.
 
-    SHAP rounds them where there is a background, and a row at a threshold would go astray: those of
-    HistGradientBoosting are often values of the training rows.
+    With a background, SHAP rounds thresholds, and a row at a threshold would be on the wrong side. The thresholds of
+    HistGradientBoosting are often values of training rows.
 
     >>> threshold, above = 0.3, np.nextafter(0.3, 1)
     >>> moved = as_seen_in_32_bits(np.array([[threshold], [above]]), {0: np.array([threshold])})

@@ -20,41 +20,42 @@ from selfpaced.tables import InMemoryTable, float_array, is_frame
 
 Floats = NDArray[np.float64]
 
-# SHAP holds the trees' answers in 32 bits where there is a background.
-LARGEST_GAP = 1e-5
+# With a background, SHAP stores the outputs of trees in 32 bits.
+LARGEST_DIFFERENCE = 1e-5
 
 
 def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
-    """What each feature adds to the score of each row, by SHAP.
+    """The contribution of each feature to the score of each row, by SHAP.
 
     The values of a row and its base value add up to its score before any calibration: the mean of the members'
     probabilities, or the pool of several ensembles. Without a calibration, `predict_proba` gives the same.
 
-    Members that are trees are taken apart by their trees, which is exact and quick. A blend of ensembles
-    (`AutoSelfPacedClassifier`) and members of other kinds are explained by SHAP's permutations of the features, which
+    For members that are trees, the values are computed from the trees, which is exact and fast. A blend of ensembles
+    (`AutoSelfPacedClassifier`) and members of other kinds are explained by SHAP's permutations of the features. This
     needs a background and takes much longer: a row is scored 10 x (2 x features + 1) times with every row of the
     background. Begin with a few rows and a background of 20 to 50.
 
     Parameters
     ----------
     model : estimator
-        A fitted ensemble or blend. By their trees are explained: decision trees, random forests, extra trees, and,
-        for two classes, LightGBM, XGBoost, HistGradientBoosting and GradientBoosting, also side by side. Their features
+        A fitted ensemble or blend. Decision trees, random forests, extra trees, and, for two classes, LightGBM,
+        XGBoost, HistGradientBoosting and GradientBoosting are explained by their trees, also together. Their features
         must be numbers, not categories. All other models are explained by permutations.
     X : {array-like, data frame} of shape (n_rows, n_features)
         Rows to explain, as for `predict_proba`.
     background : {array-like, data frame} of shape (n_background, n_features), default=None
-        Rows to compare with, some 100 that are typical of what is scored; the time grows with their number.
-        The base value is their mean score, and a feature's value is what changes when theirs is replaced by the row's.
-        Boosted members need one: their trees add up to log-odds, not to probabilities. So do permutations. Without
-        one, trees are compared with their own training rows, of which as many were rare as common.
+        Rows to compare with: about 100 typical rows. The time grows with their number. The base value is their mean
+        score. The value of a feature is the change of the score if the feature of these rows is replaced by that of the
+        explained row. Boosted members need a background, because their trees add up to log-odds, not to probabilities.
+        Permutations need one too. Without a background, trees are compared with their own training rows, half of which
+        are rare.
 
     Returns
     -------
     shap.Explanation
-        Values of shape (n_rows, n_features) for the rare class, that of `score_table`; for more than
-        two classes (n_rows, n_features, n_classes), a slice for each of `classes_`. Its `feature_names` are those of
-        the model, and all of SHAP's plots take it.
+        Values of shape (n_rows, n_features) for the rare class; for more than two classes of shape
+        (n_rows, n_features, n_classes), with a slice for each of `classes_`. Its `feature_names` are those of the
+        model. All of SHAP's plots accept it.
 
     Examples
     --------
@@ -74,7 +75,7 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
     """
     shap = _import_shap()
     if not isinstance(model, AveragingEnsemble):
-        raise TypeError(f"shap_values takes an ensemble of selfpaced; got a {type(model).__name__}.")
+        raise TypeError(f"shap_values needs an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
     table = rows_in_memory(model, X)
     others = None if background is None else rows_in_memory(model, background)
@@ -108,8 +109,8 @@ def _required(background: InMemoryTable | None, model: AveragingEnsemble) -> InM
     kinds = ", ".join(sorted({type(member).__name__ for member in model.estimators_}))
     what = "a blend of ensembles" if isinstance(model, AutoSelfPacedClassifier) else f"of {len(model.classes_)} classes"
     raise ValueError(
-        f"The model is {what}, and the members are {kinds}: SHAP cannot take it apart by its trees. By permutations of "
-        f"the features it can, but needs rows to compare with: shap_values(model, X[:10], background=X_train[:50]). "
+        f"The model is {what} with members {kinds}, which SHAP cannot explain by trees. It can explain the model by "
+        f"permutations, but needs rows to compare with: shap_values(model, X[:10], background=X_train[:50]). "
         f"{INSTEAD}"
     )
 
@@ -122,12 +123,12 @@ def _numbers(table: InMemoryTable) -> Floats:
 
 
 def _refuse_gap(model: AveragingEnsemble, table: InMemoryTable, added_up: Floats) -> None:
-    """Values that do not add up explain another model, as where SHAP does not know how a member parts categories."""
-    gap = np.abs(added_up - scoring_of(model).means(table)).max()
-    if not gap <= LARGEST_GAP:
+    """Refuse values that do not add up to the scores, for instance if SHAP reads splits by category wrongly."""
+    difference = np.abs(added_up - scoring_of(model).means(table)).max()
+    if not difference <= LARGEST_DIFFERENCE:
         name = type(model.estimators_[0]).__name__
         raise ValueError(
-            f"SHAP reads the members, {name}, otherwise than they predict: its values miss their probabilities by up "
-            f"to {gap:.2g}. This happens where trees part categories or missing values in ways that SHAP does not "
-            f"know. {INSTEAD}"
+            f"The SHAP values of the members, {name}, do not add up to their probabilities: they differ by up to "
+            f"{difference:.2g}. This happens if trees split categories or missing values in ways that SHAP does not "
+            f"support. {INSTEAD}"
         )

@@ -1,4 +1,4 @@
-"""Monitoring without labels: how rows have drifted since training, and what probabilities still promise."""
+"""Monitoring without labels: the drift of rows since training, and estimates of the quality from probabilities."""
 
 from selfpaced.monitoring.alarms import Alarm, Limit, alarm_texts, parse_limit
 from selfpaced.monitoring.drift import (

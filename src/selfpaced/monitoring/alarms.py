@@ -15,7 +15,7 @@ _WRITTEN = re.compile(r"\s*([a-z_]+)\s*([<>])\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*")
 
 @dataclass(frozen=True)
 class Alarm:
-    """A limit that was passed, and the value that passed it."""
+    """A limit that was exceeded, and the value that exceeded it."""
 
     limit: str
     value: float
@@ -23,7 +23,7 @@ class Alarm:
 
 
 def alarm_texts(alarms: Sequence[Alarm]) -> list[str]:
-    """A line for each limit that was passed, with the period that passed it by most.
+    """A line for each limit that was exceeded, with the period that exceeded it by most.
 
     >>> alarm_texts([Alarm("psi>0.2", 0.3), Alarm("psi>0.2", 0.4, "2024-01"), Alarm("psi>0.2", 0.5, "2024-02")])
     ['psi>0.2: 0.3 in all rows; in 2 periods, most in 2024-02: 0.5']
@@ -50,7 +50,7 @@ class Limit:
     number: float
 
     def passed_by(self, watched: Watched, period: str | None = None) -> Alarm | None:
-        """The alarm, if the figure is there and beyond the limit."""
+        """The alarm, if the figure is known and beyond the limit."""
         value = FIGURES[self.name][0](watched)
         if value is None or not (value > self.number if self.is_above else value < self.number):
             return None
@@ -61,7 +61,7 @@ class Limit:
 
 
 def _largest_psi(watched: Watched) -> float | None:
-    """Of columns whose drift is more than chance explains: with few rows the index is large by itself."""
+    """The largest index of columns whose drift is more than chance explains. With few rows, chance makes it large."""
     return max((one.psi for one in watched.drifts if one.is_real), default=0.0)
 
 
@@ -97,7 +97,7 @@ FIGURES: dict[str, tuple[Callable[[Watched], float | None], str]] = {
     "recall": (lambda one: None if one.estimate is None else one.estimate.recall, "the estimated recall"),
     "found_precision": (
         lambda one: None if one.arrived is None else one.arrived.precision,
-        "the precision among rows whose labels have arrived",
+        "the precision among rows whose labels are known",
     ),
 }
 
@@ -111,5 +111,5 @@ def parse_limit(text: str) -> Limit:
     found = _WRITTEN.fullmatch(str(text))
     if found is None or found[1] not in FIGURES:
         known = "; ".join(f"{name}: {meaning}" for name, (_, meaning) in FIGURES.items())
-        raise ValueError(f"{text!r} is no limit such as 'psi>0.25' or 'precision<0.5'. The figures are: {known}.")
+        raise ValueError(f"{text!r} is not a limit such as 'psi>0.25' or 'precision<0.5'. The figures are: {known}.")
     return Limit(found[1], found[2] == ">", float(found[3]))

@@ -1,4 +1,4 @@
-"""How far columns have moved since a reference was counted."""
+"""The drift of columns since a reference was counted."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ SMOOTHING = 0.5  # rows added to each bin, so that an empty one does not make th
 
 @dataclass(frozen=True)
 class Drift:
-    """How far a column has moved.
+    """The drift of a column.
 
     Attributes
     ----------
-    psi : the population stability index: 0 without any drift; 0.1 is called some and 0.25 much.
-    p_value : of a chi-squared test that reference and new rows have the same shares of bins, corrected for the number
-        of columns by Holm's method.
-    missing_before, missing : shares of rows without a value.
-    unseen : the share of rows with a category that the model has not been trained with; None for numbers.
+    psi : float
+        The population stability index: 0 without any drift; 0.1 is called some drift and 0.25 much.
+    p_value : float
+        The p-value of a chi-squared test that reference and new rows have the same shares of bins, corrected for the
+        number of columns by Holm's method.
+    missing_before, missing : float
+        The shares of rows with a missing value, in the reference and now.
+    unseen : float | None, default=None
+        The share of rows with a category that the model has not been trained with; None for numbers.
     """
 
     name: str
@@ -45,7 +49,7 @@ class Drift:
 
     @property
     def is_real(self) -> bool:
-        """Whether the drift is more than chance explains. Of many rows almost every column's is."""
+        """Whether the drift is more than chance explains. With many rows this is true for almost every column."""
         return self.p_value < ERROR_RATE
 
     @property
@@ -55,12 +59,12 @@ class Drift:
 
 
 def drift_since(reference: Reference, X: Any) -> list[Drift]:
-    """How far each column of some rows has moved since the reference.
+    """The drift of each column of some rows since the reference.
 
     Parameters
     ----------
     reference : Reference
-        What `reference_of` returned, or `read_card(path).reference`.
+        The result of `reference_of`, or `read_card(path).reference`.
     X : {array-like, data frame} of shape (n_rows, n_features)
         The features of new rows, of the same kind as for `reference_of`.
 
@@ -81,7 +85,7 @@ def drift_since(reference: Reference, X: Any) -> list[Drift]:
     columns = dict(columns_in(X))
     missing = [feature.name for feature in reference.features if feature.name not in columns]
     if missing:
-        raise ValueError(f"X has no column {missing[0]!r}, which the reference has; its columns are {list(columns)}.")
+        raise ValueError(f"X has no column {missing[0]!r}, which the reference has. Its columns are {list(columns)}.")
     counts = {each.name: counted(each, columns[each.name]) for each in reference.features}
     return drifts(reference.features, counts)
 
@@ -90,7 +94,7 @@ def counted(feature: FeatureReference, column: Any) -> Counts:
     """The rows of a column in each place of the reference's counts."""
     if isinstance(column, np.ndarray) != (feature.kind == "number"):
         was, now = ("numbers", "strings") if feature.kind == "number" else ("strings", "numbers")
-        raise ValueError(f"Column {feature.name!r} holds {now}, and held {was} in the reference.")
+        raise ValueError(f"Column {feature.name!r} holds {now}, but the reference has {was}.")
     return np.bincount(feature.places_of(column), minlength=len(feature.counts) + 1)
 
 
@@ -126,7 +130,7 @@ def psi(before: Counts, now: Counts) -> float:
 
 
 def p_value(before: Counts, now: Counts) -> float:
-    """Of a chi-squared test that two counts of the same bins are of the same shares. Small bins are put together."""
+    """The p-value of a chi-squared test that two counts of bins have the same shares. Small bins are put together."""
     n_before, n_now = float(before.sum()), float(now.sum())
     if not n_before or not n_now:
         return 1.0
@@ -143,7 +147,7 @@ def p_value(before: Counts, now: Counts) -> float:
 
 
 def corrected(p_values: Sequence[float]) -> list[float]:
-    """P-values by Holm's method: with nothing to find, the smallest of them is below any level as often as that says.
+    """P-values corrected by Holm's method: without drift, the smallest one is below 5% in at most 5% of the cases.
 
     >>> corrected([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

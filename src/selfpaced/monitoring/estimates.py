@@ -1,8 +1,8 @@
-"""What a model is worth on rows without labels, as far as its probabilities are true.
+"""Estimates of a model's quality on rows without labels, from its probabilities.
 
-A row with the probability p is rare with the chance p. So the rare rows to expect, and the precision, recall and AUCPRC
-to expect, follow from probabilities alone. If the probabilities are no longer true, as they are not when frauds change,
-neither are the estimates: they do not see what the model does not see.
+If probabilities are right, a row with the probability p is rare with the chance p. So the expected number of rare rows,
+precision, recall and AUCPRC follow from probabilities alone. If the probabilities are not right any more, for instance
+because frauds have changed, the estimates are not right either.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ CONFIDENCE = 0.9
 
 @dataclass(frozen=True)
 class Estimate:
-    """What probabilities say of themselves.
+    """Estimates from calibrated probabilities.
 
     Attributes
     ----------
-    expected : rare rows to expect, and `expected_interval` in which their number lies in 90% of cases.
-    n_alerts, precision, recall : rows at the threshold or above, and what to expect of them; None without a threshold.
-    aucprc : to expect.
+    expected, expected_interval
+        The expected number of rare rows, and its 90% interval.
+    n_alerts, precision, recall
+        The number of rows at or above the threshold, and their expected precision and recall; None without a threshold.
+    aucprc : float | None
+        The expected AUCPRC.
     """
 
     n_rows: int
@@ -42,7 +45,7 @@ class Estimate:
 
 
 def estimated(probabilities: Any, threshold: float | None = None) -> Estimate:
-    """What calibrated probabilities expect of rows without labels.
+    """Estimates from calibrated probabilities of rows without labels.
 
     Parameters
     ----------
@@ -54,7 +57,7 @@ def estimated(probabilities: Any, threshold: float | None = None) -> Estimate:
     Returns
     -------
     Estimate
-        The rare rows to expect, and with a threshold the precision and recall of its alerts.
+        The expected number of rare rows, and with a threshold the expected precision and recall of its alerts.
 
     Examples
     --------
@@ -79,7 +82,7 @@ def estimated(probabilities: Any, threshold: float | None = None) -> Estimate:
 
 
 def count_interval(probabilities: Floats) -> Interval:
-    """Where the number of rare rows lies in 90% of cases, if the probabilities are true and rows are independent."""
+    """The 90% interval of the number of rare rows, if the probabilities are right and rows are independent."""
     reach = float(norm.ppf((1 + CONFIDENCE) / 2) * np.sqrt(np.sum(probabilities * (1 - probabilities))))
     expected = float(probabilities.sum())
     return Interval(max(0.0, expected - reach - 0.5), min(float(probabilities.size), expected + reach + 0.5))
@@ -94,15 +97,18 @@ def _aucprc(probabilities: Floats) -> float:
 
 @dataclass(frozen=True)
 class Arrived:
-    """Rows whose labels have arrived: what came, beside what was expected of them.
+    """Figures of rows whose labels are known by now, and the figures that were expected.
 
     Attributes
     ----------
-    n_known : rows with a label.
-    found, expected, expected_interval : rare rows that came and that probabilities expected, with the interval in which
-        their number should lie in 90% of cases.
-    aucprc, precision, recall : on these rows; None without rare rows, or without alerts.
-    precision_interval, recall_interval : their 90% intervals.
+    n_known : int
+        The number of rows with a label.
+    found, expected, expected_interval
+        The number of rare rows, the number that probabilities expected, and its 90% interval.
+    aucprc, precision, recall
+        The figures on these rows; None without rare rows, or without alerts.
+    precision_interval, recall_interval : Interval | None, default=None
+        The 90% intervals of precision and recall.
     """
 
     n_known: int
@@ -117,12 +123,12 @@ class Arrived:
 
     @property
     def is_surprising(self) -> bool:
-        """Whether so many or so few rare rows should have come in less than one of ten cases."""
+        """Whether the number of rare rows is outside of its 90% interval."""
         return not self.expected_interval.low <= self.found <= self.expected_interval.high
 
 
 def arrived(is_rare: NDArray[np.bool_], probabilities: Floats, threshold: float | None = None) -> Arrived:
-    """What labels that have arrived say of a model."""
+    """The figures of a model on rows whose labels are known by now."""
     found = int(is_rare.sum())
     alerts = probabilities >= (np.inf if threshold is None else threshold)
     n_alerts, n_hits = int(alerts.sum()), int(is_rare[alerts].sum())

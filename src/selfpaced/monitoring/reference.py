@@ -1,7 +1,7 @@
-"""The reference of a model: what its rows were like when it was judged, small enough to be kept with it.
+"""The reference of a model: the distribution of the rows that it was judged by, small enough for the model file.
 
-It holds counts of bins and of frequent categories, never a row: every bin and every category that is kept stands for at
-least ten rows, the ends of bins are rounded, and neither the smallest nor the largest value is among them.
+It holds counts of bins and of frequent categories, but no rows: every bin and every category has at least ten rows, the
+ends of bins are rounded, and the smallest and the largest value are not among them.
 """
 
 from __future__ import annotations
@@ -31,15 +31,20 @@ SCORE_SHARES = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
 
 @dataclass(frozen=True)
 class FeatureReference:
-    """What a column was like.
+    """The distribution of a column.
 
     Attributes
     ----------
-    kind : "number" or "category".
-    n_missing : rows without a value.
-    edges : the inner ends of the bins of numbers; a bin holds the values up to its end.
-    categories : those that are counted one by one.
-    counts : rows in each bin; or of each category, and last of all others.
+    kind : str
+        "number" or "category".
+    n_missing : int
+        The number of rows with a missing value.
+    edges : tuple[float, ...]
+        The inner ends of the bins of numbers. A bin holds the values up to its end.
+    categories : tuple[str, ...]
+        The categories that are counted one by one.
+    counts : tuple[int, ...]
+        The number of rows in each bin; or of each category, and at the end of all other categories.
     """
 
     name: str
@@ -51,7 +56,7 @@ class FeatureReference:
 
     @property
     def all_counts(self) -> NDArray[np.int64]:
-        """The counts with the rows without a value at the end."""
+        """The counts, with the number of missing values at the end."""
         return np.array([*self.counts, self.n_missing], dtype=np.int64)
 
     def places_of(self, column: Any) -> NDArray[np.intp]:
@@ -69,16 +74,22 @@ class FeatureReference:
 
 @dataclass(frozen=True)
 class Reference:
-    """What rows and scores were like when a model was judged.
+    """The distribution of rows and scores when a model was judged.
 
     Attributes
     ----------
-    n_rows : rows that were counted.
-    features : the columns.
-    scores : the scores, as a column of numbers.
-    mean_score : of the scores; if they are probabilities, the share of rare rows to expect.
-    threshold, alert_share : the model's threshold, if it has one, and the share of rows that scored as much.
-    n_features_not_kept : columns that would have made the reference larger than it may be.
+    n_rows : int
+        The number of rows that were counted.
+    features : tuple[FeatureReference, ...]
+        The distributions of the columns.
+    scores : FeatureReference
+        The distribution of the scores.
+    mean_score : float
+        The mean score; if scores are probabilities, the expected share of rare rows.
+    threshold, alert_share : float | None, default=None
+        The model's threshold, if it has one, and the share of rows at or above it.
+    n_features_not_kept : int, default=0
+        The number of columns that are not kept, to limit the size of the reference.
     """
 
     n_rows: int
@@ -98,9 +109,9 @@ def reference_of(X: Any, scores: Any, *, threshold: float | None = None) -> Refe
     X : {array, data frame} of shape (n_rows, n_features)
         The features as the model reads them, of all rows or of a sample. At most 50,000 are counted, evenly spaced.
     scores : array-like of shape (n_rows,)
-        The model's scores of these rows, all of them counted.
+        The model's scores of these rows. All of them are counted.
     threshold : float, default=None
-        The threshold from which on rows are alerts.
+        The lowest score of an alert.
 
     Returns
     -------
@@ -117,7 +128,7 @@ def reference_of(X: Any, scores: Any, *, threshold: float | None = None) -> Refe
     """
     given = np.asarray(scores, dtype=np.float64)
     if not given.size:
-        raise ValueError("A reference needs rows; there are none.")
+        raise ValueError("X has no rows. A reference needs at least one.")
     some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(np.intp)
     features = tuple(feature_reference(name, column) for name, column in columns_in(X, some))
     reference = Reference(
@@ -155,7 +166,7 @@ def as_values(column: Any) -> Any:
 
 
 def feature_reference(name: str, column: Any) -> FeatureReference:
-    """What a column is like."""
+    """The distribution of a column."""
     if isinstance(column, np.ndarray):
         return number_reference(name, column)
     known = [value for value in column if value is not None]
@@ -172,7 +183,7 @@ def feature_reference(name: str, column: Any) -> FeatureReference:
 
 
 def number_reference(name: str, column: Floats, shares: Sequence[float] | None = None) -> FeatureReference:
-    """What a column of numbers is like, by bins of equally many rows, or by bins that end at `shares` of the rows."""
+    """The distribution of numbers, by bins of equally many rows, or by bins that end at `shares` of the rows."""
     known = np.sort(column[~np.isnan(column)])
     n_missing = int(column.size - known.size)
     distinct, n_each = np.unique(known, return_counts=True)
@@ -187,7 +198,7 @@ def number_reference(name: str, column: Floats, shares: Sequence[float] | None =
 
 
 def _rounded(edges: Floats) -> Floats:
-    """The ends of bins with a few digits of their range: no row's own value."""
+    """The ends of bins, rounded to a few digits of their range, so that they are not values of rows."""
     spread = float(edges[-1] - edges[0])
     if spread <= 0 or not np.isfinite(spread):
         return edges
@@ -208,7 +219,7 @@ def _merged(edges: list[float], counts: list[int]) -> tuple[list[float], list[in
 
 
 def _small_enough(reference: Reference) -> Reference:
-    """The reference with as many columns as fit; those that are left out are counted."""
+    """The reference with as many columns as fit, and the number of the others."""
     sizes = np.cumsum([_size(asdict(feature)) for feature in reference.features])
     room = MOST_BYTES - _size(asdict(replace(reference, features=())))
     n_kept = int((sizes <= room).sum())
@@ -217,7 +228,7 @@ def _small_enough(reference: Reference) -> Reference:
 
 
 def _size(facts: Any) -> int:
-    """Bytes of facts in a card, whose lines are indented."""
+    """The size in bytes of facts in a card, whose lines are indented."""
     return len(json.dumps(facts, indent=1).encode()) + 8 * _n_lines(facts)
 
 

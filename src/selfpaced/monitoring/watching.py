@@ -1,4 +1,4 @@
-"""What is counted of new rows, as they pass, and what it says."""
+"""Counts of new rows, and the figures that follow from them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Watched:
-    """What some rows are like, beside the reference.
+    """The figures of some rows, compared with the reference.
 
     Attributes
     ----------
-    drifts : of the columns, the largest first.
-    score_drift : of the scores; None without rows.
-    n_alerts : rows at the threshold or above; None without a threshold.
-    estimate : what probabilities expect; None where scores are no probabilities.
-    arrived : what labels say that have arrived; None without labels, or where scores are no probabilities.
+    drifts : tuple[Drift, ...]
+        The drift of the columns, the largest first.
+    score_drift : Drift | None
+        The drift of the scores; None without rows.
+    n_alerts : int | None
+        The number of rows at or above the threshold; None without a threshold.
+    estimate : Estimate | None
+        The estimates from probabilities; None if scores are not probabilities.
+    arrived : Arrived | None, default=None
+        The figures from known labels; None without labels, or if scores are not probabilities.
     """
 
     n_rows: int
@@ -75,9 +80,9 @@ def watched(
     calibrated: bool,
     period: int | None = None,
 ) -> Watched:
-    """What has been counted says of all rows, or of those of a period, whose scores are given.
+    """The figures of all rows, or of the rows of a period, whose scores are given.
 
-    `is_rare` says which rows are rare, and of which rows that is known.
+    `is_rare` has two arrays: which rows are rare, and which rows have a label.
     """
     counts = {name: one.counts(period) for name, one in counters.items()}
     unseen = {name: share for name, one in counters.items() if (share := one.unseen(period)) is not None}

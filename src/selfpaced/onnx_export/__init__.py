@@ -1,4 +1,4 @@
-"""Ensembles of trees as ONNX graphs, so that they score rows where there is no Python."""
+"""Ensembles as ONNX graphs, which score rows without Python."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from selfpaced.onnx_export.trees_in_graph import sums_of_trees
 
 @dataclass(frozen=True)
 class Average:
-    """Members, and how much each counts; None if all count the same."""
+    """Members and their weights; None if all have the same weight."""
 
     members: Sequence[Member]
     weights: NDArray[np.float64] | None
@@ -31,7 +31,7 @@ def add_average(graph: Graph, average: Average) -> str:
 
 
 def _groups(members: Sequence[Member]) -> list[list[int]]:
-    """The numbers of members that one operator computes: plain trees of one kind. All others are for themselves."""
+    """The numbers of members that one operator computes: plain trees of one kind. Each other member has its own."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for number, member in enumerate(members):
         kind: tuple[object, ...] = (number,)

@@ -22,7 +22,7 @@ from selfpaced.onnx_export.nodes import Graph
 
 
 def add_calibration(graph: Graph, means: str, calibrator: Calibrator | None) -> str:
-    """The name of the calibrated probabilities; of the means themselves if there is no calibration."""
+    """The name of the calibrated probabilities; without a calibration, the name of the means."""
     return means if calibrator is None else _calibrated(calibrator, graph, means)
 
 

@@ -21,31 +21,31 @@ from selfpaced.whole_files import write_whole
 
 
 def export_onnx(model: Any, path: AnyPath) -> Place:
-    """Write an ensemble as one ONNX graph that gives its probabilities and labels.
+    """Write an ensemble as one ONNX graph that computes its probabilities and labels.
 
-    Its input `X` takes rows of 64-bit floats, with NaN where a value is missing. Its outputs are `label` and
-    `probabilities`, one column for each of `classes_`. The card of the model is in its metadata, as `card`.
+    The input `X` has rows of 64-bit floats; missing values are NaN. The outputs are `label` and `probabilities`, with
+    one column for each of `classes_`. The metadata of the graph contain the card of the model, as `card`.
 
     Parameters
     ----------
     model : estimator
         A fitted ensemble, or a blend of ensembles (`AutoSelfPacedClassifier`), whose members are decision trees,
         random forests, extra trees, HistGradientBoosting, LightGBM, XGBoost, CatBoost on numbers, logistic regressions
-        or MLPClassifier; also as the last step of a pipeline that fills missing values, scales and encodes, as those
-        of the default recipes. Members may be of several kinds. HistGradientBoosting may not split by category.
-        Columns of categories become columns of their numbers, NaN for a missing one.
+        or MLPClassifier. They may be the last step of a pipeline that fills missing values, scales and encodes, like
+        those of the default recipes. Members may be of several kinds. HistGradientBoosting must not split by category.
+        The graph reads a category as its code, and a missing category as NaN.
     path : path or URL
-        A file that ends in `.onnx`. It appears whole or not at all.
+        A file that ends in `.onnx`. It is written completely or not at all.
 
     Returns
     -------
     Path or RemoteFile
-        Where the file is.
+        The place of the file.
 
     Notes
     -----
-    The probabilities are those of `predict_proba` on rows of 64-bit floats, to 1e-9. XGBoost adds up its trees in 32
-    bits, so that its probabilities differ by up to 1e-6.
+    The probabilities differ from those of `predict_proba` on rows of 64-bit floats by less than 1e-9. XGBoost adds up
+    its trees in 32 bits, so its probabilities differ by up to 1e-6.
 
     Examples
     --------
@@ -65,9 +65,9 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
     place = located(path)
     onnx = _import_onnx()
     if place.suffix.lower() != ".onnx":
-        raise ModelFileError(f"{place.name} does not end in .onnx, as ONNX files do.")
+        raise ModelFileError(f"{place.name} does not end in .onnx. Name a file that does.")
     if not isinstance(model, AveragingEnsemble):
-        raise ModelFileError(f"export_onnx takes an ensemble of selfpaced; got a {type(model).__name__}.")
+        raise ModelFileError(f"export_onnx needs an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
     averages, pool = _parts(model)
     graph = graph_of(averages, pool, model.calibrator_, model.classes_, model.n_features_in_)
@@ -87,7 +87,7 @@ def _parts(model: AveragingEnsemble) -> tuple[list[Average], LogOddsPool | None]
             averages.append(_read(averaged_members(ensemble), given))
         except ModelFileError as error:
             raise ModelFileError(
-                f"The recipe {name!r} cannot be exported. {error} To leave it out, train with the others only: "
+                f"The recipe {name!r} cannot be exported. {error} Or train without this recipe: "
                 "AutoSelfPacedClassifier(recipes=[...])."
             ) from error
     return averages, model.pool_
@@ -98,7 +98,7 @@ def _read(ensemble: AveragedMembers, given: Given) -> Average:
 
 
 def _columns_of(model: Any) -> Given:
-    """The columns that members get, by the schema of the training rows or by the names that these had."""
+    """The columns that members get, by the schema or the feature names of the training rows."""
     schema = model.trained_on_.schema
     if schema is None:
         names = getattr(model, "feature_names_in_", None)

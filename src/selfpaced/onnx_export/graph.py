@@ -1,7 +1,7 @@
 """One ONNX graph for a model: the means of its ensembles, the pool of these, its calibration, the label.
 
-Everything is computed in 64 bits, as scikit-learn and LightGBM do: rounded to 32, a threshold could send a row the
-other way. The operator TreeEnsemble has been able to since ai.onnx.ml 5.
+Everything is computed in 64 bits, as in scikit-learn and LightGBM: with thresholds rounded to 32 bits, a row could take
+the other branch. The operator TreeEnsemble supports 64 bits since ai.onnx.ml 5.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from selfpaced.onnx_export.nodes import Graph
 from selfpaced.onnx_export.pooling import add_pool
 
 OPSETS = {"": 18, "ai.onnx.ml": 5}
-IR_VERSION = 10  # of the same age as the opsets, so that older runtimes read it too
+IR_VERSION = 10  # as old as the opsets, so that older runtimes can read it
 
 
 def graph_of(

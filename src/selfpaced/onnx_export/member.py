@@ -1,4 +1,4 @@
-"""What every kind of model is made into on its way to a graph."""
+"""The common form of all kinds of members, from which graphs are made."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ from numpy.typing import NDArray
 from selfpaced.onnx_export.nodes import Graph
 
 NO_CHILD = -1
-# Adds nodes that read the array of a name, and returns the name of what they make of it.
+# A function that adds nodes which read an array, given by name, and returns the name of the result.
 Nodes = Callable[[Graph, str], str]
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Nodes by number, the root first. A row goes left where its feature is <= the threshold, or one of the categories.
+    """Nodes by number, the root first. A row goes left if its feature is <= the threshold, or one of the categories.
 
     Attributes
     ----------
-    categories : for nodes that split by category, the numbers of those that go left.
-    left, right : the children; NO_CHILD in a leaf.
-    missing_left : whether NaN goes left.
-    value : what a leaf adds to a sum.
+    categories : Mapping[int, NDArray[np.float64]]
+        For nodes that split by category, the numbers of those that go left.
+    left, right : NDArray[np.int64]
+        The children; NO_CHILD in a leaf.
+    missing_left : NDArray[np.bool_]
+        Whether NaN goes left.
+    value : NDArray[np.float64]
+        What a leaf adds to a sum.
     """
 
     feature: NDArray[np.int64]
@@ -61,11 +65,16 @@ class TreeMember:
 
     Attributes
     ----------
-    trees : for each of the sums the trees that it adds up.
-    start : what each sum begins with, or what all do.
-    divisor : what the sums are divided by before the link.
-    reads_float32 : whether the member rounds its features to 32 bits.
-    preparation : what is done to the rows before, one step after the other.
+    trees : Sequence[Sequence[Tree]]
+        For each of the sums the trees that it adds up.
+    start : NDArray[np.float64] | float, default=0.0
+        The first summand of each sum, or of all sums.
+    divisor : float, default=1.0
+        The number by which the sums are divided before the link.
+    reads_float32 : bool, default=False
+        Whether the member rounds its features to 32 bits.
+    preparation : tuple[Nodes, ...]
+        The steps that prepare the rows, in order.
     """
 
     trees: Sequence[Sequence[Tree]]

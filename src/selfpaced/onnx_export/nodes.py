@@ -1,4 +1,4 @@
-"""A graph in the making."""
+"""A graph under construction."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def sums_of_trees(graph: Graph, rows: str, sums: Sequence[Sequence[Tree]]) -> st
             n_nodes += tables[-1]["nodes_featureids"].size
             n_leaves += tables[-1]["leaf_targetids"].size
     joined = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    # A runtime takes no empty list of categories, but does without.
+    # A runtime refuses an empty list of categories, but accepts none.
     tensors = {name: numpy_helper.from_array(joined[name]) for name in TENSORS if joined[name].size}
     numbers = {name: joined[name].astype(np.int64).tolist() for name in joined if name not in TENSORS}
     return graph.add(
@@ -75,7 +75,7 @@ def _separated(categories: Mapping[int, NDArray[np.float64]]) -> NDArray[np.floa
 
 
 def _with_a_split(leaf: Tree) -> Tree:
-    """A tree that is a leaf, as the graph needs it: with one split, both sides of which are the leaf."""
+    """A tree with only a leaf, as the graph needs it: with one split, both sides of which are the leaf."""
     return Tree(
         feature=np.zeros(2, dtype=np.int64),
         threshold=np.zeros(2),

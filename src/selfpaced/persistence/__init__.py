@@ -1,4 +1,4 @@
-"""Models in files: saved whole, loaded without running what they say, described by a card."""
+"""Model files: save and load models without running code from a file, and read their cards."""
 
 from __future__ import annotations
 

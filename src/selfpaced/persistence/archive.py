@@ -10,7 +10,7 @@ from selfpaced.persistence.card import FORMAT_VERSION, ModelCard, card_as_json, 
 from selfpaced.safe_files.archive import part_of
 
 CARD = "selfpaced.json"
-PICKLE = "model.joblib"  # the model in a file that is a pickle; a skops model lies in the archive as skops puts it
+PICKLE = "model.joblib"  # the name of a pickled model in the archive; skops has its own names for its parts
 SKOPS_ROOT = "schema.json"
 LARGEST_CARD = 2**24  # a card with 10,000 categories of 40 characters takes 0.5 MB
 
@@ -22,7 +22,7 @@ def card_in(archive: zipfile.ZipFile, name: str) -> ModelCard:
         raise ModelFileError(f"{name} is an archive that save_model did not write: it has no {CARD}.{hint}")
     size = archive.getinfo(CARD).file_size
     if size > LARGEST_CARD:
-        raise ModelFileError(f"The card in {name} has {size:,} bytes; {LARGEST_CARD:,} are the most.")
+        raise ModelFileError(f"The card in {name} has {size:,} bytes, more than the limit of {LARGEST_CARD:,}.")
     try:
         facts = json.loads(part_of(archive, CARD).decode(errors="replace"))
         version = facts.get("format_version") if isinstance(facts, dict) else None
@@ -31,7 +31,8 @@ def card_in(archive: zipfile.ZipFile, name: str) -> ModelCard:
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"The card in {name} is damaged: {error}.") from error
     raise ModelFileError(
-        f"{name} is of format {version}, and this selfpaced reads up to {FORMAT_VERSION}: install a newer one."
+        f"{name} has the format {version}, but this version of selfpaced reads formats up to {FORMAT_VERSION}. Install "
+        "a newer version."
     )
 
 
@@ -40,7 +41,7 @@ def add_card(archive: zipfile.ZipFile, card: ModelCard) -> None:
     text = card_as_json(card).encode()
     if len(text) > LARGEST_CARD:
         raise ModelFileError(
-            f"The card of the model has {len(text):,} bytes; {LARGEST_CARD:,} are the most. It lists the categories of "
-            "all columns: exclude columns with many categories, or shorten the metrics and notes."
+            f"The card of the model has {len(text):,} bytes, more than the limit of {LARGEST_CARD:,}. It lists the "
+            "categories of all columns. Exclude columns with many categories, or shorten the metrics and notes."
         )
     archive.writestr(CARD, text)

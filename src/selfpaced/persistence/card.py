@@ -1,4 +1,4 @@
-"""The card of a model: what it is and where it comes from, as plain facts."""
+"""The card of a model: its type, training data, metrics and versions, as plain facts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Label = str | bool | int | float | None
 
 @dataclass(frozen=True)
 class RoundSummary:
-    """What a card says of a round; None where the ensemble takes no such note."""
+    """The summary of a round in a card; None for notes that the ensemble does not keep."""
 
     number: int
     n_rows: int
@@ -38,23 +38,36 @@ class RoundSummary:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model file says of its model, without loading it. It is read as data and decides nothing.
+    """The description of a model in its file. It is read without loading the model.
 
     Attributes
     ----------
-    kind : the class of the ensemble, or of the model around it and of the ensemble.
-    created_at : when the file was written, in UTC.
-    base_model, parameters : as text; several base models are separated by commas.
-    feature_names : None for a model that was trained without names.
-    schema, target, positive : of the files it was trained on with `fit_table`; None otherwise.
-    snapshot : the version of the lake table that it was trained on, if it was one.
-    classes, class_counts : the labels in sorted order, and how many training rows each had.
-    rounds : a summary of each round, or of each member where there are no notes of rounds.
-    metrics, notes : what `save_model` was given.
-    versions : of Python and the packages that the model is made of.
-    storage : "skops" or "joblib".
-    recipes : what came of each recipe of a model that chose among several.
-    reference : what rows and scores were like when the model was judged, to monitor it by.
+    kind : str
+        The class of the ensemble, or of the model around it and of the ensemble.
+    created_at : str
+        The time when the file was written, in UTC.
+    base_model, parameters
+        The base model and the parameters as text. Commas separate several base models.
+    feature_names : tuple[str, ...] | None
+        The names of the features; None for a model that was trained without names.
+    schema, target, positive
+        The schema and the roles of the table that it was trained on; None for rows in memory.
+    snapshot : str | None, default=None
+        The version of the lake table that it was trained on, if it was one.
+    classes, class_counts
+        The labels in sorted order, and the number of training rows of each.
+    rounds : tuple[RoundSummary, ...]
+        A summary of each round, or of each member if there are no notes of rounds.
+    metrics, notes
+        The arguments of `save_model`.
+    versions : Mapping[str, str]
+        The versions of Python and of the packages of the model.
+    storage : str
+        "skops" or "joblib".
+    recipes : tuple[RecipeResult, ...]
+        The results of the recipes, for a model that chose among several.
+    reference : Reference | None, default=None
+        The distribution of rows and scores when the model was judged, for monitoring.
     """
 
     kind: str
@@ -82,7 +95,7 @@ class ModelCard:
 
 @dataclass(frozen=True)
 class Said:
-    """What whoever saves a model says of it."""
+    """The facts in a card that the caller of `save_model` gives."""
 
     metrics: Mapping[str, Any] | None = None
     notes: str | None = None
@@ -119,7 +132,7 @@ def card_of(model: Any, storage: str, said: Said) -> ModelCard:
 
 
 def _rounds(model: Any) -> list[RoundSummary]:
-    if not hasattr(model, "rounds_"):  # boosting and SMOTE note the rows of each member only
+    if not hasattr(model, "rounds_"):  # boosting and SMOTE only keep the number of rows of each member
         return [RoundSummary(number, n_rows) for number, n_rows in enumerate(model.n_training_rows_, start=1)]
     return [
         RoundSummary(
@@ -138,7 +151,7 @@ def card_as_json(card: ModelCard) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """numpy's numbers as Python's; what JSON does not know, such as a date, as text."""
+    """numpy's numbers as Python's; other types that JSON does not have, such as dates, as text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
@@ -155,7 +168,7 @@ def card_from(facts: Any) -> ModelCard:
 
 
 def _read(kind: Any, value: Any, where: str) -> Any:
-    """A value of JSON as the annotation of a field wants it: lists as tuples, objects as dataclasses."""
+    """A value of JSON converted to the type of a field: lists to tuples, objects to dataclasses."""
     if isinstance(kind, UnionType):
         kind = next((one for one in get_args(kind) if _fits(one, value)), NoneType)
     if not _fits(kind, value):

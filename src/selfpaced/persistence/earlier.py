@@ -10,7 +10,7 @@ from selfpaced.tables import ClassCounts, Roles
 
 
 def bring_up_to_date(model: AveragingEnsemble) -> None:
-    """Give a model the attributes that every fit leaves now, from those that it left then."""
+    """Add the attributes that every fit sets now, from those that an earlier version set."""
     state: dict[str, Any] = model.__dict__
     roles = Roles(state.pop("target_", None), state.pop("positive_", None))
     labels = ClassCounts(model.classes_, model.class_counts_)

@@ -27,7 +27,7 @@ from selfpaced.versions import differences
 def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle: bool = False) -> Any:
     """Load a model that `save_model` wrote.
 
-    Only types that this library knows to be harmless are brought to life. Which ones is not for the file to say.
+    Only types on a fixed list of this library, and those that you allow, are loaded. The file cannot add types.
 
     Parameters
     ----------
@@ -36,29 +36,29 @@ def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle
     allow : str or list of str, default=()
         Names of further types that you trust, such as "mypackage.MyClassifier".
     trusted_pickle : bool, default=False
-        Whether to load a file that was saved with `format="joblib"`, which may run any code.
+        Whether to load a file that was saved with `format="joblib"`, which can run any code.
 
     Returns
     -------
     estimator
-        The fitted model: an ensemble, or what was saved around one. `save_model` has an example.
+        The fitted model: an ensemble, or a model around one, such as a pipeline.
     """
     return read_model(_source(path), shown(path), allow, trusted_pickle)
 
 
 def load_ensemble(path: AnyPath) -> AveragingEnsemble:
-    """Load an ensemble, as commands need one. A model around one is refused."""
+    """Load an ensemble for a command. A model around an ensemble is refused."""
     model = load_model(path)
     if not isinstance(model, AveragingEnsemble):
         raise ModelFileError(
-            f"{shown(path)} holds a {kind_of(model)}. Commands take an ensemble as `selfpaced train` writes it; use "
-            "this model in Python: load_model(path).predict(X)."
+            f"{shown(path)} holds a {kind_of(model)}. Commands need an ensemble that `selfpaced train` wrote. Use this "
+            "model in Python: load_model(path).predict(X)."
         )
     return model
 
 
 def read_card(path: AnyPath) -> ModelCard:
-    """What a model file says of its model. The model is not loaded, and nothing in the file can run.
+    """Read the card of a model file. The model is not loaded, and no code in the file can run.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def read_card(path: AnyPath) -> ModelCard:
 
 
 def _source(path: AnyPath) -> Path | io.BytesIO:
-    """The path of a file, or what a file behind a URL holds."""
+    """The path of a local file, or the content of a file behind a URL."""
     place = located(path)
     if not isinstance(place, RemoteFile):
         return place
@@ -103,13 +103,13 @@ def _source(path: AnyPath) -> Path | io.BytesIO:
 def read_model(
     source: Path | io.BytesIO, name: str, allow: str | Sequence[str] = (), trusted_pickle: bool = False
 ) -> Any:
-    """What `load_model` does, for a file or its bytes. `name` is what messages call it."""
+    """The work of `load_model`, for a file or its bytes. `name` is the name of the file in messages."""
     with opened(source, name) as archive:
         card = card_in(archive, name)
         is_pickle = PICKLE in archive.namelist()
         if is_pickle and not trusted_pickle:
             raise ModelFileError(
-                f"{name} is a pickle, which may run any code when it is loaded. If you know where it comes from, say "
+                f"{name} is a pickle, which can run any code when it is loaded. If you trust its source, call "
                 "load_model(path, trusted_pickle=True)."
             )
         pickled = part_of(archive, PICKLE) if is_pickle else b""
@@ -123,7 +123,8 @@ def _warn_of_versions(card: ModelCard, name: str) -> None:
     changed = differences(card.versions)
     if changed:
         warnings.warn(
-            f"{name} was saved with {', '.join(changed)}; its predictions may differ here. Save it again after a look.",
+            f"{name} was saved with {', '.join(changed)}, so its predictions may differ here. Check them, and save the "
+            "model again.",
             ModelVersionWarning,
             stacklevel=4,
         )
@@ -131,7 +132,7 @@ def _warn_of_versions(card: ModelCard, name: str) -> None:
 
 def _unpickled(content: bytes, name: str) -> Any:
     warnings.warn(
-        f"{name} is a pickle and may run any code. Save the model as .skops where that is possible.",
+        f"{name} is a pickle, which can run any code. Save the model as .skops if that is possible.",
         PickledModelWarning,
         stacklevel=4,
     )
@@ -143,7 +144,7 @@ def _unpickled(content: bytes, name: str) -> Any:
 def _checked(model: Any, name: str) -> Any:
     ensemble = ensemble_in(model)
     if ensemble is None:
-        raise ModelFileError(f"{name} holds a {type(model).__name__}, which is no ensemble of selfpaced.")
+        raise ModelFileError(f"{name} holds a {type(model).__name__}, which is not an ensemble of selfpaced.")
     try:
         if "trained_on_" not in vars(ensemble):
             bring_up_to_date(ensemble)

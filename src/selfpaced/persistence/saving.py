@@ -35,34 +35,34 @@ def save_model(
     allow: str | Sequence[str] = (),
     reference: Reference | None = None,
 ) -> Place:
-    """Save a fitted ensemble, or a model around one, in one file, with a card that says what it is.
+    """Save a fitted ensemble, or a model around one, in one file, with a card that describes it.
 
-    The file appears whole or not at all. The loaded model predicts the same, bit for bit. Callbacks are not saved.
-    An ensemble on a cluster is saved as what its `to_local` gives, so that no cluster is needed to load it.
+    The file is written completely or not at all. The loaded model predicts the same, bit for bit. Callbacks are not
+    saved. An ensemble on a cluster is saved as the result of its `to_local`, so no cluster is needed to load it.
 
     Parameters
     ----------
     model : estimator
         A fitted ensemble of this package; or a `Pipeline` that ends in one, a `FixedThresholdClassifier`,
-        `TunedThresholdClassifierCV`, `CalibratedClassifierCV` or `CostDecisionClassifier` around one; or a search, of
-        which the best estimator is saved.
+        `TunedThresholdClassifierCV`, `CalibratedClassifierCV` or `CostDecisionClassifier` around one; or a search,
+        whose best estimator is saved.
     path : path or URL
         A file that ends in `.skops`; with `format="joblib"` in `.joblib` or `.pkl`.
     format : {"skops", "joblib"}, default="skops"
-        "joblib" is a pickle: it takes any model, and runs any code when it is loaded.
+        "joblib" is a pickle: it can hold any model, but can run any code when it is loaded.
     metrics : dict of str to float, default=None
         Figures for the card, such as `{"aucprc": 0.87}`.
     notes : str, default=None
         A text for the card.
     allow : str or list of str, default=()
-        Names of types that the library does not know to be harmless, such as "mypackage.MyClassifier".
+        Names of further types that you trust, such as "mypackage.MyClassifier".
     reference : Reference, default=None
-        What `selfpaced.monitoring.reference_of` returned for rows that the model was judged by, to monitor it later.
+        The result of `selfpaced.monitoring.reference_of` for held-out rows, for monitoring.
 
     Returns
     -------
     Path or RemoteFile
-        Where the file is.
+        The place of the file.
 
     Examples
     --------
@@ -90,14 +90,14 @@ def model_bytes(
     allow: str | Sequence[str] = (),
     call: str = "save_model(...",
 ) -> bytes:
-    """The content of the file that `save_model` writes. `call` is what an error suggests to allow more types."""
+    """The content of the file that `save_model` writes. `call` is the call in errors that can allow more types."""
     model = deployed(model)
     _check_model(model)
     saved = _at_rest(model)
     if format == "skops":
         _refuse_nameless_functions(ensemble_in(saved))
         _refuse_nameless_functions(saved)
-        content = io.BytesIO(dumped(saved, "The model", call, allow, "format='joblib' may do."))
+        content = io.BytesIO(dumped(saved, "The model", call, allow, "Try format='joblib'."))
     else:
         content = _pickled(saved)
     with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
@@ -111,12 +111,12 @@ def _check_ending(path: Place, format: str) -> None:
     meant = ENDINGS.get(path.suffix.lower())
     if meant == "joblib" and format == "skops":
         raise ModelFileError(
-            f"{path.name} has the ending of a pickle, which runs any code when it is loaded. Name it "
-            f"{path.name.removesuffix(path.suffix)}.skops, or say format='joblib' if you mean it."
+            f"{path.name} has the ending of a pickle, which can run any code when it is loaded. Name it "
+            f"{path.name.removesuffix(path.suffix)}.skops, or set format='joblib' if you want a pickle."
         )
     if meant != format:
         endings = [ending for ending, of in ENDINGS.items() if of == format]
-        raise ModelFileError(f"{path.name} does not end in {' or '.join(endings)}, as {format} files do.")
+        raise ModelFileError(f"{path.name} does not end in {' or '.join(endings)}, the ending of {format} files.")
 
 
 def _check_model(model: Any) -> None:
@@ -124,19 +124,19 @@ def _check_model(model: Any) -> None:
     ensemble = ensemble_in(model)
     if ensemble is None:
         raise ModelFileError(
-            f"save_model takes a fitted ensemble of selfpaced, or a fitted {', '.join(sorted(INSIDE))} around one; got "
-            f"a {type(model).__name__} that has none in it."
+            f"save_model needs a fitted ensemble of selfpaced, or a fitted {', '.join(sorted(INSIDE))} around one; got "
+            f"a {type(model).__name__} without one."
         )
     check_is_fitted(ensemble)
     if ensemble is not model and getattr(ensemble, "callbacks", None) is not None:
         raise ModelFileError(
-            f"The {type(ensemble).__name__} in the {type(model).__name__} has callbacks, which belong to a fit and are "
-            "not saved. Fit without them, or set them to None."
+            f"The {type(ensemble).__name__} in the {type(model).__name__} has callbacks, which cannot be saved. Fit "
+            "without callbacks, or set them to None."
         )
 
 
 def _at_rest(model: Any) -> Any:
-    """A shallow copy without what is for the fit alone: a cluster, and callbacks with their bars and open files."""
+    """A shallow copy without what only a fit needs: a cluster, and callbacks with progress bars and open files."""
     if not isinstance(model, AveragingEnsemble):
         return model
     saved: AveragingEnsemble = model.to_local() if hasattr(model, "to_local") else copy.copy(model)
@@ -146,13 +146,13 @@ def _at_rest(model: Any) -> Any:
 
 
 def _refuse_nameless_functions(model: Any) -> None:
-    """A file keeps the name of a function, and a function inside another, or without a name, is not found by it."""
+    """Refuse parameters that are local functions or lambdas: a file stores only names, which would not be found."""
     for name, value in model.get_params(deep=False).items():
         if "<" in getattr(value, "__qualname__", ""):
             raise ModelFileError(
                 f"The parameter {name} is the function {value.__qualname__}, which cannot be found by its name when "
-                f"the model is loaded. Predictions do not need it: model.set_params({name}='...') names one of the "
-                "library's; or move it to the top of a module and allow it."
+                f"the model is loaded. Predictions do not need it, so replace it by model.set_params({name}='...'). Or "
+                "define it at the top of a module and allow it."
             )
 
 

@@ -1,4 +1,4 @@
-"""What may stand around an ensemble in a model file: pipelines, thresholds, decisions, calibrations of scikit-learn."""
+"""Models around an ensemble in a model file: pipelines, thresholds, decisions, calibrations of scikit-learn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from selfpaced.ensembles.averaging import AveragingEnsemble
 
-# By the name of a class, what the fitted model inside is. The allow-list says which classes of these names are loaded.
+# How to get the fitted model inside, by the name of a class. The allow-list decides which classes are loaded.
 INSIDE: dict[str, Callable[[Any], Any]] = {
     "Pipeline": lambda model: model.steps[-1][1],
     "BaseSearchCV": lambda model: model.best_estimator_,
@@ -20,7 +20,7 @@ INSIDE: dict[str, Callable[[Any], Any]] = {
 
 
 def ensemble_in(model: Any) -> AveragingEnsemble | None:
-    """The fitted ensemble that a model is, or is made around; None if there is none."""
+    """The fitted ensemble: the model itself, or the one inside it; None if there is none."""
     if isinstance(model, AveragingEnsemble):
         return model
     inside = next((INSIDE[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in INSIDE), None)
@@ -33,13 +33,13 @@ def ensemble_in(model: Any) -> AveragingEnsemble | None:
 
 
 def deployed(model: Any) -> Any:
-    """What is kept of a model: of a search its best estimator, of others themselves."""
+    """The part of a model that is saved: the best estimator of a search, or else the model itself."""
     kinds = [kind.__name__ for kind in type(model).__mro__]
     return model.best_estimator_ if "BaseSearchCV" in kinds and hasattr(model, "best_estimator_") else model
 
 
 def kind_of(model: Any) -> str:
-    """What a card calls a model: its class, and the class of the ensemble in it.
+    """The kind of a model in its card: its class, and the class of the ensemble in it.
 
     >>> from selfpaced import SelfPacedEnsembleClassifier
     >>> kind_of(SelfPacedEnsembleClassifier())

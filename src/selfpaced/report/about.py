@@ -1,6 +1,7 @@
-"""What a fitted model says about itself. The report asks its questions here and nowhere else.
+"""What the report needs to know about a fitted model. No other module of the report reads a model.
 
-Any classifier with `predict_proba` will do, also at the end of a pipeline. What a model does not say is None or empty.
+Any classifier with `predict_proba` works, also at the end of a pipeline. Facts that a model does not have are None or
+empty.
 """
 
 from __future__ import annotations
@@ -63,9 +64,9 @@ def target_of(model: Any) -> Any:
 
 
 def rounds_of(model: Any) -> list[Round]:
-    """The rounds of the fit. Ensembles that boost or over-sample only know the number of rows of each.
+    """The rounds of the fit. For ensembles that boost or over-sample, only the number of rows of each is known.
 
-    A blend has those of several ensembles, which are not one series.
+    A blend has the rounds of several ensembles, which are not one series.
     """
     ensemble = ensemble_of(model)
     if isinstance(ensemble, AutoSelfPacedClassifier):
@@ -76,7 +77,7 @@ def rounds_of(model: Any) -> list[Round]:
 
 
 def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
-    """The recipes that a model was chosen from, those that count most first."""
+    """The recipes that a model was chosen from, those with the largest weight first."""
     ensemble = ensemble_of(model)
     if not isinstance(ensemble, AutoSelfPacedClassifier):
         return ()
@@ -95,7 +96,7 @@ def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
 
 
 def eval_scores_of(model: Any) -> list[float]:
-    """The AUCPRC on the eval_set after each member. Empty with more than two classes: there it is a mean of classes."""
+    """The AUCPRC on the eval_set after each member. Empty with more than two classes, where it is a mean of classes."""
     scores = [note.score for note in rounds_of(model) if note.number > 0]
     known = [score for score in scores if score is not None]
     return known if len(known) == len(scores) and len(getattr(ensemble_of(model), "classes_", ())) == 2 else []
@@ -112,7 +113,7 @@ def importances_of(model: Any) -> NDArray[np.float64] | None:
     """The importance of each feature, the mean over the members."""
     try:
         return np.asarray(model.feature_importances_, dtype=np.float64)
-    except AttributeError:  # the members have none
+    except AttributeError:  # the members have no importances
         return None
 
 
@@ -128,7 +129,7 @@ def stages_of(model: Any, X: Any) -> Iterator[NDArray[np.float64]] | None:
 
 
 def model_facts(model: Any, y_train: Any) -> ModelFacts:
-    """What was trained on which rows: counted in `y_train`, or else as far as the model knows."""
+    """The model and its training rows, counted in `y_train` or taken from the model."""
     ensemble = ensemble_of(model)
     parameters = ensemble.get_params(deep=False) if hasattr(ensemble, "get_params") else {}
     members = getattr(ensemble, "estimators_", None)
@@ -155,7 +156,7 @@ def _counts(labels: Any) -> dict[str, int]:
 
 
 def versions_of(model: Any) -> dict[str, str]:
-    """Of Python and the packages that made the scores."""
+    """The versions of Python and of the packages that made the scores."""
     ensemble = ensemble_of(model)
     blended = isinstance(ensemble, AutoSelfPacedClassifier)
     bases = bases_of(ensemble) if blended else [getattr(ensemble, "estimator", None)]

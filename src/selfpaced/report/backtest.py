@@ -17,7 +17,7 @@ from selfpaced.thresholds import cost_text
 def backtest_page(folds: Sequence[FoldResult], target: str) -> str:
     """One HTML file from the results of all folds of all models."""
     sections = {"Course": ("course", _course(folds)), "Folds": ("folds", _folds(folds))}
-    return assembled(f"Backtest of {target}: train, wait, test, roll on", sections)
+    return assembled(f"Backtest of {target}", sections)
 
 
 def _course(folds: Sequence[FoldResult]) -> Html:
@@ -34,13 +34,13 @@ def _course(folds: Sequence[FoldResult]) -> Html:
         figure(
             "AUCPRC",
             course_lines("AUCPRC by fold", begins, series(lambda one: one.reached.aucprc), 1.0),
-            "On rows that come after all rows trained on, and after the delay. A fold without rare rows has none.",
+            "Measured on rows after all training rows and after the delay. A fold without rare rows has no AUCPRC.",
         ),
         _shown(
             "Rare rows expected and found",
             {**n_rare, **_renamed(series(lambda one: one.reached.expected), "expected by")},
             begins,
-            "What calibrated probabilities add up to in each fold, beside the rare rows that came.",
+            "The sum of the calibrated probabilities in each fold, and the number of rare rows.",
         ),
         _shown("Precision within the budget", series(lambda one: one.reached.precision), begins, _BUDGET, 1.0),
         _shown("Card precision", series(lambda one: one.reached.card_precision), begins, _CARDS, 1.0),
@@ -51,7 +51,7 @@ def _course(folds: Sequence[FoldResult]) -> Html:
                 "no alert": series(lambda one: one.reached.cost_without, models[:1])[models[0]],
             },
             begins,
-            "What alerts and missed rare rows cost, decided row by row, and what no alert at all would cost.",
+            "The cost of alerts and missed rare rows, decided row by row, and the cost without any alerts.",
         ),
     ]
     lead = paragraph(f"{plural(len(numbers), 'fold')}, {plural(len(models), 'kind')} of models.", class_="lead")
@@ -60,8 +60,8 @@ def _course(folds: Sequence[FoldResult]) -> Html:
     return section("course", "The course over time", lead, *rows)
 
 
-_BUDGET = "The share of rare rows among the best rows of each period, as many as can be looked at."
-_CARDS = "The share of the best groups of each period that have a rare row in it. A group is as good as its best row."
+_BUDGET = "The share of rare rows among the alerts: the rows with the highest scores of each period, up to the budget."
+_CARDS = "The share of groups with a rare row among the best groups of each period. A group is ranked by its best row."
 
 
 def _shown(

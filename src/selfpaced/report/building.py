@@ -59,25 +59,25 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
     target : str, default=None
         The name of the column of labels. By default the name of `y`, or the one that `fit_table` read.
     times : array-like of shape (n_rows,), default=None
-        The time of each row, dates or numbers, to show the course over time.
+        The time of each row, as dates or numbers, for figures over time.
     decide : str, default=None
-        A rule by which rows are decided one by one, such as "p*amount>5", to compare it with the threshold. The scores
-        must be probabilities.
+        A rule that decides row by row, such as "p*amount>5", to compare it with the threshold. The scores must be
+        probabilities.
     decide_columns : dict of str to array-like, default=None
         The columns that the rule reads; by default those of X.
     reference : Reference, default=None
-        What rows were like when the model was judged, to measure the drift of the columns by if there is no X_train:
-        `read_card(path).reference`.
+        The distribution of the rows that the model was judged by, such as `read_card(path).reference`. The drift of the
+        columns is measured from it if there is no X_train.
 
     Returns
     -------
     Report
-        Its page with `to_html()` or `save(path)`, its figures as typed data in `facts`.
+        Its methods `to_html()` and `save(path)` give the page. Its attribute `facts` has the figures as typed data.
 
     Raises
     ------
     TypeError
-        If there is no option of a name; the message lists the options.
+        If an option is unknown. The message lists the options.
 
     See Also
     --------
@@ -107,20 +107,22 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
 
 
 def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
-    """Report from labels and scores, for rows that do not fit into memory. What is not given is left out.
+    """Report from labels and scores, for rows that do not fit into memory.
+
+    Sections whose facts are not given are omitted.
 
     Parameters
     ----------
     y : array-like of shape (n_rows,)
-        The labels of all rows. If `rare` is not a boolean itself, booleans say which rows are of this class.
+        The labels of all rows. Booleans mark the rows of the class `rare`, unless `rare` is itself a boolean.
     scores : array-like of shape (n_rows,)
-        Their scores for the class `rare`; the higher, the more likely.
+        Their scores for the class `rare`. Higher scores mean that the class is more likely.
     rare : label, default=1
         The class that the scores are for.
     model : classifier, default=None
         The fitted model, for the sections on learning and importance.
     sample : {array-like, sparse matrix, data frame}, default=None
-        The features of some rows. The rows to have in it are `selfpaced.report.suspect_rows(y == rare, scores)`.
+        The features of some rows. It should contain the rows `selfpaced.report.suspect_rows(y == rare, scores)`.
     sample_rows : array-like of int, default=None
         The positions of the sample's rows among the scores. Without them the sample must hold all rows.
     train_sample : {array-like, sparse matrix, data frame}, default=None
@@ -134,12 +136,12 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
     Returns
     -------
     Report
-        Its page with `to_html()` or `save(path)`, its figures as typed data in `facts`.
+        Its methods `to_html()` and `save(path)` give the page. Its attribute `facts` has the figures as typed data.
 
     Raises
     ------
     TypeError
-        If there is no option of a name; the message lists the options.
+        If an option is unknown. The message lists the options.
 
     See Also
     --------
@@ -197,10 +199,10 @@ def _decision(is_case: NDArray[np.bool_], scores: NDArray[Any], threshold: float
     for name in rule.columns:
         given = options.decide_columns or {}
         if name not in given and name not in getattr(options.sample, "columns", ()):
-            raise ValueError(f"The rule {rule.text!r} reads {name!r}, which is not among decide_columns, nor a column.")
+            raise ValueError(f"The rule {rule.text!r} reads {name!r}, which is in neither decide_columns nor X.")
         columns[name] = np.asarray(given[name] if name in given else options.sample[name], dtype=np.float64)
         if columns[name].size != is_case.size:
-            raise ValueError(f"{name!r} has {columns[name].size} values for {is_case.size} rows: give decide_columns.")
+            raise ValueError(f"{name!r} has {columns[name].size} values for {is_case.size} rows. Give decide_columns.")
 
     def decided(alerts: NDArray[np.bool_]) -> Decided:
         return Decided(int(alerts.sum()), int(is_case[alerts].sum()), rule.cost(is_case, alerts, columns))
@@ -216,12 +218,12 @@ def _case(rare: Any, target: Any) -> Case:
 
 
 def _cases(labels: NDArray[Any], rare: Any) -> NDArray[np.bool_]:
-    """Which rows are of the class. There must be some, and some others."""
+    """Which rows are of the class. Refuse rows that are all or none of the class."""
     said_by_bools = labels.dtype == bool and not isinstance(rare, bool | np.bool_)
     is_case: NDArray[np.bool_] = labels if said_by_bools else labels == rare
     if is_case.all() or not is_case.any():
         raise ValueError(
-            f"A report needs rows of the class {rare!r} and rows of others; the labels found are "
+            f"A report needs rows of the class {rare!r} and rows of other classes; the labels found are "
             f"{np.unique(labels)[:5].tolist()}."
         )
     return is_case
@@ -253,15 +255,15 @@ def _scored(
 
 
 def _index_of(X: Any) -> Any:
-    """The index of a pandas frame, which outlives a split."""
+    """The index of a pandas frame, which a split keeps."""
     return X.index if hasattr(X, "iloc") and hasattr(X, "index") else None
 
 
 def _checked_ids(ids: Any, n_rows: int) -> Any:
     if ids is None:
         return None
-    # Arrow's arrays stay as they are: each string would become an object.
+    # Arrow arrays are not converted: each string would become an object.
     names = ids if isinstance(ids, list | tuple) or hasattr(ids, "to_pylist") else np.asarray(ids)
     if len(names) != n_rows:
-        raise ValueError(f"ids must name every row: there are {n_rows} rows and {len(names)} ids.")
+        raise ValueError(f"ids must have one id for each row: there are {n_rows} rows and {len(names)} ids.")
     return names

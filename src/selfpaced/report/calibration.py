@@ -14,10 +14,10 @@ MOST_BINS = 12
 
 
 def calibration_facts(counts: Tally) -> Calibration | None:
-    """Brier score and bins of similar scores; None if some scores lie outside 0 to 1.
+    """Brier score and bins of similar scores; None if some scores are outside 0 to 1.
 
-    Bins have equal weight, where both classes weigh the same in total. With one rare row in a thousand, nearly all bins
-    of equal size would have no rare row. Rows with the same score share a bin.
+    Bins have equal weight, and both classes have the same total weight. With one rare row in a thousand, nearly all
+    bins of equal size would have no rare row. Rows with the same score are in the same bin.
     """
     if counts.scores[0] > 1 or counts.scores[-1] < 0:
         return None
@@ -43,7 +43,7 @@ def calibration_facts(counts: Tally) -> Calibration | None:
 
 
 def _edges(counts: Tally) -> list[int]:
-    """Where the bins after the first one begin. A score is in the bin that half of its own weight reaches."""
+    """The first positions of the bins after the first one. A score is in the bin that half of its weight reaches."""
     reached = counts.recall
     reached += counts.false_alarm_rate
     reached[1:] += reached[:-1].copy()

@@ -1,4 +1,4 @@
-"""The threshold that a report suggests: a number that was given, or the choice of a rule on its rows."""
+"""The threshold that a report suggests: a given number, or the choice of a rule on its rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def suggested(
     """The threshold to suggest. Costs that the rule does not use only go to the explorer."""
     if threshold is not None and not isinstance(threshold, str | Rule):
         if amounts is not None:
-            raise ValueError("amounts are for a threshold that is chosen by costs, as threshold='cost=5'.")
+            raise ValueError("amounts need a threshold that is chosen by costs, such as threshold='cost=5'.")
         return Suggestion(threshold, costs)
     rule = parse_rule("f1" if threshold is None else threshold)
     rule = with_costs(rule, costs if isinstance(rule, LowestCost) else None, amounts is not None)

@@ -59,7 +59,7 @@ def shortened(text: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def column_names(table: Any) -> list[str]:
-    """The names of the columns; x0, x1, ... where they have none."""
+    """The names of the columns; x0, x1, ... if they have none."""
     return [str(name) for name in kind_of(table).names(table)]
 
 
@@ -73,7 +73,7 @@ def columns_of(table: Any, which: Sequence[int] | None = None) -> Iterator[Value
 
 
 def take_rows(table: Any, rows: NDArray[np.integer]) -> Any:
-    """Some rows as a table of the same kind, or a pandas frame for pyarrow's."""
+    """Some rows as a table of the same kind, or a pandas frame for a pyarrow table."""
     return kind_of(table).take(table, rows)
 
 

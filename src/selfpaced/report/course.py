@@ -1,4 +1,4 @@
-"""The course over time: what alerts and probabilities came to in each period."""
+"""Figures over time: alerts, rare rows and sums of probabilities in each period."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_PARTS = 20  # of times that are numbers
 def course_facts(
     times: Any, is_case: NDArray[np.bool_], scores: NDArray[np.floating], threshold: float
 ) -> Course | None:
-    """The rows of each period; None if all are of one moment."""
+    """The figures of each period; None if all rows have the same time."""
     if times is None:
         return None
     moments = checked_moments(times)
@@ -47,7 +47,7 @@ def course_facts(
 
 
 def _divided(moments: Moments) -> tuple[str, list[str], NDArray[np.intp]]:
-    """What periods are called, their names, and the number of each row's: the longest that make some periods."""
+    """The kind of period, the names of the periods, and the number of each row's period. Long periods are preferred."""
     if moments.dtype.kind == "M":
         for period in reversed(PERIODS):
             names, numbers = np.unique(periods_of(moments, period), return_inverse=True)

@@ -29,7 +29,7 @@ def data_facts(
 ) -> DataFacts:
     """Facts about at most 500 columns, those named in `first` before the others, in some of the rows.
 
-    Drift is that since the training rows, or else since the reference, if there is one.
+    Drift is measured from the training rows, or else from the reference, if there is one.
     """
     names = column_names(sample)
     rank = {name: place for place, name in enumerate(first)}

@@ -15,8 +15,8 @@ from selfpaced.metrics import Alerts
 from selfpaced.thresholds import Interval as Interval  # other modules of the report import it from here
 from selfpaced.thresholds.words import rows_where
 
-CONFIDENCE = 0.9  # of all intervals on the page, as of those that `choose_threshold` gives
-Z = 1.644854  # its normal quantile: 90% of a normal distribution lie within as many standard deviations
+CONFIDENCE = 0.9  # of all intervals on the page, as in `choose_threshold`
+Z = 1.644854  # 90% of a normal distribution are within so many standard deviations of its mean
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How well scores rank. Random scores have the AUCPRC `chance`, the share of cases, and an AUROC of 0.5.
+    """The quality of the ranking. Random scores have the AUCPRC `chance`, the share of cases, and an AUROC of 0.5.
 
     With too few cases for a bootstrap there is no interval.
     """
@@ -84,9 +84,12 @@ class Chosen:
 
     Attributes
     ----------
-    promises : the figures that the rule names.
-    precision, recall : their intervals, which allow for the choice.
-    by_amount : whether a missed case costs its own amount.
+    promises : tuple[Promise, ...]
+        The figures that the rule names.
+    precision, recall : Interval
+        Their intervals, which allow for the choice.
+    by_amount : bool, default=False
+        Whether a missed case costs its own amount.
     """
 
     rule: str
@@ -107,11 +110,16 @@ class Thresholds:
 
     Attributes
     ----------
-    found, false_alarms : alerts at each threshold that are cases, and that are not.
-    suggested : the position of the threshold that the headline describes.
-    is_given : whether it was given, not chosen on these rows.
-    chosen : the rule that chose it, if any.
-    cost_false_alarm, cost_missed : the first costs in the explorer.
+    found, false_alarms : tuple[int, ...]
+        The numbers of right and of false alerts at each threshold.
+    suggested : int
+        The position of the threshold that the headline describes.
+    is_given : bool
+        Whether the threshold was given, not chosen on these rows.
+    chosen : Chosen | None, default=None
+        The rule that chose the threshold, if any.
+    cost_false_alarm, cost_missed : float
+        The first costs in the explorer.
     """
 
     values: tuple[float, ...]
@@ -178,14 +186,18 @@ class Learning:
 
 @dataclass(frozen=True)
 class RecipeFacts:
-    """A recipe that the model was chosen from, and what came of it.
+    """A recipe that the model was chosen from, and its result.
 
     Attributes
     ----------
-    aucprc, standard_error : on training rows that were left out, by cross-fitting; None if it was not judged.
-    weight : how much it counts in the model; 0 if it is not a part of it.
-    seconds : for judging it, and for training it on the whole table.
-    note : why it is not a part of the model, or was not judged.
+    aucprc, standard_error : float | None
+        Cross-fitted figures on training rows; None if the recipe was not judged.
+    weight : float
+        The weight of the recipe in the model; 0 if it is not a part of it.
+    seconds : float
+        The time for judging the recipe, and for training it on the whole table.
+    note : str | None
+        Why the recipe is not a part of the model, or was not judged.
     """
 
     name: str
@@ -206,7 +218,7 @@ class RecipeFacts:
 
 @dataclass(frozen=True)
 class Importances:
-    """Features by importance, the highest first; `n_features` counts those left out too."""
+    """Features by importance, the highest first. `n_features` is the number of all features."""
 
     method: str
     names: tuple[str, ...]
@@ -274,7 +286,7 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class PeriodFacts:
-    """The rows of a period: rare ones, the sum of their scores, alerts at the suggested threshold, right ones."""
+    """The figures of a period: rows, rare rows, the sum of scores, alerts at the suggested threshold, right alerts."""
 
     name: str
     n_rows: int
@@ -286,7 +298,7 @@ class PeriodFacts:
 
 @dataclass(frozen=True)
 class Course:
-    """The periods in the order of time; `period` is what each is, such as a day."""
+    """The periods in the order of time. `period` is their length, such as a day."""
 
     period: str
     periods: tuple[PeriodFacts, ...]
@@ -294,7 +306,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Decided:
-    """Some alerts, the rare rows among them, and what they and the missed rows cost."""
+    """Some alerts, the rare rows among them, and the cost of the alerts and of the missed rows."""
 
     n_alerts: int
     found: int
@@ -303,7 +315,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class RowByRow:
-    """Decisions by a rule, beside those by the suggested threshold, and beside none."""
+    """Decisions by a rule, by the suggested threshold, and without alerts."""
 
     rule: str
     row_by_row: Decided
@@ -340,7 +352,7 @@ class Facts:
 
 
 def _finite(value: Any) -> Any:
-    """The same without infinities and NaN, which JSON does not have."""
+    """Replace infinities and NaN, which JSON does not have, by None."""
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -17,9 +17,9 @@ class Html(str):
 
 
 def element(tag: str, /, *children: Any, **attributes: Any) -> Html:
-    """An element. Underscores in the names of attributes are hyphens, but for one at the end, which is left out.
+    """An element. Underscores in the names of attributes become hyphens; an underscore at the end is removed.
 
-    Children and attributes that are None are left out too; an attribute that is True has no value.
+    Children and attributes that are None are omitted. An attribute that is True has no value.
 
     >>> element("td", "a < b", element("br"), class_="wide", data_row=3)
     '<td class="wide" data-row="3">a &lt; b<br></td>'
@@ -35,7 +35,7 @@ def element(tag: str, /, *children: Any, **attributes: Any) -> Html:
 
 
 def joined(children: Iterable[Any]) -> Html:
-    """One after the other; lists and generators among them are followed."""
+    """Join elements. Lists and generators among them are flattened."""
     return Html("".join(_child(child) for child in children if child is not None))
 
 
@@ -48,7 +48,7 @@ def _child(child: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Coordinates with two decimals are finer than any screen."""
+    """Text of a value. Floats are rounded to two decimals, which is enough for coordinates."""
     return f"{round(value, 2):g}" if isinstance(value, float) else str(value)
 
 
@@ -63,7 +63,7 @@ def json_script(id: str, data: Any) -> Html:
 def table(
     header: Iterable[Any], rows: Iterable[Iterable[Any]], *, numbers: Iterable[int] = (), **attributes: Any
 ) -> Html:
-    """A table that scrolls by itself where it is too wide. `numbers` are the columns that stand to the right."""
+    """A table that scrolls if it is too wide. `numbers` are the columns that are aligned right."""
     right = set(numbers)
 
     def cells(name: str, values: Iterable[Any]) -> Html:

@@ -1,4 +1,4 @@
-"""The page of a monitoring: drift, what probabilities expect, and what labels say that have arrived."""
+"""The page of a monitoring: drift, estimates from probabilities, and figures from known labels."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def _answer(watched: Watched, reference: Reference, alarms: Sequence[Alarm]) -> 
                 class_="headline",
             ),
             paragraph(
-                f"{plural(watched.n_rows, 'row')}, beside {whole(reference.n_rows)} that the model was judged by. ",
-                "Estimates are true as far as the model's probabilities still are: a new kind of rare row, which the "
-                "model does not see, they do not see either.",
+                f"{plural(watched.n_rows, 'row')}, compared with {whole(reference.n_rows)} that the model was judged "
+                "by. Estimates are right only if the model's probabilities still are. They do not include a new kind "
+                "of rare row that the model does not recognise.",
                 class_="lead",
             ),
         ),
@@ -60,10 +60,11 @@ def _answer(watched: Watched, reference: Reference, alarms: Sequence[Alarm]) -> 
 def _outlook(watched: Watched) -> str:
     if watched.arrived is not None and watched.arrived.is_surprising:
         return (
-            f"{whole(watched.arrived.found)} rare rows came, and {decimals(watched.arrived.expected, 0)} were expected."
+            f"{whole(watched.arrived.found)} rare rows were found, and {decimals(watched.arrived.expected, 0)} were "
+            "expected."
         )
     if watched.estimate is None:
-        return "Its scores are no probabilities, so nothing more can be said without labels."
+        return "Its scores are not probabilities, so nothing can be estimated without labels."
     return f"It expects {plural(round(watched.estimate.expected), 'rare row')}."
 
 
@@ -98,7 +99,7 @@ def _numbers(watched: Watched, reference: Reference) -> Html:
         )
         shown.append(("Rare rows found", whole(arrived.found), note))
     if score is not None:
-        note = "more than chance explains" if score.is_real else "no more than chance explains"
+        note = "more than chance explains" if score.is_real else "not more than chance explains"
         shown.append(("Drift of the scores (PSI)", decimals(score.psi), note))
     return element(
         "dl",
@@ -121,17 +122,17 @@ def _drift(watched: Watched, reference: Reference) -> Html:
             figure(
                 "Population stability index",
                 psi_bars({one.name: (one.psi, one.is_large) for one in shown}),
-                "How far the shares of the reference's bins have moved. 0.1 is called some drift, 0.25 much. In "
+                "The difference between the shares of the bins then and now. 0.1 is some drift, 0.25 is much. In "
                 "colour: 0.1 or more, and more than chance explains.",
             ),
             element(
                 "div",
                 paragraph(
                     f"{n_real or 'None'} of {plural(len(watched.drifts), 'column')} moved more than chance explains, "
-                    "by chi-squared tests. They are corrected for the number of columns: with rows like those of the "
-                    f"reference, {ERROR_RATE:.0%} of monitorings would name any column."
+                    "by chi-squared tests. They are corrected for the number of columns: without drift, "
+                    f"{ERROR_RATE:.0%} of monitorings would name a column."
                 ),
-                paragraph(f"{plural(not_kept, 'column')} are not watched: the reference would be too large.")
+                paragraph(f"{plural(not_kept, 'column')} are not monitored, to keep the reference small.")
                 if not_kept
                 else None,
                 class_="prose",
@@ -163,7 +164,7 @@ def _course(periods: Mapping[str, Watched]) -> Html | None:
     labels = list(periods)
     drawn = [
         _shown(
-            "Alerts", {"alerts": [one.n_alerts for one in periods.values()]}, labels, "Rows at the threshold or above."
+            "Alerts", {"alerts": [one.n_alerts for one in periods.values()]}, labels, "Rows at or above the threshold."
         ),
         _shown(
             "Rare rows expected and found",
@@ -175,7 +176,7 @@ def _course(periods: Mapping[str, Watched]) -> Html | None:
                 "found": [None if one.arrived is None else one.arrived.found for one in periods.values()],
             },
             labels,
-            "What probabilities add up to; and of the rows whose labels have arrived, the rare ones among them.",
+            "The sum of the probabilities; and among the rows whose labels are known, the number of rare rows.",
         ),
         _shown(
             "Estimated precision and recall",
@@ -184,7 +185,7 @@ def _course(periods: Mapping[str, Watched]) -> Html | None:
                 "recall": [None if one.estimate is None else one.estimate.recall for one in periods.values()],
             },
             labels,
-            "From probabilities alone, at the threshold.",
+            "Estimated from the probabilities alone, at the threshold.",
             1.0,
         ),
         _shown(

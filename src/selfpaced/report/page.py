@@ -39,7 +39,7 @@ def assembled(
     created_at: str | None = None,
     script: Html | None = None,
 ) -> str:
-    """A page of sections, given by what the links to them say, with their ids. Those that are None are left out."""
+    """A page of sections, given by the texts of the links to them. Sections that are None are omitted."""
     style = _resource("page.css")
     shown = {name: made for name, made in sections.items() if made[1] is not None}
     head = element(

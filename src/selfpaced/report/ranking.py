@@ -1,4 +1,4 @@
-"""How well scores rank, and the alerts at every threshold."""
+"""The quality of the ranking, and the alerts at every threshold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selfpaced.report.tally import Floats, Tally, spread
 
 MOST_POINTS = 400
 RESAMPLES = 200
-FEWEST_CASES = 20  # a few that are all found would have an interval of no width
+FEWEST_CASES = 20  # with fewer, all may be found, and the interval would have no width
 MOST_STEPS = 5000  # of the curve that is resampled
 DEFAULT_COSTS = (1.0, 10.0)
 

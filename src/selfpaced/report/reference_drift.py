@@ -13,7 +13,7 @@ Counts = NDArray[np.int64]
 
 
 def drift_since_reference(feature: FeatureReference, now: Values) -> Drift | None:
-    """As `drift_between` two columns, of which the earlier one is known by its bins only.
+    """Like `drift_between` for two columns, but only the bins of the earlier column are known.
 
     None without values to compare, or if only one of the two holds numbers.
     """
@@ -35,7 +35,7 @@ def _of_numbers(before: Counts, after: Counts, scale: float) -> Drift:
 
 
 def _of_categories(before: Counts, after: Counts, scale: float) -> Drift:
-    """The total variation distance. Missing values are a category, and so are all that are not named together."""
+    """The total variation distance. Missing values are one category. All unnamed categories together are one, too."""
     shares = [each / each.sum() for each in (before, after)]
     both = (before + after) / (before.sum() + after.sum())
     expected = 0.5 * float(np.sum(np.sqrt(2 / np.pi * both * (1 - both)))) * scale

@@ -65,7 +65,7 @@ class Report:
         return write_whole(target, text)
 
     def _repr_html_(self) -> str:
-        """In a frame of its own, so that neither the notebook's styles nor the page's reach the other."""
+        """The page in an iframe, so that the styles of the notebook and of the page do not mix."""
         return (
             f'<iframe title="{escape(self.facts.title)}" srcdoc="{escape(self.to_html())}" sandbox="allow-scripts" '
             'width="100%" height="900" style="border:0"></iframe>'

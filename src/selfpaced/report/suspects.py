@@ -61,7 +61,7 @@ def suspect_facts(
     sample_rows: NDArray[np.integer] | None,
     important: Sequence[str],
 ) -> Suspects:
-    """Suspects with ids, or positions where there are none, and the values of the most important columns.
+    """Suspects with ids, or positions if there are no ids, and the values of the most important columns.
 
     `sample_rows` are the positions of the sample's rows among the scores; None if it holds all of them. The values of
     a suspect that is not in the sample are empty.

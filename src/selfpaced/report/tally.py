@@ -1,4 +1,4 @@
-"""Labels and scores, counted once: everything about ranking, thresholds and calibration follows from the counts."""
+"""Labels and scores, counted once. Ranking, thresholds and calibration are computed from the counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Tally:
 
     @property
     def finds(self) -> NDArray[np.intp]:
-        """The places where a rare row is found."""
+        """The positions of the scores that rare rows have."""
         return np.flatnonzero(np.diff(self.found, prepend=self.found.dtype.type(0)))
 
     @property
@@ -51,7 +51,7 @@ class Tally:
         return Alerts(self.found, self.false_alarms, self.n_cases - self.found, self.n_others - self.false_alarms)
 
     def short(self, place: int) -> float:
-        """A threshold in few digits that the score at a place reaches and all lower scores do not."""
+        """A threshold in few digits: the score at a position is at or above it, all lower scores are below it."""
         return short_threshold(float(self.scores[place]), *self.scores[place + 1 : place + 2].tolist())
 
     def at(self, threshold: float) -> tuple[int, int]:

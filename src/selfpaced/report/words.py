@@ -19,7 +19,7 @@ NO_ALERTS = "No row scores high enough for an alert."
 
 
 def percent(share: float) -> str:
-    """A share with one decimal, or with two digits where it is close to nothing or to everything.
+    """A share with one decimal, or with two significant digits if it is close to 0% or 100%.
 
     >>> [percent(share) for share in (0, 0.0626, 0.5, 0.0017, 0.000012, 0.9996, 1)]
     ['0%', '6.3%', '50.0%', '0.17%', '0.0012%', '99.960%', '100%']
@@ -76,7 +76,7 @@ def promise_text(promise: Promise, n_rows: int) -> str:
 
 
 def threshold_text(threshold: float) -> str:
-    """All its digits: the thresholds of a page are short.
+    """A threshold with all its digits. The thresholds of a page are short.
 
     >>> threshold_text(0.5), threshold_text(0.99996), threshold_text(0.0000123), threshold_text(1)
     ('0.5', '0.99996', '0.0000123', '1')
@@ -93,7 +93,7 @@ def score_text(score: float) -> str:
 
 
 def explorer_texts(alerts: Alerts, threshold: float) -> dict[str, str]:
-    """What the explorer shows at a threshold, by the name of the place where it is shown."""
+    """The texts of the explorer at a threshold, by the name of the element that shows each."""
     found, false_alarms, missed = alerts.true_positives, alerts.false_positives, alerts.false_negatives
     return {
         "sentence": headline(float(alerts.precision), float(alerts.recall)) if alerts.n_alerts else NO_ALERTS,
@@ -120,7 +120,7 @@ def plural(number: Any, noun: str) -> str:
 
 
 def moment_text(moment: Any) -> str:
-    """A moment as a person writes it: a day where it begins one.
+    """A time as text, only with its day if it is midnight.
 
     >>> moment_text(np.datetime64("2024-03-01T00:00:00.000000")), moment_text(np.datetime64("2024-03-01T12:30"))
     ('2024-03-01', '2024-03-01 12:30')

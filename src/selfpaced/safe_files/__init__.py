@@ -1,1 +1,1 @@
-"""Files that run nothing when they are loaded: archives of skops that hold only types on a fixed list."""
+"""Files that run no code when they are loaded: skops archives with only types on a fixed list."""

@@ -1,7 +1,7 @@
-"""Whether the trees of a loaded model are trees.
+"""Checks of the trees of a loaded model.
 
-An allow-list knows types, not contents. scikit-learn follows the numbers of a tree's nodes and features without looking
-whether they exist: wrong ones, by damage or by intent, would make it read elsewhere in memory.
+An allow-list checks types, not contents. scikit-learn follows the numbers of a tree's nodes and features without
+checking that they exist. Wrong numbers, by damage or by intent, would make it read other parts of the memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAF = -1  # scikit-learn's number for "no child"
 
 
 def check_contents(model: Any) -> None:
-    """Refuse a model with a tree whose nodes or features are not there."""
+    """Refuse a model with a tree whose nodes or features do not exist."""
     for part in _estimators_in(model, set()):
         for kind in type(part).__mro__:
             check = CHECKS.get(kind.__name__)
@@ -28,7 +28,7 @@ def check_contents(model: Any) -> None:
 
 
 def _estimators_in(thing: Any, seen: set[int]) -> Iterator[Any]:
-    """All estimators that a thing is made of, itself too."""
+    """All estimators in an object, including itself."""
     if id(thing) in seen:
         return
     seen.add(id(thing))
@@ -45,7 +45,7 @@ def _parts(thing: Any) -> Iterable[Any]:
         return thing
     if isinstance(thing, np.ndarray):
         return thing.ravel() if thing.dtype == object else ()
-    # Estimators, and what scikit-learn puts between them, such as calibrated classifiers.
+    # Estimators, and objects of scikit-learn between them, such as calibrated classifiers.
     return vars(thing).values() if hasattr(thing, "__dict__") and not isinstance(thing, type) else ()
 
 
@@ -66,7 +66,7 @@ def _check_boosted_trees(model: Any) -> None:
         inner = nodes["is_leaf"] == 0
         sets_of_categories = nodes["bitset_idx"][inner & (nodes["is_categorical"] != 0)]
         if not (sets_of_categories < len(predictor.raw_left_cat_bitsets)).all():
-            raise ModelFileError("a tree asks for categories that are not there.")
+            raise ModelFileError("a tree uses categories that do not exist.")
         children = np.stack([nodes["left"], nodes["right"]])[:, inner]
         _check_nodes(np.flatnonzero(inner), children, nodes["feature_idx"][inner], len(nodes), model.n_features_in_)
 
@@ -74,32 +74,32 @@ def _check_boosted_trees(model: Any) -> None:
 def _check_nodes(
     parents: NDArray[Any], children: NDArray[Any], features: NDArray[Any], n_nodes: int, n_features: int
 ) -> None:
-    """Children come after their parents, so that no way through a tree is endless."""
+    """Refuse children before their parents, with which a path through a tree could be endless."""
     if not ((children > parents) & (children < n_nodes)).all():
-        raise ModelFileError("a tree has children that are not there.")
+        raise ModelFileError("a tree has children that do not exist.")
     if not ((features >= 0) & (features < n_features)).all():
-        raise ModelFileError(f"a tree asks for a feature beyond the {n_features} that there are.")
+        raise ModelFileError(f"a tree uses a feature beyond the {n_features} of the model.")
 
 
 def _check_members(model: Any) -> None:
-    """Members of an ensemble see the features that it is given."""
+    """Refuse members with another number of features than the ensemble."""
     for member in _parts(getattr(model, "estimators_", [])):
-        # A loaded CatBoost has forgotten the number, says 0, and checks the features itself.
+        # A loaded CatBoost model has 0 features, and checks their number itself.
         n_features = getattr(member, "n_features_in_", 0)
         if n_features and n_features != model.n_features_in_:
             raise ModelFileError(
-                f"a member wants {member.n_features_in_} features, and the ensemble has {model.n_features_in_}."
+                f"a member has {member.n_features_in_} features, but the ensemble has {model.n_features_in_}."
             )
 
 
 def _check_ensemble(model: Any) -> None:
-    """What is known of the training rows agrees with the classes that the members predict."""
+    """Refuse a record of the training rows with other classes than those that the members predict."""
     if not hasattr(model, "estimators_"):  # a base model that is not fitted
         return
     _check_members(model)
     record, labels = model.trained_on_, model.classes_.tolist()
     if list(record.classes) != labels or len(record.class_counts) != len(labels) or len(labels) < 2:
-        raise ModelFileError(f"its classes are {labels}, and its record of the training rows is about others.")
+        raise ModelFileError(f"its classes are {labels}, but its record of the training rows has others.")
     if record.positive is not None and record.positive not in labels and True not in labels:
         raise ModelFileError(f"its scores are about the label {record.positive!r}, which it does not know.")
 

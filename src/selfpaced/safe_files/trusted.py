@@ -1,6 +1,6 @@
-"""The types that a file may hold. The list is part of the library and nothing in a file can add to it.
+"""The types that a file may hold. The list is part of the library, and a file cannot add to it.
 
-scikit-learn's public estimators and numpy's arrays are known to skops. What stands here comes in addition.
+skops itself trusts scikit-learn's public estimators and numpy's arrays. This list adds to them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ INSIDE_SCIKIT_LEARN = [
     "sklearn.metrics._dist_metrics.EuclideanDistance64",
     "sklearn.metrics._dist_metrics.ManhattanDistance64",
     "sklearn.metrics._dist_metrics.MinkowskiDistance64",
-    # What a threshold was tuned by: a scorer holds a function by its name, which must be on the list too.
+    # The scorer that tuned a threshold holds a function by its name, which must be on the list too.
     "sklearn.metrics._scorer._CurveScorer",
     "sklearn.metrics._scorer._PassthroughScorer",
     "sklearn.metrics._scorer._Scorer",
@@ -74,7 +74,7 @@ INSIDE_SCIKIT_LEARN = [
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
 ]
-# A Booster goes into the file as text (LightGBM) or bytes (XGBoost, CatBoost) of its own format, not as a pickle.
+# A file stores a Booster as text (LightGBM) or bytes (XGBoost, CatBoost) in its own format, not as a pickle.
 BOOSTERS = [
     "catboost.core.CatBoostClassifier",
     "collections.OrderedDict",
@@ -90,10 +90,10 @@ TRUSTED = [*OURS, *INSIDE_SCIKIT_LEARN, *BOOSTERS]
 def trusted_types() -> list[str]:
     """The names of the types that model files may hold, besides those that skops trusts by itself.
 
-    For tools that load skops files themselves, such as MLflow: its flavour of scikit-learn takes them as
-    `mlflow.sklearn.save_model(model, path, skops_trusted_types=trusted_types())`. They are the types that `load_model`
-    accepts; none of them runs what a file says when it is loaded. `load_model` checks the trees in a file as well,
-    which other tools do not: load files of strangers with `load_model`.
+    This is for tools that load skops files themselves, such as MLflow:
+    `mlflow.sklearn.save_model(model, path, skops_trusted_types=trusted_types())`. These are the types that `load_model`
+    accepts. None of them runs code from a file when it is loaded. `load_model` also checks the trees in a file, which
+    other tools do not. So load files from others with `load_model`.
 
     >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
     True
@@ -102,12 +102,12 @@ def trusted_types() -> list[str]:
 
 
 def trusted_with(allow: str | Sequence[str]) -> list[str]:
-    """The list, and what the caller allows besides."""
+    """The list, and the types that the caller allows."""
     return [*TRUSTED, *([allow] if isinstance(allow, str) else allow)]
 
 
 class UnknownTypeError(ModelFileError):
-    """Types that are not on the list. The file may be in order."""
+    """Raised for types that are not on the list. The file itself may be valid."""
 
 
 def refuse_unknown(types: Iterable[str], allow: str | Sequence[str], what: str, call: str) -> None:
@@ -115,6 +115,6 @@ def refuse_unknown(types: Iterable[str], allow: str | Sequence[str], what: str, 
     unknown = sorted(set(types) - set(trusted_with(allow)))
     if unknown:
         raise UnknownTypeError(
-            f"{what} holds {', '.join(unknown)}, which selfpaced does not know to be harmless. If you trust "
-            f"{'it' if len(unknown) == 1 else 'them'}, say so: {call}, allow={unknown})."
+            f"{what} holds {', '.join(unknown)}, which is not on the list of trusted types. If you trust "
+            f"{'it' if len(unknown) == 1 else 'them'}, call {call}, allow={unknown})."
         )

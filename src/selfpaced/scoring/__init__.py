@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from selfpaced.scoring.arrow_rows import ArrowRows
 from selfpaced.scoring.averaging import mean_probabilities, staged_probabilities
 from selfpaced.scoring.hist_gradient_boosting import hist_gradient_boosting_scorers
 from selfpaced.scoring.lightgbm import lightgbm_scorers
@@ -68,6 +69,7 @@ def _make(model: Any) -> Make | None:
 
 
 __all__ = [
+    "ArrowRows",
     "Probabilities",
     "Scorer",
     "Spread",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from selfpaced.scoring.arrow_rows import ArrowRows, codes_of, holds_numbers, is_dictionary
 
 Floats = NDArray[np.float64]
 NUMBERS = "biuf"
 
 
 class FrameColumns:
-    """Reads columns of pandas frames as floats: numbers as they are, categories as their codes among known ones.
+    """Reads columns of frames as floats: numbers as they are, categories as their codes among known ones.
+
+    Frames are those of pandas, and record batches of Arrow.
 
     Parameters
     ----------
@@ -31,29 +37,64 @@ class FrameColumns:
         """The columns at some positions; None if there are columns that are neither numbers nor known categories."""
         columns: dict[int, Floats] = {}
         n_categorical = 0
-        for position, (_, column) in enumerate(frame.items()):
-            if type(column.dtype).__name__ == "CategoricalDtype":
+        for position, column in enumerate(_columns(frame)):
+            if column.categories is not None:
                 if n_categorical == len(self._code_of) or (
                     self._at is not None and self._at[n_categorical] != position
                 ):
                     return None
                 if position in positions:
-                    columns[position] = self._codes(n_categorical, column.cat)
+                    columns[position] = self._codes(n_categorical, column)
                 n_categorical += 1
-            elif not isinstance(column.dtype, np.dtype) or column.dtype.kind not in NUMBERS:
+            elif not column.holds_numbers:
                 return None
             elif position in positions:
-                columns[position] = np.ascontiguousarray(column.to_numpy(), dtype=np.float64)
+                columns[position] = np.ascontiguousarray(column.values(), dtype=np.float64)
         return columns if n_categorical == len(self._code_of) else None
 
-    def _codes(self, number: int, column: Any) -> Floats:
+    def _codes(self, number: int, column: _Column) -> Floats:
         """The codes of a categorical column, NaN for missing values and for categories that are not known."""
         own, (last, codes) = column.categories, self._last.get(number, (None, np.empty(0)))
         if last is not own:
             codes = codes_among(self._code_of[number], own)
             self._last[number] = own, codes
-        taken: Floats = codes.take(column.codes.to_numpy())  # the code of missing values, -1, takes the last
+        taken: Floats = codes.take(column.values())  # the code of missing values, -1, takes the last
         return taken
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a frame.
+
+    Attributes
+    ----------
+    values : reads its numbers, or the places of its values among its own categories.
+    categories : its own categories; None if it has none.
+    """
+
+    holds_numbers: bool
+    values: Callable[[], NDArray[Any]]
+    categories: Any = None
+
+
+def _columns(frame: Any) -> Iterator[_Column]:
+    return map(_of_arrow, frame.batch.columns) if isinstance(frame, ArrowRows) else map(_of_pandas, _series(frame))
+
+
+def _series(frame: Any) -> Iterator[Any]:
+    return (column for _, column in frame.items())
+
+
+def _of_pandas(column: Any) -> _Column:
+    if type(column.dtype).__name__ == "CategoricalDtype":
+        return _Column(False, column.cat.codes.to_numpy, column.cat.categories)
+    return _Column(isinstance(column.dtype, np.dtype) and column.dtype.kind in NUMBERS, column.to_numpy)
+
+
+def _of_arrow(column: Any) -> _Column:
+    if is_dictionary(column):
+        return _Column(False, partial(codes_of, column), column.dictionary.to_pylist())
+    return _Column(holds_numbers(column), partial(column.to_numpy, zero_copy_only=False))
 
 
 def codes_among(code_of: Mapping[Any, float], categories: Sequence[Any]) -> Floats:

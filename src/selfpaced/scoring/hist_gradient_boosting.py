@@ -44,7 +44,7 @@ def _view(some: Sequence[SmallTrees]) -> NumberedRows:
 
 def _bits_scorer(model: Any, trees: SmallTrees, view: NumberedRows) -> Scorer:
     tree_sum = TreeSum(trees.splits, trees.leaf_values, view.numbering, trees.start)
-    return Scorer(view, BoosterScore(model, tree_sum), BYTES_AT_ONCE, threads=None)
+    return Scorer(view, BoosterScore(model, tree_sum), BYTES_AT_ONCE, threads=None, reads_arrow=True)
 
 
 class BoosterScore:

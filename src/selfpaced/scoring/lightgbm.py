@@ -44,7 +44,7 @@ def _scorer(model: Any, trees: BoosterTrees | None, view: NumberedRows | None) -
     if trees is None or view is None:
         return Scorer(as_is, BoosterScore(model), BYTES_AT_ONCE, threads)
     tree_sum = TreeSum(trees.splits, trees.leaf_values, view.numbering)
-    return Scorer(view, BoosterScore(model, tree_sum, trees.steepness), BYTES_AT_ONCE, threads)
+    return Scorer(view, BoosterScore(model, tree_sum, trees.steepness), BYTES_AT_ONCE, threads, reads_arrow=True)
 
 
 def _has_own_objective(model: Any) -> bool:

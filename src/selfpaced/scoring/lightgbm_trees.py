@@ -106,6 +106,7 @@ class _Tree:
             _whole(fields.get(name, "")) for name in ("split_feature", "decision_type", "left_child", "right_child")
         )
         self._thresholds = list(map(float, fields.get("threshold", "").split()))
+        self._codes = _sets_of_codes(fields)
         self._leaves: list[int] = []
         self.splits: list[AnySplit] = []
         self._walk(0 if self._left else ~0)
@@ -124,21 +125,26 @@ class _Tree:
     def _split(self, node: int, left_leaves: int) -> AnySplit:
         threshold, kind = self._thresholds[node], self._types[node]
         if kind & BY_CATEGORIES:
-            return CategorySplit(self._number, self._features[node], self._codes(int(threshold)), left_leaves)
+            return CategorySplit(self._number, self._features[node], self._codes[int(threshold)], left_leaves)
         missing_type = MISSING_TYPES[kind >> 2]
         if missing_type == "Zero":
             raise NotASmallTreeError
         missing_left = missing_goes_left(missing_type, bool(kind & DEFAULT_LEFT), threshold)
         return Split(self._number, self._features[node], _as_compared(threshold), missing_left, left_leaves)
 
-    def _codes(self, number: int) -> tuple[int, ...]:
-        """The categories that go left at a split, which are bits of some words."""
-        begin, end = _whole(self._fields["cat_boundaries"])[number : number + 2]
-        words = _whole(self._fields["cat_threshold"])[begin:end]
-        bits = range(BITS_OF_A_WORD)
-        return tuple(
-            BITS_OF_A_WORD * place + bit for place, word in enumerate(words) for bit in bits if word >> bit & 1
-        )
+
+def _sets_of_codes(fields: dict[str, str]) -> list[tuple[int, ...]]:
+    """The categories that go left at each split by categories. They are bits of some words, one set after the other."""
+    if "cat_threshold" not in fields:
+        return []
+    words = np.array(_whole(fields["cat_threshold"]), dtype="<u4")
+    bits = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+    starts = BITS_OF_A_WORD * np.array(_whole(fields["cat_boundaries"]))
+    places = np.searchsorted(bits, starts)
+    return [
+        tuple((bits[begin:end] - start).tolist())
+        for begin, end, start in zip(places[:-1], places[1:], starts[:-1], strict=True)
+    ]
 
 
 def _whole(text: str) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.scoring.arrow_rows import ArrowRows
 from selfpaced.scoring.bitvectors import Numbering, Numbers
 from selfpaced.scoring.columns import FrameColumns, is_pandas
 
@@ -23,7 +24,7 @@ class Numbered:
 
 @dataclass(frozen=True, eq=False)
 class NumberedRows:
-    """A view of arrays and pandas frames by the numbers of their values. Other rows are left as they are.
+    """A view of arrays and frames by the numbers of their values. Other rows are left as they are.
 
     Attributes
     ----------
@@ -37,5 +38,8 @@ class NumberedRows:
     def __call__(self, features: Any) -> Numbered | Any:
         if isinstance(features, np.ndarray) and self.of_array is not None:
             return Numbered(self.numbering(self.of_array(features)), len(features))
-        columns = self.of_frame(features, self.numbering.positions) if is_pandas(features) else None
-        return features if columns is None else Numbered(self.numbering(columns), len(features))
+        is_frame = isinstance(features, ArrowRows) or is_pandas(features)
+        columns = self.of_frame(features, self.numbering.positions) if is_frame else None
+        if columns is not None:
+            return Numbered(self.numbering(columns), len(features))
+        return features.to_pandas() if isinstance(features, ArrowRows) else features

@@ -26,6 +26,7 @@ class Scorer:
     bytes_at_once : size of a chunk that is scored well: what fits a core's cache, or much more if calls are dear.
     threads : in how many threads chunks are scored; None for as many as the caller has.
     reads_float32 : whether float32 numbers are all it sees of the rows, so that no frame need be made of them.
+    reads_arrow : whether its view takes `ArrowRows`.
     """
 
     view: Callable[[Any], Any]
@@ -33,6 +34,7 @@ class Scorer:
     bytes_at_once: int
     threads: int | None
     reads_float32: bool = False
+    reads_arrow: bool = False
 
     def then(self, step: Callable[[Any], Probabilities]) -> Scorer:
         """The same road with one more step, from probabilities to what they mean."""

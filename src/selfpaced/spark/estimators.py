@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from inspect import Parameter
 from io import BytesIO
@@ -10,7 +11,7 @@ from typing import Any, Self, TypeVar
 from pyspark import keyword_only
 from pyspark.ml import Estimator
 from pyspark.ml.param import Param, Params, TypeConverters
-from pyspark.ml.param.shared import HasSeed, HasWeightCol
+from pyspark.ml.param.shared import HasSeed, HasValidationIndicatorCol, HasWeightCol
 
 from selfpaced.ensembles import (
     AutoSelfPacedClassifier,
@@ -21,30 +22,41 @@ from selfpaced.ensembles import (
 from selfpaced.ensembles.parameters import give_constructor, parameters_of, summaries_of
 from selfpaced.safe_files.archive import dumped, loaded
 from selfpaced.safe_files.contents import check_contents
-from selfpaced.spark.model import Columns, SparkAutoSelfPacedModel, SparkEnsembleModel, SparkUnderSamplingModel
+from selfpaced.spark.accessors import give_accessors
+from selfpaced.spark.model import (
+    SHARED_COLUMNS,
+    Columns,
+    SparkAutoSelfPacedModel,
+    SparkEnsembleModel,
+    SparkUnderSamplingModel,
+)
 from selfpaced.spark.saving import ALLOWING, Saved
+from selfpaced.spark.validation import divided, rows_in_memory
 from selfpaced.tables.opening import open_table
+from selfpaced.tables.options import ClusterOptions
 from selfpaced.tables.partitions import PartitionedTable
 from selfpaced.tables.roles import Roles
-from selfpaced.tables.spark import open_spark_vectors
+from selfpaced.tables.spark import fitting_on, open_spark_vectors
 
 # What the constructors call Spark's own parameters.
-SPARK_NAMES = {
-    "features_col": "featuresCol",
-    "label_col": "labelCol",
-    "prediction_col": "predictionCol",
-    "probability_col": "probabilityCol",
+SPARK_NAMES = SHARED_COLUMNS | {
     "weight_col": "weightCol",
+    "validation_indicator_col": "validationIndicatorCol",
     "id_col": "idCol",
     "group_col": "groupCol",
 }
+OF_A_FIT = ("seed", "fit_on", "checkpoint", "allow")
 # Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
 NOT_ON_SPARK = {"random_state", "n_jobs"}
 # By the type of the default.
 CONVERTERS = {int: TypeConverters.toInt, float: TypeConverters.toFloat}
 
 
-class SparkEnsembleEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved):  # type: ignore[misc]
+class OfAFit(HasWeightCol, HasValidationIndicatorCol, HasSeed):  # type: ignore[misc]
+    """Spark's own parameters that an estimator does not share with its model."""
+
+
+class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore[misc]
     """What the ensembles on Spark share."""
 
     kind: type[Any]
@@ -52,6 +64,16 @@ class SparkEnsembleEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved): 
     own_params: Sequence[str]
     idCol = Param(Params._dummy(), "idCol", "a column of whole numbers, each once, by which rows are drawn.")  # noqa: N815
     groupCol = Param(Params._dummy(), "groupCol", "what several rows belong to, such as a card.")  # noqa: N815
+    fit_on = Param(
+        Params._dummy(), "fit_on", 'where members are trained, "driver" or "executor".', TypeConverters.toString
+    )
+    checkpoint = Param(
+        Params._dummy(),
+        "checkpoint",
+        "a folder of the driver, or a URL, that keeps finished rounds.",
+        lambda place: None if place is None else os.fspath(place),
+    )
+    allow = Param(Params._dummy(), "allow", "types that the files of the checkpoint may hold besides the usual ones.")
 
     @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
@@ -61,19 +83,28 @@ class SparkEnsembleEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved): 
         label_col: str = "label",
         prediction_col: str = "prediction",
         probability_col: str = "probability",
+        raw_prediction_col: str = "rawPrediction",
         weight_col: str | None = None,
+        validation_indicator_col: str | None = None,
         id_col: str | None = None,
         group_col: str | None = None,
         seed: int | None = None,
+        fit_on: str = "driver",
+        checkpoint: str | os.PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
         **params: Any,
     ) -> None:
         super().__init__()
         known = parameters_of(self.kind)
         self._setDefault(
             weightCol=None,
+            validationIndicatorCol=None,
             idCol=None,
             groupCol=None,
             seed=None,
+            fit_on="driver",
+            checkpoint=None,
+            allow=(),
             **{name: known[name].default for name in self.own_params},
         )
         self.setParams(**self._input_kwargs)
@@ -97,17 +128,39 @@ class SparkEnsembleEstimator(Estimator, Columns, HasWeightCol, HasSeed, Saved): 
 
     def _fit(self, dataset: Any) -> SparkEnsembleModel:
         params = {name: self.getOrDefault(name) for name in self.own_params}
-        local = self.kind(**params, random_state=self.getOrDefault("seed")).fit_table(self._open(dataset))
+        kept = {name: self.getOrDefault(name) for name in ("checkpoint", "allow")}
+        local = self.kind(**params, random_state=self.getOrDefault("seed"))
+        indicator = self.getOrDefault("validationIndicatorCol")
+        if indicator is None:
+            local.fit_table(self._open(dataset), **kept)
+        else:
+            rows, held_out = divided(dataset, indicator)
+            eval_set = self._in_memory(held_out)
+            local.fit_table(self._open(rows), eval_set=eval_set, **kept)
         model = self.model(local.set_params(callbacks=None))  # they have seen what they came for
         return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
 
+    def _in_memory(self, rows: Any) -> tuple[Any, Any]:
+        """The features and labels of a few rows."""
+        return rows_in_memory(rows, self.getOrDefault("featuresCol"), self.getOrDefault("labelCol"))
+
     def _open(self, dataset: Any) -> PartitionedTable:
+        where = self.getOrDefault("fit_on")
         features, target, weight, id, group = (
             self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol", "groupCol")
         )
         if isinstance(features, str):
-            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
-        table = open_table(dataset, target=target, columns=features, weight=weight, id=id, group=group)
+            vectors = open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
+            return fitting_on(vectors, where, dataset)
+        options: ClusterOptions = {
+            "target": target,
+            "columns": features,
+            "weight": weight,
+            "id": id,
+            "group": group,
+            "fit_on": where,
+        }
+        table = open_table(dataset, **options)
         assert isinstance(table, PartitionedTable)
         return table
 
@@ -127,6 +180,7 @@ def with_params_of(ensemble: type[Any]) -> Callable[[type[SparkEstimator]], type
             small = text[:1].lower() + text[1:]  # as Spark's own texts begin
             setattr(kind, name, Param(Params._dummy(), name, small, CONVERTERS.get(type(each.default))))
         columns = parameters_of(SparkEnsembleEstimator).values()
+        give_accessors(kind, [*own, *SPARK_NAMES.values(), *OF_A_FIT])
         give_constructor(kind, [*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()), *columns])
         return kind
 
@@ -145,11 +199,15 @@ class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
         The names of the features, or the name of a column of vectors (or of arrays of numbers).
     label_col : str, default="label"
         Labels of any kind. The rarest class is the minority.
-    prediction_col, probability_col : str
-        The columns that the model adds: the most probable label, a number unless the labels are words; and a vector of
-        the probabilities of `model.classes`.
+    prediction_col, probability_col, raw_prediction_col : str
+        The columns that the model adds: the most probable label, a number unless the labels are words; a vector of
+        the probabilities of `model.classes`; and a vector of their scores before the calibration, by which evaluators
+        of Spark rank rows. A column without a name, "", is not added.
     weight_col : str, optional
         Sample weights.
+    validation_indicator_col : str, optional
+        A column of booleans. Rows where it is true are not trained on: they come to the driver, and after each round
+        the ensemble so far is scored on them, by AUCPRC, as for an `eval_set` in memory.
     id_col : str, optional
         Whole numbers, each once. Rows are drawn by them, because Spark keeps no order of rows. Not needed for Parquet
         files, in which rows have positions.
@@ -158,6 +216,13 @@ class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
         have not seen its group.
     seed : int, optional
         The same number gives the same members, those of `random_state=seed` in memory, for any partitions.
+    fit_on : {"driver", "executor"}, default="driver"
+        Where members are trained: by the driver, or on executors, as for `open_table`.
+    checkpoint : path or URL, optional
+        A folder that keeps every finished round, as `SelfPacedEnsembleClassifier.fit_table` has it. The driver writes
+        it, so that a path is one of the driver's machine.
+    allow : str or list of str, default=()
+        Types that the files of the checkpoint may hold besides those that `load_model` accepts.
 
     Examples
     --------
@@ -191,3 +256,9 @@ class SparkAutoSelfPacedClassifier(SparkEnsembleEstimator):
     """
 
     model = SparkAutoSelfPacedModel
+
+    def _in_memory(self, rows: Any) -> tuple[Any, Any]:
+        raise ValueError(
+            "validationIndicatorCol is for one ensemble. SparkAutoSelfPacedClassifier compares its recipes by rows "
+            "that it holds out itself: leave the column out."
+        )

@@ -11,25 +11,35 @@ import pandas as pd
 from numpy.typing import NDArray
 from pyspark.ml import Model
 from pyspark.ml.functions import array_to_vector
+from pyspark.ml.linalg import DenseVector
 from pyspark.ml.param import Param, Params
-from pyspark.ml.param.shared import HasLabelCol, HasPredictionCol, HasProbabilityCol
+from pyspark.ml.param.shared import HasLabelCol, HasPredictionCol, HasProbabilityCol, HasRawPredictionCol
 from pyspark.sql import functions as sf
 
-from selfpaced.ensembles.averaged import keeping_to_one_thread
+from selfpaced.ensembles.averaged import keeping_to_one_thread, rows_in_memory, scoring_of
 from selfpaced.ensembles.choosing import RecipeResult
 from selfpaced.ensembles.doubting import DoubtingEnsemble
 from selfpaced.persistence.loading import read_model
 from selfpaced.persistence.saving import model_bytes
 from selfpaced.pools.spark import packed, unpacked
 from selfpaced.rounds import Round
+from selfpaced.spark.accessors import give_accessors
 from selfpaced.spark.saving import ALLOWING, Saved
 from selfpaced.tables.spark import as_array, feature
 from selfpaced.tables.spark_batches import VECTOR
 
 SCORES = "__selfpaced_scores__"
+# The columns that an estimator shares with its model, and what its constructor calls them.
+SHARED_COLUMNS = {
+    "features_col": "featuresCol",
+    "label_col": "labelCol",
+    "prediction_col": "predictionCol",
+    "probability_col": "probabilityCol",
+    "raw_prediction_col": "rawPredictionCol",
+}
 
 
-class Columns(HasLabelCol, HasPredictionCol, HasProbabilityCol):  # type: ignore[misc]
+class Columns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasRawPredictionCol):  # type: ignore[misc]
     """The columns that an estimator shares with its model."""
 
     featuresCol = Param(  # noqa: N815  as everywhere in Spark
@@ -39,6 +49,9 @@ class Columns(HasLabelCol, HasPredictionCol, HasProbabilityCol):  # type: ignore
     def __init__(self) -> None:
         super().__init__()
         self._setDefault(featuresCol="features")
+
+
+give_accessors(Columns, SHARED_COLUMNS.values())
 
 
 class SparkEnsembleModel(Model, Columns, Saved):  # type: ignore[misc]
@@ -65,16 +78,37 @@ class SparkEnsembleModel(Model, Columns, Saved):  # type: ignore[misc]
         classes: NDArray[Any] = self._local.classes_
         return classes
 
+    @property
+    def numClasses(self) -> int:  # noqa: N802  as everywhere in Spark
+        """How many labels there are."""
+        return len(self.classes)
+
+    @property
+    def numFeatures(self) -> int:  # noqa: N802
+        """How many features the members see. A column of dates is several of them."""
+        return int(self._local.n_features_in_)
+
+    @property
+    def featureImportances(self) -> DenseVector:  # noqa: N802
+        """The mean of the members' importances, each scaled to add up to 1. Only where members have them."""
+        return DenseVector(self._local.feature_importances_)
+
     def _transform(self, dataset: Any) -> Any:
-        """Lazily add the probabilities, a vector, and the prediction: a number, or a word if the labels are words."""
+        """Lazily add three columns; one without a name, "", is left out.
+
+        The raw prediction is a vector of scores before the calibration, the probability a vector of calibrated ones,
+        and the prediction a number, or a word if the labels are words.
+        """
         scored = dataset.withColumn(SCORES, _scores(self._local)(self._features(dataset)))
-        most_probable = sf.array_position(sf.col(SCORES), sf.array_max(SCORES)).cast("int")
+        raw, probabilities = (sf.slice(SCORES, start, self.numClasses) for start in (1, self.numClasses + 1))
+        most_probable = sf.array_position(probabilities, sf.array_max(probabilities)).cast("int")
         labels = sf.array(*(sf.lit(_spark_label(label)) for label in self.classes.tolist()))
         added = {
-            self.getProbabilityCol(): array_to_vector(sf.col(SCORES)),
+            self.getRawPredictionCol(): array_to_vector(raw),
+            self.getProbabilityCol(): array_to_vector(probabilities),
             self.getPredictionCol(): sf.element_at(labels, most_probable),
         }
-        return scored.withColumns(added).drop(SCORES)
+        return scored.withColumns({name: value for name, value in added.items() if name}).drop(SCORES)
 
     def _features(self, dataset: Any) -> Any:
         features = self.getOrDefault(self.featuresCol)
@@ -108,7 +142,10 @@ def _spark_label(label: Any) -> float | str:
 
 
 def _scores(model: DoubtingEnsemble) -> Any:
-    """A function of columns. Each task keeps to one thread: others work beside it."""
+    """A function of columns: the scores of all classes, and then the probabilities.
+
+    Each task keeps to one thread: others work beside it.
+    """
     sent, has_names = packed(model), model.trained_on_.schema is not None
 
     def as_trained(features: pd.DataFrame) -> Any:
@@ -118,6 +155,13 @@ def _scores(model: DoubtingEnsemble) -> Any:
         here = keeping_to_one_thread(unpacked(sent))
         for features in batches:
             # Members refuse to be asked about no rows.
-            yield pd.Series(list(here.predict_proba(as_trained(features))) if len(features) else [], dtype=object)
+            yield pd.Series(
+                list(_raw_and_calibrated(here, as_trained(features))) if len(features) else [], dtype=object
+            )
 
     return sf.pandas_udf(scores, "array<double>")
+
+
+def _raw_and_calibrated(model: DoubtingEnsemble, features: Any) -> NDArray[np.float64]:
+    raw = scoring_of(model).means(rows_in_memory(model, features))
+    return np.hstack([raw, raw if model.calibrator_ is None else model.calibrator_(raw)])

@@ -1,4 +1,4 @@
-"""What the user points at, made into minority rows and pools."""
+"""Tables: every source of rows that a user can name, split into minority rows and majority pools."""
 
 from selfpaced.tables.arrays import LabelledTable, split_classes
 from selfpaced.tables.as_trained import as_trained

@@ -25,8 +25,10 @@ class LabelledTable:
 
     Attributes
     ----------
-    source : the array that the rows are in, by which a resumed fit knows them again; None if nobody will ask.
-    schema : how the rows were read from a frame with strings or dates; None for other rows.
+    source : Any, default=None
+        The array that holds the rows. A resumed fit recognises them by it. None if a fit cannot be resumed.
+    schema : Schema | None, default=None
+        How the rows were read from a frame with strings or dates; None for other rows.
     """
 
     rows: InMemoryTable
@@ -47,7 +49,7 @@ class LabelledTable:
         return split_classes(self.rows, self.known_labels, plan.seed, plan.n_threads)
 
     def identity(self) -> dict[str, Any]:
-        """A memory map is known by its file and its place in it, another array by its content."""
+        """A memory map is identified by its file and its offset in the file, any other array by its content."""
         path = getattr(self.source, "filename", None)
         content = _in_file(self.source, Path(path)) if path else joblib.hash(np.ascontiguousarray(self.source))
         labels = joblib.hash((self.known_labels.classes, self.known_labels.codes))

@@ -1,4 +1,4 @@
-"""A frame in memory as a model that was trained on a schema reads it: words as categories, dates as numbers."""
+"""A frame in memory, read by the schema of a model: strings as categories, dates as numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_arrow(frame: Any) -> Any:
 
 
 def _converted(column: Column, batch: Any) -> Any:
-    """From the column it is made of, or, if there are numbers in that already, the column itself."""
+    """A feature, made from its source column; or the feature itself, if the frame already holds it."""
     if column.source not in batch.column_names:
         raise TableError(f"X has no column {column.source!r}, which the model was trained with.")
     source = batch.column(column.source).combine_chunks()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.pools.keys import Ids
 from selfpaced.pools.rows import GROUP
-from selfpaced.scoring import Scorer
+from selfpaced.scoring import ArrowRows, Scorer
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.groups import column_groups, refuse_missing_groups
 from selfpaced.tables.roles import ID, WEIGHT, Roles
@@ -57,10 +57,19 @@ class StreamedBatch:
         return self.schema.converted(self.batch, self.where)
 
     def features_for(self, scorers: Sequence[Scorer]) -> Any:
-        """A pandas frame, or plain numbers for models that read nothing else."""
+        """A pandas frame; plain numbers for models that read nothing else; the batch itself for those that read it."""
         if all(scorer.reads_float32 for scorer in scorers) and not self.schema.has_categories:
             return _float32(self.features())
+        if all(scorer.reads_arrow for scorer in scorers):
+            return ArrowRows(self.features())
         return self.features().to_pandas()
+
+    def parts(self, most_rows: int) -> Iterator[StreamedBatch]:
+        """The same rows in several batches, none of more than so many rows. Nothing is copied."""
+        for start in range(0, self.batch.num_rows, most_rows):
+            part = self.batch.slice(start, most_rows)
+            begin = self.start + start
+            yield replace(self, start=begin, stop=begin + part.num_rows, batch=part)
 
     def kept(self) -> dict[str, Any]:
         """The columns that are written beside the scores."""

@@ -1,4 +1,4 @@
-"""From text files, CSV or JSON lines, to Parquet files of the same rows, which are kept."""
+"""Conversion of text files (CSV and JSON lines) to Parquet files of the same rows, which are kept."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Progress = Callable[[int, int | None], object]
 
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
-GROUP_BYTES = 2**26  # of a wide table, so many rows are too much for memory
-VERSION = 6  # of the rules that make values of text; caches made by other rules are made again
+GROUP_BYTES = 2**26  # limits the row groups of wide tables, which would take too much memory otherwise
+VERSION = 6  # of the rules that turn text into values; caches made by other rules are made again
 _KEY = b"selfpaced.csv"
 TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
 TextFile = CsvFile | JsonFile
@@ -59,17 +59,22 @@ def as_parquet(
 
     Parameters
     ----------
-    types : columns with the names of their Arrow types, which are not inferred then; "decimal comma" and "thousands
-        comma" are float64 that are written so.
-    cache : the folder for the Parquet files; by default each is put beside its text file. Files of other file systems
-        need one; they are downloaded first.
-    progress : called with the bytes read and the bytes to read in all; a file is read twice.
-    lenient : take the types where a file has such columns, and any earlier Parquet file that has them already.
+    types : Mapping[str, str] | None, default=None
+        The names of Arrow types, by column. These types are not inferred. "decimal comma" and "thousands comma" are
+        float64 values that are written with such commas.
+    cache : str | PathLike[str] | None, default=None
+        The folder for the Parquet files; by default each is put beside its text file. Files of other file systems need
+        one; they are downloaded first.
+    progress : Progress | None, default=None
+        Called with the bytes read and the bytes to read in all; a file is read twice.
+    lenient : bool, default=False
+        Whether to ignore `types` of columns that a file does not have, and to accept an earlier Parquet file whose
+        columns have these types.
     """
     given = {name: _form(name, kind) for name, kind in (types or {}).items()}
     plans = [_planned(path, given, cache, lenient) for path in dict.fromkeys(paths)]
     downloads = TemporaryFolder() if any(isinstance(plan.path, RemoteFile) for plan in plans) else None
-    # All are opened before the first is converted: a bad header shall not show after an hour of reading.
+    # All are opened before the first is converted, so that a bad header raises at once and not after an hour.
     stale = [(plan, plan.opened(downloads)) for plan in plans if not plan.is_done()]
     meter = _Meter(progress, 2 * sum(plan.fingerprint["size"] for plan, _ in stale))
     for plan, text in stale:
@@ -101,7 +106,7 @@ class _Plan:
             found = json.loads((metadata.metadata or {}).get(_KEY, b"{}"))
             types = {field.name: field.type for field in metadata.schema.to_arrow_schema()}
         except (import_arrow().ArrowException, OSError, ValueError):
-            return False  # there is none, or it is broken
+            return False  # the Parquet file does not exist, or it is broken
         if not self.lenient and set(self.given) - set(types):
             return False  # `opened` refuses it
         wanted = self.mark()
@@ -130,7 +135,7 @@ class _Plan:
 
 @contextmanager
 def _naming_remote(path: Place, local: Path) -> Iterator[None]:
-    """Errors about the copy of a file of another file system, with the name of that file."""
+    """Errors about the local copy of a remote file name the remote file."""
     try:
         yield
     except TableError as error:
@@ -144,7 +149,7 @@ def _planned(path: Place, given: Mapping[str, Form], cache: str | PathLike[str] 
         assert isinstance(path, Path)
         place = path.with_name(path.name + CACHE_ENDING)
     else:
-        # Files of one name from several folders are told apart in the one folder of caches.
+        # The hash distinguishes files of the same name from several folders in the one folder of caches.
         whole = str(path) if isinstance(path, RemoteFile) else path.resolve()
         folder = blake2b(os.fsencode(whole), digest_size=4).hexdigest()
         place = Path(cache) / f"{path.name}.{folder}{CACHE_ENDING}"
@@ -160,8 +165,8 @@ def _form(name: str, kind: str) -> Form:
     except (ValueError, TypeError, AttributeError) as error:
         raise TableError(
             f"types={{{name!r}: {kind!r}}} is not the name of an Arrow type. Useful names are 'string', 'bool', "
-            "'int64', 'float64', 'float32', 'date32', 'timestamp[s]', and 'decimal comma' or 'thousands comma' for "
-            "numbers that are written so."
+            "'int64', 'float64', 'float32', 'date32' and 'timestamp[s]'. Use 'decimal comma' or 'thousands comma' for "
+            "numbers that are written with such commas."
         ) from error
 
 
@@ -185,22 +190,24 @@ def _convert(plan: _Plan, text: TextFile, meter: _Meter) -> None:
         plan.cache.parent.mkdir(parents=True, exist_ok=True)
         remove_stale(plan.cache.parent, CACHE_ENDING)
         source = text.path.stat()
-        # The new file comes first: a folder that cannot be written to shall not show after an hour of reading.
+        # The new file comes first, so that a folder without write permission raises at once and not after an hour.
         with whole_file(plan.cache, mode=source.st_mode & 0o666 | 0o600) as temporary:
             _close_to_other_groups(temporary, source.st_gid)
             forms = text.forms({name: form for name, form in plan.given.items() if name in text.names}, meter.at)
             meter.passed(plan)
             _write(plan, text, forms, temporary, meter)
             if fingerprint(plan.path) != plan.fingerprint:
-                raise TableError(f"{plan.path} changed while it was read. Open it again, when nobody writes to it.")
-            if plan.is_done():  # another process was faster, and may be reading it
+                raise TableError(
+                    f"{plan.path} changed while it was read. Open it again when no other program writes to it."
+                )
+            if plan.is_done():  # another process has written the same file already, and may be reading it
                 temporary.unlink()
     except OSError as error:
         raise TableError(_not_written(plan, error)) from error
 
 
 def _close_to_other_groups(path: Path, group: int) -> None:
-    """A file may belong to another group than the one it is made from: that group gets what everybody gets."""
+    """Copy the permissions of a file. If the new file belongs to another group, that group gets those of all users."""
     status = path.stat()
     if status.st_gid != group:
         path.chmod(status.st_mode & 0o707 | (status.st_mode & 0o007) << 3)
@@ -217,7 +224,7 @@ def _write(plan: _Plan, text: TextFile, forms: Mapping[str, Form], path: Path, m
 
 
 def _groups(blocks: Iterator[Any]) -> Iterator[list[Any]]:
-    """Blocks together, until they have enough rows or enough bytes."""
+    """Join blocks until they have enough rows or enough bytes."""
     group: list[Any] = []
     n_rows = n_bytes = 0
     for block in blocks:
@@ -238,7 +245,7 @@ def _not_written(plan: _Plan, error: OSError) -> str:
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         why = f"{folder} cannot be written to"
     return (
-        f"{plan.path} is converted to a Parquet file once, but that cannot be kept: {why}. Name a folder with enough "
-        "space, in Python as open_table(..., cache='folder'), on the command line as --cache FOLDER; or convert the "
+        f"{plan.path} must be converted to a Parquet file, but that file cannot be written: {why}. Name a folder with "
+        "enough space: open_table(..., cache='folder') in Python, --cache FOLDER on the command line. Or convert the "
         "file to Parquet first."
     )

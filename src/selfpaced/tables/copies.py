@@ -25,12 +25,12 @@ from selfpaced.whole_files import remove_stale, whole_file
 
 ENDING = f".copy{CACHE_ENDING}"
 VERSION = 1  # of the rules by which copies are made
-SHARE_OF_DISK = 0.9  # of the space that is free, if no limit is given
+SHARE_OF_DISK = 0.9  # of the free space, if no limit is given
 _KEY = b"selfpaced.copy"
 
 
 def with_copies(reader: Reader, plan: ReadPlan) -> Reader:
-    """The same rows from copies in the folder of caches; files that are on this machine stay where they are."""
+    """The same rows, read from copies of the remote files in the cache folder. Local files are not copied."""
     if plan.cache is None or not any(_is_remote(file) for file in reader.files):
         return reader
     folder = Path(plan.cache)
@@ -78,7 +78,7 @@ class _Copies:
             copied,
             schema=import_arrow().schema(own),
             added=file.added,
-            without_gaps=file.without_gaps,
+            without_missing=file.without_missing,
             digest=fingerprint(file.data),
             kept=file.kept,
         )
@@ -136,7 +136,7 @@ class _Copies:
         if total > self._limit:
             raise TableError(
                 f"The copies of this table take more than {self._limit:,} bytes in {self._folder}. Name a folder with "
-                "more space, raise cache_bytes=, name fewer columns, or leave out cache=."
+                "more space, increase cache_bytes=, name fewer columns, or omit cache=."
             )
 
     def _all(self) -> list[Path]:

@@ -34,12 +34,14 @@ MISSING_VALUES = (
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file with what its first lines say about the others.
+    """A CSV file, described by its first lines.
 
     Attributes
     ----------
-    names : its columns. One without a name is called by its position, as in pandas: "Unnamed: 0".
-    n_skipped : records before the first row: the header, and empty lines before it.
+    names : tuple[str, ...]
+        Its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
+    n_skipped : int
+        Records before the first row: the header, and empty lines before it.
     """
 
     path: Path
@@ -85,7 +87,7 @@ class CsvFile:
             if forms[name].comma is not None:
                 try:
                     batch = batch.set_column(position, name, numbers_with_commas(forms[name], batch.column(position)))
-                except pa.ArrowInvalid as error:  # as Arrow says it of other columns
+                except pa.ArrowInvalid as error:  # with the wording of Arrow's own errors about columns
                     raise pa.ArrowInvalid(f"column #{position}: conversion error: {error}") from error
         return batch
 
@@ -135,7 +137,7 @@ class CsvFile:
             )
 
     def _refuse_open_quote(self, last: str | None) -> None:
-        """A quote that is never closed makes one value of all rows behind it, and Arrow does not complain."""
+        """Refuse a quote that is never closed: it turns all rows after it into one value, and Arrow accepts that."""
         if last is None or "\n" not in last:
             return
         tail = b""
@@ -143,7 +145,9 @@ class CsvFile:
             while block := stream.read(BLOCK_BYTES):
                 tail = (tail + block)[-100:].rstrip()
         if not tail.endswith(b'"'):
-            raise TableError(f"{self.path} ends within quotes: the one before {last[:40]!r} is never closed. Close it.")
+            raise TableError(
+                f"{self.path} ends inside a quoted value: the quote before {last[:40]!r} is never closed. Close it."
+            )
 
 
 def is_csv(path: Any) -> bool:
@@ -160,8 +164,8 @@ def open_csv(path: Path) -> CsvFile:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise TableError(
-            f"{path} has more than one column {', '.join(map(repr, twice))} in line {n_skipped}. Give each a name of "
-            "its own. (Is the first line a header? It must be.)"
+            f"{path} has more than one column {', '.join(map(repr, twice))} in line {n_skipped}. Give each column its "
+            "own name. The first line of the file must be a header."
         )
     return CsvFile(path, delimiter, names, n_skipped)
 
@@ -179,7 +183,7 @@ def _head(path: Path) -> str:
     with opened(path) as (_, stream):
         head = stream.read(4 * BLOCK_BYTES)
     try:
-        # Not the last of the bytes: a letter may be cut in two.
+        # The last bytes are ignored: they may be only a part of a character.
         return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
     except UnicodeDecodeError as error:
         raise TableError(_not_utf8(path, head[: error.start].count(b"\n") + 1)) from error
@@ -193,43 +197,43 @@ def _header(path: Path, head: str) -> tuple[str, list[str], int]:
     try:
         number, names = next((number, names) for number, names in enumerate(records, start=1) if names)
     except StopIteration:
-        raise TableError(f"{path} is empty. Leave it out, or write it again.") from None
+        raise TableError(f"{path} is empty. Remove it from the table, or write it again.") from None
     except csv.Error as error:
-        raise TableError(f"{path} does not begin with a line of column names: {error}.") from error
+        raise TableError(f"{path} does not start with a line of column names: {error}.") from error
     if not text.read().strip():
         raise TableError(_no_rows(path))
     return delimiter, names, number
 
 
 def _delimiter(path: Path, head: str) -> str:
-    """Tab by the file's name, or else what the first line has most of, outside of quotes."""
+    """A tab if the file name says so, otherwise the most frequent delimiter in the first line outside of quotes."""
     if path.name.lower().endswith(tuple(".tsv" + compression for compression in COMPRESSIONS)):
         return "\t"
     line = re.match(r'[\r\n]*((?:"[^"]*"|[^"\r\n])*)', head)
-    assert line is not None  # it matches nothing at least
+    assert line is not None  # the pattern matches an empty string too
     bare = re.sub(r'"[^"]*"', "", line[1])
     return max(DELIMITERS, key=bare.count)
 
 
 def _explained(file: CsvFile, message: str, forms: Mapping[str, Form]) -> str:
-    """What Arrow complains of, with the line or the column where it is, and what to do."""
+    """An error of Arrow, with the line or the column that it is about, and what to do."""
     column = re.search(r"column #(\d+): .*?conversion error.*?: (.*)", message)
     if column:
         name = file.names[int(column[1])]
         if forms[name].type != import_arrow().string():
             return (
-                f"Column {name!r} of {file.path} does not fit the type {forms[name].type}: {column[2]}. Give it "
-                f"another one, as in types={{{name!r}: 'string'}}."
+                f"Column {name!r} of {file.path} does not fit the type {forms[name].type}: {column[2]}. Give the "
+                f"column another type, as in types={{{name!r}: 'string'}}."
             )
     return _bad_line(file) or (
-        f"{file.path} has a line of more than {file.block_bytes // 2**20} MB. Is a quote never closed?"
+        f"{file.path} has a line of more than {file.block_bytes // 2**20} MB. Check whether a quote is never closed."
         if "straddl" in message
         else f"{file.path} cannot be read as CSV: {message}"
     )
 
 
 def _bad_line(file: CsvFile) -> str | None:
-    """The first line that is not UTF-8 or has too few or too many values; a slow search, in a file already refused."""
+    """The first line that is not UTF-8 or has too few or too many values. The search is slow: only for bad files."""
     with opened(file.path) as (_, stream), closing(io.BufferedReader(stream)) as lines, suppress(csv.Error):
         records = csv.reader((line.decode("utf-8-sig") for line in lines), delimiter=file.delimiter)
         line = 1
@@ -237,9 +241,9 @@ def _bad_line(file: CsvFile) -> str | None:
             for record in records:
                 if record and len(record) != len(file.names):
                     return (
-                        f"{file.path} has {len(record)} values in line {line}, and {len(file.names)} columns in its "
-                        f"header (the delimiter is {file.delimiter!r}). Correct the line, or put values that hold the "
-                        "delimiter in quotes."
+                        f"{file.path} has {len(record)} values in line {line}, but {len(file.names)} columns in its "
+                        f"header (the delimiter is {file.delimiter!r}). Correct the line, or put values that contain "
+                        "the delimiter in quotes."
                     )
                 line = records.line_num + 1
         except UnicodeDecodeError:
@@ -248,8 +252,8 @@ def _bad_line(file: CsvFile) -> str | None:
 
 
 def _not_utf8(path: Path, line: int) -> str:
-    return f"{path} is not UTF-8 (line {line}). Write it as UTF-8, with iconv or the program it comes from."
+    return f"{path} is not UTF-8 (line {line}). Convert it to UTF-8, for example with iconv."
 
 
 def _no_rows(path: Path) -> str:
-    return f"{path} has a header and no rows. Leave it out, or write it again."
+    return f"{path} has a header but no rows. Remove it from the table, or write it again."

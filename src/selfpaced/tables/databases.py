@@ -17,7 +17,7 @@ from selfpaced.tables.formats import import_arrow
 BATCH_ROWS = 2**16
 DUCKDB_ENDINGS = (".duckdb", ".ddb")
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
-_TYPE_NAME = b"ADBC:postgresql:typname"  # how the driver tells of a type that Arrow does not have
+_TYPE_NAME = b"ADBC:postgresql:typname"  # how the driver marks a type that Arrow does not have
 Rows = tuple[Any, Iterable[Any]]  # the Arrow schema, and record batches
 Consumer = Callable[[Rows], Any]
 
@@ -28,8 +28,11 @@ class Driver:
 
     Attributes
     ----------
-    rows : from a connection and a query to its rows, as a context.
-    write : from a connection, the name of a table, what to do if it exists, and rows; all or none. None if it cannot.
+    rows : Callable[[Any, str], Any]
+        A context manager that takes a connection and a query, and gives the rows.
+    write : Callable[[Any, str, str, Rows], None] | None
+        Takes a connection, the name of a table, what to do if the table exists, and rows. Writes all rows or none. None
+        if this kind of connection cannot write.
     """
 
     rows: Callable[[Any, str], Any]
@@ -37,7 +40,7 @@ class Driver:
 
 
 def is_database(text: Any) -> bool:
-    """Whether a text names a database: a URL of PostgreSQL, or a file of DuckDB.
+    """Whether a text names a database: a PostgreSQL URL or a DuckDB file.
 
     >>> [is_database(text) for text in ("postgresql://localhost/shop", "shop.duckdb", "shop.parquet")]
     [True, True, False]
@@ -57,8 +60,8 @@ def connected(connection: Any, *, writing: bool = False) -> Iterator[Any]:
     text = fspath(connection)
     if not is_database(text):
         raise TableError(
-            f"connection={shown(text)!r} names no database. Give a URL such as 'postgresql://host/database', a file "
-            f"that ends in {' or '.join(DUCKDB_ENDINGS)}, or an open connection of ADBC, DB-API or DuckDB."
+            f"connection={shown(text)!r} does not name a database. Give a URL such as 'postgresql://host/database', a "
+            f"file that ends in {' or '.join(DUCKDB_ENDINGS)}, or an open connection of ADBC, DB-API or DuckDB."
         )
     connect = _to_postgres if text.lower().startswith(POSTGRES_SCHEMES) else _to_duckdb
     with closing(connect(text, writing)) as opened:
@@ -75,7 +78,7 @@ def driver_of(connection: Any) -> Driver:
         return DB_API
     raise TypeError(
         "connection must be a connection of ADBC, DB-API or DuckDB, or name a database; got "
-        f"{type(connection).__name__}. Of an SQLAlchemy engine, give engine.raw_connection()."
+        f"{type(connection).__name__}. For an SQLAlchemy engine, give engine.raw_connection()."
     )
 
 
@@ -96,7 +99,7 @@ def _to_duckdb(path: str, writing: bool) -> Any:
     except ImportError as error:
         raise ImportError("DuckDB files need duckdb: pip install 'selfpaced[sql]'") from error
     if not writing and not Path(path).exists():
-        raise TableError(f"{path} is not there.")
+        raise TableError(f"{path} does not exist.")
     try:
         return duckdb.connect(path, read_only=not writing)
     except duckdb.Error as error:
@@ -107,7 +110,7 @@ def _to_duckdb(path: str, writing: bool) -> Any:
 def _duckdb_rows(connection: Any, query: str) -> Iterator[Rows]:
     relation = connection.sql(query)
     if relation is None:
-        raise TableError("The query gives no rows. It must be a SELECT.")
+        raise TableError("The query does not return rows. Give a SELECT.")
     reader = import_arrow().RecordBatchReader.from_stream(relation)
     yield reader.schema, reader
 
@@ -150,7 +153,7 @@ def _adbc_rows(connection: Any, query: str) -> Iterator[Rows]:
 
 
 def _plain_field(field: Any) -> Any:
-    """Numbers of any precision come as text: as floats they are numbers again."""
+    """Convert decimal numbers of any precision, which arrive as text, to floats."""
     pa = import_arrow()
     if (field.metadata or {}).get(_TYPE_NAME) == b"numeric" or getattr(field.type, "type_name", None) == "numeric":
         return pa.field(field.name, pa.float64())
@@ -177,13 +180,13 @@ def _adbc_write(connection: Any, table: str, if_exists: str, rows: Rows) -> None
 
 @contextmanager
 def _db_api_rows(connection: Any, query: str) -> Iterator[Rows]:
-    # A cursor with a name stays on the server. Others of this package load all rows at once.
+    # A cursor with a name stays on the server. psycopg's other cursors load all rows at once.
     is_psycopg = type(connection).__module__.startswith("psycopg") and not getattr(connection, "autocommit", False)
     with closing(connection.cursor("selfpaced") if is_psycopg else connection.cursor()) as cursor:
         cursor.execute(query)
         first = cursor.fetchmany(BATCH_ROWS)  # a cursor on the server knows its columns from now on
         if cursor.description is None:
-            raise TableError("The query gives no rows. It must be a SELECT.")
+            raise TableError("The query does not return rows. Give a SELECT.")
         names = [column[0] for column in cursor.description]
         pa = import_arrow()
         yield pa.schema([(name, pa.null()) for name in names]), _fetched(cursor, names, first)
@@ -205,8 +208,8 @@ def _inferred(name: str, values: Any) -> Any:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TableError(
-            f"Column {name!r} of the query has values of several types, or of one that Arrow does not have: {error}. "
-            "Cast it in the query."
+            f"Column {name!r} of the query has values of several types, or of a type that Arrow does not have: "
+            f"{error}. Cast the column in the query."
         ) from error
     if not pa.types.is_decimal(array.type):
         return array
@@ -224,11 +227,11 @@ class DatabaseTable:
     Parameters
     ----------
     connection : str or connection
-        A URL such as "postgresql://host/database", a file of DuckDB, or an open connection of ADBC or DuckDB.
+        A URL such as "postgresql://host/database", a DuckDB file, or an open connection of ADBC or DuckDB.
     name : str
-        The table.
+        The name of the table.
     if_exists : {"fail", "append", "replace"}, default="fail"
-        What to do if the table is there already.
+        What to do if the table already exists.
     """
 
     connection: Any
@@ -254,8 +257,8 @@ class DatabaseTable:
             write = driver_of(connection).write
             if write is None:
                 raise TypeError(
-                    "Scores are written through a connection of ADBC or DuckDB, or to a database that is named by its "
-                    f"URL or file; got {type(connection).__name__}."
+                    "Scores can only be written through a connection of ADBC or DuckDB, or to a database that is "
+                    f"named by its URL or file; got {type(connection).__name__}."
                 )
             rest = iter(batches)
             first = next(rest)
@@ -276,7 +279,7 @@ DB_API = Driver(_db_api_rows, None)
 
 
 def explained(error: BaseException, what: str) -> BaseException:
-    """An error of a driver as one that says what failed. Errors of this package and of Python stay as they are."""
+    """An error of a driver as an error that says what failed. Errors of this package and of Python are not changed."""
     package = type(error).__module__.partition(".")[0]
     if package in ("builtins", "selfpaced"):
         return error

@@ -19,8 +19,8 @@ from selfpaced.tables.lakes import DELTA, lake_of
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.reading import ReadPlan
 
-# Features under which files are read as they are. Deletion vectors are applied here, and types are widened as for all
-# files. Variants are columns that no model reads. Mapped columns show in the configuration of the table.
+# Table features that do not change how files are read. Deletion vectors are applied here, and types are widened as for
+# all files. Models do not read variant columns. The configuration of the table shows mapped columns.
 KNOWN_FEATURES = {
     *("columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint"),
     *("vacuumProtocolCheck", "variantShredding", "variantShredding-preview", "variantType", "variantType-preview"),
@@ -82,13 +82,13 @@ def _refuse_unknown_features(table: Any, uri: str) -> None:
         unknown.append("columnMapping")
     if unknown:
         raise TableError(
-            f"The Delta table {shown(uri)} uses {', '.join(unknown)}, which is not supported. Let deltalake read its "
-            "rows, open_table(DeltaTable(...).scan(), ...), with id=, because they come in no fixed order."
+            f"The Delta table {shown(uri)} uses {', '.join(unknown)}, which is not supported. Let deltalake read the "
+            "rows: open_table(DeltaTable(...).scan(), ...). Name an id=, because their order is not fixed."
         )
 
 
 def _deletion_vectors(table: Any) -> dict[str, NDArray[np.bool_]]:
-    """By the URL of the file, the rows that are kept."""
+    """Which rows of each file are kept, by the URL of the file."""
     pa = import_arrow()
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
@@ -100,7 +100,7 @@ def _deletion_vectors(table: Any) -> dict[str, NDArray[np.bool_]]:
 
 
 def _root(source: Any, table: Any, uri: str) -> Place:
-    """The folder of the table. A table that was opened elsewhere is read with the credentials that it has."""
+    """The folder of the table. A `DeltaTable` that the user opened is read with its own credentials."""
     place = located(uri)
     if isinstance(place, Path) or source is not table:
         return place

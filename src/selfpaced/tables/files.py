@@ -1,4 +1,4 @@
-"""Files of rows that are read batch by batch, as they were when they were opened."""
+"""Files that are read batch by batch. A file that changes after it was opened is refused."""
 
 from __future__ import annotations
 
@@ -28,14 +28,22 @@ class File:
 
     Attributes
     ----------
-    path : what the user knows it by: its place, or the name of a query or a stream.
-    data : where its rows are read from: the same, or the Parquet file that was made of it.
-    schema : its columns with those that its folder's name adds, as in `year=2024/part.parquet`.
-    added : the values of the latter.
-    without_gaps : columns that are known to have a value in every row.
-    state : what differs after a change.
-    digest : of its content, where the place of the file says nothing about it.
-    kept : which of its rows count, where some have been deleted.
+    path : Any
+        The name that messages use: a path, a URL, or the name of a query or a stream.
+    data : Place
+        Where the rows are read from: the same place, or the Parquet file that was made of it.
+    schema : Any
+        The columns, including those that the name of the folder adds, as in `year=2024/part.parquet`.
+    added : Mapping[str, Any]
+        The values of the columns that the name of the folder adds.
+    without_missing : frozenset[str]
+        Columns that are known to have a value in every row.
+    state : tuple[str, ...]
+        Size and time of change, or what else differs after a change of the file.
+    digest : Any, default=None
+        A hash of the content, for rows whose place does not identify them.
+    kept : NDArray[np.bool_] | None, default=None
+        Which rows count, if some have been deleted.
     """
 
     path: Any
@@ -44,7 +52,7 @@ class File:
     schema: Any
     n_stored: int
     added: Mapping[str, Any]
-    without_gaps: frozenset[str]
+    without_missing: frozenset[str]
     state: tuple[str, ...]
     digest: Any = None
     kept: NDArray[np.bool_] | None = None
@@ -54,9 +62,9 @@ class File:
         return self.n_stored if self.kept is None else int(self.kept.sum())
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-        """The rows in order. An error names the file; so does one that has changed since it was opened."""
+        """The rows in order. Errors name the file. A file that has changed since it was opened is refused."""
         pa = import_arrow()
-        if isinstance(self.data, Path):  # others are compared when they are opened, each time
+        if isinstance(self.data, Path):  # remote files are compared each time that they are opened
             self._refuse_change()
         own = [name for name in columns if name not in self.added]
         n_read = 0
@@ -71,12 +79,12 @@ class File:
                 yield self._without_deleted(pa.RecordBatch.from_arrays(arrays, names=list(columns)), n_read)
                 n_read += batch.num_rows
         if n_read != self.n_stored:
-            raise TableError(f"{self.path} had {self.n_stored} rows when it was opened, but {n_read} came out of it.")
+            raise TableError(f"{self.path} had {self.n_stored} rows when it was opened, but {n_read} rows were read.")
         if isinstance(self.data, RemoteFile):  # its parts were fetched one by one
             self._refuse_change()
 
     def identity(self) -> tuple[str, Any]:
-        """What differs between this file and another one. Of a text file itself, not of its Parquet copy."""
+        """What identifies this file. For a text file it is about the file itself, not about its Parquet copy."""
         return str(self.path), fingerprint(self.path) if self.digest is None else self.digest
 
     def _without_deleted(self, batch: Any, start: int) -> Any:
@@ -91,12 +99,13 @@ class File:
                 return
             now = _local_state(self.data)
         except FileNotFoundError as error:
-            raise TableError(f"{self.data} was there when the table was opened, and is gone now.") from error
+            raise TableError(f"{self.data} existed when the table was opened, but does not exist any more.") from error
         except OSError as error:
             raise TableError(f"{self.data} cannot be read any more: {error}") from error
         if now != self.state:
             raise TableError(
-                f"{self.data} has changed since the table was opened. Open the table again, when nobody writes to it."
+                f"{self.data} has changed since the table was opened. Open the table again when no other program "
+                "writes to it."
             )
 
 
@@ -120,14 +129,14 @@ class LoadedFile:
         return int(self.rows.num_rows)
 
     @property
-    def without_gaps(self) -> frozenset[str]:
+    def without_missing(self) -> frozenset[str]:
         return frozenset(name for name in self.rows.column_names if not self.rows.column(name).null_count)
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         yield from self.rows.select(list(columns)).to_batches(max_chunksize=batch_rows)
 
     def identity(self) -> tuple[str, Any]:
-        """Rows in memory are known by the reader that they come from."""
+        """Rows in memory are identified by the reader that they come from."""
         raise AssertionError
 
 
@@ -141,19 +150,19 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
         data, state = _pinned(data)
         if state[0] == "0":
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
-        schema, n_rows, without_gaps = format.describe(data)
+        schema, n_rows, without_missing = format.describe(data)
         _refuse_names_that_come_twice(path, schema.names)
         for name in [name for name in schema.names if name in added]:
             _refuse_other_values(path, name, added[name], format.batches(data, [name], ROWS_AT_ONCE))
     fields = [without_views(field) for field in schema if field.name not in {*added, *index_columns(schema)}]
     fields += [pa.field(name, pa.scalar(value).type) for name, value in added.items()]
     without = frozenset(name for name, value in added.items() if value is not None)
-    known = without_gaps - set(added) | without
+    known = without_missing - set(added) | without
     return File(path, data, format, pa.schema(fields), n_rows, dict(added), known, state, digest)
 
 
 def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any]) -> None:
-    """The name of a folder takes the place of a column in its files, which must not say otherwise."""
+    """The name of a folder replaces a column of its files. Refuse a file whose column has another value."""
     pa = import_arrow()
     for batch in batches:
         column = batch.column(name)
@@ -162,8 +171,8 @@ def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any
         other = next((one for one in column.unique() if expected is None or not one.equals(expected)), None)
         if other is not None:
             raise TableError(
-                f"Column {name!r} of {path} holds {other.as_py()!r}, and the name of its folder says {value!r}. Remove "
-                "the column from the file, or rename the folder: only one of the two can be read."
+                f"Column {name!r} of {path} has the value {other.as_py()!r}, but its folder says {value!r}. "
+                "Remove the column from the file, or rename the folder."
             )
 
 
@@ -193,23 +202,23 @@ def _local_state(path: Path) -> tuple[str, ...]:
 def _refuse_names_that_come_twice(path: Any, names: Sequence[str]) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise TableError(f"{path} has more than one column {twice!r}. Give each a name of its own.")
+        raise TableError(f"{path} has more than one column {twice!r}. Give each column its own name.")
 
 
 def index_columns(schema: Any) -> list[str]:
-    """Columns that pandas wrote for an index, and would read as one: no features of anybody."""
+    """Columns that pandas wrote for the index of a frame. They are not features."""
     written_by_pandas = schema.pandas_metadata or {}
     return [name for name in written_by_pandas.get("index_columns", []) if isinstance(name, str)]
 
 
 def without_views(field: Any) -> Any:
-    """The same column; views of strings as strings, because Arrow can do little with views yet."""
+    """The same field, with string views replaced by strings, because Arrow has few functions for views yet."""
     pa = import_arrow()
     return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
 
 
 def fingerprint(path: Place) -> dict[str, Any]:
-    """What tells a file from one that took its place, even with the same size and time of change."""
+    """What distinguishes a file from one that replaced it, even with the same size and time of change."""
     if isinstance(path, RemoteFile):
         state = path.expected or patiently(path.state)
         return {"size": int(state[0]), "digest": blake2b(repr(state).encode(), digest_size=16).hexdigest()}
@@ -225,14 +234,14 @@ def fingerprint(path: Place) -> dict[str, Any]:
 def with_deleted(file: File, kept: NDArray[np.bool_]) -> File:
     """The same file without the rows where `kept` is false."""
     if kept.size > file.n_stored:
-        raise TableError(f"{file.path} has {file.n_stored} rows, but {kept.size} are marked as deleted or kept.")
+        raise TableError(f"{file.path} has {file.n_stored} rows, but its table marks {kept.size} as deleted or kept.")
     rest = np.ones(file.n_stored - kept.size, dtype=bool)
     return replace(file, kept=np.concatenate([kept, rest]))
 
 
 @contextmanager
 def naming(path: Any, format_name: str, first: Any = None) -> Iterator[None]:
-    """Errors of the reader, with the name of the file. `first` may know a better reason, and raise it."""
+    """Add the name of the file to errors of the reader. `first` is called before, and may raise a better error."""
     pa = import_arrow()
     try:
         yield

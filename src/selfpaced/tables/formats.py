@@ -30,11 +30,14 @@ class Format:
 
     Attributes
     ----------
-    describe : from a place to (schema, number of rows, columns known to have no missing values).
-    local_batches : from a path, columns and a number of rows to record batches of at most so many rows.
-    opened : a context that gives the reader of an open file.
-    n_parts, part_batches : how many parts a reader has, and the batches of one of them. A part that the network
-        interrupts is read again.
+    describe : Callable[[Place], Description]
+        From a place to (schema, number of rows, columns known to have no missing values).
+    local_batches : Callable[[Path, Sequence[str], int], Iterator[Any]]
+        From a path, columns and a number of rows to record batches of at most so many rows.
+    opened : Callable[[Any], Any]
+        A context that gives the reader of an open file.
+    n_parts, part_batches : Callable
+        How many parts a reader has, and the batches of one of them. A part that the network interrupts is read again.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Format:
     part_batches: Callable[[Any, int, Sequence[str], int], Iterator[Any]]
 
     def batches(self, place: Place, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-        """The rows in order. Reading goes on where the network failed."""
+        """The rows in order. After a failure of the network, reading continues where it stopped."""
         if isinstance(place, Path):
             yield from self.local_batches(place, columns, batch_rows)
             return
@@ -111,7 +114,7 @@ def _described(opened: Any) -> Description:
 def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    # Reading ahead within a file took three times the memory and was no faster on a disk.
+    # Reading ahead within a file took three times the memory and was not faster on a disk.
     with pq.ParquetFile(path, pre_buffer=False) as file:
         if columns:
             yield from file.iter_batches(batch_size=batch_rows, columns=list(columns))
@@ -120,7 +123,7 @@ def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Ite
 
 
 def _opened_parquet(file: Any) -> Any:
-    """Of a remote file, the columns of a row group are fetched together: request by request would take too long."""
+    """Fetch all columns of a row group of a remote file in one request. Many small requests would take too long."""
     import pyarrow.parquet as pq
 
     return pq.ParquetFile(file, pre_buffer=True)
@@ -134,7 +137,7 @@ def _row_group(file: Any, number: int, columns: Sequence[str], batch_rows: int) 
 
 
 def _rows_without_columns(n_rows: int, batch_rows: int) -> Iterator[Any]:
-    """What is left of a file of which only the folder's name is wanted."""
+    """Batches without columns, for a file of which only the columns in the folder's name are needed."""
     pa = import_arrow()
     for start in range(0, n_rows, batch_rows):
         length = min(batch_rows, n_rows - start)
@@ -152,7 +155,7 @@ def _describe_feather(place: Place) -> Description:
 
 
 def _described_feather(place: RemoteFile) -> Description:
-    """By the descriptions of the batches alone: the rows stay where they are."""
+    """Count rows by the descriptions of the batches, without reading the rows."""
     from pyarrow import dataset
 
     fragment = dataset.IpcFileFormat().make_fragment(place.path, filesystem=place.filesystem)

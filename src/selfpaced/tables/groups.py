@@ -1,7 +1,7 @@
 """Groups of rows, such as the transactions of a card, as hashes.
 
-A hash depends on how a group is written, and not on where: 7, 7.0 and "7" are one group, in memory, in files and on
-clusters. So nobody keeps a list of all groups to tell which side of a split a row belongs to.
+A hash depends only on the value of a group: 7, 7.0 and "7" are one group, in memory, in files and on clusters. So the
+side of a split that a row belongs to is known without a list of all groups.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST_EXACT_FLOAT = 2.0**53
 
 
 def group_hashes(groups: Any, where: str = "groups") -> Hashes:
-    """The hash of each row's group. `where` says in errors where the groups stand.
+    """The hash of each row's group. `where` is the name of the groups in error messages.
 
     >>> one, other, third = group_hashes(np.array([7, "7", "card 7"], dtype=object))
     >>> one == other, one == third, one == group_hashes(np.array([7.0]))[0]
@@ -110,7 +110,7 @@ def _is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # what pandas.NA says of itself
+    except TypeError:  # pandas.NA raises it
         return True
 
 

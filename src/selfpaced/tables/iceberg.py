@@ -65,9 +65,9 @@ def _opened(source: Any) -> Any:
         hint = f"{text.rstrip('/')}/{METADATA}/{HINT}"
         if not exists(located(hint)):
             raise TableError(
-                f"The Iceberg table {shown(text)} does not say which of its metadata files is the current one: its "
-                "catalog knows. Open the table that the catalog gives, open_table(catalog.load_table('name'), ...), or "
-                f"name a file of {METADATA}/."
+                f"The folder of the Iceberg table {shown(text)} does not say which of its metadata files is the "
+                "current one; only the catalog does. Open the table through the catalog, "
+                f"open_table(catalog.load_table('name'), ...), or name a metadata file in {METADATA}/."
             )
     location = str(place.resolve()) if isinstance(place, Path) else text
     try:

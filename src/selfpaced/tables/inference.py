@@ -18,12 +18,17 @@ class Form:
 
     Attributes
     ----------
-    type : Arrow type of the values.
-    pattern : regular expression that every value matches as a whole; None if any text may be tried.
-    comma : what a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS;
-        None if numbers have no commas.
-    grouped : whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
-    limited : whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
+    type : Any
+        Arrow type of the values.
+    pattern : str | None, default=None
+        Regular expression that every value matches as a whole; None if any text may be tried.
+    comma : str | None, default=None
+        What a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS; None
+        if numbers have no commas.
+    grouped : bool, default=False
+        Whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
+    limited : bool, default=False
+        Whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
     """
 
     type: Any
@@ -65,7 +70,7 @@ def inferred_forms() -> tuple[Form, ...]:
     """The forms in order: a column has the first one that all of its values have, or else it is text."""
     pa = import_arrow()
     return (
-        Form(pa.null(), ""),  # an empty text is a missing value, so only a column without values fits
+        Form(pa.null(), ""),  # an empty string is a missing value, so only a column without values fits
         Form(pa.bool_(), "true|True|TRUE|false|False|FALSE"),
         Form(pa.int64(), _spaced(_INTEGER), limited=True),
         Form(pa.uint64(), _spaced("0|[1-9][0-9]*"), limited=True),
@@ -146,7 +151,7 @@ def _can_be_cast(texts: Any, kind: Any) -> bool:
 def _trimmed(texts: Any) -> Any:
     import pyarrow.compute as pc
 
-    return pc.ascii_trim(texts, " \t")  # what Arrow's reader of CSV does and its cast does not
+    return pc.ascii_trim(texts, " \t")  # Arrow's CSV reader does this, but its cast does not
 
 
 def numbers_with_commas(form: Form, texts: Any) -> Any:

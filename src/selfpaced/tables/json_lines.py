@@ -25,7 +25,8 @@ class JsonFile:
 
     Attributes
     ----------
-    types : the columns, which are all names in any of the rows. Dates are strings here, as they are in JSON.
+    types : Mapping[str, Any]
+        The type of each column. Every name in any row is a column. Dates are strings here, as they are in JSON.
     """
 
     path: Path
@@ -72,19 +73,19 @@ def open_json(path: Path) -> JsonFile:
             for field in _parsed(path, piece, None).schema:
                 types[field.name] = _common(path, field, types.get(field.name))
     if not types:
-        raise TableError(f"{path} has no rows. Leave it out, or write it again.")
+        raise TableError(f"{path} has no rows. Remove it from the table, or write it again.")
     return JsonFile(path, types)
 
 
 def _common(path: Path, field: Any, known: Any) -> Any:
-    """The type of a name in one more piece. What Arrow takes for dates in one piece may be plain text in another."""
+    """The type of a name after one more piece of the file. Arrow may read dates in one piece and strings in another."""
     pa = import_arrow()
     kind = pa.string() if pa.types.is_timestamp(field.type) else field.type
     try:
         return kind if known is None else merged_types(known, kind)
     except pa.ArrowException as error:
         raise TableError(
-            f"{field.name!r} is {known} in some rows of {path} and {kind} in others; make them alike."
+            f"{field.name!r} is {known} in some rows of {path} and {kind} in others. Write all values with one type."
         ) from error
 
 
@@ -97,7 +98,7 @@ def _parsed(path: Path, piece: bytes, schema: Any) -> Any:
     try:
         return arrow_json.read_json(io.BytesIO(piece), read, parse)
     except pa.ArrowException as error:
-        raise TableError(f"{path} is not made of JSON lines, an object in each: {error}") from error
+        raise TableError(f"{path} is not a file of JSON lines with one object in each line: {error}") from error
 
 
 def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:

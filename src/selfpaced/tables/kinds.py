@@ -48,7 +48,7 @@ class Kind:
 
 
 def kind_of(table: Any) -> Kind:
-    """By package and class name: whoever has no pandas has no pandas frame either, and nothing is imported for it."""
+    """The kind of a table, by package and class name. So pandas and others need not be imported to recognise it."""
     for cls in type(table).__mro__:
         kind = KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
         if kind is not None:

@@ -30,7 +30,7 @@ class LabelLook:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if column.null_count or (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()):
-            raise TableError(f"{file.path} has rows without a label. Drop them, or label them.")
+            raise TableError(f"{file.path} has rows without a label. Drop these rows, or label them.")
         new = column.unique()
         if self._known is None:
             self._known = new
@@ -41,8 +41,8 @@ class LabelLook:
             self._known = pa.concat_arrays([self._known, fresh])
         if len(self._known) > MOST_LABELS:
             raise TableError(
-                f"The target has more than {MOST_LABELS} different values; these look like numbers to predict, "
-                "not like classes."
+                f"The target has more than {MOST_LABELS} different values. It looks like a number to predict "
+                "(regression), not like classes. Name a column of classes."
             )
         numbers = pc.index_in(column, value_set=self._known)
         self._numbers.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint8))
@@ -50,11 +50,11 @@ class LabelLook:
     def labels(self) -> Labels:
         """The labels of all rows; one against all others if the roles say so."""
         if self._known is None:
-            raise TableError("The table has no rows; at least two classes with two rows each are needed.")
+            raise TableError("The table has no rows. At least two classes with two rows each are needed.")
         classes, number_of = np.unique(self._known.to_numpy(zero_copy_only=False), return_inverse=True)
         numbers = number_of.astype(np.uint8)
         codes = np.concatenate([numbers[part] for part in self._numbers])
-        # Part by part: np.bincount makes eight bytes of every row.
+        # Part by part, because np.bincount takes eight bytes for every row.
         counts = sum(np.bincount(numbers[part], minlength=classes.size) for part in self._numbers)
         labels = Labels(classes, np.asarray(counts, dtype=np.int64), codes)
         positive, target = self._roles.positive, self._roles.target

@@ -33,7 +33,7 @@ class ClassCounts:
 
     @property
     def rarest(self) -> int:
-        """The number of the smallest class; of equally small ones the last, with two the usual positive one."""
+        """The number of the smallest class. If several are equally small, the last: with 0 and 1 that is 1."""
         return self.counts.size - 1 - int(self.counts[::-1].argmin())
 
     def score_label(self, positive: Any) -> Any:
@@ -48,7 +48,7 @@ class Labels(ClassCounts):
     codes: NDArray[np.unsignedinteger]
 
     def ids(self, class_number: int) -> Ids:
-        """The positions of the rows of a class: four bytes a row while they suffice."""
+        """The positions of the rows of a class, with four bytes for each row if that is enough."""
         return np.flatnonzero(self.codes == class_number).astype(np.min_scalar_type(self.codes.size))
 
     def part(self, chosen: NDArray[np.bool_]) -> Labels:
@@ -63,7 +63,7 @@ class Labels(ClassCounts):
         """The positive label against all others, if there are more than two labels."""
         is_positive = self.classes == positive
         if not np.any(is_positive):
-            raise TableError(f"No row of column {target!r} is {positive!r}; the labels found are {self.names}.")
+            raise TableError(f"No row of column {target!r} has the label {positive!r}. Its labels are {self.names}.")
         if self.classes.size <= 2:
             return self
         n_positive = int(self.counts[is_positive].sum())
@@ -102,7 +102,7 @@ def read_labels(y: Any, X: Any) -> Labels:
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in y.tolist()})
         raise ValueError(f"The labels in y have types that cannot be sorted together: {kinds}.") from error
-    # Looking at a few classes is looking at all rows; scikit-learn would sort them once more.
+    # It is enough to check the few classes. scikit-learn would sort all rows once more.
     check_classification_targets(labels.classes if labels.classes.size <= FEW_CLASSES else y)
     return labels
 

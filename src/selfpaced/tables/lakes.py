@@ -1,4 +1,4 @@
-"""Folders that belong to a lake table, whose files alone do not say which rows are live."""
+"""Folders of lake tables (Delta, Hudi, Iceberg), whose files alone do not say which rows are live."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOW_TO = {
 
 
 def lake_of(source: Any, filesystem: Any = None) -> str | None:
-    """The kind of lake table that a path or URL is the folder of; None if it is another folder, a file or a pattern."""
+    """The kind of lake table in the folder of a path or URL; None for other folders, files and patterns."""
     if not isinstance(source, str | PathLike):
         return None
     text = fspath(source)
@@ -64,7 +64,7 @@ def _names_in(folder: Place, name: str) -> list[str]:
     if isinstance(folder, Path):
         try:
             return [path.name for path in (folder / name).iterdir()]
-        except PermissionError:  # a folder above that is somebody else's
+        except PermissionError:  # a parent folder of another user
             return []
     from pyarrow import fs
 
@@ -82,19 +82,19 @@ def refuse_lakes_inside(folder: Place, files: Iterable[PurePath]) -> None:
             if kind is not None:
                 where = "/".join([str(folder), *path.parts[:depth]])
                 raise TableError(
-                    f"{where} is the folder of a {kind}: its files also hold rows that have been deleted or replaced. "
+                    f"{where} is the folder of a {kind}. Its files also hold rows that have been deleted or replaced. "
                     f"{HOW_TO[kind]}"
                 )
 
 
 def refuse_lake_above(folder: Place) -> None:
-    """Refuse a folder or a pattern that means some files of a lake table."""
+    """Refuse a folder or a pattern that selects only some files of a lake table."""
     above = folder.resolve().parents if isinstance(folder, Path) else _parents(folder)
     for one in above:
         kind = _kind_of(one)
         if kind is not None:
             raise TableError(
-                f"{folder} is a part of the {kind} {one}: its files also hold rows that have been deleted or replaced. "
+                f"{folder} is a part of the {kind} {one}. Its files also hold rows that have been deleted or replaced. "
                 f"{HOW_TO[kind]}"
             )
 

@@ -12,18 +12,18 @@ from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.schema import MOST_CATEGORIES, Described, are_dates, are_strings, merged_types
 
-# Whether values repeat is seen in the first so many rows.
+# The number of first rows in which repeated values are searched for.
 ROWS_LOOKED_AT = 2**17
 
 
 class Look(Protocol):
-    """Something that watches a column go by."""
+    """Collects facts about a column while it is read."""
 
     def add(self, column: Any, file: Described) -> None: ...
 
 
 def look_through(reader: Reader, looks: Mapping[str, Look]) -> None:
-    """Read some columns once, and show each to whoever looks at it."""
+    """Read some columns once, and pass each of them to its collectors."""
     for file, batch in reader.read(list(looks)) if looks else ():
         for name, look in looks.items():
             look.add(batch.column(name), file)
@@ -35,13 +35,20 @@ class ColumnProfile:
 
     Attributes
     ----------
-    type : its Arrow type.
-    n_distinct : different values; of strings up to `MOST_CATEGORIES` and a few, of others those of the first rows.
-    smallest, largest : the range of numbers, and of dates in microseconds since 1970; None for strings, and where all
-        values are missing.
-    repeats : whether a value occurs twice in the first rows.
-    rises : whether each value of the first rows is larger than the one before.
-    categories : the strings, sorted; None for other types, and where there are more than `MOST_CATEGORIES`.
+    type : str
+        Its Arrow type.
+    n_distinct : int
+        The number of different values. For strings the count stops above `MOST_CATEGORIES`; for other types only the
+        first rows are counted.
+    smallest, largest : Any
+        The range of numbers, and of dates in microseconds since 1970; None for strings, and where all values are
+        missing.
+    repeats : bool
+        Whether a value occurs twice in the first rows.
+    rises : bool
+        Whether each value of the first rows is larger than the one before.
+    categories : tuple[str, ...] | None, default=None
+        The strings, sorted; None for other types, and where there are more than `MOST_CATEGORIES`.
     """
 
     name: str
@@ -109,7 +116,7 @@ class ColumnLook:
 
 
 def _comparable(column: Any) -> Any:
-    """Dates as numbers: Python's own have no nanoseconds."""
+    """Dates as numbers, because Python's own dates have no nanoseconds."""
     pa = import_arrow()
     return column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) if are_dates(column.type) else column
 

@@ -1,4 +1,4 @@
-"""Tables in memory: arrays, sparse matrices and data frames behind the same few verbs."""
+"""Tables in memory: one interface for arrays, sparse matrices and data frames."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def polars_as_arrow(features: Any) -> Any:
 
 
 def is_frame(features: Any) -> bool:
-    """Whether the features have columns that are more than numbers: names, categories, types of their own."""
+    """Whether the features are a data frame, whose columns have names and types."""
     return kind_of(features) in KINDS.values()
 
 
@@ -66,8 +66,8 @@ def float_array(frame: Any) -> NDArray[np.float64]:
     for position, (name, column) in enumerate(kind_of(frame).columns(frame)):
         if not column.is_number:
             raise ValueError(
-                f"Column {name!r} of X holds no numbers. Encode it first, for instance with OneHotEncoder, or leave "
-                "it out."
+                f"Column {name!r} of X does not hold numbers. Encode it first, for instance with OneHotEncoder, or "
+                "drop it."
             )
         array[:, position] = column.floats()
     return array

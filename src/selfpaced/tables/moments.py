@@ -32,7 +32,7 @@ def moments_in(column: Any, name: str) -> Moments:
 
 
 def checked_moments(given: Any, where: str = "times") -> Moments:
-    """Moments as numbers or as datetime64. Missing ones are refused; `where` says where they stand.
+    """Moments as numbers or as datetime64. Missing ones are refused. `where` is the name of the times in errors.
 
     >>> checked_moments(["2024-01-31", "2024-02-01T12:00"]).tolist()[1].hour
     12
@@ -41,7 +41,7 @@ def checked_moments(given: Any, where: str = "times") -> Moments:
     if values.dtype.kind in "OSU":
         values = _as_dates(values, where)
     if values.dtype.kind not in "iufM" or values.ndim != 1:
-        raise TableError(f"{where} holds {values.dtype}. Times are dates or numbers, one for each row.")
+        raise TableError(f"{where} holds {values.dtype}. Give dates or numbers, one for each row.")
     n_missing = int((values != values).sum())  # NaN, and NaT
     if n_missing:
         raise TableError(
@@ -88,9 +88,7 @@ def periods_of(moments: Moments, period: str, zone: str | None = None) -> NDArra
     if period not in PERIODS:
         raise ValueError(f"A period is one of {', '.join(PERIODS)}; got {period!r}.")
     if moments.dtype.kind != "M":
-        raise TableError(
-            f"The times are numbers, and nobody can tell which {period} a number belongs to. Give a column of dates."
-        )
+        raise TableError(f"The times are numbers, so the {period} of a row is not known. Give a column of dates.")
     local = moments if zone is None else _in_zone(moments, zone)
     if period == "week":
         days = local.astype("datetime64[D]")
@@ -100,12 +98,14 @@ def periods_of(moments: Moments, period: str, zone: str | None = None) -> NDArra
 
 
 def _in_zone(moments: Moments, zone: str) -> Moments:
-    """What the clocks of a zone show at some moments of UTC."""
+    """The local times of a zone at some moments of UTC."""
     pa = import_arrow()
     import pyarrow.compute as pc
 
     try:
         local = pc.local_timestamp(pa.array(moments).cast(pa.timestamp("us", tz="UTC")).cast(pa.timestamp("us", zone)))
     except pa.ArrowException as error:
-        raise TableError(f"There is no time zone {zone!r}, such as 'Europe/Berlin': {error}") from error
+        raise TableError(
+            f"{zone!r} is not the name of a time zone: {error}. Give a name such as 'Europe/Berlin'."
+        ) from error
     return np.asarray(local.to_numpy(zero_copy_only=False))

@@ -1,4 +1,4 @@
-"""Opening files: found, converted if they are text, and described."""
+"""Opening files: find them, convert text files, and read their metadata."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def file_reader(source: Any, plan: ReadPlan) -> Reader:
     texts = [place for place, _ in found if is_text(place)]
     if plan.types and not plan.lenient and not texts:
         raise TableError(
-            f"types= is for CSV and JSON files, and there are none in {shown(source)!r}. Other files contain their "
-            "types."
+            f"types= is for CSV and JSON files, but {shown(source)!r} has none. Other files contain their types."
         )
     remote = [place for place in texts if isinstance(place, RemoteFile)]
     folder = TemporaryFolder() if remote and plan.cache is None else None

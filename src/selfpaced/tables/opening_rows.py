@@ -25,7 +25,7 @@ from selfpaced.tables.streamed import StreamedTable
 
 
 def open_streamed(source: Any, **options: Unpack[RowOptions]) -> StreamedTable:
-    """A table whose rows are read batch by batch, by what the source is."""
+    """A table whose rows are read batch by batch, opened by the function for its kind of source."""
     kind = row_source_of(source, options)
     return open_rows(kind, source, **cast(RowOptions, check_options(kind, options)))
 
@@ -67,24 +67,23 @@ def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[Readi
 
 
 def _refuse_unclear_categories(schema: Schema, file: File | LoadedFile) -> None:
-    """Refuse a CSV file whose missing values may be strings that the model knows, such as "" or the "NA" of Namibia."""
+    """Refuse a CSV file whose missing values may be known categories, such as "" or "NA" (Namibia)."""
     for column in schema.columns:
         unclear = set(MISSING_VALUES).intersection(column.categories or ())
-        if unclear and column.name not in file.without_gaps:
+        if unclear and column.name not in file.without_missing:
             raise TableError(
-                f"Column {column.name!r} of {file.path} has missing values, and the model was trained with the "
-                f"string(s) {sorted(unclear)}, which cannot be told from missing values in a CSV file. Write the rows "
-                "to a Parquet file."
+                f"Column {column.name!r} of {file.path} has missing values. The model was trained with the string(s) "
+                f"{sorted(unclear)}, which look like missing values in a CSV file. Write the rows to a Parquet file."
             )
 
 
 def open_reader(kind: RowSource, source: Any, plan: ReadPlan) -> Reader:
-    """All rows of a source, whose columns are yet to be looked at; from copies, if a folder for them is named."""
+    """A reader of all rows of a source. It reads copies, if a folder for copies is named."""
     return with_copies(kind.reads(source, plan), plan)
 
 
 def plan_of(options: Mapping[str, Any]) -> ReadPlan:
-    """What the options say about reading."""
+    """The options about reading."""
     if options.get("cache_bytes") is not None:
         _whole("cache_bytes", options["cache_bytes"])
     names = {field.name for field in fields_of(ReadPlan)}
@@ -92,7 +91,7 @@ def plan_of(options: Mapping[str, Any]) -> ReadPlan:
 
 
 def needed_for(needed: Needed, filter: Any) -> Needed:
-    """The columns that are read if rows are filtered too. Only pyarrow knows which ones an expression reads."""
+    """The columns that are read, including those of the filter. Only pyarrow knows which ones an expression reads."""
     if filter is None:
         return needed
     if not _is_list_of_conditions(filter):
@@ -140,8 +139,7 @@ def row_filter(filter: Any, reader: Reader) -> RowFilter | None:
     if _is_list_of_conditions(filter):
         return RowFilter(pq.filters_to_expression(filter), tuple(dict.fromkeys(name for name, _, _ in filter)))
     raise TypeError(
-        f"filter must be a list of (column, operator, value), all to be satisfied, or a pyarrow.compute.Expression; "
-        f"got {filter!r}."
+        f"filter must be a list of (column, operator, value) or a pyarrow.compute.Expression; got {filter!r}."
     )
 
 
@@ -151,9 +149,9 @@ def frozen_schema(
     names: Sequence[str],
     profiles: Mapping[str, ColumnProfile] | None = None,
 ) -> Schema:
-    """The features as models will see them. Columns that have no profile yet are read, if they must be."""
+    """The features as models see them. Columns of strings without a profile are read to find their categories."""
     pa = import_arrow()
-    complete = frozenset.intersection(*(file.without_gaps for file in reader.files))
+    complete = frozenset.intersection(*(file.without_missing for file in reader.files))
     types = feature_types(fields, names, complete)
     strings = [name for name, kind in types.items() if kind == pa.string()]
     unsure = [name for name, kind in types.items() if kind == pa.float64() and _is_whole(fields[name])]
@@ -168,7 +166,7 @@ def frozen_schema(
 def categories_of(profile: ColumnProfile) -> tuple[str, ...]:
     if profile.n_distinct > MOST_CATEGORIES:
         raise TableError(
-            f"Column {profile.name!r} has more than {MOST_CATEGORIES} different strings. Is it a name or a free text? "
+            f"Column {profile.name!r} has more than {MOST_CATEGORIES} different strings, like a name or free text. "
             f"Exclude it with exclude=[{profile.name!r}]."
         )
     return profile.categories or ()

@@ -1,4 +1,4 @@
-"""The options of `open_table`, and which kind of source honours which."""
+"""The options of `open_table`, and which kind of source supports which option."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ class FrameOptions(TypedDict, total=False):
     timezone: str | None
 
 
-class DaskOptions(FrameOptions, total=False):
+class ClusterOptions(FrameOptions, total=False):
+    """For a table on a cluster."""
+
+    fit_on: str
+
+
+class DaskOptions(ClusterOptions, total=False):
     client: Any
 
 
@@ -96,10 +102,14 @@ class Source:
 
     Attributes
     ----------
-    name : what error messages call it.
-    recognises : whether something is a source of this kind, by itself and the options given.
-    opens : from the source and the options to a table.
-    honours : the names of the options that it honours. All others are refused.
+    name : str
+        What error messages call it.
+    recognises : Callable[[Any, Mapping[str, Any]], bool]
+        Whether something is a source of this kind, by itself and the options given.
+    opens : Callable[..., Table]
+        From the source and the options to a table.
+    honours : frozenset[str]
+        The names of the options that it honours. All others are refused.
     """
 
     name: str
@@ -115,18 +125,19 @@ def check_options(source: Honouring, options: Mapping[str, Any]) -> dict[str, An
     refused = sorted(set(given) - source.honours)
     if refused:
         raise TableError(
-            f"open_table cannot honour {refused[0]}= for {source.name}. It honours {', '.join(sorted(source.honours))}."
+            f"open_table does not support {refused[0]}= for {source.name}. The options for {source.name} are "
+            f"{', '.join(sorted(source.honours))}."
         )
     return given
 
 
 def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> None:
-    """Refuse options that nobody knows, such as misspelt ones."""
+    """Refuse unknown options, such as misspelled ones."""
     unknown = sorted(set(options) - known)
     if unknown:
         raise TypeError(f"{who} has no option {unknown[0]!r}. Its options are {', '.join(sorted(known))}.")
 
 
 def _is_default(name: str, value: Any) -> bool:
-    """None asks for nothing, and so does an empty list, unless it is the list of the features."""
+    """Whether an option was given. None and an empty list count as not given; an empty list of features counts."""
     return value is None or (name != "columns" and isinstance(value, list | tuple) and not value)

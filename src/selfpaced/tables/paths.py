@@ -1,4 +1,4 @@
-"""The files that a user means by a path, a URL, a folder, a pattern, a list of these, or a pyarrow dataset."""
+"""Find the files of a path, a URL, a folder, a pattern, a list of these, or a pyarrow dataset."""
 
 from __future__ import annotations
 
@@ -27,16 +27,20 @@ def find_files(source: Any, filesystem: Any = None) -> Found:
     """All files in the order of their names, with the columns that the names of their folders add."""
     found = list(_paths(source, filesystem))
     if not found:
-        raise TableError(f"No file with a known ending ({', '.join(sorted(KNOWN_ENDINGS))}) is in {shown(source)!r}.")
+        raise TableError(
+            f"There is no file with a supported ending ({', '.join(sorted(KNOWN_ENDINGS))}) in {shown(source)!r}."
+        )
     return found
 
 
 def _paths(source: Any, filesystem: Any) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     if hasattr(source, "columns") or isinstance(source, np.ndarray):
-        raise TypeError(f"open_table opens files; a {type(source).__name__} in memory goes to fit(X, y).")
+        raise TypeError(
+            f"open_table opens files; got a {type(source).__name__} in memory. Call fit(X, y) with it instead."
+        )
     if hasattr(source, "get_fragments"):
         if filesystem is not None:
-            raise TableError("A pyarrow dataset has its own file system: leave out filesystem=.")
+            raise TableError("A pyarrow dataset has its own file system. Omit filesystem=.")
         found = [_fragment(part) for part in source.get_fragments()]
     elif isinstance(source, str | PathLike):
         pairs = _matching(fspath(source), filesystem)
@@ -46,7 +50,7 @@ def _paths(source: Any, filesystem: Any) -> Iterator[tuple[Place, Mapping[str, A
     else:
         raise TypeError(
             "open_table takes a path, a URL, a pattern, a list of them, a pyarrow dataset, a lake table, an Arrow "
-            f"stream or a query; got {type(source).__name__}. Arrays and frames go to fit."
+            f"stream or a query; got {type(source).__name__}. Give arrays and frames to fit."
         )
     _refuse_twice([place for place, _ in found])
     yield from sorted(_typed_alike(found), key=lambda pair: str(pair[0]))
@@ -61,22 +65,22 @@ def _refuse_twice(places: list[Place]) -> None:
     for place in places:
         key = (place.shown, place.path) if isinstance(place, RemoteFile) else place.resolve()
         if key in known:
-            raise TableError(f"{place} is named more than once: its rows would count more than once.")
+            raise TableError(f"{place} is named more than once, so its rows would count more than once. Name it once.")
         known.add(key)
 
 
 def _typed_alike(found: Found) -> Found:
-    """Values from folders' names: whole numbers if all of a name are, else words."""
-    words = {name for _, added in found for name, value in added.items() if isinstance(value, str)}
+    """Values from the names of folders: whole numbers if all values of a column are, otherwise strings."""
+    strings = {name for _, added in found for name, value in added.items() if isinstance(value, str)}
 
     def typed(name: str, value: Any) -> Any:
-        return str(value) if name in words and value is not None else value
+        return str(value) if name in strings and value is not None else value
 
     return [(path, {name: typed(name, value) for name, value in added.items()}) for path, added in found]
 
 
 def _fragment(fragment: Any) -> tuple[Place, Mapping[str, Any]]:
-    """A file of a dataset, in the file system that it lies in."""
+    """A file of a dataset, in the file system of the dataset."""
     import pyarrow.dataset as ds
 
     added = dict(ds.get_partition_keys(fragment.partition_expression))
@@ -86,7 +90,7 @@ def _fragment(fragment: Any) -> tuple[Place, Mapping[str, Any]]:
 
 
 def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:
-    """The files that a path or pattern means, each with the folder that its own folders are counted from."""
+    """The files of a path or pattern, each with the folder below which folder names become columns."""
     if filesystem is not None or is_url(source):
         place, pattern = matching_remote(source, filesystem)
         if isinstance(place, RemoteFile):
@@ -103,7 +107,7 @@ def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:
         root = Path(source)
         matches = [root]
         if not root.exists():
-            raise TableError(f"{source} is not there.")
+            raise TableError(f"{source} does not exist.")
     for match in matches:
         if match.is_dir():
             refuse_lake_above(match)
@@ -113,7 +117,7 @@ def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The files of known kinds in a folder, without the ones made of CSV files that are there themselves."""
+    """The files of supported formats in a folder, without Parquet files that were made of CSV files beside them."""
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     refuse_lakes_inside(folder, files)
     return [folder / path for path in _of_known_kinds(files, folder)]
@@ -135,7 +139,7 @@ def _matching_remote(place: RemoteFile, pattern: str) -> Iterator[tuple[Place, P
 
 def _of_known_kinds(files: Iterable[PurePath], folder: Place) -> list[PurePath]:
     """Of the files in a folder, by their relative paths, those that hold rows."""
-    # What programs put aside, such as .ipynb_checkpoints or _temporary, is nobody's data.
+    # Folders that programs use for themselves, such as .ipynb_checkpoints or _temporary, hold no data.
     found = (path for path in files if not any(part[0] in "._" for part in path.parts))
     paths = [path for path in found if path.name.lower().endswith(KNOWN_ENDINGS) and not is_cache(path)]
     known: dict[PurePath, PurePath] = {}
@@ -143,8 +147,8 @@ def _of_known_kinds(files: Iterable[PurePath], folder: Place) -> list[PurePath]:
         twin = known.setdefault(path.with_name(_bare_name(path)), path)
         if twin is not path:
             raise TableError(
-                f"{folder} holds both {twin.name} and {path.name}: the same rows twice? Move one away, or name the "
-                "files to read by a pattern or in a list."
+                f"{folder} holds both {twin.name} and {path.name}, which may be the same rows twice. Move one of them "
+                "to another folder, or name the files to read by a pattern or in a list."
             )
     return paths
 

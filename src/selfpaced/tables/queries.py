@@ -17,7 +17,7 @@ _SELECT = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
 
 
 def is_query(source: Any, options: Mapping[str, Any]) -> bool:
-    """Text with a connection. A query or a database alone is recognised too, and then refused with the reason."""
+    """Whether a source is a query: text with a connection. A query or a database alone is refused when it is opened."""
     alone = is_database(source) or (isinstance(source, str) and _SELECT.match(source) is not None)
     return options.get("connection") is not None or alone
 
@@ -26,15 +26,15 @@ def query_reader(source: Any, plan: ReadPlan) -> Reader:
     """Run a query once, and write its rows to Parquet files, which are read every round."""
     if plan.connection is None and is_database(source):
         raise ValueError(
-            f"{shown(source)} is a database. Say which rows: open_table('SELECT ...', connection=...), or --query "
-            "'SELECT ...' on the command line."
+            f"{shown(source)} is a database. Name the rows with a query: open_table('SELECT ...', connection=...) in "
+            "Python, --query 'SELECT ...' on the command line."
         )
     if plan.connection is None:
         raise ValueError(
-            f"{source!r} looks like a query, and a query needs a connection: open_table('SELECT ...', connection=...)."
+            f"{source!r} looks like a query, but connection= is missing: open_table('SELECT ...', connection=...)."
         )
     if not isinstance(source, str) or isinstance(source, PathLike):
-        raise TypeError(f"With connection=, the source is a query, a text; got {type(source).__name__}.")
+        raise TypeError(f"With connection=, the source must be a query as a string; got {type(source).__name__}.")
     with connected(plan.connection) as connection:
         try:
             with driver_of(connection).rows(connection, source) as (schema, batches):

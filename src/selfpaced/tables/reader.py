@@ -42,13 +42,20 @@ class Reader:
 
     Attributes
     ----------
-    batch_rows : rows that are decoded at once.
-    filter : the condition that rows must satisfy.
-    chosen : which of the rows that satisfy the condition belong to the table; None if all do.
-    loaded_from : the identity of the reader that rows in memory come from.
-    snapshot : the version of a lake table that the rows belong to.
-    left_out : columns that the source has and that will not be read.
-    holds : what must not go before the reader, such as the folder of its files.
+    batch_rows : int
+        Rows that are decoded at once.
+    filter : RowFilter | None, default=None
+        The condition that rows must satisfy.
+    chosen : NDArray[np.bool_] | None, default=None
+        Which of the rows that satisfy the condition belong to the table; None if all do.
+    loaded_from : Mapping[str, Any] | None, default=None
+        The identity of the reader that rows in memory come from.
+    snapshot : str | None, default=None
+        The version of a lake table that the rows belong to.
+    left_out : tuple[str, ...]
+        Columns of the source that will not be read.
+    holds : tuple[Any, ...]
+        Objects that must live as long as the reader, such as the temporary folder of its files.
     """
 
     files: Sequence[File | LoadedFile]
@@ -67,7 +74,7 @@ class Reader:
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows; None if only reading them can tell."""
+        """The number of rows; None if they must be read to count them."""
         if self.chosen is not None:
             return int(self.chosen.sum())
         return None if self.filter is not None else sum(file.n_rows for file in self.files)
@@ -97,13 +104,13 @@ class Reader:
         return replace(self, chosen=rows)
 
     def loaded(self, columns: Sequence[str]) -> Reader:
-        """Some columns of the same rows in memory: what is read more than once is decoded only once."""
+        """Some columns of the same rows in memory, for rows that are read more than once."""
         rows = LoadedFile(self.files[0].path, self._table(columns))
         return Reader([rows], self.batch_rows, loaded_from=self.identity(), snapshot=self.snapshot)
 
     def identity(self) -> dict[str, Any]:
-        """What differs between these rows and others."""
-        # As text, an expression leaves out what is long about it.
+        """What identifies these rows."""
+        # The text of an expression is shortened, so it would not identify it.
         expression = None if self.filter is None else self.filter.expression
         return {
             "files": self.loaded_from or [file.identity() for file in self.files],
@@ -117,7 +124,7 @@ class Reader:
         others = {name for file in self.files for name in file.schema.names} - set(columns)
         fields = unified_fields(self.files, sorted(others))
         schema = pa.schema([(name, fields[name]) for name in columns])
-        # What is not exact here, large integers as floats and times to microseconds, models do not read otherwise.
+        # Large integers become floats, and times lose their nanoseconds. Models read them so anyway.
         return pa.Table.from_batches([batch.cast(schema, safe=False) for _, batch in self.read(columns)], schema)
 
     def _chosen_of(self, batch: Any, start: int) -> Any:

@@ -1,4 +1,4 @@
-"""How the rows of a source are to be read: what is asked of whoever opens one."""
+"""What the user asked for about reading: an argument of every function that opens a source."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ class Needed:
 
     Attributes
     ----------
-    columns : those that are needed; None if all are that are not excluded.
-    exclude : those that are not needed.
-    others : those that are needed besides, even if they are excluded from the features.
+    columns : Sequence[str] | None, default=None
+        The features; None for all columns that are not excluded.
+    exclude : Sequence[str]
+        Columns that are not features.
+    others : Sequence[str]
+        Further columns to read, even if they are excluded from the features.
     """
 
     columns: Sequence[str] | None = None
@@ -42,8 +45,10 @@ class ReadPlan:
 
     Attributes
     ----------
-    lenient : whether `types` are those of a model, which files that have them already may have otherwise.
-    needed : from the names of all columns to those that will be read.
+    lenient : bool, default=False
+        Whether `types` are the types of a model. Then a file may lack some of these columns.
+    needed : Callable[[Iterable[str]], list[str]]
+        A function from the names of all columns to those that will be read.
     """
 
     types: Mapping[str, str] | None = None

@@ -14,7 +14,7 @@ _QUERY = re.compile(r"\?\w+=")  # options of the file system in a URL, such as ?
 
 
 def matching_remote(source: str, filesystem: Any) -> tuple[Place, str]:
-    """The place that a source begins with, up to the folder before its first wildcard, and the pattern after it."""
+    """The folder before the first wildcard of a source, and the pattern after it."""
     query = _QUERY.search(source) if is_url(source) else None
     text, options = (source[: query.start()], source[query.start() :]) if query else (source, "")
     wildcard = re.search(r"[*?\[]", text)
@@ -28,7 +28,7 @@ Listed = tuple[RemoteFile, list[PurePosixPath] | None]
 
 
 def listed(place: RemoteFile, pattern: str = "") -> Iterator[Listed]:
-    """The files that are meant; a folder with the relative paths of all files in it. The file system is asked once."""
+    """The files of a path, folder or pattern, with their relative paths. The file system is listed once."""
     from pyarrow import fs
 
     with explaining(place, "listed"):
@@ -38,7 +38,7 @@ def listed(place: RemoteFile, pattern: str = "") -> Iterator[Listed]:
                 yield place, None
                 return
             if kind == fs.FileType.NotFound:
-                raise TableError(f"{place} is not there.")
+                raise TableError(f"{place} does not exist.")
         selector = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
         found = patiently(lambda: place.filesystem.get_file_info(selector))
     root = place.path.strip("/")  # some file systems list paths without the first slash

@@ -1,4 +1,4 @@
-"""Parquet files of our own, which a fit reads once a round: they are made to be read fast."""
+"""Temporary Parquet files that a fit reads once a round. Their format is fast to read."""
 
 from __future__ import annotations
 

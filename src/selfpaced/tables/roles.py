@@ -10,7 +10,7 @@ from selfpaced.exceptions import TableError
 from selfpaced.pools.rows import GROUP
 from selfpaced.suggesting import did_you_mean
 
-# Names of what is kept beside the features of a row; no column of a table may be called so.
+# Names of internal columns beside the features. Columns of a user's table must not have them.
 ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
 
 
@@ -20,15 +20,22 @@ class Roles:
 
     Attributes
     ----------
-    target : the column of labels; None if the labels have no name or there are none.
-    positive : the label to separate from all others; None if the labels are taken as they are.
-    weight : the column of sample weights.
-    id : the column of whole numbers by which rows are drawn.
-    amount : the column of what a missed row costs. It may be a feature too.
-    time : the column by which rows are ordered.
-    group : the column of what several rows belong to, such as a card. Rows of one group are never on both sides of a
-        split.
-    keep : further columns that are read along with the rows, such as names of rows.
+    target : str | None, default=None
+        The column of labels; None if the labels have no name or there are none.
+    positive : Any, default=None
+        The label to separate from all others; None if the labels are taken as they are.
+    weight : str | None, default=None
+        The column of sample weights.
+    id : str | None, default=None
+        The column of whole numbers by which rows are drawn.
+    amount : str | None, default=None
+        The column of what a missed row costs. It may be a feature too.
+    time : str | None, default=None
+        The column by which rows are ordered.
+    group : str | None, default=None
+        The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
+    keep : tuple[str, ...]
+        Further columns that are read along with the rows, such as names of rows.
     """
 
     target: str | None = None
@@ -75,14 +82,14 @@ def feature_names(
     fields = list(known)
     columns, exclude = None if columns is None else names_of(columns), names_of(exclude)
     if columns is not None and len(set(columns)) < len(columns):
-        raise TableError(f"columns names a feature twice: {list(columns)}.")
+        raise TableError(f"columns names a feature twice: {list(columns)}. Name each feature once.")
     for name in [*(columns or ()), *exclude]:
         if name not in fields:
-            raise TableError(f"There is no column {name!r}; the columns are {fields}.{did_you_mean(name, fields)}")
+            raise TableError(f"There is no column {name!r}. The columns are {fields}.{did_you_mean(name, fields)}")
     others = {*roles.not_features, *exclude}
     names = [name for name in (fields if columns is None else columns) if name not in others]
     if not names:
-        raise TableError(f"No column is left as a feature; the columns are {fields}.")
+        raise TableError(f"No column is left as a feature. The columns are {fields}. Exclude fewer of them.")
     if {ID, WEIGHT, GROUP} & set(names):
-        raise TableError(f"No column may be called {ID!r}, {WEIGHT!r} or {GROUP!r}.")
+        raise TableError(f"The names {ID!r}, {WEIGHT!r} and {GROUP!r} are reserved. Rename the column.")
     return names

@@ -22,10 +22,14 @@ class RowSource:
 
     Attributes
     ----------
-    name : what error messages call it.
-    recognises : whether something is a source of this kind, by itself and the options given.
-    reads : from the source and a plan to a reader of all its rows.
-    honours : the names of the options that it honours. All others are refused.
+    name : str
+        What error messages call it.
+    recognises : Callable[[Any, Mapping[str, Any]], bool]
+        Whether something is a source of this kind, by itself and the options given.
+    reads : Callable[[Any, ReadPlan], Reader]
+        From the source and a plan to a reader of all its rows.
+    honours : frozenset[str]
+        The names of the options that it honours. All others are refused.
     """
 
     name: str

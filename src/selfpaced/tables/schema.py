@@ -21,12 +21,17 @@ class Column:
 
     Attributes
     ----------
-    type : the name of its Arrow type, such as "float" or "int64"; "category" for strings; for dates the part of them
-        that it is, "seconds", "weekday" or "hour".
-    categories : the known strings, in their order; None for numbers.
-    made_of : the column of dates that it is a part of; None if it is a column itself.
-    zone : the time zone in which weekday and hour are taken.
-    has_zone : whether the times in training had a time zone.
+    type : str
+        The name of its Arrow type, such as "float" or "int64"; "category" for strings; for dates the part of them that
+        it is, "seconds", "weekday" or "hour".
+    categories : tuple[str, ...] | None, default=None
+        The known strings, in their order; None for numbers.
+    made_of : str | None, default=None
+        The column of dates that it is a part of; None if it is a column itself.
+    zone : str, default="UTC"
+        The time zone in which weekday and hour are taken.
+    has_zone : bool, default=False
+        Whether the times in training had a time zone.
     """
 
     name: str
@@ -42,24 +47,25 @@ class Column:
         return self.name if self.made_of is None else self.made_of
 
     def converted(self, array: Any, where: str) -> Any:
-        """Some values as they were in training: the same type, the same categories in the same order.
+        """Convert values to the form that they had in training: the same type, the same categories in the same order.
 
         Values that do not fit are refused. A batch of whole numbers with missing values becomes floats.
         """
         pa = import_arrow()
-        convert = _category if self.categories is not None else _number if self.made_of is None else _part_of_dates
         try:
-            return convert(self, plain(array))
+            if self.categories is not None:
+                return _category(self.categories, array)
+            return (_number if self.made_of is None else _part_of_dates)(self, plain(array))
         except (pa.ArrowException, _DoesNotFitError) as error:
             expected = {"category": "strings"}.get(self.type, self.type if self.made_of is None else "dates")
             raise TableError(
-                f"Column {self.source!r} of {where} is {array.type}, which does not fit {expected}, as it was when the "
-                f"model was trained: {error}"
+                f"Column {self.source!r} of {where} is {array.type}, but the model was trained with {expected}, and "
+                f"the values do not fit: {error}"
             ) from error
 
 
 class _DoesNotFitError(Exception):
-    """Values that no cast would refuse, but that are not what they were in training."""
+    """Raised for values that a cast would accept, but that differ in kind from those in training."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ class Described(Protocol):
 
 
 def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> Mapping[str, Any]:
-    """One type for every column: that of all files, or one that all of them fit into without loss.
+    """One type for every column: the type in all files, or one that holds the values of all files without loss.
 
     Excluded columns may differ, and may be missing.
     """
@@ -137,8 +143,8 @@ def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> M
             except pa.ArrowException as error:
                 assert known is not None
                 raise TableError(
-                    f"Column {field.name!r} is {known[0]} in {known[1].path} and {field.type} in {file.path}: "
-                    "they have no type in common. Write one of the files again, or exclude the column. "
+                    f"Column {field.name!r} is {known[0]} in {known[1].path} and {field.type} in {file.path}. "
+                    "These types cannot be combined. Write one of the files again, or exclude the column. "
                     f"For CSV files, give it a type: types={{{field.name!r}: 'string'}}."
                 ) from error
             fields[field.name] = merged, known[1] if known and merged == known[0] else file
@@ -152,7 +158,7 @@ def merged_types(one: Any, other: Any) -> Any:
     pa = import_arrow()
     if one == other:
         return one
-    if {one, other} == {pa.uint64(), pa.int64()}:  # the smallest type that holds both is none of integers
+    if {one, other} == {pa.uint64(), pa.int64()}:  # no integer type holds both
         return pa.float64()
     if are_dates(one) and are_dates(other):
         # Nanoseconds would not hold all years that other units do.
@@ -160,7 +166,7 @@ def merged_types(one: Any, other: Any) -> Any:
             pa.timestamp("us", kind.tz) if getattr(kind, "unit", "") == "ns" else kind for kind in (one, other)
         )
     if getattr(one, "tz", None) and getattr(other, "tz", None) and one.tz != other.tz:
-        one, other = (pa.timestamp(kind.unit, "UTC") for kind in (one, other))  # neither file's zone is the table's
+        one, other = (pa.timestamp(kind.unit, "UTC") for kind in (one, other))  # the files have different zones
     one, other = (kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other))
     schemas = [pa.schema([pa.field("column", kind)]) for kind in (one, other)]
     return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
@@ -176,10 +182,10 @@ def _refuse_other_columns(fields: Mapping[str, Any], file: Described) -> None:
         )
 
 
-def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps: Iterable[str]) -> dict[str, Any]:
-    """The type that each feature is frozen to. Words and dates stay as they are; whole numbers with gaps are floats."""
+def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_missing: Iterable[str]) -> dict[str, Any]:
+    """The frozen type of each feature. Strings and dates keep their type; integers with missing values are floats."""
     pa = import_arrow()
-    full = set(without_gaps)
+    full = set(without_missing)
     types = {}
     for name in names:
         kind = fields[name]
@@ -197,20 +203,23 @@ def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_gaps:
             types[name] = pa.float64()
         else:
             raise TableError(
-                f"Column {name!r} is {kind}, which no model reads. Exclude it with exclude=[{name!r}], or make numbers "
-                "or words of it first."
+                f"Column {name!r} is {kind}, which models cannot read. Exclude it with exclude=[{name!r}], or convert "
+                "it to numbers or strings first."
             )
     return types
 
 
 def frozen(
-    fields: Mapping[str, Any], names: Sequence[str], without_gaps: Iterable[str], words: Mapping[str, Iterable[str]]
+    fields: Mapping[str, Any],
+    names: Sequence[str],
+    without_missing: Iterable[str],
+    categories: Mapping[str, Iterable[str]],
 ) -> Schema:
-    """The schema of some columns, by what is known of all their rows. `words` are the categories, in their order."""
+    """The schema of some columns. `categories` has the ordered categories of each column of strings."""
     columns: list[Column] = []
-    for name, kind in feature_types(fields, names, without_gaps).items():
-        if name in words:
-            columns.append(Column(name, "category", tuple(words[name])))
+    for name, kind in feature_types(fields, names, without_missing).items():
+        if name in categories:
+            columns.append(Column(name, "category", tuple(categories[name])))
         elif are_dates(kind):
             columns += _parts_of_dates(name, kind, fields)
         else:
@@ -224,7 +233,7 @@ def are_dates(kind: Any) -> bool:
 
 
 def _parts_of_dates(name: str, kind: Any, taken: Iterable[str]) -> list[Column]:
-    """What models read of a date: seconds since 1970, the day of the week, and the hour if there is one."""
+    """The features that are made of a date: seconds since 1970, weekday, and hour if the column has times."""
     parts = ["weekday"] if import_arrow().types.is_date(kind) else ["weekday", "hour"]
     zone, has_zone = getattr(kind, "tz", None) or "UTC", getattr(kind, "tz", None) is not None
     names = {"seconds": name, **{part: _free(f"{name}.{part}", taken) for part in parts}}
@@ -239,7 +248,7 @@ def _free(name: str, taken: Iterable[str]) -> str:
 
 
 def _part_of_dates(column: Column, array: Any) -> Any:
-    """Moments are compared as moments; weekday and hour are those of the frozen time zone."""
+    """A feature of a date. Seconds do not depend on time zones; weekday and hour are those of the frozen time zone."""
     import pyarrow.compute as pc
 
     pa = import_arrow()
@@ -260,7 +269,7 @@ def _moments(array: Any, has_zone: bool) -> Any:
     if not (are_dates(array.type) or pa.types.is_null(array.type)):
         raise _DoesNotFitError("only dates, times and text such as 2024-01-31 23:59 can be read as moments.")
     if has_zone and getattr(array.type, "tz", None) is None and array.null_count < len(array):
-        raise _DoesNotFitError("its times have no time zone, and those in training had one. Give them their zone.")
+        raise _DoesNotFitError("the times have no time zone, but those in training had one. Give them a time zone.")
     if getattr(array.type, "tz", None) is None:
         # Nanoseconds are cut off; units too coarse for the year are refused.
         unit_is_fine = getattr(array.type, "unit", "s") == "ns"
@@ -275,7 +284,7 @@ def _parsed(strings: Any, has_zone: bool) -> Any:
     for unit, zone in product(("us", "ns"), zones):
         with suppress(pa.ArrowInvalid):
             return strings.cast(pa.timestamp(unit, zone))
-    return strings.cast(pa.timestamp("us", zones[0]))  # to say what is wrong
+    return strings.cast(pa.timestamp("us", zones[0]))  # raises an error that shows the wrong value
 
 
 def _number(column: Column, array: Any) -> Any:
@@ -287,7 +296,7 @@ def _number(column: Column, array: Any) -> Any:
     if pa.types.is_null(array.type):
         return array.cast(pa.float64())
     if not are_numbers(array.type):
-        raise _DoesNotFitError("its values are not numbers.")
+        raise _DoesNotFitError("they are not numbers.")
     if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type):
         array = array.cast(pa.float64())
     if pa.types.is_floating(wanted):
@@ -296,20 +305,23 @@ def _number(column: Column, array: Any) -> Any:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     to_booleans = pa.types.is_boolean(wanted) and not pa.types.is_boolean(array.type)
     if to_booleans and pc.all(pc.or_(pc.equal(array, 0), pc.equal(array, 1))).as_py() is False:
-        raise _DoesNotFitError("its values are not all 0 or 1.")
+        raise _DoesNotFitError("they are not all 0 or 1.")
     fitting = array.cast(wanted)
     return fitting.cast(pa.float64(), safe=False) if fitting.null_count else fitting
 
 
-def _category(column: Column, array: Any) -> Any:
-    """The numbers of the strings among the known ones; unknown strings are missing values."""
+def _category(categories: Sequence[str], array: Any) -> Any:
+    """The codes of the strings: their positions among the known categories. Unknown strings are missing values."""
     import pyarrow.compute as pc
 
     pa = import_arrow()
-    if not (are_strings(array.type) or pa.types.is_null(array.type)):
-        raise _DoesNotFitError("its values are not strings.")
-    known = pa.array(column.categories, pa.string())
-    return pa.DictionaryArray.from_arrays(pc.index_in(array.cast(pa.string()), value_set=known), known)
+    in_dictionary = pa.types.is_dictionary(array.type)
+    strings = array.dictionary if in_dictionary else array  # of a dictionary every string is looked up once
+    if not (are_strings(strings.type) or pa.types.is_null(strings.type)):
+        raise _DoesNotFitError("they are not strings.")
+    known = pa.array(categories, pa.string())
+    numbers = pc.index_in(strings.cast(pa.string()), value_set=known)
+    return pa.DictionaryArray.from_arrays(numbers.take(array.indices) if in_dictionary else numbers, known)
 
 
 def are_numbers(kind: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Rows that come once, as record batches, written to Parquet files that can be read every round."""
+"""Rows that can be read only once, such as those of a stream, written to Parquet files that can be read every round."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ PIECE_BYTES = 2**20
 
 
 def spooled(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> Reader:
-    """A reader of rows that come once. They are written to `plan.cache` or a temporary folder, and go with the reader.
+    """A reader of rows that can be read only once.
+
+    They are written to `plan.cache` or a temporary folder, and removed together with the reader.
 
     Parameters
     ----------
-    name : what messages call the source.
-    schema : of all columns, also of those that are not needed.
-    batches : record batches or tables. Where their types change, a new file begins.
+    name : str
+        What messages call the source.
+    schema : Any
+        Of all columns, also of those that are not needed.
+    batches : Iterable[Any]
+        Record batches or tables. Where their types change, a new file begins.
     """
     folder = TemporaryFolder(plan.cache)
     paths = _written(name, schema, batches, plan, folder.path)
@@ -51,7 +56,7 @@ def _written(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan, fol
             plan.tell(n_bytes, None)
     except (pa.ArrowException, OSError) as error:
         raise TableError(
-            f"The rows of {name} cannot be kept in {folder.parent} to be read every round: {error}"
+            f"The rows of {name} cannot be written to {folder.parent}, which a fit needs: {error}"
         ) from error
     finally:
         if writer is not None:
@@ -60,7 +65,7 @@ def _written(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan, fol
 
 
 def _groups(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> Iterator[Any]:
-    """Tables of exactly `GROUP_ROWS` rows but for the last of each type: the same rows give the same files."""
+    """Tables of exactly `GROUP_ROWS` rows, except the last of each type, so that the same rows give the same files."""
     pa = import_arrow()
     waiting: list[Any] = []
     n_waiting = 0
@@ -87,7 +92,9 @@ def _with_needed_columns(name: str, batches: Iterable[Any], plan: ReadPlan, keep
     for batch in batches:
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
         if len(set(table.column_names)) < len(table.column_names):
-            raise TableError(f"Two columns of {name} have one name: {table.column_names}. Give each a name of its own.")
+            raise TableError(
+                f"Two columns of {name} have the same name: {table.column_names}. Give each column its own name."
+            )
         indices = index_columns(table.schema)
         names = [name for name in plan.needed(table.column_names) if name not in indices]
         table = table.select(names).replace_schema_metadata(None)

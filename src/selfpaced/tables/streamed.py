@@ -34,8 +34,10 @@ class StreamedTable:
 
     Attributes
     ----------
-    memory_for_tags : bytes; if the running sums, 4 a row, take more, they go to a temporary file.
-    known_labels : the labels, once they have been read.
+    memory_for_tags : int
+        The limit of the memory for running sums in bytes. A row takes 4. Larger sums go to a file.
+    known_labels : Labels | None, default=None
+        The labels, once they have been read.
     """
 
     reader: Reader
@@ -56,7 +58,7 @@ class StreamedTable:
 
     @property
     def bytes_in_memory(self) -> int | None:
-        """Of rows that have been loaded; None for rows in files."""
+        """The bytes of rows that have been loaded; None for rows in files."""
         n_rows = self.n_rows
         return None if self.reader.loaded_from is None or n_rows is None else 8 * n_rows * len(self.schema.sources)
 
@@ -127,7 +129,7 @@ class StreamedTable:
             yield StreamedBatch(start, start + batch.num_rows, self.schema, self.roles, batch, str(file.path))
             start += batch.num_rows
         if self.n_rows is not None and start != self.n_rows:
-            raise TableError(f"The table had {self.n_rows} rows at first and has {start} now: its files have changed.")
+            raise TableError(f"The table had {self.n_rows} rows before and has {start} now: its files have changed.")
 
     def ids_of(self, positions: NDArray[np.intp]) -> Ids:
         if self.roles.id is None:
@@ -139,7 +141,7 @@ class StreamedTable:
         return np.concatenate(parts)
 
     def _ids(self) -> Iterator[tuple[int, Ids]]:
-        """The ids of some rows after the other, each time with the position of the first."""
+        """The ids batch by batch, each with the position of its first row."""
         assert self.roles.id is not None
         start = 0
         for file, batch in self.reader.read([self.roles.id]):
@@ -147,7 +149,7 @@ class StreamedTable:
             start += batch.num_rows
 
     def _refuse_repeated_ids(self, n_rows: int) -> None:
-        """Look at the same share of the ids as on a cluster, in a pass over their column."""
+        """Check the same share of the ids as on a cluster, in one pass over their column."""
         limit = keys_looked_at(n_rows)
         parts = [ids_under(limit, batch_ids) for _, batch_ids in self._ids()]
         refuse_repeated(np.sort(np.concatenate(parts)), f" in column {self.roles.id!r}")
@@ -176,7 +178,7 @@ class StreamedTable:
 
 
 def _tags(n_rows: int, most_bytes: int) -> NDArray[np.float32]:
-    """A running sum for each row: in memory, or in a file without a name, which no crash can leave behind."""
+    """A running sum for each row: in memory, or in an unnamed temporary file, which disappears even after a crash."""
     if 4 * n_rows <= most_bytes:
         return np.zeros(n_rows, dtype=np.float32)
     with TemporaryFile() as file:

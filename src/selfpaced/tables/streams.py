@@ -1,4 +1,4 @@
-"""Arrow streams: whatever gives its rows once, batch by batch, such as a DuckDB relation or a polars LazyFrame."""
+"""Arrow streams: sources that give their rows once, batch by batch, such as a DuckDB relation or a polars LazyFrame."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stream_reader(source: Any, plan: ReadPlan) -> Reader:
 
 
 def _batches_by(source: Any) -> Callable[[Any], Batches] | None:
-    """How the rows of a source are asked for; None if it is no stream."""
+    """The function that reads the rows of a source; None if the source is not a stream."""
     package = type(source).__module__.partition(".")[0]
     if package == "polars" and hasattr(source, "collect_schema") and hasattr(source, "lazy") and not is_frame(source):
         return _of_lazy_frame
@@ -56,7 +56,8 @@ def _of_lazy_frame(frame: Any) -> Batches:
     """polars computes the rows piece by piece, in their order."""
     if not hasattr(frame, "collect_batches"):
         raise TableError(
-            "A LazyFrame is read by collect_batches, which this polars does not have: install a newer one."
+            "Reading a LazyFrame needs its method collect_batches, which this version of polars does not have. Install "
+            "a newer version: pip install -U polars"
         )
     schema = frame.collect_schema().to_frame(eager=True).to_arrow().schema
     return schema, (batch.to_arrow() for batch in frame.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True))
@@ -71,13 +72,13 @@ def _of_hugging_face(source: Any) -> Batches:
 
 
 def _of_dataset(dataset: Any) -> Batches:
-    """A pyarrow dataset that is more than files: filtered, in memory, of text, with types of its own."""
+    """A pyarrow dataset that is filtered, in memory, made of text files, or has other types than its files."""
     reader = dataset.scanner(batch_size=BATCH_ROWS).to_reader()
     return reader.schema, reader
 
 
 def is_plain_dataset(dataset: Any) -> bool:
-    """Whether a pyarrow dataset is nothing but its files, whole and as they are, which can be read every round."""
+    """Whether a pyarrow dataset holds all rows of its files unchanged, so that the files can be read every round."""
     import pyarrow.dataset as ds
 
     try:
@@ -94,7 +95,7 @@ def is_plain_dataset(dataset: Any) -> bool:
 
 
 def _is_whole(fragment: Any) -> bool:
-    """Not some row groups of a Parquet file."""
+    """Whether a fragment is a whole file, not some row groups of a Parquet file."""
     if not hasattr(fragment, "row_groups"):
         return True
     return bool(len(fragment.row_groups) == fragment.metadata.num_row_groups)

@@ -1,4 +1,4 @@
-"""What a fit asks of a table: the protocol that every kind of table implements."""
+"""`Table`: the protocol that every kind of table implements for a fit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from selfpaced.tables.schema import Schema
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """What a split may use.
+    """What a table may use to split its rows.
 
     Attributes
     ----------
-    n_draw, first_round : the rows that will be drawn from every larger class in the first round, and its number. A
-        table that is read from start to end draws them in the pass that collects the minority.
-    on_rows : called with the rows read and the rows to read in the present pass.
+    n_draw, first_round : int
+        The rows that will be drawn from every larger class in the first round, and its number. A table that is read
+        from start to end draws them in the pass that collects the minority.
+    on_rows : Callable[[int, int], None]
+        Called with the rows read and the rows to read in the present pass.
     """
 
     seed: int
@@ -31,15 +33,38 @@ class SplitPlan:
     on_rows: Callable[[int, int], None]
 
 
+class Promise(Protocol):
+    """What work elsewhere will give."""
+
+    def result(self) -> Any:
+        """Wait for it. What the work raised is raised."""
+
+
+class Elsewhere(Protocol):
+    """Other processes that do work."""
+
+    @property
+    def n_at_once(self) -> int:
+        """The number of pieces of work that are done at the same time."""
+
+    def __call__(self, work: Callable[[], Any]) -> Promise:
+        """Begin some work, which travels with all that it needs."""
+
+
 @dataclass(frozen=True)
 class ClassSplit:
     """Algorithm 1's P and N: the minority's rows, and a pool for every larger class, by class number.
 
     Attributes
     ----------
-    names : the labels of all classes, in the order of their numbers.
-    counts : how many rows each class has.
-    seconds_reading : the time for which rows have been read from files so far.
+    names : Sequence[Any]
+        The labels of all classes, in the order of their numbers.
+    counts : Sequence[int]
+        How many rows each class has.
+    seconds_reading : Callable[[], float]
+        The time for which rows have been read from files so far.
+    elsewhere : Elsewhere | None
+        The processes that train members; None for this one.
     """
 
     names: Sequence[Any]
@@ -48,6 +73,7 @@ class ClassSplit:
     minority: Rows
     pools: Mapping[int, MajorityPool[Rows]]
     seconds_reading: Callable[[], float] = lambda: 0.0
+    elsewhere: Elsewhere | None = None
 
 
 @runtime_checkable
@@ -77,4 +103,4 @@ class Table(Protocol):
         """The rows of the smallest class, and a pool for every larger class."""
 
     def identity(self) -> dict[str, Any]:
-        """Facts that differ between this table and any other, for whoever resumes a fit. Raise if there are none."""
+        """Facts that identify this table, by which a fit is resumed. Raise if the table has none."""

@@ -1,4 +1,4 @@
-"""Folders for what is made of a source and goes with the table that reads it."""
+"""Temporary folders that are removed together with the table that reads them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NAME = re.compile(r"selfpaced-table-(\d+)-.*")
 
 
 class TemporaryFolder:
-    """A folder that only its owner can read. It is removed when nobody holds this object, at the latest at exit.
+    """A folder that only its owner can read. It is removed together with this object, at the latest at exit.
 
-    What a process that was killed has left is removed when the next folder is made in the same place.
+    The folders of killed processes are removed when the next folder is made in the same place.
     """
 
     def __init__(self, inside: str | PathLike[str] | None = None) -> None:
@@ -45,6 +45,6 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it belongs to somebody else
+    except OSError:  # it belongs to another user
         return True
     return True

@@ -12,10 +12,10 @@ from selfpaced.pools.rows import Rows
 
 
 def refuse_weightless(rows: Rows, name: Any) -> None:
-    """Refuse the rows of a class if they all have a weight of 0: a class without weight is not there."""
+    """Refuse a class whose rows all have a weight of 0."""
     weights = rows.metadata.get("sample_weight")
     if weights is not None and len(weights) and not np.any(weights):
-        raise TableError(f"All rows of the class {name!r} have a weight of 0. Give some of them a positive one.")
+        raise TableError(f"All rows of the class {name!r} have a weight of 0. Give some of them a positive weight.")
 
 
 def refuse_bad(weights: NDArray[Any], what: str) -> None:

@@ -23,19 +23,19 @@ def write_batches(batches: Iterable[Any], output: Output) -> Place | DatabaseTab
     path = located(output)
     open_writer = WRITERS.get(path.suffix.lower())
     if open_writer is None:
-        raise TableError(f"{path} ends in none of {', '.join(sorted(WRITERS))}: say by the ending what to write.")
+        raise TableError(f"{path} has an unsupported ending. Name a file that ends in {', '.join(sorted(WRITERS))}.")
     with whole_file(path, TableError) as temporary:
         _write(batches, temporary, open_writer)
     return path
 
 
 def refuse_own_source(output: Output, sources: Iterable[Any]) -> None:
-    """Scores that took the place of the rows would be a loss."""
+    """Refuse to overwrite a file of the rows by their scores."""
     if isinstance(output, DatabaseTable):
         return
     place = located(output)
     if _full_name(place) in {_full_name(path) for path in sources if isinstance(path, Path | RemoteFile)}:
-        raise TableError(f"{place} is one of the files that are scored: write the scores to another one.")
+        raise TableError(f"{place} is one of the files that are scored. Write the scores to another file.")
 
 
 def _full_name(place: Place) -> str:
@@ -45,7 +45,9 @@ def _full_name(place: Place) -> str:
 def refuse_taken(keep: Iterable[str], scores: Iterable[str]) -> None:
     taken = sorted(set(keep) & set(scores))
     if taken:
-        raise TableError(f"The column {taken[0]!r} cannot be kept: the scores are called so.")
+        raise TableError(
+            f"The column {taken[0]!r} cannot be kept: the output already has a column of this name for the scores."
+        )
 
 
 def _write(batches: Iterable[Any], path: Path, open_writer: Any) -> None:

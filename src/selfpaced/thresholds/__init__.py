@@ -1,4 +1,4 @@
-"""Thresholds that one can act on: chosen by a rule, with what they promise."""
+"""Thresholds that a rule chooses, with intervals of the figures to expect."""
 
 from selfpaced.thresholds.capacity import best_rows
 from selfpaced.thresholds.choosing import ThresholdChoice, choice_from, choose_threshold, with_costs

@@ -1,4 +1,4 @@
-"""The rows to look at if there is time for so many: the best of each day, and one of each group."""
+"""Alerts for a limited capacity: the best rows of each period, and at most one of each group."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ def best_rows(
     periods: NDArray[Any] | None = None,
     groups: NDArray[Any] | None = None,
 ) -> NDArray[np.bool_]:
-    """The rows with the highest values, so many of each period and of each group at most one in a period.
+    """The rows with the highest values: `n_rows` of each period, with at most one of each group.
 
     Parameters
     ----------
-    values : what rows are ranked by, such as scores. Of equal ones the first are taken.
-    n_rows : how many of each period.
-    among : which rows may be taken; by default all.
-    periods : the period of each row, such as its day; by default all rows are of one.
-    groups : the group of each row, such as its card; by default every row is of its own.
+    values : NDArray[np.floating]
+        The values that rank rows, such as scores. Among equal values the first rows are taken.
+    n_rows : int
+        The number of rows of each period.
+    among : NDArray[np.bool_] | None, default=None
+        Which rows may be taken; by default all.
+    periods : NDArray[Any] | None, default=None
+        The period of each row, such as its day; by default all rows are in one period.
+    groups : NDArray[Any] | None, default=None
+        The group of each row, such as its card; by default every row is its own group.
 
     >>> best_rows(np.array([0.9, 0.8, 0.7, 0.1]), 2, groups=np.array(["a", "a", "b", "c"])).tolist()
     [True, False, True, False]

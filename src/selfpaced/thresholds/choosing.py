@@ -1,4 +1,4 @@
-"""A threshold by a rule, with what it promises."""
+"""A threshold by a rule, with intervals of the figures to expect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USUAL = ("precision", "recall", "f1", "mcc")
 
 
 class DrawingOptions(TypedDict, total=False):
-    """How the intervals are drawn. `choose_threshold` explains the options, `choice_from` has their defaults."""
+    """The options of the bootstrap. `choose_threshold` explains them, `choice_from` has their defaults."""
 
     n_bootstrap: int
     confidence: float
@@ -30,23 +30,23 @@ class DrawingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A threshold, what it brings on the rows it was chosen by, and what it may bring on others.
+    """A threshold, its figures on the rows that it was chosen on, and intervals for other rows.
 
     Attributes
     ----------
     threshold : float
-        Rows that score at least as much are alerts. It is short, to be copied as it is printed: in as few digits as
-        tell the last alert from the row after it. For no alert at all it lies above the highest score.
+        Rows at or above the threshold are alerts. It has as few digits as are needed to separate the last alert from
+        the next row, so it can be copied as it is printed. If no alert is best, it is above the highest score.
     rule : Rule
         The rule that chose the threshold.
     alerts : Alerts
-        Counts on the rows by which the threshold was chosen.
+        Counts on the rows that the threshold was chosen on.
     cost : float or None
         The cost of all these rows, if the rule is about costs.
     confidence : float
         The confidence of the intervals.
     intervals : dict of str to Interval
-        By figure: "precision", "recall", "alert_share", "f1", "mcc", both G-means, and "cost".
+        The interval of each figure: "precision", "recall", "alert_share", "f1", "mcc", both G-means, and "cost".
     """
 
     threshold: float
@@ -82,7 +82,7 @@ class ThresholdChoice:
         return self.value("alert_share")
 
     def value(self, name: str) -> float:
-        """A figure by its name, on the rows by which the threshold was chosen.
+        """A figure by its name, on the rows that the threshold was chosen on.
 
         Parameters
         ----------
@@ -145,9 +145,9 @@ class ThresholdChoice:
         measures = self.said(*names) if self.alerts.n_alerts else ""
         lines = [
             f"threshold {self.threshold} by {self.rule}: {self.said('alert_share')}",
-            *([measures] if measures else ["no alert at all is best here"]),
+            *([measures] if measures else ["to raise no alerts is best here"]),
             *([] if self.cost is None else [self.said("cost")]),
-            f"(in brackets: {self.confidence:.0%} intervals of what other rows of this kind bring)",
+            f"(in brackets: {self.confidence:.0%} intervals for other rows of the same kind)",
         ]
         return "\n".join(lines)
 
@@ -173,26 +173,27 @@ def choose_threshold(
     rule : str or Rule, default="f1"
         The text of a rule, or one of `selfpaced.thresholds.rules`:
 
-        - "f1", "mcc", "gmean": the best by a measure. "gmean" is imbalanced-learn's, of sensitivity and specificity,
-          "sensitivity_specificity_gmean" in full; "precision_recall_gmean" is the paper's.
-        - "precision>=0.9": of the thresholds with this precision, the one with the highest recall.
-        - "recall>=0.8": of the thresholds with this recall, the one with the highest precision.
-        - "alerts<=50/10000": as many alerts as fit, 50 in 10,000 rows; "alerts<=50" are 50 in all of these rows.
-        - "cost": the lowest cost in all, by `costs` or `amounts`; "cost=5:100" says that a false alarm costs 5 and a
-          missed case 100, "cost=5" that a missed case costs its amount. The best may be no alert at all.
+        - "f1", "mcc", "gmean": the best threshold by a measure. "gmean" is imbalanced-learn's G-mean, of sensitivity
+          and specificity ("sensitivity_specificity_gmean"); "precision_recall_gmean" is the paper's.
+        - "precision>=0.9": the threshold with the highest recall among those with this precision.
+        - "recall>=0.8": the threshold with the highest precision among those with this recall.
+        - "alerts<=50/10000": as many alerts as possible, but at most 50 in 10,000 rows. "alerts<=50" means at most 50
+          in all of these rows.
+        - "cost": the lowest total cost, by `costs` or `amounts`. With "cost=5:100" a false alarm costs 5 and a missed
+          case 100. With "cost=5" a missed case costs its amount. To raise no alerts may be best.
 
-        Rows that tie are alerts together or not at all. Of equally good thresholds the highest is taken.
+        Rows with equal scores are all alerts, or none of them is. Among equally good thresholds the highest is taken.
     costs : tuple of (float, float), matrix or float, default=None
-        The costs of a false alarm and of a missed case, (5, 100), or a matrix in the order of scikit-learn's confusion
-        matrix, [[left alone, false alarm], [missed, found]]. With amounts, the cost of a false alarm, and 0 for missed
-        in a matrix.
+        The costs of a false alarm and of a missed case, such as (5, 100); or a matrix in the order of scikit-learn's
+        confusion matrix, [[no alert needed, false alarm], [missed, found]]. With amounts, give only the cost of a false
+        alarm, or a matrix with 0 for missed.
     amounts : array-like of shape (n_rows,), default=None
-        The cost of missing each row, such as the amount of a transaction. Only those of rare rows count.
+        The cost of missing each row, such as the amount of a transaction. Only the amounts of rare rows are used.
     pos_label : label, default=None
-        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans; other labels need
-        it.
+        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans. For other labels
+        it must be given.
     n_bootstrap : int, default=1000
-        Draws for the intervals, at least 100.
+        The number of draws for the intervals, at least 100.
     confidence : float, default=0.9
         The confidence of the intervals.
     random_state : int, Generator or None, default=0
@@ -214,11 +215,11 @@ def choose_threshold(
 
     Notes
     -----
-    An interval is about what the threshold brings on many other rows of the same kind, not on the next hundred. It
-    allows for the luck of these rows and for having chosen by them; it knows nothing of rows that change with time.
-    `benchmarks/thresholds.py` measures how often it holds the true value: of simulated scores, with 25 or 100 cases to
-    choose by and 90% asked for, in 86% to 96%; for a cost by amounts of very different size in 84% and 88%. Drawing the
-    rows with replacement alone, as is usual, held the precision of "precision>=0.95" in 18% and 39%.
+    An interval is about the figures on many other rows of the same kind, not on the next hundred. It allows for the
+    chance in these rows and for the choice of the threshold on them. It does not allow for changes with time.
+    `benchmarks/thresholds.py` measures how often a 90% interval contains the true value: with simulated scores and 25
+    or 100 cases in 86% to 96% of all choices; for a cost by amounts of very different size in 84% and 88%. A plain
+    bootstrap, which only draws rows with replacement, contained the precision of "precision>=0.95" in 18% and 39%.
 
     Examples
     --------
@@ -229,7 +230,7 @@ def choose_threshold(
     >>> print(choice)
     threshold 3.07 by precision>=0.8: 30 alerts in 10,000 rows (22 to 40)
     precision 0.80 (0.63 to 0.90), recall 0.24 (0.16 to 0.31), F1 0.37 (0.27 to 0.46), MCC 0.44 (0.33 to 0.51)
-    (in brackets: 90% intervals of what other rows of this kind bring)
+    (in brackets: 90% intervals for other rows of the same kind)
     """
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
     checked = Scored(y_true, scores).as_bools(pos_label)
@@ -238,8 +239,8 @@ def choose_threshold(
     sweep = sweep_of(is_positive, values, own)
     if sweep.thresholds.size == 1:
         raise UnreachableRuleError(
-            f"All {sweep.n_rows:,} scores are {sweep.thresholds[0]:g}: no threshold tells rows apart. "
-            "Has the model learned anything?"
+            f"All {sweep.n_rows:,} scores are {sweep.thresholds[0]:g}, so no threshold can separate rows. Check "
+            "whether the model has learned anything."
         )
     return choice_from(sweep, rule, **drawing)
 
@@ -251,11 +252,11 @@ def choice_from(
     confidence: float = 0.9,
     random_state: int | np.random.Generator | None = 0,
 ) -> ThresholdChoice:
-    """The same for rows that have been counted. The rule knows its costs."""
+    """The same for rows that have been counted. The rule has its costs."""
     if n_bootstrap < FEWEST_DRAWS or not 0 < confidence < 1:
         raise ValueError(
-            f"n_bootstrap is a number of draws, at least {FEWEST_DRAWS}, and confidence lies between 0 and 1; got "
-            f"{n_bootstrap} and {confidence}."
+            f"n_bootstrap must be at least {FEWEST_DRAWS}, and confidence must be between 0 and 1; got {n_bootstrap} "
+            f"and {confidence}."
         )
     sweep = sweep.with_silence() if rule.may_be_silent else sweep
     unmet = rule.unmet(sweep.thresholds, sweep.alerts)
@@ -274,25 +275,25 @@ def choice_from(
 
 
 def with_costs(rule: Rule, costs: Any, by_amount: bool) -> Rule:
-    """The rule with the costs that were given beside it. A rule that has no use for them does not take them."""
+    """The rule with the given costs. Costs that the rule does not use are refused."""
     if not isinstance(rule, LowestCost):
         if costs is not None or by_amount:
             raise ValueError(
-                f"The rule {str(rule)!r} has no use for costs or amounts. Use the rule 'cost', or leave them out."
+                f"The rule {str(rule)!r} does not use costs or amounts. Use the rule 'cost', or omit them."
             )
         return rule
     if rule.costs is not None and costs is not None:
-        raise ValueError(f"The rule {str(rule)!r} has its costs already; give them once, there or as costs={costs!r}.")
+        raise ValueError(f"The rule {str(rule)!r} already has costs. Omit costs={costs!r}, or use the rule 'cost'.")
     if rule.costs is None:
         if costs is None:
-            what = "the cost of a false alarm" if by_amount else "costs, of a false alarm and of a missed case"
-            raise ValueError(f"The rule 'cost' needs {what}, as {'cost=5' if by_amount else 'cost=5:100'}.")
+            what = "the cost of a false alarm" if by_amount else "the costs of a false alarm and of a missed case"
+            raise ValueError(f"The rule 'cost' needs {what}, such as {'cost=5' if by_amount else 'cost=5:100'}.")
         return replace(rule, costs=costs_of(costs, by_amount))
     if by_amount:
         return replace(rule, costs=rule.costs.by_amount())
     if rule.costs.missed is None:
         raise ValueError(
-            f"The rule {str(rule)!r} needs amounts, what each missed case costs (--amount COL on the command line). "
-            "Or say both costs, as cost=5:100."
+            f"The rule {str(rule)!r} needs amounts, the cost of each missed case (--amount COL on the command line). "
+            "Or give both costs, such as cost=5:100."
         )
     return rule

@@ -1,4 +1,4 @@
-"""What alerts and their absence cost."""
+"""The costs of rows with and without an alert."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sklearn.utils import column_or_1d
 from selfpaced.metrics import Alerts, Number
 
 _WANTED = (
-    "costs must be two numbers >= 0, of a false alarm and of a missed case, such as (1, 50), or a matrix [[ordinary "
-    "row left alone, false alarm], [missed case, found case]]; got {!r}."
+    "costs must be two numbers >= 0, the costs of a false alarm and of a missed case, such as (1, 50), or a matrix "
+    "[[no alert needed, false alarm], [missed case, found case]]; got {!r}."
 )
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What a row costs, by what it is and whether it is an alert. A negative cost of a row that is right is a gain.
+    """The cost of a row, by its class and by whether it is an alert. A negative cost of a right decision is a gain.
 
-    `missed` is None where each case has an amount of its own.
+    `missed` is None if each case has its own amount.
 
     >>> Costs(5, 100).total(Alerts(true_positives=8, false_positives=2, false_negatives=3, true_negatives=987))
     310.0
@@ -44,11 +44,11 @@ class Costs:
         )
 
     def by_amount(self) -> Costs:
-        """The same where a missed case costs its amount. It cannot cost something fixed as well, other than 0."""
+        """The same costs, but a missed case costs its amount. Another cost of a missed case than 0 is refused."""
         if self.missed:
             raise ValueError(
-                f"A missed case costs {self.missed:g} and its amount: it can be only one of them. For amounts leave "
-                f"the {self.missed:g} out, cost={self.false_alarm:g}, or write 0 for it in a matrix; or leave out the "
+                f"A missed case has two costs, {self.missed:g} and its amount. To use amounts, omit the "
+                f"{self.missed:g} (cost={self.false_alarm:g}), or write 0 for it in a matrix. Otherwise omit the "
                 "amounts."
             )
         return replace(self, missed=None)
@@ -61,7 +61,7 @@ class Costs:
 
 
 def cost_text(cost: float) -> str:
-    """A cost as a person writes it: whole if it is large or whole, with two decimals otherwise.
+    """A cost as text: without decimals if it is large or an integer, with two decimals otherwise.
 
     >>> cost_text(2674.9), cost_text(12.345), cost_text(50.0), cost_text(-1234.5)
     ('2,675', '12.35', '50', '-1,235')
@@ -71,7 +71,7 @@ def cost_text(cost: float) -> str:
 
 
 def costs_of(given: Any, by_amount: bool = False) -> Costs:
-    """Costs as a pair, as a matrix in scikit-learn's order, or as the number that a false alarm costs, given amounts.
+    """Costs from a pair, from a matrix in scikit-learn's order, or, with amounts, from the cost of a false alarm.
 
     >>> costs_of((5, 100))
     Costs(false_alarm=5.0, missed=100.0, hit=0.0, left_alone=0.0)
@@ -91,7 +91,7 @@ def costs_of(given: Any, by_amount: bool = False) -> Costs:
 
 
 def amounts_of(amounts: ArrayLike, is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The amounts of the rare rows: those of the others are never lost."""
+    """The amounts of the rare rows. Those of common rows are not used."""
     values = column_or_1d(amounts)
     if values.size != is_positive.size:
         raise ValueError(f"amounts must have a number for each row: there are {is_positive.size}; got {values.size}.")
@@ -102,7 +102,7 @@ def amounts_of(amounts: ArrayLike, is_positive: NDArray[np.bool_]) -> NDArray[np
     wrong = own[~((own >= 0) & (own < np.inf))]
     if wrong.size:
         raise ValueError(
-            f"amounts of rare rows must be numbers >= 0, what missing the row costs; {wrong.size} of {own.size} are "
+            f"amounts of rare rows, the costs of missing them, must be numbers >= 0. {wrong.size} of {own.size} are "
             f"not, such as {wrong[0]:g}."
         )
     return own
@@ -124,12 +124,13 @@ def _sensible(costs: Costs, given: Any) -> Costs:
         raise ValueError(_WANTED.format(given))
     if costs.false_alarm < costs.left_alone:
         raise ValueError(
-            f"An alert for an ordinary row costs {costs.false_alarm:g}, less than the {costs.left_alone:g} of leaving "
-            "it alone: all rows would be alerts. costs are [[left alone, false alarm], [missed, found]]."
+            f"A false alarm costs {costs.false_alarm:g}, less than a common row without an alert "
+            f"({costs.left_alone:g}), so all rows would be alerts. Give costs as [[no alert needed, false alarm], "
+            "[missed, found]]."
         )
     if costs.hit > missed:
         raise ValueError(
-            f"A case that is found costs {costs.hit:g}, more than the {missed:g} of one that is missed: no row would "
-            "be an alert. costs are [[left alone, false alarm], [missed, found]]."
+            f"A found case costs {costs.hit:g}, more than a missed case ({missed:g}), so no row would be an alert. "
+            "Give costs as [[no alert needed, false alarm], [missed, found]]."
         )
     return costs

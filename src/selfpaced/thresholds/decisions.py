@@ -1,4 +1,4 @@
-"""Decisions row by row: alert where what a row is expected to lose is more than what an alert costs."""
+"""Decisions row by row: a row is an alert if its expected loss is more than the cost of an alert."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ _QUOTED = re.compile(r"`([^`]+)`")
 
 @dataclass(frozen=True)
 class Decision:
-    """A rule such as `p*amount>5`: the probability, times what missing the row costs, is more than an alert costs.
+    """A rule such as `p*amount>5`: the probability, times the cost of missing the row, exceeds the cost of an alert.
 
     Attributes
     ----------
-    text : the rule as it was written.
-    columns : the columns that it reads.
+    text : str
+        The rule as it was written.
+    columns : tuple[str, ...]
+        The columns that it reads.
     """
 
     text: str
@@ -43,14 +45,14 @@ class Decision:
     _names: Mapping[str, str]
 
     def gains(self, probabilities: Floats, columns: Columns) -> Floats:
-        """How much more a row is expected to lose than its alert costs. Alerts are the rows where this is positive."""
+        """The expected loss of a row minus the cost of its alert. Rows with a positive gain are alerts."""
         known = {PROBABILITY: probabilities, **{name: columns[of] for name, of in self._names.items()}}
         gains = np.asarray(_value(self._left, known) - _value(self._right, known), dtype=np.float64)
         gains = np.broadcast_to(gains, probabilities.shape)
         if np.isnan(gains).any():
             raise ValueError(
                 f"The rule {self.text!r} has no value in {int(np.isnan(gains).sum()):,} of {gains.size:,} rows: one of "
-                f"{list(self.columns)} has missing values there. Fill them in: every row needs its costs."
+                f"the columns {list(self.columns)} has missing values. Fill them in: every row needs its costs."
             )
         return gains
 
@@ -60,7 +62,7 @@ class Decision:
         return alerts
 
     def cost(self, is_rare: NDArray[np.bool_], is_alert: NDArray[np.bool_], columns: Columns) -> float:
-        """What alerts cost in all: the right side for every alert, the left side at p = 1 for every missed rare row."""
+        """The total cost: the right side for every alert, and the left side at p = 1 for every missed rare row."""
         known = {name: columns[of] for name, of in self._names.items()}
         nothing = np.zeros(is_rare.size)
         missed = _value(self._left, {PROBABILITY: np.ones(is_rare.size), **known}) + nothing
@@ -72,10 +74,10 @@ class Decision:
 
 
 def parse_decision(text: str) -> Decision:
-    """A decision from its text. Only numbers, columns, p, + - * / and brackets can be in it.
+    """A decision from its text. It may contain numbers, columns, p, + - * / and brackets.
 
-    Names of columns that are not words stand in backticks, as in "p * `amount due` > 5". `p` is always the probability:
-    a column of this name stands in backticks too.
+    Put names of columns with spaces or other characters in backticks, as in "p * `amount due` > 5". `p` is always the
+    probability: put a column of this name in backticks too.
 
     >>> decision = parse_decision("p*amount>5")
     >>> decision.alerts(np.array([0.02, 0.9]), {"amount": np.array([500.0, 2.0])}).tolist()
@@ -107,9 +109,9 @@ def parse_decision(text: str) -> Decision:
 
 def _unreadable(text: str) -> ValueError:
     return ValueError(
-        f"{text!r} is no rule for decisions. A rule compares what a row is expected to lose with the cost of an alert, "
-        f"as {EXAMPLE!r}: p, the probability, on the side that is larger; numbers, columns, + - * / and brackets; "
-        "names that are not words in backticks. In a shell it stands in quotes."
+        f"{text!r} is not a rule for decisions. A rule compares the expected loss of a row with the cost of an alert, "
+        f"as {EXAMPLE!r}. Use p, the probability, on the larger side, numbers, columns, + - * / and brackets. Put "
+        "names of columns with other characters in backticks, and the rule in quotes in a shell."
     )
 
 

@@ -1,10 +1,10 @@
-"""What a chosen threshold will bring on other rows: intervals that allow for the luck of the rows and of the choice.
+"""Intervals of the figures of a chosen threshold on other rows, which allow for chance and for the choice.
 
-Counts at the threshold are drawn anew, with half a row more on either side of each share, as Jeffreys has it: ten
-alerts that are all right do not promise a precision of 1. Besides, whoever chooses the best of many thresholds by some
-rows also chooses their luck. So the rule is applied again, to rows drawn with replacement, and its choices are judged
-by the rows as they are. What they look better by on average is what choosing flatters by; the interval is stretched by
-it. `benchmarks/thresholds.py` measures how often such an interval holds the truth.
+Counts at the threshold are drawn again, with half a row added on either side of each share (Jeffreys' prior): ten
+alerts that are all right do not guarantee a precision of 1. Besides, the best of many thresholds on some rows is partly
+chosen by chance. So the rule is applied again to rows drawn with replacement, and its choices are judged on the
+original rows. The mean difference is the optimism of the choice, and the interval is widened by it.
+`benchmarks/thresholds.py` measures how often such an interval contains the true value.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from selfpaced.thresholds.costs import Costs
 from selfpaced.thresholds.rules import LowestCost, Rule
 from selfpaced.thresholds.sweep import Floats, Sweep
 
-MOST_STEPS = 2000  # thresholds that are chosen from again
+MOST_STEPS = 2000  # thresholds among which the repeated choices are made
 MOST_NEAR = 300  # among them those with about as many alerts as the chosen one
 MOST_CELLS = 4_000_000  # numbers drawn at once
-CHOICES_OF_DRAWS = 5  # for so many draws one choice anew: a mean needs fewer than the ends of an interval
+CHOICES_OF_DRAWS = 5  # one repeated choice for so many draws: a mean needs fewer than the ends of an interval
 
 FIGURES: dict[str, Callable[[Alerts], Number]] = {
     "precision": lambda alerts: alerts.precision,
@@ -32,7 +32,7 @@ FIGURES: dict[str, Callable[[Alerts], Number]] = {
     "alert_share": lambda alerts: alerts.alert_share,
     **MEASURES,
 }
-LIMITS = {"mcc": (-1.0, 1.0), "cost": (-np.inf, np.inf)}  # of what is no share
+LIMITS = {"mcc": (-1.0, 1.0), "cost": (-np.inf, np.inf)}  # of figures that are not shares
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Interval:
 def intervals_of(
     sweep: Sweep, place: int, rule: Rule, n_draws: int, confidence: float, rng: np.random.Generator
 ) -> dict[str, Interval]:
-    """An interval for each of `FIGURES`, and for the cost if the rule knows it."""
+    """An interval for each of `FIGURES`, and for the cost if the rule has costs."""
     drawn = _figures(*_drawn_at(sweep, place, n_draws, rng), rule)
     flattery = _flattery(sweep, place, rule, max(1, n_draws // CHOICES_OF_DRAWS), rng)
     ends = (1 - confidence) / 2, (1 + confidence) / 2
     intervals = {}
     for name, values in drawn.items():
         low, high = np.quantile(values, ends)
-        # Only the end that flatters is moved: this very choice may have been made without luck.
+        # Only the worse end is moved: this particular choice may not be optimistic.
         low, high = low - max(flattery[name], 0), high - min(flattery[name], 0)
         least, most = LIMITS.get(name, (0, 1))
         intervals[name] = Interval(float(max(low, least)), float(min(high, most)))
@@ -69,7 +69,7 @@ def costs_in(rule: Rule) -> Costs | None:
 
 
 def _drawn_at(sweep: Sweep, place: int, n_draws: int, rng: np.random.Generator) -> tuple[Alerts, Floats | None]:
-    """Counts at a threshold as other rows may have them: the share of alerts, of hits in them, of cases in the rest."""
+    """Random counts at a threshold on other rows: the share of alerts, of cases among them, of cases among the rest."""
     now = sweep.at(place)
     n_silent = now.false_negatives + now.true_negatives
     alerts = sweep.n_rows * rng.beta(now.n_alerts + 0.5, n_silent + 0.5, n_draws)
@@ -80,10 +80,11 @@ def _drawn_at(sweep: Sweep, place: int, n_draws: int, rng: np.random.Generator) 
 
 
 def _drawn_losses(amounts: Floats, n_found: int, n_draws: int, rng: np.random.Generator) -> Floats:
-    """What is lost with missed cases: each may be missing or there several times, and one case more of any amount.
+    """The amounts lost with missed cases: each case may occur several times or not at all, and one more case is added.
 
-    One gamma number has the mean and the variance of that sum. The case more is for amounts that few cases do not show:
-    with half a case, intervals for 90% by 25 cases with amounts of very different size held the truth in 75%.
+    A gamma distribution with the mean and the variance of that sum is drawn from. The added case allows for amounts
+    that few cases do not show: with half a case, 90% intervals from 25 cases with very different amounts contained the
+    true value in only 75%.
     """
     lost = amounts[n_found:]
     mean, variance = (np.sum(lost**power) + np.mean(amounts**power) for power in (1, 2))
@@ -93,7 +94,7 @@ def _drawn_losses(amounts: Floats, n_found: int, n_draws: int, rng: np.random.Ge
 
 
 def _flattery(sweep: Sweep, place: int, rule: Rule, n_choices: int, rng: np.random.Generator) -> dict[str, float]:
-    """How much better each figure looks on the rows it was chosen by than on others, on average."""
+    """The optimism of each figure: how much better it is on the rows of the choice than on others, on average."""
     places = _places(sweep, place)
     lost = sweep.lost
     looks: list[dict[str, Number]] = []
@@ -108,10 +109,10 @@ def _flattery(sweep: Sweep, place: int, rule: Rule, n_choices: int, rng: np.rand
 
 
 def _places(sweep: Sweep, place: int) -> NDArray[np.intp]:
-    """Thresholds worth choosing from: those where a case is found, and those with about as many alerts as now.
+    """Thresholds among which the repeated choices are made: those at cases, and those with a similar number of alerts.
 
-    The rows between two of them stay together, so that a choice takes as many steps as there are cases, however many
-    other rows there are.
+    The rows between two of them stay together, so that the time of a choice depends on the number of cases, not on the
+    number of common rows.
     """
     n_alerts = sweep.alerts.n_alerts
     finds = np.flatnonzero(np.diff(sweep.alerts.true_positives, prepend=0))
@@ -129,7 +130,7 @@ def _thinned(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
 def _resamples(
     sweep: Sweep, places: NDArray[np.intp], n_samples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Alerts, Floats | None]]:
-    """The alerts at some thresholds if each row is there any number of times, once on average; many samples at once."""
+    """The alerts at some thresholds in bootstrap samples, in which each row occurs once on average; many at once."""
     width = max(places.size, 0 if sweep.amounts is None else sweep.amounts.size)
     at_once = max(1, MOST_CELLS // width)
     upto = sweep.alerts.true_positives[places].astype(np.intp)
@@ -144,7 +145,7 @@ def _resamples(
 def _found_again(
     amounts: Floats | None, upto: NDArray[np.intp], n_samples: int, rng: np.random.Generator
 ) -> tuple[Number, Floats | None]:
-    """Cases found and amounts lost, where the first so many cases are found."""
+    """The number of cases found and the amounts lost, if the first cases are found."""
     if amounts is None:
         return np.cumsum(rng.poisson(np.diff(upto, prepend=0), (n_samples, upto.size)), axis=1), None
     times = rng.poisson(1.0, (n_samples, amounts.size))

@@ -1,4 +1,4 @@
-"""Rules that choose a threshold, as small objects and as text that a person writes.
+"""Rules that choose a threshold, as small objects and as text.
 
 A rule gives every threshold a value and takes the one with the largest. A rule with a condition gives a value below 0
 where the condition is not met: how far it is missed.
@@ -21,14 +21,14 @@ from selfpaced.exceptions import UnknownRuleError
 from selfpaced.metrics import MEASURES, Alerts, Number
 from selfpaced.thresholds.costs import Costs, costs_of
 
-# As imbalanced-learn's users say it.
+# Short names of measures. "gmean" is what imbalanced-learn calls so.
 SHORT = {"gmean": "sensitivity_specificity_gmean"}
 WRITTEN = {
     "f1": "the best F1; likewise mcc, gmean (imbalanced-learn's, of sensitivity and specificity), "
     "sensitivity_specificity_gmean, precision_recall_gmean (the paper's)",
-    "precision>=0.9": "of the thresholds with this precision, the one with the highest recall",
-    "recall>=0.8": "of the thresholds with this recall, the one with the highest precision",
-    "alerts<=50/10000": "as many alerts as fit: 50 in 10,000 rows; alerts<=50 are 50 in all rows",
+    "precision>=0.9": "the highest recall with at least this precision",
+    "recall>=0.8": "the highest precision with at least this recall",
+    "alerts<=50/10000": "at most 50 alerts in 10,000 rows; alerts<=50 for at most 50 in all rows",
     "cost=5:100": "the lowest cost, if a false alarm costs 5 and a missed case 100; cost=5 if a missed case costs its "
     "own amount; cost if costs are given elsewhere",
 }
@@ -39,14 +39,14 @@ BEST = ("f1", "mcc", "gmean")
 
 
 class Rule(ABC):
-    """What a threshold is chosen by."""
+    """A rule that chooses a threshold."""
 
-    may_be_silent = False  # whether no alert at all is a choice
+    may_be_silent = False  # whether to raise no alerts is a choice
     prefers_more = False  # whether the lowest of equally good thresholds is taken, not the highest
 
     @abstractmethod
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
-        """The larger, the better. `lost` are the amounts of missed cases, if each has its own."""
+        """The value of each threshold; larger is better. `lost` has the amounts of missed cases, if they have some."""
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -69,7 +69,7 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Best(Rule):
-    """The best by one of `selfpaced.metrics.MEASURES`."""
+    """The best threshold by one of `selfpaced.metrics.MEASURES`."""
 
     measure: str
 
@@ -89,7 +89,7 @@ class Best(Rule):
 
 @dataclass(frozen=True)
 class PrecisionAtLeast(Rule):
-    """Of the thresholds with at least this precision, the one with the highest recall."""
+    """The threshold with the highest recall among those with at least this precision."""
 
     precision: float
 
@@ -109,7 +109,7 @@ class PrecisionAtLeast(Rule):
             return None
         return (
             f"No threshold has a precision of {self.precision:g} on these rows. The highest is "
-            f"{_down(alerts.precision[highest])}, from {_down(thresholds[highest], 6)} on, with a recall of "
+            f"{_down(alerts.precision[highest])}, at the threshold {_down(thresholds[highest], 6)}, with a recall of "
             f"{_down(alerts.recall[highest])}."
         )
 
@@ -119,7 +119,7 @@ class PrecisionAtLeast(Rule):
 
 @dataclass(frozen=True)
 class RecallAtLeast(Rule):
-    """Of the thresholds with at least this recall, the one with the highest precision. Any recall can be reached."""
+    """The threshold with the highest precision among those with at least this recall. Any recall can be reached."""
 
     recall: float
     prefers_more = True  # the same precision with more cases found
@@ -140,7 +140,7 @@ class RecallAtLeast(Rule):
 
 @dataclass(frozen=True)
 class AlertsAtMost(Rule):
-    """As many alerts as a budget allows: so many in `per` rows, or in all rows there are."""
+    """As many alerts as a budget allows: a number in `per` rows, or in all rows."""
 
     alerts: float
     per: float | None = None
@@ -148,14 +148,14 @@ class AlertsAtMost(Rule):
     def __post_init__(self) -> None:
         if not 0 < self.alerts <= (self.alerts if self.per is None else self.per) < np.inf:
             raise ValueError(
-                f"A budget is a number of alerts in a larger number of rows, as alerts<=50/10000; got {self}."
+                f"A budget must be a number of alerts in a larger number of rows, such as alerts<=50/10000; got {self}."
             )
 
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
         if self.per is None:
             left = self.alerts - alerts.n_alerts
         else:
-            left = self.alerts * alerts.n_rows - alerts.n_alerts * self.per  # whole numbers: 3 in 10 are 3 in 10
+            left = self.alerts * alerts.n_rows - alerts.n_alerts * self.per  # integers, which are exact
         return np.where(left >= 0, alerts.n_alerts, left) / np.maximum(alerts.n_rows, 1)
 
     def promises(self) -> tuple[str, ...]:
@@ -165,8 +165,8 @@ class AlertsAtMost(Rule):
         if self.value(alerts)[0] >= 0:
             return None
         return (
-            f"{self} cannot be kept on these rows: the fewest alerts possible are {alerts.n_alerts[0]:,.0f} in "
-            f"{alerts.n_rows[0]:,.0f} rows, those that share the highest score, {_down(thresholds[0], 6)}."
+            f"{self} cannot be met on these rows. The fewest possible alerts are {alerts.n_alerts[0]:,.0f} in "
+            f"{alerts.n_rows[0]:,.0f} rows, which all have the highest score, {_down(thresholds[0], 6)}."
         )
 
     def __str__(self) -> str:
@@ -175,14 +175,14 @@ class AlertsAtMost(Rule):
 
 @dataclass(frozen=True)
 class LowestCost(Rule):
-    """The lowest cost in all; that may be to raise no alert. Costs that are not given are asked for."""
+    """The lowest total cost. To raise no alerts may be cheapest. Missing costs raise an error."""
 
     costs: Costs | None = None
     may_be_silent = True
 
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
         if self.costs is None or (self.costs.missed is None and lost is None):
-            raise ValueError(f"The rule {str(self)!r} needs the cost of a missed case, as cost=5:100, or amounts.")
+            raise ValueError(f"The rule {str(self)!r} needs the cost of a missed case, such as cost=5:100, or amounts.")
         return -self.costs.total(alerts, lost) / np.maximum(alerts.n_rows, 1)
 
     def promises(self) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ class LowestCost(Rule):
 
 
 def parse_rule(rule: str | Rule) -> Rule:
-    """A rule from its text; a rule stays as it is.
+    """A rule from its text. An object that is already a rule is returned unchanged.
 
     Parameters
     ----------
@@ -224,13 +224,13 @@ def parse_rule(rule: str | Rule) -> Rule:
                 return make(*found.groups())
     meant = _meant(text) if isinstance(rule, str) else None
     hint = "" if meant is None else f" Did you mean {meant!r}?"
-    quotes = " In a shell, a rule with > or < stands in quotes." if rule in ("precision", "recall", "alerts") else ""
+    quotes = " In a shell, put a rule with > or < in quotes." if rule in ("precision", "recall", "alerts") else ""
     listed = f"The rules are {', '.join([*BEST, *list(WRITTEN)[1:]])}."
-    raise UnknownRuleError(f"{rule!r} is no rule for a threshold.{hint}{quotes}", listed)
+    raise UnknownRuleError(f"{rule!r} is not a rule for a threshold.{hint}{quotes}", listed)
 
 
 def _meant(text: str) -> str | None:
-    """The rule that is most like a text, with the numbers of the text.
+    """The rule that is most similar to a text, with the numbers of the text.
 
     >>> _meant("precision>0.95"), _meant("recal>=0.7"), _meant("g_mean"), _meant("best")
     ('precision>=0.95', 'recall>=0.7', 'gmean', None)
@@ -271,11 +271,11 @@ _PATTERNS: dict[str, Callable[..., Rule]] = {
 
 def _check_share(name: str, share: float) -> None:
     if not 0 < share <= 1:
-        raise ValueError(f"A {name} lies between 0 and 1, as in {name}>=0.9; got {share:g}.")
+        raise ValueError(f"A {name} must be between 0 and 1, as in {name}>=0.9; got {share:g}.")
 
 
 def _down(value: float, digits: int = 3) -> str:
-    """Some digits, never rounded up: what is said to be reached is reached.
+    """Some digits of a number, never rounded up, so that a printed figure can really be reached.
 
     >>> _down(2 / 3), _down(0.5), _down(0.98765432, 6), _down(0)
     ('0.666', '0.5', '0.987654', '0')

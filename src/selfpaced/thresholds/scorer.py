@@ -11,16 +11,16 @@ from selfpaced.metrics import alerts_of_labels
 from selfpaced.thresholds.choosing import with_costs
 from selfpaced.thresholds.rules import AlertsAtMost, Rule, parse_rule
 
-# Less than values that differ in earnest do, and enough for one row among a hundred thousand to count: scikit-learn
-# takes the lowest of equally good thresholds, and a rule mostly the highest.
+# scikit-learn takes the lowest of equally good thresholds, but most rules take the highest. This bonus is smaller than
+# real differences of values, and large enough for one row among a hundred thousand to count.
 TRACE = 1e-10
 
 
 def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: Any = None) -> Any:
-    """A scorer that is highest where a rule is met best; below 0 where its condition is not met.
+    """A scorer for scikit-learn that is highest where a rule is met best, and below 0 where its condition is not met.
 
-    The rules are those of `choose_threshold`, but for amounts and for budgets in all rows: a scorer sees some rows at a
-    time and knows no amounts.
+    The rules are those of `choose_threshold`, except rules with amounts and budgets for all rows: a scorer sees only
+    some rows at a time, and no amounts.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: A
     rule = with_costs(parse_rule(rule), costs, by_amount=False)
     if isinstance(rule, AlertsAtMost) and rule.per is None:
         raise ValueError(
-            f"{rule} counts alerts in all rows, and a scorer sees some at a time. Say in how many rows: {rule}/10000."
+            f"{rule} counts alerts in all rows, but a scorer sees only some. Give the number of rows: {rule}/10000."
         )
     return make_scorer(rule_score, rule=rule, pos_label=pos_label)
 
 
 def rule_score(y_true: ArrayLike, y_pred: ArrayLike, *, rule: Rule, pos_label: Any = None) -> float:
-    """What a rule thinks of predicted labels. Of equally good ones those that the rule takes are a trace better."""
+    """The value of a rule for predicted labels, with a small bonus for those that the rule prefers among equals."""
     alerts = alerts_of_labels(y_true, y_pred, pos_label=pos_label)
     trace = TRACE * float(alerts.alert_share)
     return float(rule.value(alerts)) + (trace if rule.prefers_more else -trace)

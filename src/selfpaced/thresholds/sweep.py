@@ -1,4 +1,4 @@
-"""Every threshold with what it brings, for a rule to choose from."""
+"""Every threshold with its alerts, for a rule to choose from."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ class Sweep:
 
     Attributes
     ----------
-    silent : a threshold above the highest score, for no alert at all.
-    amounts : of the cases, from the highest score down, if each has its own.
+    silent : float
+        A threshold above the highest score, for no alerts.
+    amounts : Floats | None, default=None
+        The amounts of the cases, from the highest score down, if each has its own.
     """
 
     thresholds: NDArray[Any]
@@ -56,7 +58,7 @@ class Sweep:
         return short_threshold(float(self.thresholds[place]), *lower)
 
     def with_silence(self) -> Sweep:
-        """One threshold more, at which no row is an alert."""
+        """The same with one more threshold, at which no row is an alert."""
         n_others = self.n_rows - self.n_positives
         none = Alerts(0, 0, self.n_positives, n_others)
         counts = zip(vars(none).values(), vars(self.alerts).values(), strict=True)
@@ -80,7 +82,7 @@ def sweep_from(
     scores: NDArray[Any],
     amounts: Floats | None = None,
 ) -> Sweep:
-    """The same where the alerts have been counted already."""
+    """The same for alerts that have been counted already."""
     if amounts is not None:
         amounts = amounts[np.argsort(-scores[is_positive].astype(np.float64), kind="stable")]
     return Sweep(thresholds, alerts, silent_threshold(float(scores.max())), amounts)

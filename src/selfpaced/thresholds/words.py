@@ -1,4 +1,4 @@
-"""What alerts bring, in words that need no statistics."""
+"""The results of alerts in sentences for readers without statistics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def headline(precision: float, recall: float, rows: str = "rare rows") -> str:
 
 
 def headline_parts(precision: float, recall: float, rows: str = "rare rows") -> tuple[str, ...]:
-    """The headline in parts. Every second part is one to emphasise."""
+    """The headline in parts. Every second part is emphasised."""
     right = of_hundred(precision)
     verb = "is" if right in ("1", "fewer than 1") else "are"
     return "Of 100 alerts, ", right, f" {verb} right; it finds ", f"{of_hundred(recall)}%", f" of all {rows}."

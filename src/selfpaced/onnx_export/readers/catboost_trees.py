@@ -1,4 +1,4 @@
-"""CatBoost as sums of trees. All nodes of a level ask the same question, which is one bit of the number of the leaf."""
+"""CatBoost as sums of trees. All nodes of a level have the same split, which is one bit of the number of the leaf."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def read_catboost(model: Any) -> TreeMember:
     loss = parts["model_info"]["params"]["loss_function"]["type"]
     if loss not in LOSSES or "oblivious_trees" not in parts or set(parts["features_info"]) != {"float_features"}:
         raise ModelFileError(
-            f"A CatBoost of the loss {loss!r} with columns of {', '.join(sorted(parts['features_info']))} cannot be "
-            f"exported to ONNX; one of {' or '.join(LOSSES)} with symmetric trees on numbers can."
+            f"A CatBoost model with the loss {loss!r} and columns of {', '.join(sorted(parts['features_info']))} "
+            f"cannot be exported to ONNX. Use {' or '.join(LOSSES)} with symmetric trees on numbers."
         )
     columns = parts["features_info"]["float_features"]
     scale, start = parts["scale_and_bias"]
@@ -34,7 +34,7 @@ def read_catboost(model: Any) -> TreeMember:
 
 
 def _as_json(model: Any) -> dict[str, Any]:
-    """What CatBoost says of a model; it writes that to files only."""
+    """CatBoost's description of a model, which it can only write to files."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
@@ -43,9 +43,9 @@ def _as_json(model: Any) -> dict[str, Any]:
 
 
 def _symmetric(tree: dict[str, Any], number: int, n_sums: int, columns: list[dict[str, Any]]) -> Tree:
-    """The tree of one sum, with its nodes numbered level by level. The last of the questions is asked first.
+    """The tree of one sum, with its nodes numbered level by level. The last split comes first.
 
-    A row goes right where its number is above the border, which is a bit of the number of its leaf.
+    A row goes right if its value is above the border, which is a bit of the number of its leaf.
     """
     asked = [_question(split, columns) for split in reversed(tree["splits"])]
     depth = len(asked)
@@ -66,6 +66,6 @@ def _symmetric(tree: dict[str, Any], number: int, n_sums: int, columns: list[dic
 
 
 def _question(split: dict[str, Any], columns: list[dict[str, Any]]) -> tuple[int, float, bool]:
-    """Which feature is compared with what, and whether a missing value is not above it."""
+    """The feature and the border of a split, and whether missing values are below it."""
     column = columns[split["float_feature_index"]]
     return column["flat_feature_index"], split["border"], column["nan_value_treatment"] != "AsTrue"

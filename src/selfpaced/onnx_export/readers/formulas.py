@@ -20,7 +20,9 @@ OPERATORS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
 def read_logistic_regression(model: Any) -> FormulaMember:
     scheme = getattr(model, "multi_class", "auto")  # a parameter of earlier versions of scikit-learn
     if scheme not in ("auto", "deprecated", "warn"):
-        raise ModelFileError(f"A LogisticRegression with multi_class={scheme!r} cannot be exported to ONNX.")
+        raise ModelFileError(
+            f"A LogisticRegression with multi_class={scheme!r} cannot be exported to ONNX. Use 'auto'."
+        )
     sums = partial(_layered, [(model.coef_.T, model.intercept_)], "identity")
     return FormulaMember(sums, link_of(len(model.coef_)))
 
@@ -31,9 +33,9 @@ def read_mlp(model: Any) -> FormulaMember:
 
 
 def _layered(layers: Sequence[Layer], activation: str, graph: Graph, rows: str) -> str:
-    """Sums of products, each layer but the last followed by an activation.
+    """Layers of sums of products. Every layer except the last is followed by an activation.
 
-    Gemm, not MatMul: a factor before a MatMul is rounded to 32 bits by onnxruntime.
+    The operator is Gemm, not MatMul, because onnxruntime rounds a factor before a MatMul to 32 bits.
     """
     for number, (weights, starts) in enumerate(layers):
         if number > 0 and activation in OPERATORS:

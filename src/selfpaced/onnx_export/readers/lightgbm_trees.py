@@ -18,8 +18,8 @@ def read_lightgbm(model: Any) -> TreeMember:
     n_sums = booster["num_tree_per_iteration"]
     if objective not in ("binary", f"multiclass num_class:{n_sums}") or booster["average_output"]:
         raise ModelFileError(
-            f"A LightGBM of the objective {objective!r}{' as a forest' * booster['average_output']} cannot be exported "
-            "to ONNX; one of the objective 'binary' or 'multiclass' with boosting can."
+            f"A LightGBM model with the objective {objective!r}{' as a forest' * booster['average_output']} cannot be "
+            "exported to ONNX. Use the objective 'binary' or 'multiclass' with boosting."
         )
     trees = [_dumped(tree["tree_structure"]) for tree in booster["tree_info"]]
     divisor = 1 / float(steepness) if steepness else 1.0
@@ -75,9 +75,13 @@ def _categories(node: dict[str, Any]) -> NDArray[np.float64]:
 
 def _refuse_missing_zeros(node: dict[str, Any]) -> None:
     if node["missing_type"] == "Zero":
-        raise ModelFileError("A LightGBM with zero_as_missing=True cannot be exported to ONNX; make zeros NaN before.")
+        raise ModelFileError(
+            "A LightGBM model with zero_as_missing=True cannot be exported to ONNX. Replace zeros by NaN instead."
+        )
 
 
 def _refuse_formulas(leaf: dict[str, Any]) -> None:
     if "leaf_coeff" in leaf:
-        raise ModelFileError("A LightGBM with linear_tree=True cannot be exported to ONNX.")
+        raise ModelFileError(
+            "A LightGBM model with linear_tree=True cannot be exported to ONNX. Use linear_tree=False."
+        )

@@ -1,4 +1,4 @@
-"""What pipelines do to rows before a model sees them, as nodes of a graph."""
+"""The steps of pipelines before a model, as nodes of a graph."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ class Given:
 
     Attributes
     ----------
-    names : their names; None if they have none.
-    categories : for columns of categories, which reach the graph as numbers, the category of each number.
+    names : Sequence[str] | None, default=None
+        The names of the columns; None if they have none.
+    categories : Mapping[str, Sequence[str]]
+        The categories of each categorical column. The graph reads a category as its number.
     """
 
     names: Sequence[str] | None = None
@@ -32,12 +34,12 @@ class Given:
 
 
 def read_step(step: Any, given: Given) -> Nodes:
-    """A fitted step of a pipeline as nodes, or an error that names its kind."""
+    """A fitted step of a pipeline as nodes. A step of an unsupported type raises."""
     kind = type(step)
     read = STEPS.get(kind.__name__)
     if read is None or not kind.__module__.startswith("sklearn."):
         raise ModelFileError(
-            f"A pipeline with the step {kind.__name__} cannot be exported to ONNX. Steps that can: "
+            f"A pipeline with the step {kind.__name__} cannot be exported to ONNX. Supported steps are "
             f"{', '.join(sorted(STEPS))}."
         )
     return read(step, given)
@@ -50,7 +52,7 @@ def in_turn(steps: Sequence[Nodes], graph: Graph, rows: str) -> str:
 
 
 def read_steps(steps: Sequence[Any], given: Given) -> tuple[Nodes, ...]:
-    """Steps one after the other. The names of columns are known to the first only."""
+    """Steps one after the other. Only the first one knows the names of columns."""
     return tuple(read_step(step, given if number == 0 else Given()) for number, step in enumerate(steps))
 
 
@@ -61,7 +63,7 @@ def _read_pipeline(pipeline: Any, given: Given) -> Nodes:
 def _read_imputer(imputer: Any, given: Given) -> Nodes:
     if not (isinstance(imputer.missing_values, float) and np.isnan(imputer.missing_values)):
         raise ModelFileError(
-            f"A SimpleImputer with missing_values={imputer.missing_values!r} cannot be exported to ONNX; nan can."
+            f"A SimpleImputer with missing_values={imputer.missing_values!r} cannot be exported to ONNX. Use nan."
         )
     filling = np.asarray(imputer.statistics_, dtype=np.float64)
     kept = np.flatnonzero(~np.isnan(filling))
@@ -97,7 +99,9 @@ def _scaled(mean: NDArray[np.float64] | None, scale: NDArray[np.float64] | None,
 
 def _read_function(step: Any, given: Given) -> Nodes:
     if step.func not in (None, numbered_columns):
-        raise ModelFileError(f"A pipeline with the function {step.func!r} cannot be exported to ONNX.")
+        raise ModelFileError(
+            f"A pipeline with the function {step.func!r} cannot be exported to ONNX. Remove this step."
+        )
     return _unchanged
 
 
@@ -126,8 +130,8 @@ def _places(name: str, columns: Any, given: Given) -> NDArray[np.intp]:
     if all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in chosen):
         return np.array(chosen, dtype=np.intp)
     raise ModelFileError(
-        f"The part {name!r} of a ColumnTransformer takes the columns {columns!r}, which cannot be exported to ONNX; a "
-        "list of names or numbers can."
+        f"The part {name!r} of a ColumnTransformer selects its columns by {columns!r}, which cannot be exported to "
+        "ONNX. Give a list of names or numbers."
     )
 
 
@@ -137,16 +141,16 @@ def _side_by_side(parts: Sequence[tuple[NDArray[np.intp], Nodes]], graph: Graph,
 
 
 def _read_encoder(encoder: Any, given: Given) -> Nodes:
-    """What an encoder makes of each category, as tables by the numbers of the categories."""
+    """The outputs of an encoder for each category, as tables by the numbers of the categories."""
     unknown = [name for name in given.names or ["without names"] if name not in given.categories]
     if unknown:
         raise ModelFileError(
-            f"The {type(encoder).__name__} reads the column {unknown[0]!r}, whose categories the model has not kept, "
-            "so that it cannot be exported to ONNX. Train with fit_table, or with AutoSelfPacedClassifier on a frame."
+            f"The {type(encoder).__name__} reads the column {unknown[0]!r}, whose categories the model has not stored, "
+            "so it cannot be exported to ONNX. Train with fit_table, or with AutoSelfPacedClassifier on a frame."
         )
     assert given.names is not None
     tables = [_encoded(encoder, name, given) for name in given.names]
-    # All other columns are missing in all rows of a table: what differs comes from its own column.
+    # All other columns are missing in all rows of a table, so differences come from its own column.
     places = [np.flatnonzero((table != table[-1]).any(axis=0)) for table in tables]
     constant = np.setdiff1d(np.arange(tables[0].shape[1]), np.concatenate(places))
     places[0] = np.concatenate([places[0], constant])
@@ -155,7 +159,7 @@ def _read_encoder(encoder: Any, given: Given) -> Nodes:
 
 
 def _encoded(encoder: Any, name: str, given: Given) -> NDArray[np.float64]:
-    """What comes out for each category of one column, and at last for a missing value; the others are missing."""
+    """The outputs for each category of one column, and at the end for a missing value. Other columns are missing."""
     import pandas as pd
 
     assert given.names is not None
@@ -172,7 +176,7 @@ def _encoded(encoder: Any, name: str, given: Given) -> NDArray[np.float64]:
 
 
 def _looked_up(tables: Sequence[NDArray[np.float64]], order: NDArray[np.intp], graph: Graph, rows: str) -> str:
-    """Columns of numbers of categories by a table for each, and then the columns that come out in their order."""
+    """The outputs for columns of category numbers, from a table for each, in the order of the encoder."""
     from onnx import TensorProto
 
     made = []

@@ -20,7 +20,7 @@ def read_forest(model: Any) -> TreeMember:
 
 
 def _voting(trees: Any) -> TreeMember:
-    """Each tree gives shares of classes. A leaf of a graph adds to one sum, so that there is a copy for each class."""
+    """Each tree gives shares of classes. A leaf of a graph adds to one sum, so there is a copy of it for each class."""
     n_classes = trees[0].tree_.value.shape[2]
     by_class = [[_shares(each.tree_, number) for each in trees] for number in range(n_classes)]
     return TreeMember(by_class, Link.SHARES, divisor=float(len(trees)), reads_float32=True)
@@ -38,12 +38,12 @@ def _shares(tree: Any, class_number: int) -> Tree:
 
 
 def read_hist_gradient_boosting(model: Any) -> TreeMember:
-    """scikit-learn shows these trees by no public name; `_predictors` has been there since they are."""
+    """scikit-learn has no public name for these trees. `_predictors` has existed since their first version."""
     if model.is_categorical_ is not None and model.is_categorical_.any():
         names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
         raise ModelFileError(
             f"HistGradientBoosting splits column {names[model.is_categorical_].tolist()[0]!r} by its categories, which "
-            "cannot be exported to ONNX. Make numbers of them first, or take LightGBM."
+            "cannot be exported to ONNX. Encode the categories as numbers first, or use LightGBM."
         )
     by_sum = zip(*model._predictors, strict=True)  # one tree for each sum in every iteration
     trees = [[_boosted(each.nodes) for each in of_sum] for of_sum in by_sum]

@@ -1,4 +1,4 @@
-"""XGBoost as sums of trees. It adds up in 32 bits, so that its probabilities are the graph's to about 1e-6."""
+"""XGBoost as sums of trees. It adds up in 32 bits, so its probabilities differ from the graph's by about 1e-6."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def read_xgboost(model: Any) -> TreeMember:
     by_category = any(any(tree["split_type"]) for tree in trees)
     if objective not in OBJECTIVES or kind != "gbtree" or by_category or not np.isnan(model.missing):
         raise ModelFileError(
-            f"An XGBoost of the objective {objective!r}, booster={kind!r}, missing={model.missing}"
-            f"{' and splits by category' * by_category} cannot be exported to ONNX; one of "
-            f"{' or '.join(OBJECTIVES)} with booster='gbtree' that splits by numbers and has missing=nan can."
+            f"An XGBoost model with the objective {objective!r}, booster={kind!r}, missing={model.missing}"
+            f"{' and splits by category' * by_category} cannot be exported to ONNX. Use {' or '.join(OBJECTIVES)} with "
+            "booster='gbtree', splits by numbers and missing=nan."
         )
     n_sums = max(1, int(parts["learner_model_param"]["num_class"]))
     sums: list[list[Tree]] = [[] for _ in range(n_sums)]
@@ -37,7 +37,7 @@ def read_xgboost(model: Any) -> TreeMember:
 
 
 def _tree(tree: dict[str, Any]) -> Tree:
-    """A row goes left where its number is below the threshold: at most the number of 32 bits before it."""
+    """A row goes left if its value is below the threshold, that is, at most the next smaller float32."""
     conditions = np.array(tree["split_conditions"], dtype=np.float32)
     return Tree(
         feature=np.array(tree["split_indices"]),

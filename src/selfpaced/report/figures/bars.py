@@ -39,7 +39,7 @@ def drift_bars(drifts: Mapping[str, Drift]) -> Html:
 
 
 def psi_bars(indices: Mapping[str, tuple[float, bool]]) -> Html:
-    """The stability index of each column, in colour where it is worth a look."""
+    """The stability index of each column. Large ones are in colour."""
     bars = [_Bar(name, psi, "bar case" if is_large else "bar quiet") for name, (psi, is_large) in indices.items()]
     said = f"{bars[0].name} has the largest index." if bars else "There are no columns."
     return _drawn("Population stability index", said, bars)

@@ -15,7 +15,7 @@ LONGEST_NAME = 14
 
 
 def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
-    """A pair of strips for each feature: from the 5% to the 95% quantile, the middle half thick, the median marked."""
+    """Two strips for each feature, from the 5% to the 95% quantile. The middle half is thick, the median is marked."""
     return drawing(
         "Features of rare and common rows",
         "; ".join(f"{one.name}: median {_median(one.cases)} against {_median(one.others)}" for one in contrasts) + ".",

@@ -1,4 +1,4 @@
-"""The course of figures over time: lines of one or several series."""
+"""Figures over time: lines of one or several series."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 48, 16, 30, 24
 COLOURS = ("case", "other", "quiet", "noise")
 MOST_LABELS = 5
 MOST_DOTS = 60
-CHARACTER = 6.5  # how wide a letter is, about
+CHARACTER = 6.5  # the approximate width of a letter
 
 Series = Mapping[str, Sequence[float | None]]
 

@@ -1,4 +1,4 @@
-"""How well each recipe ranks, and how much it counts."""
+"""The AUCPRC and the weight of each recipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_NAME = 44
 
 
 def recipe_dots(recipes: Sequence[RecipeFacts]) -> Html:
-    """A dot at the AUCPRC of each recipe with its interval below its name, and its weight at the right."""
+    """Below the name of each recipe a dot at its AUCPRC with its interval, and its weight on the right."""
     axis = _axis([one.interval for one in recipes if one.interval is not None])
     bottom = HEAD + ROW * len(recipes)
     ticks = (axis.low, (axis.low + axis.high) / 2, axis.high)
@@ -35,7 +35,7 @@ def recipe_dots(recipes: Sequence[RecipeFacts]) -> Html:
 
 
 def _axis(intervals: Sequence[Interval]) -> Axis:
-    """From the lowest to the highest interval: what separates recipes is small."""
+    """An axis from the lowest to the highest end of the intervals, because differences between recipes are small."""
     low, high = min(one.low for one in intervals), max(one.high for one in intervals)
     return Axis(low, high, MARGIN, WIDTH - WEIGHTS)
 

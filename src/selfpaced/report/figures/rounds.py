@@ -13,7 +13,7 @@ from selfpaced.report.words import decimals, percent, whole
 WIDTH, HEIGHT, SHORT = 460, 300, 200
 LEFT, RIGHT, TOP, BOTTOM = 46, 16, 28, 42
 LOWEST_COUNT = 0.7  # below 1 on a logarithmic axis, so that a bin of one row can be seen
-# A reading aid, not part of the algorithm: fifths of the range of hardness.
+# Fifths of the range of hardness. They help the reader, and are not part of the algorithm.
 ZONES = {"trivial": (0.0, 0.2), "borderline": (0.2, 0.8), "noise": (0.8, 1.0)}
 
 
@@ -139,7 +139,7 @@ def _stack(frame: Frame, place: int, shares: dict[str, float]) -> Html:
 
 
 def _zone_names(frame: Frame, shares: dict[str, float]) -> Html:
-    """Beside the last round, each at the height of its part, and never on top of each other."""
+    """The names beside the last round, each at the height of its part, without overlaps."""
     words, below, lowest = [], 0.0, frame.y.start + 4
     for name, share in shares.items():
         y = min(frame.y(below + share / 2) + 4, lowest)
@@ -171,7 +171,7 @@ def aucprc_by_round(learning: Learning) -> Html:
 
 
 def _numbered(names: Sequence[str]) -> dict[float, str]:
-    """Names of the places 1, 2, ...; of many only some, the last always."""
+    """Names of the places 1, 2, ...; if there are many, only some of them and the last."""
     step = ceil(len(names) / 12)
     return {float(place): name for place, name in enumerate(names, 1) if (len(names) - place) % step == 0}
 

@@ -1,4 +1,4 @@
-"""The course of the held-out rows over time."""
+"""The figures of the held-out rows over time."""
 
 from __future__ import annotations
 

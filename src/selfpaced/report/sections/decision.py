@@ -1,4 +1,4 @@
-"""Decisions row by row, beside one threshold for all rows."""
+"""Decisions row by row, compared with one threshold for all rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def decision(facts: Facts) -> Html | None:
             "By the rule ",
             element("code", found.rule),
             f" these rows cost {cost_text(found.row_by_row.cost)}, {cost_text(abs(saved))} {compared} by the suggested "
-            "threshold. Its left side is what a row is expected to lose, its right side what an alert costs.",
+            "threshold. The left side of the rule is the expected loss of a row, its right side the cost of an alert.",
             class_="lead",
         ),
         table(

@@ -38,7 +38,7 @@ def learning(facts: Facts) -> Html | None:
 
 _DRAWN = (
     "Without self-pacing the shares would be those of the pool. Trivial, borderline and noise are fifths of the range "
-    "of hardness (the lowest, the middle three, the highest): a reading aid, not part of the algorithm."
+    "of hardness (the lowest, the middle three, the highest). They help the reader, and are not part of the algorithm."
 )
 
 
@@ -64,8 +64,8 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
                 "Hardness is how wrong the ensemble so far is about a row of the class ",
                 label(str(learned.drawn_class)),
                 ". Every round sorts these rows into bins by hardness and draws from each: early rounds let every bin "
-                "contribute the same hardness, late rounds the same number of rows (α grows). The mass of trivial "
-                "rows is thinned, and borderline rows gain weight without over-sampling noise.",
+                "contribute the same hardness, late rounds the same number of rows (α grows). So few of the many "
+                "trivial rows are drawn, and borderline rows gain weight without over-sampling noise.",
             ),
             element("h3", "All rounds at a glance" if len(binned) <= MOST_THUMBNAILS else "Some rounds at a glance"),
             element(
@@ -79,7 +79,7 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
 
 
 def evenly(rounds: Binned, most: int) -> Binned:
-    """At most so many rounds, first and last among them."""
+    """A limited number of rounds, including the first and the last."""
     if len(rounds) <= most:
         return rounds
     return [rounds[round(place * (len(rounds) - 1) / (most - 1))] for place in range(most)]

@@ -26,8 +26,8 @@ def ranking(facts: Facts) -> Html:
                 "div",
                 paragraph(
                     f"A rare row scores higher than a common one with probability {percent(ranked.auroc)} (AUROC). "
-                    "It is high whenever most rows are easy: here false alarms for 1% of the common rows would be "
-                    f"{facts.thresholds.n_others / 100 / facts.n_cases:,.1f} for every rare row."
+                    "The AUROC is high whenever most rows are easy: here false alarms for 1% of the common rows would "
+                    f"be {facts.thresholds.n_others / 100 / facts.n_cases:,.1f} for every rare row."
                 ),
                 paragraph(
                     f"The AUCPRC of {decimals(ranked.aucprc)} is the mean precision over all levels of recall. "
@@ -77,7 +77,7 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
     return paragraph(
         element("strong", "No. "),
         scores,
-        "Members that train on balanced rows rank well and overstate the risk. "
+        "Members that are trained on balanced rows rank well, but their scores overstate the risk. "
         if ratio > 1
         else "The scores understate the risk. ",
         "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as probabilities: ",
@@ -90,8 +90,8 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
 
 def _brier(found: Calibration) -> Html:
     return paragraph(
-        f"The Brier score, the mean squared error of the scores, is {decimals(found.brier, 5)}; giving every row the "
-        f"share of rare rows would have {decimals(found.brier_of_prevalence, 5)}. On average a score is "
+        f"The Brier score, the mean squared error of the scores, is {decimals(found.brier, 5)}. If every row had the "
+        f"share of rare rows as its score, it would be {decimals(found.brier_of_prevalence, 5)}. On average a score is "
         f"{decimals(100 * found.calibration_error, 2)} percentage points from the share of rare rows among rows with "
         "similar scores."
     )

@@ -31,7 +31,7 @@ def _lead(found: Sequence[RecipeFacts]) -> Html:
     return paragraph(
         f"The model is a blend of {len(blended)} of {plural(len(found), 'recipe')}. ",
         label(first.name),
-        f" counts most, with a weight of {percent(first.weight)}.",
+        f" has the largest weight, {percent(first.weight)}.",
         class_="lead",
     )
 
@@ -49,14 +49,14 @@ def _picture(found: Sequence[RecipeFacts]) -> Html | None:
 def _explained(found: Sequence[RecipeFacts]) -> Html:
     if all(one.aucprc is None for one in found):
         return paragraph(
-            "There were too few rare rows to compare the recipes by, so all of them count the same. Their scores are "
+            "There were too few rare rows to compare the recipes, so all of them have the same weight. The scores are "
             "not calibrated."
         )
     return paragraph(
         "A recipe is an ensemble with its own kind of members. Each was judged on a sample of the training rows, by "
         "models that had not seen the rows that they scored. These figures compare the recipes with each other, with "
         "fewer members than the model has: see the other sections for the quality of the model. A recipe that ranks "
-        "less well can have a weight, because it errs on other rows."
+        "less well can have a weight, because its errors are on other rows."
     )
 
 

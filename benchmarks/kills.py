@@ -1,0 +1,261 @@
+"""Claim: whatever is killed during a fit on a cluster, and whenever, the fit ends with the model of a fit in memory.
+
+    python benchmarks/kills.py [--kills 20] [--engines dask spark] [--rows 30000] [--seed 0]
+
+Every kill is a `kill -9` at a random moment of a fit with a checkpoint: of a worker (an executor on Spark), after which
+the same fit goes on, or of the driver with all its processes, after which another driver resumes from the checkpoint.
+The scheduler or master is not killed: it is the cluster. Members are boosted trees and single trees in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psutil
+from lightgbm import LGBMClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from record import RESULTS, save, significant, versions_of
+from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced.datasets import make_fraud
+from text_table import text_table
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # the clusters are those of the tests
+MEMBERS, PARTITIONS, N_FEATURES, N_FRAUDS = 8, 4, 10, 300
+TREE, BOOSTER = DecisionTreeClassifier(max_depth=8), LGBMClassifier(n_estimators=20, verbose=-1)
+MOST_SECONDS = 600
+HEADER = ["engine", "base", "killed", "rows", "seconds", "rounds finished", "identical"]
+PACKAGES = ("selfpaced", "scikit-learn", "numpy", "lightgbm", "dask", "pyspark")
+
+
+def model(base: str) -> SelfPacedEnsembleClassifier:
+    return SelfPacedEnsembleClassifier({"tree": TREE, "lightgbm": BOOSTER}[base], MEMBERS, random_state=0)
+
+
+def dumped(fitted: SelfPacedEnsembleClassifier) -> list[Any]:
+    """All there is to know of the members."""
+    return [
+        each.booster_.model_to_string()
+        if isinstance(each, LGBMClassifier)
+        else {name: np.asarray(value).tolist() for name, value in each.tree_.__getstate__().items()}
+        for each in fitted.estimators_
+    ]
+
+
+class Dask:
+    """A scheduler and two workers."""
+
+    killed_part = "a worker"
+
+    def __init__(self, folder: Path) -> None:
+        from tests.cluster.dask_cluster import DaskCluster
+
+        self._cluster = DaskCluster(folder)
+        self.address = self._cluster.client.scheduler.address
+        self.close = self._cluster.close
+
+    def kill_a_part(self) -> None:
+        self._cluster.kill_a_worker()
+        self._cluster.start_worker()
+
+    def restore(self) -> None:
+        self._cluster.wait_for_workers(2)
+
+    @staticmethod
+    @contextmanager
+    def table(address: str, path: str) -> Iterator[Any]:
+        import dask.dataframe as dd
+        from distributed import Client
+
+        with Client(address) as client:
+            frame = dd.read_parquet(path).repartition(npartitions=PARTITIONS)
+            yield open_table(frame, target="is_fraud", id="number", client=client)
+
+
+class Spark:
+    """A master and two workers with an executor each."""
+
+    killed_part = "an executor"
+
+    def __init__(self, folder: Path) -> None:
+        from tests.cluster.spark_cluster import SparkCluster, local_environment
+
+        os.environ.update(local_environment())
+        self._cluster = SparkCluster(folder)
+        self.address = self._cluster.url
+        self.close = self._cluster.close
+
+    def kill_a_part(self) -> None:
+        self._cluster.kill_an_executor()
+
+    def restore(self) -> None:
+        """A new driver has new executors."""
+
+    @staticmethod
+    @contextmanager
+    def table(address: str, path: str) -> Iterator[Any]:
+        from pyspark.sql import SparkSession
+
+        from tests.cluster.spark_cluster import SETTINGS, WARM_WORKERS
+
+        memory = {"spark.executor.memory": "512m"}
+        spark = SparkSession.builder.master(address).config(map=SETTINGS | WARM_WORKERS | memory).getOrCreate()
+        frame = spark.read.parquet(path).repartition(PARTITIONS)
+        yield open_table(frame, target="is_fraud", id="number")
+        spark.stop()
+
+
+ENGINES = {"dask": Dask, "spark": Spark}
+
+
+def drive(engine: str, address: str, path: str, base: str, folder: str) -> None:
+    """What a driver's process does."""
+    with ENGINES[engine].table(address, path) as table:
+        fitted = model(base).fit_table(table, checkpoint=Path(folder) / "checkpoint")
+    save_model(fitted, Path(folder) / "model.skops")
+
+
+class Driver:
+    """A fit in a process of its own."""
+
+    def __init__(self, given: list[str], folder: Path) -> None:
+        self._checkpoint = folder / "checkpoint"
+        self._log = folder / "log.txt"
+        with self._log.open("a") as log:
+            command = [sys.executable, __file__, "--drive", *given, str(folder)]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def wait_for_the_first_round(self) -> None:
+        """Until it is known what is to be fitted, and the first round begins."""
+        deadline = time.monotonic() + MOST_SECONDS
+        while not (self._checkpoint / "plan.json").exists():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"The fit did not begin:\n{self._log.read_text()[-3000:]}")
+            time.sleep(0.01)
+
+    def wait(self) -> None:
+        if self._process.wait(MOST_SECONDS) != 0:
+            raise RuntimeError(f"The fit failed:\n{self._log.read_text()[-3000:]}")
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def rounds_finished(self) -> int:
+        return len(list(self._checkpoint.glob("round-*.skops")))
+
+    def kill(self) -> None:
+        """With Spark's JVM, as when a machine fails."""
+        processes = [*psutil.Process(self._process.pid).children(recursive=True), psutil.Process(self._process.pid)]
+        for one in processes:
+            with suppress(psutil.NoSuchProcess):  # it went with another
+                one.kill()
+        self._process.wait()
+
+
+def kill(cluster: Any, what: str, given: list[str], folder: Path, moment: float) -> dict[str, Any] | None:
+    """One fit with one kill, so many seconds after its first round has begun; None if its rounds were over by then."""
+    driver = Driver(given, folder)
+    driver.wait_for_the_first_round()
+    time.sleep(moment)
+    finished = driver.rounds_finished()
+    if finished > MEMBERS or not driver.is_running():
+        driver.wait()
+        return None
+    if what == "the driver":
+        driver.kill()
+        finished = driver.rounds_finished()
+        driver = Driver(given, folder)
+    else:
+        cluster.kill_a_part()
+    driver.wait()
+    return {"killed": what, "seconds": significant(moment), "rounds finished": finished}
+
+
+def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> list[dict[str, Any]]:
+    features, dice = rows.drop(columns=["is_fraud", "number"]), random.Random(options.seed)
+    expected = {base: dumped(model(base).fit(features, rows["is_fraud"])) for base in ("tree", "lightgbm")}
+    found: list[dict[str, Any]] = []
+    with TemporaryDirectory() as temporary:
+        here = Path(temporary)
+        rows.to_parquet(here / "rows.parquet", index=False)
+        cluster = ENGINES[engine](here)
+        try:
+            longest = _seconds_of_a_fit(cluster, engine, here)
+            while len(found) < options.kills:
+                base, what = _next(cluster, len(found))
+                given, folder = [engine, cluster.address, str(here / "rows.parquet"), base], here / "fit"
+                folder.mkdir()
+                note = kill(cluster, what, given, folder, dice.uniform(0, longest))
+                if note is not None:
+                    identical = dumped(load_model(folder / "model.skops")) == expected[base]
+                    found.append({"engine": engine, "rows": len(rows), "base": base, **note, "identical": identical})
+                    print(found[-1], flush=True)
+                cluster.restore()
+                shutil.rmtree(folder)
+        finally:
+            cluster.close()
+    return found
+
+
+def _next(cluster: Any, number: int) -> tuple[str, str]:
+    return ("tree", "lightgbm")[number // 2 % 2], (cluster.killed_part, "the driver")[number % 2]
+
+
+def _seconds_of_a_fit(cluster: Any, engine: str, here: Path) -> float:
+    """From the beginning of the first round to the end of the last one, if nothing is killed."""
+    folder = here / "first"
+    folder.mkdir()
+    driver = Driver([engine, cluster.address, str(here / "rows.parquet"), "tree"], folder)
+    driver.wait_for_the_first_round()
+    begin = time.perf_counter()
+    while driver.is_running() and driver.rounds_finished() <= MEMBERS:  # a warm-up, and the members
+        time.sleep(0.01)
+    seconds = time.perf_counter() - begin
+    driver.wait()
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=20, help="on each engine")
+    parser.add_argument("--engines", nargs="+", choices=sorted(ENGINES), default=sorted(ENGINES))
+    parser.add_argument("--rows", type=int, default=30_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--drive", nargs=5, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.drive:
+        drive(*options.drive)
+        return
+    X, y = make_fraud(options.rows, N_FRAUDS, n_features=N_FEATURES, random_state=0)
+    rows = pd.DataFrame(X, columns=[f"V{i}" for i in range(N_FEATURES)]).assign(is_fraud=y, number=np.arange(len(y)))
+    found = _of_other_engines(options.engines)
+    found += [one for engine in options.engines for one in kills_on(engine, options, rows)]
+    print(text_table(HEADER, [[str(one[name]) for name in HEADER] for one in found], words=3))
+    print(f"{sum(one['identical'] for one in found)} of {len(found)} models are identical to the one in memory.")
+    print(save("kills", {"members": MEMBERS, "partitions": PARTITIONS, "kills": found}, versions_of(PACKAGES)))
+
+
+def _of_other_engines(engines: list[str]) -> list[dict[str, Any]]:
+    """What the record has of engines that are not asked about now."""
+    record = RESULTS / "kills.json"
+    kept = json.loads(record.read_text())["kills"] if record.exists() else []
+    return [one for one in kept if one["engine"] not in engines]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""From a table on a cluster to a trained model that has been judged on rows it has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced._jobs.engines import Cluster, Columns, EngineChoice, cluster_of
+from selfpaced._jobs.leakage import Leak, find_leaks
+from selfpaced._jobs.making import Trainable, model_for
+from selfpaced._jobs.request import TrainRequest, check_options
+from selfpaced._jobs.rules import rule_of
+from selfpaced._jobs.train import (
+    FEW_CASES,
+    ROWS_COUNTED,
+    ROWS_SAMPLED,
+    calibration_for,
+    check_enough,
+    chosen,
+    seconds_of_rounds,
+)
+from selfpaced._jobs.warned import kept_warnings
+from selfpaced.bases import columns_of
+from selfpaced.ensembles.cluster_scoring import cluster_scores
+from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation
+from selfpaced.ensembles.timing import Stopwatch
+from selfpaced.exceptions import TableError
+from selfpaced.monitoring import Reference, reference_of
+from selfpaced.tables import PartitionedTable, SplitPlan, stack
+from selfpaced.tables.holding_out import divided, some_rows
+from selfpaced.thresholds import ThresholdChoice
+
+
+@dataclass(frozen=True)
+class TrainedOnCluster:
+    """A model that was trained on a cluster, and what it is worth on the rows held out there.
+
+    Attributes
+    ----------
+    table : the table with all its rows.
+    leaks, choice, unmet, warnings, phases : as `Trained` has them.
+    reference : what the held-out rows are like, to monitor the model by; None if it was not asked for.
+    """
+
+    request: TrainRequest
+    model: Trainable
+    table: PartitionedTable
+    scores: NDArray[np.float64]
+    evaluation: TableEvaluation
+    leaks: list[Leak]
+    choice: ThresholdChoice | None
+    unmet: str | None
+    warnings: list[str]
+    phases: dict[str, float]
+    reference: Reference | None
+
+    @property
+    def seconds(self) -> float:
+        """The time of all phases."""
+        return sum(self.phases.values())
+
+    @property
+    def rounds_seconds(self) -> dict[str, float]:
+        """The time of training by what the rounds spent it on."""
+        return seconds_of_rounds(self.model)
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """How many rows each label has."""
+        labels = self.table.labels()
+        return dict(zip(labels.names, labels.counts.tolist(), strict=True))
+
+    @property
+    def learned_nothing(self) -> bool:
+        """Whether all rows got the same score."""
+        return bool(self.scores.min() == self.scores.max())
+
+    @property
+    def few_cases(self) -> bool:
+        """Whether there are too few rare rows for the figures to mean much."""
+        return min(self.counts.values()) < FEW_CASES
+
+
+def train_on_cluster(request: TrainRequest, engine: EngineChoice, *, keeps_reference: bool = True) -> TrainedOnCluster:
+    """Open, divide, fit and score, all where the rows are."""
+    check_options(request)
+    rule_of(request.rule, None)  # a wrong one is refused before an hour of work
+    if not 0 < request.holdout < 1:
+        raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
+    with cluster_of(engine) as cluster:
+        return _trained(request, cluster, keeps_reference)
+
+
+def _trained(request: TrainRequest, cluster: Cluster, keeps_reference: bool) -> TrainedOnCluster:
+    stopwatch = Stopwatch()
+    with stopwatch.running("opening"):
+        columns = Columns(request.target, request.id, request.group, request.exclude)
+        table = cluster.open(str(request.source), columns)
+        check_enough(table.labels(), request.target)
+        train, test = divided(table, request.holdout, request.seed)
+    model = model_for(request, columns_of(None, table.schema), calibration_for(request, train))
+    with kept_warnings() as warned_of, stopwatch.running("training"):
+        model.fit_table(train, checkpoint=request.checkpoint)
+    with stopwatch.running("scoring held-out rows"):
+        is_rare, scores = cluster_scores(model, test)
+    with stopwatch.running("looking for leakage"):
+        leaks = _leaks(train, request.seed)
+    with stopwatch.running("choosing a threshold"):
+        choice, unmet = chosen(is_rare, scores, rule_of(request.rule, None), None)
+        judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
+    reference = _reference(test, scores, judged.threshold, request.seed) if keeps_reference else None
+    found = (scores, judged, leaks, choice, unmet, warned_of, stopwatch.phases(), reference)
+    return TrainedOnCluster(request, model, table, *found)
+
+
+def _leaks(table: PartitionedTable, seed: int) -> list[Leak]:
+    """The rare rows, and a sample of the others, tell whether a column nearly decides the target."""
+    split = table.split(SplitPlan(seed, 1, ROWS_SAMPLED, 0, lambda n_read, n_rows: None))
+    rows = stack([split.minority, *(pool.draw([min(ROWS_SAMPLED, pool.n_rows)], 0) for pool in split.pools.values())])
+    return find_leaks(rows.features, np.arange(len(rows)) < len(split.minority), seed)
+
+
+def _reference(test: PartitionedTable, scores: NDArray[np.float64], threshold: float, seed: int) -> Reference:
+    return reference_of(some_rows(test, ROWS_COUNTED, seed).features, scores, threshold=threshold)

@@ -1,0 +1,53 @@
+"""What a fitted ensemble says of the rows of a table on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.ensembles.averaged import keeping_to_one_thread, scoring_of
+from selfpaced.pools.blocks import Block
+from selfpaced.pools.chunk import NO_CLASS
+from selfpaced.tables import InMemoryTable, PartitionedTable
+
+ROWS_AT_ONCE = 2**16
+# Ids, whether the rows are of the class that the score is about, and scores.
+Scored = tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.float64]]
+
+
+class ScoresOf:
+    """A question: the scores of the rows that have a class, by a model that was trained on the same table."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._is_set_up = False
+
+    def __call__(self, block: Block) -> Scored:
+        if not self._is_set_up:  # each task keeps to one thread: others work beside it
+            self._model, self._is_set_up = keeping_to_one_thread(self._model), True
+        column, scoring = self._model.trained_on_.score_column, scoring_of(self._model)
+        own = np.flatnonzero(block.tags.classes != NO_CLASS)
+        scores = np.empty(own.size)
+        for start in range(0, own.size, ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            scores[some] = scoring.probabilities(InMemoryTable(block.take(own[some]).features))[:, column]
+        return block.tags.ids[own], block.tags.classes[own] == column, scores
+
+    @staticmethod
+    def merge(parts: Sequence[Scored]) -> Scored:
+        ids, is_rare, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return ids, is_rare, scores
+
+
+def cluster_scores(model: Any, table: PartitionedTable) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Whether each row is of the class that the score is about, and its score, in the order of the ids.
+
+    The model must have been trained on a part of the same table: rows are read by the schema of the table. Seventeen
+    bytes of each row come to this process.
+    """
+    ids, is_rare, scores = table.begin().ask(ScoresOf(model), ScoresOf.merge, features=True)
+    order = np.argsort(ids, kind="stable")
+    return is_rare[order], scores[order]
