@@ -18,7 +18,7 @@ from selfpaced.pools import spark_blobs
 from selfpaced.pools.scratch import FOLDER, OWNER
 from selfpaced.pools.shortlist import CutAndShortlist
 from selfpaced.pools.spark_scratch import ScratchEngine, ScratchRows
-from tests.cluster.test_spark import TREE, assert_same, expected, spe, transactions
+from tests.cluster.test_spark import TREE, assert_same, expected, run, spe, transactions
 from tests.pools.test_scratch import changed, cut_off, removed
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -207,3 +207,35 @@ def test_two_fits_of_one_table_side_by_side_have_tags_of_their_own(frame):
     rows = transactions()
     local = SelfPacedEnsembleClassifier(TREE, 2, random_state=4)
     assert_same(second, local.fit(rows.drop(columns="is_fraud"), rows["is_fraud"]))
+
+
+@pytest.mark.slow
+def test_tasks_that_run_anywhere_twice_or_beside_each_other_give_the_same_model(spark_cluster):
+    """Spark sends tasks to executors without their rows, and starts them twice; then one executor has three cores."""
+    told = run(
+        f"""
+        import warnings
+        from pyspark.sql import SparkSession
+        from tests.cluster.spark_cluster import QUIET, SETTINGS
+        from tests.cluster.test_spark import *
+
+        restless = {{
+            "spark.locality.wait": "0s",
+            "spark.speculation": "true",
+            "spark.speculation.interval": "10ms",
+            "spark.speculation.multiplier": "1.01",
+            "spark.speculation.quantile": "0.1",
+            "spark.speculation.minTaskRuntime": "0ms",
+            "spark.sql.adaptive.enabled": "true",
+        }}
+        for master in ({spark_cluster.url!r}, "local[3]"):
+            spark = SparkSession.builder.master(master).config(map=SETTINGS | restless).getOrCreate()
+            spark.sparkContext.setLogLevel("OFF")
+            rows = transactions().assign(number=range(5000))
+            frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(7)
+            assert_same(spe().fit(frame), expected())
+            print("the same")
+            spark.stop()
+        """
+    )
+    assert told.split("\n")[:2] == ["the same"] * 2

@@ -42,6 +42,10 @@ TIMES_WRITTEN_AGAIN = 2
 KEPT_IN_MEMORY = "Spark keeps the rows in its own memory instead, and each round takes several times as long."
 
 
+# The number of a task's partition, and of a row in it. Names of files would not do: Spark may have written them again.
+Place = tuple[int, int]
+
+
 class ScratchRows:
     """The rows of a table in scratch files, which are removed with this object.
 
@@ -178,12 +182,14 @@ class ScratchEngine:
 
     def _heard(self, work: bytes, *, features: bool) -> Sequence[_Told] | None:
         """The answers of all partitions; None if the rows of some are not found."""
-        asking = _Asking(work, self._steps_since(self._n_done), features, None, tuple(self._rows.ended))
-        heard: dict[int, _Told] = {}
+        ended = tuple(self._rows.ended)
+        asking = _Asking(work, self._steps_since(self._n_done), features, None, ended)
+        heard: dict[Place, _Told] = {}
         for _ in range(1 + TIMES_ASKED_AGAIN):
-            heard |= {one.number: one for one in asked(self._rows.frame, partial(_answer, packed(asking)))}
-            missing = frozenset(number for number, one in heard.items() if one.is_missing)
+            heard |= {one.place: one for one in asked(self._rows.frame, partial(_answer, packed(asking)))}
+            missing = frozenset(place for place, one in heard.items() if one.is_missing)
             if not missing:
+                del self._rows.ended[: len(ended)]
                 return list(heard.values())
             asking = _Asking(work, self._steps_since(0), features, missing, ())
         return None
@@ -199,14 +205,14 @@ class _Asking:
     Attributes
     ----------
     work : how rows are read, the question, and how answers are merged.
-    only : the numbers of the partitions that are asked; None for all.
+    only : the partitions that are asked; None for all.
     ended : fits whose tags are removed.
     """
 
     work: bytes
     steps: Steps
     features: bool
-    only: frozenset[int] | None
+    only: frozenset[Place] | None
     ended: tuple[str, ...]
 
 
@@ -214,7 +220,7 @@ class _Asking:
 class _Told:
     """The answer of a partition."""
 
-    number: int
+    place: Place
     census: Census
     answer: Any
     is_missing: bool = False
@@ -255,17 +261,18 @@ def _answer(asking: bytes, batches: Iterator[Any]) -> Iterator[Any]:
 
 def _answers(asking: _Asking, batches: Iterator[Any]) -> Iterator[_Told]:
     number = _number_of_partition()
-    for written in _partitions(batches):
-        if asking.only is None or number in asking.only:
+    for position, written in enumerate(_partitions(batches)):
+        place = (number, position)
+        if asking.only is None or place in asking.only:
             for fit in asking.ended:
                 forget_tags(written.path, fit)
             reading, question, merge = unpacked(asking.work)
             partition = open_partition(written, reading, asking.steps)
             if partition is None:
-                yield _Told(number, written.census, None, is_missing=True)
+                yield _Told(place, written.census, None, is_missing=True)
             else:
                 parts = partition.answer(question, features=asking.features)
-                yield _Told(number, written.census, merge(parts))
+                yield _Told(place, written.census, merge(parts))
 
 
 def _partitions(batches: Iterator[Any]) -> Iterator[Written]:
