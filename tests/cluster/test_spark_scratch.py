@@ -139,6 +139,14 @@ def test_rows_that_come_out_otherwise_when_they_are_written_again_are_refused(fr
     assert files() == []
 
 
+@pytest.mark.parametrize("wrong", ["'Infinity'", "raise_error('no rows today')"])
+def test_a_table_that_cannot_be_opened_leaves_no_files(frame, files, wrong):
+    broken = frame.withColumn("a", sf.expr(f"if(number = 4000, cast({wrong} as double), a)"))
+    with pytest.raises(Exception, match=r"infinity in partition|no rows today"):
+        open_table(broken, target="is_fraud", id="number")
+    assert files() == []
+
+
 def test_tags_of_a_fit_that_has_ended_are_removed_by_the_next(frame, files):
     table = open_table(frame, target="is_fraud", id="number")
     n_files = []

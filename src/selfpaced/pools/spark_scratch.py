@@ -21,7 +21,7 @@ from weakref import finalize
 from selfpaced.pools.blocks import Block, Tags
 from selfpaced.pools.partitioned import Answer
 from selfpaced.pools.rows import Rows
-from selfpaced.pools.spark import Kept, answers, asked, packed, told, unpacked, without_errors
+from selfpaced.pools.spark import Kept, answers, asked, naming_missing_packages, packed, told, unpacked, without_errors
 from selfpaced.pools.spark_blobs import BlobEngine, BlobRows
 from selfpaced.pools.spark_files import (
     NoScratchError,
@@ -39,6 +39,7 @@ WRITTEN = "written binary, facts binary"
 TIMES_ASKED_AGAIN = 2
 # How often the rows of a table are written again within one question. Then Spark keeps them in its memory.
 TIMES_WRITTEN_AGAIN = 2
+TASKS_FOR_ALL = 64
 KEPT_IN_MEMORY = "Spark keeps the rows in its own memory instead, and each round takes several times as long."
 
 
@@ -56,6 +57,7 @@ class ScratchRows:
 
     Attributes
     ----------
+    frame : a row for each partition.
     attempt : how often the rows have been written again.
     told : what `tell` told.
     census : the rows that there are.
@@ -70,24 +72,25 @@ class ScratchRows:
         self._tell = tell
         self._lock = Lock()
         self._blobs: BlobRows | None = None
-        self._kept = [self._written()]
-        finalize(self, _remove, self._kept, self.name).atexit = False
-        rows = self._kept[0].frame.select("written", "facts").collect()
+        self._kept: list[Kept] = []
+        # Tasks without rows, enough to reach all executors: what they have written is not known yet.
+        self._reached = [source.sparkSession.range(0, TASKS_FOR_ALL, 1, TASKS_FOR_ALL)]
+        finalize(self, _remove, self._kept, self._reached, self.name).atexit = False
+        self._write()
+        with naming_missing_packages():
+            rows = self._kept[0].frame.collect()
+        self._reached[0] = self.frame
         written = without_errors([pickle.loads(row.written) for row in rows])
         self.told = [fact for row in rows if row.facts is not None for fact in pickle.loads(row.facts)]
         self.census = Census.summed(one.census for one in written)
-
-    @property
-    def frame(self) -> Any:
-        """One row for each partition."""
-        return self._kept[0].frame.select("written")
 
     def write_again(self, attempt: int) -> None:
         """Write all rows again, if nobody has done so since an attempt."""
         with self._lock:
             if self.attempt == attempt:
                 self.attempt += 1
-                self._kept[0] = self._written()
+                self._write()
+                self._reached[0] = self.frame
 
     def as_blobs(self, reason: str) -> BlobRows:
         """The rows in Spark's memory, for executors that cannot keep files."""
@@ -98,13 +101,14 @@ class ScratchRows:
                 self.census.require(self._blobs.census)
         return self._blobs
 
-    def _written(self) -> Kept:
+    def _write(self) -> None:
         # With the number of the attempt, or Spark would know the frame, and serve what it has kept of it.
         work = packed((self._tell, self.name, self.attempt))
-        return Kept(self._source.mapInArrow(partial(_write, work), WRITTEN))
+        self._kept[:] = [Kept(self._source.mapInArrow(partial(_write, work), WRITTEN))]
+        self.frame = self._kept[0].frame.select("written")
 
 
-def _remove(kept: list[Kept], name: str) -> None:
+def _remove(kept: list[Kept], reached: list[Any], name: str) -> None:
     """Remove the files of a table, and forget where they were.
 
     In a thread of its own: this one may be in the middle of a talk with Spark, which cannot be interrupted.
@@ -112,7 +116,7 @@ def _remove(kept: list[Kept], name: str) -> None:
 
     def remove() -> None:
         with suppress(Exception):  # a session that has ended has removed its local directories
-            asked(kept[0].frame.select("written"), partial(_leave, name))
+            asked(reached[0], partial(_leave, name))
 
     thread = Thread(target=remove, name="selfpaced: remove scratch files")
     thread.start()
@@ -286,6 +290,6 @@ def _partitions(batches: Iterator[Any]) -> Iterator[Written]:
 
 def _leave(table: str, batches: Iterator[Any]) -> Iterator[Any]:
     """Remove the files of a table."""
-    for _ in _partitions(batches):
+    for _ in batches:
         remove_table(table)
     yield from ()
