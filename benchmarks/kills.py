@@ -10,6 +10,7 @@ The scheduler or master is not killed: it is the cluster. Members are boosted tr
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -28,7 +29,7 @@ import psutil
 from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from record import save, significant, versions_of
+from record import RESULTS, save, significant, versions_of
 from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
 from selfpaced.datasets import make_fraud
 from text_table import text_table
@@ -38,7 +39,7 @@ sys.path.append(str(ROOT))  # the clusters are those of the tests
 MEMBERS, PARTITIONS, N_FEATURES, N_FRAUDS = 8, 4, 10, 300
 TREE, BOOSTER = DecisionTreeClassifier(max_depth=8), LGBMClassifier(n_estimators=20, verbose=-1)
 MOST_SECONDS = 600
-HEADER = ["engine", "base", "killed", "seconds", "rounds finished", "identical"]
+HEADER = ["engine", "base", "killed", "rows", "seconds", "rounds finished", "identical"]
 PACKAGES = ("selfpaced", "scikit-learn", "numpy", "lightgbm", "dask", "pyspark")
 
 
@@ -202,7 +203,7 @@ def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> li
                 note = kill(cluster, what, given, folder, dice.uniform(0, longest))
                 if note is not None:
                     identical = dumped(load_model(folder / "model.skops")) == expected[base]
-                    found.append({"engine": engine, "base": base, **note, "identical": identical})
+                    found.append({"engine": engine, "rows": len(rows), "base": base, **note, "identical": identical})
                     print(found[-1], flush=True)
                 cluster.restore()
                 shutil.rmtree(folder)
@@ -242,11 +243,18 @@ def main() -> None:
         return
     X, y = make_fraud(options.rows, N_FRAUDS, n_features=N_FEATURES, random_state=0)
     rows = pd.DataFrame(X, columns=[f"V{i}" for i in range(N_FEATURES)]).assign(is_fraud=y, number=np.arange(len(y)))
-    found = [one for engine in options.engines for one in kills_on(engine, options, rows)]
+    found = _of_other_engines(options.engines)
+    found += [one for engine in options.engines for one in kills_on(engine, options, rows)]
     print(text_table(HEADER, [[str(one[name]) for name in HEADER] for one in found], words=3))
     print(f"{sum(one['identical'] for one in found)} of {len(found)} models are identical to the one in memory.")
-    parameters = {"rows": options.rows, "members": MEMBERS, "partitions": PARTITIONS, "seed": options.seed}
-    print(save("kills", {"parameters": parameters, "kills": found}, versions_of(PACKAGES)))
+    print(save("kills", {"members": MEMBERS, "partitions": PARTITIONS, "kills": found}, versions_of(PACKAGES)))
+
+
+def _of_other_engines(engines: list[str]) -> list[dict[str, Any]]:
+    """What the record has of engines that are not asked about now."""
+    record = RESULTS / "kills.json"
+    kept = json.loads(record.read_text())["kills"] if record.exists() else []
+    return [one for one in kept if one["engine"] not in engines]
 
 
 if __name__ == "__main__":

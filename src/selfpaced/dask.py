@@ -31,6 +31,7 @@ from selfpaced.pools.rows import GROUP
 from selfpaced.tables.dask import (
     LABEL,
     active_client,
+    fitting_on,
     is_dask_array,
     is_dask_frame,
     open_dask_arrays,
@@ -39,6 +40,7 @@ from selfpaced.tables.dask import (
     with_column,
 )
 from selfpaced.tables.opening import open_table
+from selfpaced.tables.options import DaskOptions
 from selfpaced.tables.partitions import PartitionedTable
 from selfpaced.tables.roles import ID, WEIGHT
 
@@ -46,9 +48,10 @@ from selfpaced.tables.roles import ID, WEIGHT
 class OnDask(DoubtingEnsemble):
     """An ensemble whose rows are on a Dask cluster. A subclass brings `fit`."""
 
-    def __init__(self, *values: Any, client: Any = None, **named: Any) -> None:
+    def __init__(self, *values: Any, client: Any = None, fit_on: str = "driver", **named: Any) -> None:
         super().__init__(*values, **named)
         self.client = client
+        self.fit_on = fit_on
 
     @classmethod
     def in_memory(cls) -> type[DoubtingEnsemble]:
@@ -101,7 +104,8 @@ class OnDask(DoubtingEnsemble):
         estimator
             An ensemble of the class for rows in memory.
         """
-        params = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        given = self.get_params(deep=False)
+        params = {name: given[name] for name in parameters_of(self.in_memory())}
         local = self.in_memory()(**params)
         local.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         return local
@@ -110,7 +114,7 @@ class OnDask(DoubtingEnsemble):
         """`others` are what goes along with X, by the names of the arguments of `fit`; those not given are None."""
         client = active_client(self.client)
         if is_dask_array(X):
-            return open_dask_arrays(X, others, client)
+            return fitting_on(open_dask_arrays(X, others, client), self.fit_on, client)
         if not is_dask_frame(X):
             raise TypeError(
                 f"X is a {type(X).__name__}, not a Dask DataFrame or array. Rows in memory go to "
@@ -122,7 +126,15 @@ class OnDask(DoubtingEnsemble):
         frame, weight = with_column(frame, WEIGHT, others["sample_weight"])
         frame, id = with_column(frame, ID, others["ids"])
         frame, group = with_column(frame, GROUP, others["groups"])
-        table = open_table(frame, target=target, weight=weight, id=id, group=group, client=client)
+        options: DaskOptions = {
+            "target": target,
+            "weight": weight,
+            "id": id,
+            "group": group,
+            "client": client,
+            "fit_on": self.fit_on,
+        }
+        table = open_table(frame, **options)
         assert isinstance(table, PartitionedTable)
         return replace(table, roles=replace(table.roles, target=None)) if target == LABEL else table
 
@@ -226,8 +238,8 @@ Ensemble = TypeVar("Ensemble", bound=OnDask)
 
 
 def with_client(kind: type[Ensemble]) -> type[Ensemble]:
-    """A class decorator: the constructor takes the parameters of the ensemble in memory, and a client."""
-    give_constructor(kind, [*parameters_of(kind.in_memory()).values(), parameters_of(OnDask)["client"]])
+    """A class decorator: the constructor takes the parameters of the ensemble in memory, and those of a cluster."""
+    give_constructor(kind, [*parameters_of(kind.in_memory()).values(), *parameters_of(OnDask).values()])
     return kind
 
 
@@ -235,12 +247,14 @@ def with_client(kind: type[Ensemble]) -> type[Ensemble]:
 class DaskSelfPacedEnsembleClassifier(UnderSamplingOnDask, SelfPacedEnsembleClassifier):
     """`SelfPacedEnsembleClassifier` on a Dask cluster.
 
-    Parameters and attributes are those of `SelfPacedEnsembleClassifier`, and one more.
+    Parameters and attributes are those of `SelfPacedEnsembleClassifier`, and two more.
 
     Parameters
     ----------
     client : distributed.Client, default=None
         The cluster; by default the client that is active. It is not pickled with the model.
+    fit_on : {"driver", "executor"}, default="driver"
+        Where members are trained: in this process, or on the workers, as for `open_table`.
 
     Examples
     --------

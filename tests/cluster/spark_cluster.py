@@ -95,7 +95,7 @@ class SparkCluster:
         return [one.pid for one in found if "CoarseGrainedExecutorBackend" in " ".join(_command(one))]
 
     def local_directories(self) -> list[Path]:
-        """Where executors write files that nobody else reads. Each worker has a folder of its own, as on two machines."""
+        """Where executors write files for themselves. Each worker has a folder of its own, as if on another machine."""
         return sorted(self._folder.glob("scratch-*/spark-*/executor-*/blockmgr-*"))
 
     def _start(self, name: str, *options: str, **environment: str) -> None:

@@ -31,6 +31,8 @@ from selfpaced.spark import (
 IN_MEMORY = [SelfPacedEnsembleClassifier, BalanceCascadeClassifier, UnderBaggingClassifier]
 ON_DASK = [DaskSelfPacedEnsembleClassifier, DaskBalanceCascadeClassifier, DaskUnderBaggingClassifier]
 ON_SPARK = [SparkSelfPacedEnsembleClassifier, SparkBalanceCascadeClassifier, SparkUnderBaggingClassifier]
+CLUSTER = {"client": None, "fit_on": "driver"}
+OF_A_FIT = {"seed": None, "fit_on": "driver", "checkpoint": None, "allow": ()}
 COLUMNS = {
     "features_col": "features",
     "label_col": "label",
@@ -53,10 +55,10 @@ def defaults(kind):
     [*zip(ON_DASK, IN_MEMORY, strict=True), (DaskAutoSelfPacedClassifier, AutoSelfPacedClassifier)],
 )
 def test_ensembles_on_dask_take_the_parameters_in_memory_and_a_client(on_dask, in_memory):
-    assert defaults(on_dask) == {**defaults(in_memory), "client": None}
-    kinds = {name: each.kind for name, each in inspect.signature(on_dask).parameters.items() if name != "client"}
+    assert defaults(on_dask) == {**defaults(in_memory), **CLUSTER}
+    kinds = {name: each.kind for name, each in inspect.signature(on_dask).parameters.items() if name not in CLUSTER}
     assert kinds == {name: each.kind for name, each in inspect.signature(in_memory).parameters.items()}
-    assert on_dask().get_params() == {**in_memory().get_params(), "client": None}
+    assert on_dask().get_params() == {**in_memory().get_params(), **CLUSTER}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_ensembles_on_dask_take_the_parameters_in_memory_and_a_client(on_dask, i
 )
 def test_ensembles_on_spark_take_the_parameters_in_memory_with_a_seed_and_columns(on_spark, in_memory):
     own = {name: value for name, value in defaults(in_memory).items() if name not in ("n_jobs", "random_state")}
-    assert defaults(on_spark) == {**own, **COLUMNS, "seed": None, "checkpoint": None, "allow": ()}
+    assert defaults(on_spark) == {**own, **COLUMNS, **OF_A_FIT}
     estimator = on_spark()
     assert {name: estimator.getOrDefault(name) for name in own} == own
     assert not any(estimator.isSet(param) for param in estimator.params)

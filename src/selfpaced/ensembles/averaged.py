@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ from selfpaced.scoring import (
 from selfpaced.scoring.threads import in_one_thread, over_stream
 from selfpaced.tables import InMemoryTable, StreamedTable, polars_as_arrow
 from selfpaced.tables.batch import StreamedBatch
+from selfpaced.tables.new_categories import NewCategories
 
 Floats = NDArray[np.float64]
 RowsDone = Callable[[int, int | None], None]
@@ -127,8 +128,11 @@ class AveragedMembers:
 def streamed_probabilities(
     prepared: Prepared, table: StreamedTable, progress: RowsDone | None
 ) -> Iterator[tuple[StreamedBatch, Floats]]:
-    """Batches of a table with their probabilities, in order."""
-    # Models with threads of their own get one batch at a time.
+    """Batches of a table with their probabilities, in order.
+
+    After the last batch, one warning counts the categories that the model was not trained with.
+    """
+    # Models with their own threads get one batch at a time.
     limits = [scorer.threads for scorer in prepared.scorers if scorer.threads is not None]
     threads = min([prepared.n_threads, *limits])
     # A file of few batches would leave threads idle at its end, so that they share batches.
@@ -140,7 +144,8 @@ def streamed_probabilities(
         return batch, rows, prepared.score(InMemoryTable(rows.features_for(prepared.scorers)), 1)
 
     found: list[Floats] = []
-    parts = ((batch, rows) for batch in table.batches() for rows in batch.parts(most_rows))
+    new = NewCategories()
+    parts = ((batch, rows) for batch in table.batches() for rows in replace(batch, new_categories=new).parts(most_rows))
     for batch, rows, probabilities in over_stream(work, parts, threads):
         found.append(probabilities)
         if rows.stop < batch.stop:
@@ -149,6 +154,7 @@ def streamed_probabilities(
         found.clear()
         if progress is not None:
             progress(batch.stop, table.n_rows)
+    new.warn()
 
 
 def averaged_members(model: Any) -> AveragedMembers:

@@ -20,7 +20,7 @@ from selfpaced.tables import Table
 from selfpaced.versions import versions_of
 
 # Parameters that do not change the model, or only by the speed of the machine. The seed replaces random_state.
-NOT_IN_THE_MODEL = ("callbacks", "client", "n_jobs", "random_state", "time_limit")
+NOT_IN_THE_MODEL = ("callbacks", "client", "fit_on", "n_jobs", "random_state", "time_limit")
 PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis))
 # What `sklearn.base.clone` copies besides the parameters.
 CLONED = ("_metadata_request", "_sklearn_output_config")

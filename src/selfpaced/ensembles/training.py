@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
@@ -74,6 +76,7 @@ class Settings:
     bases: Sequence[Any]
     calibration: str | None
     weighting: Weighting | None
+    independent: bool
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Training:
         models: list[Any] = []
         rounds: list[Round] = []
         stop = None
-        for step in naming_the_round(steps, self.first_round, self.settings.n_members):
+        for step in naming_the_round(self._kept_promises(steps, stopwatch), self.first_round, self.settings.n_members):
             models.append(step.model)
             rounds.append(self._note(step, stopwatch))
             self.checkpoint.save(step.model, rounds[-1], honest.get(step.number))
@@ -163,7 +166,7 @@ class Training:
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
-                model = self.factory.fit(number, rows.features, y, rows.arguments)
+                model = self._fitted(partial(self.factory.fit, number, rows.features, y, rows.arguments))
             if needs_copies(self.settings.calibration) and self.first_round + number > 0:
                 with stopwatch.running("calibrating"):
                     scores = cross_fit(self.factory, number, rows, y, self.settings.seed, self.n_threads)
@@ -171,6 +174,38 @@ class Training:
             return model
 
         return fit
+
+    def _fitted(self, work: Callable[[], Any]) -> Any:
+        """A member, or a promise of one that is trained elsewhere, if no other member waits for it."""
+        elsewhere = self.split.elsewhere
+        if elsewhere is None:
+            return work()
+        promise = elsewhere(work)
+        return promise if self._members_are_promised else promise.result()
+
+    @property
+    def _members_are_promised(self) -> bool:
+        return self.split.elsewhere is not None and self.settings.independent
+
+    def _kept_promises(self, steps: Iterator[Step[Rows]], stopwatch: Stopwatch) -> Iterator[Step[Rows]]:
+        """The steps with their members. While some are trained elsewhere, rows are drawn for the next."""
+        if not self._members_are_promised:
+            yield from steps
+            return
+        assert self.split.elsewhere is not None
+        waiting: deque[Step[Rows]] = deque()
+        for step in steps:
+            waiting.append(step)
+            if len(waiting) >= self.split.elsewhere.n_at_once:
+                yield self._with_member(waiting.popleft(), stopwatch)
+        while waiting:
+            yield self._with_member(waiting.popleft(), stopwatch)
+
+    def _with_member(self, step: Step[Rows], stopwatch: Stopwatch) -> Step[Rows]:
+        if self.checkpoint.model(step.number) is not None:
+            return step
+        with stopwatch.running("fitting"):
+            return replace(step, model=step.model.result())
 
     def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
         seconds = stopwatch.read()

@@ -64,5 +64,7 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
     (10, 200)
     """
 
+    _members_are_independent = True
+
     def _algorithm(self, n_members: int) -> Algorithm:
         return partial(under_bagging, n_models=n_members)

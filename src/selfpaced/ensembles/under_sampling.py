@@ -57,6 +57,9 @@ def hinting_at_categories(schema: Schema | None) -> Iterator[None]:
 class UnderSamplingEnsemble(DoubtingEnsemble):
     """An ensemble whose members see all minority rows and as many rows drawn from each larger class."""
 
+    # Whether a member can be trained before the ones before it are there.
+    _members_are_independent = False
+
     def __init__(
         self,
         estimator: Any = None,
@@ -200,6 +203,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             bases,
             check_method(optional.get("calibration")),
             weighting,
+            self._members_are_independent,
         )
 
     def _open_eval_set(self, eval_set: Any, table: Table, labels: ClassCounts) -> EvalSet | None:

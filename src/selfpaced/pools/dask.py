@@ -51,10 +51,11 @@ def send(client: Any, thing: Any) -> Any:
     """A future of a thing. It travels as bytes, which the scheduler need not understand."""
     import cloudpickle
 
-    return client.submit(_received, cloudpickle.dumps(thing), pure=False)
+    return client.submit(received, cloudpickle.dumps(thing), pure=False)
 
 
-def _received(content: bytes) -> Any:
+def received(content: bytes) -> Any:
+    """What was sent, on a worker. A package that is missing there is named."""
     import pickle
 
     from distributed import get_worker

@@ -41,10 +41,17 @@ def asked(frame: Any, work: OnBatches) -> list[Any]:
     """
     with naming_missing_packages():
         told = frame.mapInArrow(work, ANSWER).collect()
-    answers = [pickle.loads(row.answer) for row in told]
+    return without_errors([pickle.loads(row.answer) for row in told])
+
+
+def without_errors(answers: list[Any]) -> list[Any]:
+    """What executors tell. The first error is raised."""
     for answer in answers:
         if isinstance(answer, Exception):
-            raise answer
+            try:
+                raise answer
+            finally:
+                del answer, answers  # or the error would hold itself, and with it everything that led here
     return answers
 
 

@@ -21,7 +21,7 @@ from weakref import finalize
 from selfpaced.pools.blocks import Block, Tags
 from selfpaced.pools.partitioned import Answer
 from selfpaced.pools.rows import Rows
-from selfpaced.pools.spark import Kept, answers, asked, packed, told, unpacked
+from selfpaced.pools.spark import Kept, answers, asked, packed, told, unpacked, without_errors
 from selfpaced.pools.spark_blobs import BlobEngine, BlobRows
 from selfpaced.pools.spark_files import (
     NoScratchError,
@@ -69,10 +69,7 @@ class ScratchRows:
         self._kept = [self._written()]
         finalize(self, _remove, self._kept, self.name).atexit = False
         rows = self._kept[0].frame.select("written", "facts").collect()
-        written = [pickle.loads(row.written) for row in rows]
-        for one in written:
-            if isinstance(one, Exception):
-                raise one
+        written = without_errors([pickle.loads(row.written) for row in rows])
         self.told = [fact for row in rows if row.facts is not None for fact in pickle.loads(row.facts)]
         self.census = Census.summed(one.census for one in written)
 
@@ -175,8 +172,8 @@ class ScratchEngine:
                 return heard
             self._rows.write_again(attempt)
         raise NoScratchError(
-            "Spark's executors do not find the rows that they wrote to their local directories. If nobody removes files "
-            "there, set spark.locality.wait to some seconds: then tasks wait for the executor that has their rows."
+            "Spark's executors do not find the rows that they wrote to their local directories. If nobody removes "
+            "files there, set spark.locality.wait to some seconds: tasks then wait for the executor with their rows."
         )
 
     def _heard(self, work: bytes, *, features: bool) -> Sequence[_Told] | None:

@@ -33,9 +33,10 @@ from selfpaced.spark.model import (
 from selfpaced.spark.saving import ALLOWING, Saved
 from selfpaced.spark.validation import divided, rows_in_memory
 from selfpaced.tables.opening import open_table
+from selfpaced.tables.options import ClusterOptions
 from selfpaced.tables.partitions import PartitionedTable
 from selfpaced.tables.roles import Roles
-from selfpaced.tables.spark import open_spark_vectors
+from selfpaced.tables.spark import fitting_on, open_spark_vectors
 
 # What the constructors call Spark's own parameters.
 SPARK_NAMES = SHARED_COLUMNS | {
@@ -44,7 +45,7 @@ SPARK_NAMES = SHARED_COLUMNS | {
     "id_col": "idCol",
     "group_col": "groupCol",
 }
-OF_A_FIT = ("seed", "checkpoint", "allow")
+OF_A_FIT = ("seed", "fit_on", "checkpoint", "allow")
 # Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
 NOT_ON_SPARK = {"random_state", "n_jobs"}
 # By the type of the default.
@@ -63,6 +64,9 @@ class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore
     own_params: Sequence[str]
     idCol = Param(Params._dummy(), "idCol", "a column of whole numbers, each once, by which rows are drawn.")  # noqa: N815
     groupCol = Param(Params._dummy(), "groupCol", "what several rows belong to, such as a card.")  # noqa: N815
+    fit_on = Param(
+        Params._dummy(), "fit_on", 'where members are trained, "driver" or "executor".', TypeConverters.toString
+    )
     checkpoint = Param(
         Params._dummy(),
         "checkpoint",
@@ -85,6 +89,7 @@ class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore
         id_col: str | None = None,
         group_col: str | None = None,
         seed: int | None = None,
+        fit_on: str = "driver",
         checkpoint: str | os.PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
         **params: Any,
@@ -97,6 +102,7 @@ class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore
             idCol=None,
             groupCol=None,
             seed=None,
+            fit_on="driver",
             checkpoint=None,
             allow=(),
             **{name: known[name].default for name in self.own_params},
@@ -129,7 +135,8 @@ class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore
             local.fit_table(self._open(dataset), **kept)
         else:
             rows, held_out = divided(dataset, indicator)
-            local.fit_table(self._open(rows), eval_set=self._in_memory(held_out), **kept)
+            eval_set = self._in_memory(held_out)
+            local.fit_table(self._open(rows), eval_set=eval_set, **kept)
         model = self.model(local.set_params(callbacks=None))  # they have seen what they came for
         return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
 
@@ -138,12 +145,22 @@ class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore
         return rows_in_memory(rows, self.getOrDefault("featuresCol"), self.getOrDefault("labelCol"))
 
     def _open(self, dataset: Any) -> PartitionedTable:
+        where = self.getOrDefault("fit_on")
         features, target, weight, id, group = (
             self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol", "groupCol")
         )
         if isinstance(features, str):
-            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
-        table = open_table(dataset, target=target, columns=features, weight=weight, id=id, group=group)
+            vectors = open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
+            return fitting_on(vectors, where, dataset)
+        options: ClusterOptions = {
+            "target": target,
+            "columns": features,
+            "weight": weight,
+            "id": id,
+            "group": group,
+            "fit_on": where,
+        }
+        table = open_table(dataset, **options)
         assert isinstance(table, PartitionedTable)
         return table
 
@@ -199,6 +216,8 @@ class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
         have not seen its group.
     seed : int, optional
         The same number gives the same members, those of `random_state=seed` in memory, for any partitions.
+    fit_on : {"driver", "executor"}, default="driver"
+        Where members are trained: by the driver, or on executors, as for `open_table`.
     checkpoint : path or URL, optional
         A folder that keeps every finished round, as `SelfPacedEnsembleClassifier.fit_table` has it. The driver writes
         it, so that a path is one of the driver's machine.

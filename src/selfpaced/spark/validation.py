@@ -10,7 +10,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.spark import LABEL, VECTOR, as_array, column, feature
+from selfpaced.tables.spark import as_array, column, feature
+from selfpaced.tables.spark_batches import LABEL, VECTOR
 
 
 def divided(dataset: Any, indicator: str) -> tuple[Any, Any]:

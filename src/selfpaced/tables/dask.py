@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.pools.blocks import Tags
 from selfpaced.pools.dask import DaskEngine, naming_the_cluster
+from selfpaced.pools.dask_elsewhere import OnDaskWorkers
 from selfpaced.pools.rows import GROUP
 from selfpaced.tables.files import without_views
 from selfpaced.tables.formats import import_arrow
@@ -25,6 +27,7 @@ from selfpaced.tables.partitions import (
     array_facts,
     array_rows,
     first_tags,
+    fits_elsewhere,
     frame_facts,
     frame_roles,
     frame_rows,
@@ -83,7 +86,13 @@ def open_dask_frame(frame: Any, **options: Unpack[DaskOptions]) -> PartitionedTa
     columns = {role: name for role, name in given.items() if name is not None}
     chosen = frame[list(dict.fromkeys([*features, *columns.values()]))]
     parts = _FrameParts(features, columns, options.get("timezone"))
-    return _open(client, chosen.to_delayed(), parts, roles, has_ids=roles.id is not None)
+    table = _open(client, chosen.to_delayed(), parts, roles, has_ids=roles.id is not None)
+    return fitting_on(table, options.get("fit_on", "driver"), client)
+
+
+def fitting_on(table: PartitionedTable, fit_on: str, client: Any) -> PartitionedTable:
+    """The table with members that are trained in this process ("driver") or on workers ("executor")."""
+    return replace(table, elsewhere=OnDaskWorkers(client)) if fits_elsewhere(fit_on) else table
 
 
 # What may go along with a Dask array of features, by the names of the arguments.

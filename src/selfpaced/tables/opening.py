@@ -10,7 +10,7 @@ from numpy import ndarray
 from selfpaced.tables.arrays import open_array
 from selfpaced.tables.dask import is_dask_frame, open_dask_frame
 from selfpaced.tables.opening_rows import open_rows
-from selfpaced.tables.options import ArrayOptions, DaskOptions, FrameOptions, Source, TableOptions, check_options
+from selfpaced.tables.options import ArrayOptions, ClusterOptions, DaskOptions, Source, TableOptions, check_options
 from selfpaced.tables.row_sources import ROW_SOURCES
 from selfpaced.tables.spark import is_spark_frame, open_spark_frame
 from selfpaced.tables.table import Table
@@ -19,7 +19,10 @@ SOURCES = (
     Source("an array", lambda source, _: isinstance(source, ndarray), open_array, ArrayOptions.__optional_keys__),
     Source("a Dask DataFrame", lambda source, _: is_dask_frame(source), open_dask_frame, DaskOptions.__optional_keys__),
     Source(
-        "a Spark DataFrame", lambda source, _: is_spark_frame(source), open_spark_frame, FrameOptions.__optional_keys__
+        "a Spark DataFrame",
+        lambda source, _: is_spark_frame(source),
+        open_spark_frame,
+        ClusterOptions.__optional_keys__,
     ),
     *(Source(kind.name, kind.recognises, partial(open_rows, kind), kind.honours) for kind in ROW_SOURCES),
 )
@@ -95,6 +98,10 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
     progress : callable, default=None
         A function of the bytes read so far and of all bytes to read (None if unknown). It is called while text files
         are converted, remote files are copied, and streams are written.
+    fit_on : {"driver", "executor"}, default="driver"
+        Where members are trained: in this process, or on a worker or an executor of the cluster, to which the training
+        set of each member travels. Members that do not depend on each other, those of under-bagging and EasyEnsemble,
+        are trained there side by side. For Dask and Spark.
     client : distributed.Client, default=None
         The client of the cluster of a Dask frame; by default the active one.
 

@@ -30,7 +30,13 @@ class FrameOptions(TypedDict, total=False):
     timezone: str | None
 
 
-class DaskOptions(FrameOptions, total=False):
+class ClusterOptions(FrameOptions, total=False):
+    """For a table on a cluster."""
+
+    fit_on: str
+
+
+class DaskOptions(ClusterOptions, total=False):
     client: Any
 
 

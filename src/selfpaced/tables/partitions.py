@@ -24,7 +24,7 @@ from selfpaced.tables.options import FrameOptions
 from selfpaced.tables.repeated_ids import keys_looked_at, refuse_repeated
 from selfpaced.tables.roles import Roles, feature_names
 from selfpaced.tables.schema import MOST_CATEGORIES, Schema, are_strings, frozen, unified_fields
-from selfpaced.tables.table import ClassSplit, SplitPlan
+from selfpaced.tables.table import ClassSplit, Elsewhere, SplitPlan
 from selfpaced.tables.weights import refuse_bad, refuse_weightless
 
 
@@ -37,6 +37,7 @@ class PartitionedTable:
     begin : gives an engine that asks the partitions, whose tags are those of rows that no model has seen.
     schema : the features; None if they have no names.
     has_own_ids : whether the ids are a user's, which may occur more than once.
+    elsewhere : the machines that train members; None for the driver.
     """
 
     begin: Callable[[], Engine]
@@ -44,6 +45,7 @@ class PartitionedTable:
     schema: Schema | None
     roles: Roles
     has_own_ids: bool
+    elsewhere: Elsewhere | None = None
     snapshot: None = None
     bytes_in_memory: None = None
 
@@ -62,7 +64,8 @@ class PartitionedTable:
             number: PartitionedPool(partitions, number, n, (plan.first_round, foreseen[number]))
             for number, n in larger.items()
         }
-        return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)
+        counts = labels.counts.tolist()
+        return ClassSplit(labels.names, counts, labels.rarest, minority, pools, elsewhere=self.elsewhere)
 
     def identity(self) -> dict[str, Any]:
         """The content of all rows, which the partitions hash. That is one more pass over them."""
@@ -75,6 +78,13 @@ class PartitionedTable:
             "features": None if self.schema is None else repr(self.schema.columns),
             **roles,
         }
+
+
+def fits_elsewhere(fit_on: str) -> bool:
+    """Whether members are trained on the cluster, and not by the driver."""
+    if fit_on not in ("driver", "executor"):
+        raise ValueError(f'fit_on must be "driver" or "executor"; got {fit_on!r}.')
+    return fit_on == "executor"
 
 
 def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, Unpack
@@ -12,11 +13,18 @@ from urllib.parse import unquote
 from selfpaced.exceptions import TableError
 from selfpaced.pools.rows import GROUP
 from selfpaced.pools.spark_blobs import BlobEngine, BlobRows
+from selfpaced.pools.spark_elsewhere import OnSparkExecutors
 from selfpaced.pools.spark_files import NoScratchError
 from selfpaced.pools.spark_rows import ID
 from selfpaced.pools.spark_scratch import KEPT_IN_MEMORY, ScratchEngine, ScratchRows
-from selfpaced.tables.options import FrameOptions
-from selfpaced.tables.partitions import PartitionedTable, PartitionFacts, frame_roles, in_order_of_ids
+from selfpaced.tables.options import ClusterOptions
+from selfpaced.tables.partitions import (
+    PartitionedTable,
+    PartitionFacts,
+    fits_elsewhere,
+    frame_roles,
+    in_order_of_ids,
+)
 from selfpaced.tables.roles import WEIGHT, Roles
 from selfpaced.tables.spark_batches import LABEL, VECTOR, ColumnBatches, FrozenBatches, VectorBatches
 
@@ -28,12 +36,17 @@ def is_spark_frame(thing: Any) -> bool:
     return type(thing).__module__.startswith("pyspark.sql.") and hasattr(thing, "mapInArrow")
 
 
-def open_spark_frame(frame: Any, **options: Unpack[FrameOptions]) -> PartitionedTable:
+def open_spark_frame(frame: Any, **options: Unpack[ClusterOptions]) -> PartitionedTable:
     """The columns of a DataFrame as features."""
     roles, features = frame_roles(frame, options)
     parts = ColumnBatches(features, options.get("timezone"))
     columns = [feature(frame, name).alias(safe) for name, safe in zip(features, parts.safe_names, strict=True)]
-    return _open(frame, parts, columns, roles)
+    return fitting_on(_open(frame, parts, columns, roles), options.get("fit_on", "driver"), frame)
+
+
+def fitting_on(table: PartitionedTable, fit_on: str, frame: Any) -> PartitionedTable:
+    """The table with members that are trained by the driver ("driver") or on executors ("executor")."""
+    return replace(table, elsewhere=OnSparkExecutors(frame.sparkSession)) if fits_elsewhere(fit_on) else table
 
 
 def open_spark_vectors(frame: Any, vector: str, roles: Roles) -> PartitionedTable:

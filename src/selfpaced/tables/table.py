@@ -33,6 +33,24 @@ class SplitPlan:
     on_rows: Callable[[int, int], None]
 
 
+class Promise(Protocol):
+    """What work elsewhere will give."""
+
+    def result(self) -> Any:
+        """Wait for it. What the work raised is raised."""
+
+
+class Elsewhere(Protocol):
+    """Other processes that do work."""
+
+    @property
+    def n_at_once(self) -> int:
+        """The number of pieces of work that are done at the same time."""
+
+    def __call__(self, work: Callable[[], Any]) -> Promise:
+        """Begin some work, which travels with all that it needs."""
+
+
 @dataclass(frozen=True)
 class ClassSplit:
     """Algorithm 1's P and N: the minority's rows, and a pool for every larger class, by class number.
@@ -45,6 +63,8 @@ class ClassSplit:
         How many rows each class has.
     seconds_reading : Callable[[], float]
         The time for which rows have been read from files so far.
+    elsewhere : Elsewhere | None
+        The processes that train members; None for this one.
     """
 
     names: Sequence[Any]
@@ -53,6 +73,7 @@ class ClassSplit:
     minority: Rows
     pools: Mapping[int, MajorityPool[Rows]]
     seconds_reading: Callable[[], float] = lambda: 0.0
+    elsewhere: Elsewhere | None = None
 
 
 @runtime_checkable
