@@ -491,7 +491,7 @@ def test_a_folder_of_an_earlier_version_is_refused(path, tmp_path):
 def test_a_round_that_was_cut_short_is_named(path, kept, share):
     file = kept / "round-0002.skops"
     file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
-    with pytest.raises(ValueError, match=r"round-0002\.skops of the checkpoint is damaged; remove it"):
+    with pytest.raises(ValueError, match=r"round-0002\.skops of the checkpoint is damaged. Remove it"):
         spe().fit_table(open_table(path, target="label"), checkpoint=kept)
     file.unlink()
     spe().fit_table(open_table(path, target="label"), checkpoint=kept)

@@ -108,7 +108,7 @@ class Checkpoint:
             self._saved[saved.round.number] = saved
 
     def _read(self, folder: PrivateFolder, name: str) -> FinishedRound:
-        path, again = f"{folder}/{name}", "remove it, and its round is done again."
+        path, again = f"{folder}/{name}", "Remove it, and its round is trained again."
         content = folder.read(name)
         try:
             parts = loaded(BytesIO(content), path, ALLOWING, self._allow)
@@ -118,9 +118,9 @@ class Checkpoint:
         except UnknownTypeError:
             raise
         except Exception as error:  # whatever damage leads to
-            raise CheckpointError(f"{path} of the checkpoint is damaged; {again}") from error
+            raise CheckpointError(f"{path} of the checkpoint is damaged. {again}") from error
         if not belongs:
-            raise CheckpointError(f"{path} belongs to another fit than {PLAN} beside it, or to another round; {again}")
+            raise CheckpointError(f"{path} belongs to another fit than {PLAN} beside it, or to another round. {again}")
         return saved
 
 
@@ -176,5 +176,5 @@ def _read_plan(folder: PrivateFolder) -> dict[str, Any]:
         return plan | {"seed": int(plan["seed"])}
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{folder}/{PLAN} of the checkpoint is damaged; remove the folder and begin again."
+            f"{folder}/{PLAN} of the checkpoint is damaged. Remove the folder, and the fit begins again."
         ) from error
