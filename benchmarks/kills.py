@@ -29,7 +29,7 @@ import psutil
 from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from record import RESULTS, save, significant, versions_of
+from record import RESULTS, save, versions_of
 from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
 from selfpaced.datasets import make_fraud
 from text_table import text_table
@@ -38,8 +38,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # the clusters are those of the tests
 MEMBERS, PARTITIONS, N_FEATURES, N_FRAUDS = 8, 4, 10, 300
 TREE, BOOSTER = DecisionTreeClassifier(max_depth=8), LGBMClassifier(n_estimators=20, verbose=-1)
-MOST_SECONDS = 600
-HEADER = ["engine", "base", "killed", "rows", "seconds", "rounds finished", "identical"]
+MOST_SECONDS, SECONDS_OF_THE_FIRST = 600, 1.0
+HEADER = ["engine", "base", "killed", "rows", "rounds finished", "identical"]
 PACKAGES = ("selfpaced", "scikit-learn", "numpy", "lightgbm", "dask", "pyspark")
 
 
@@ -141,12 +141,12 @@ class Driver:
         self._process = PROCESSES.Process(target=drive, args=[*given, str(folder)])
         self._process.start()
 
-    def wait_for_the_first_round(self) -> None:
-        """Until it is known what is to be fitted, and the first round begins."""
+    def wait_for_rounds(self, n_rounds: int) -> None:
+        """Until so many rounds are finished; for none, until it is known what is to be fitted."""
         deadline = time.monotonic() + MOST_SECONDS
-        while not (self._checkpoint / "plan.json").exists():
+        while not (self._checkpoint / "plan.json").exists() or self.rounds_finished() < n_rounds:
             if not self._process.is_alive() or time.monotonic() > deadline:
-                raise RuntimeError(f"The fit did not begin:\n{self._log.read_text()[-3000:]}")
+                raise RuntimeError(f"The fit did not go on:\n{self._log.read_text()[-3000:]}")
             time.sleep(0.01)
 
     def wait(self) -> None:
@@ -170,10 +170,13 @@ class Driver:
 
 
 def kill(cluster: Any, what: str, given: list[str], folder: Path, moment: float) -> dict[str, Any] | None:
-    """One fit with one kill, so many seconds after its first round has begun; None if its rounds were over by then."""
+    """One fit with one kill, at a moment in rounds, as 2.7; None if the rounds were over by then."""
     driver = Driver(given, folder)
-    driver.wait_for_the_first_round()
-    time.sleep(moment)
+    driver.wait_for_rounds(0)
+    begin = time.monotonic()
+    driver.wait_for_rounds(int(moment))
+    per_round = (time.monotonic() - begin) / int(moment) if moment >= 1 else SECONDS_OF_THE_FIRST
+    time.sleep(moment % 1 * per_round)
     finished = driver.rounds_finished()
     if finished > MEMBERS or not driver.is_running():
         driver.wait()
@@ -185,7 +188,7 @@ def kill(cluster: Any, what: str, given: list[str], folder: Path, moment: float)
     else:
         cluster.kill_a_part()
     driver.wait()
-    return {"killed": what, "seconds": significant(moment), "rounds finished": finished}
+    return {"killed": what, "rounds finished": finished}
 
 
 def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -197,12 +200,11 @@ def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> li
         rows.to_parquet(here / "rows.parquet", index=False)
         cluster = ENGINES[engine](here)
         try:
-            longest = _seconds_of_a_fit(cluster, engine, here)
             while len(found) < options.kills:
                 base, what = _next(cluster, len(found))
                 given, folder = [engine, cluster.address, str(here / "rows.parquet"), base], here / "fit"
                 folder.mkdir()
-                note = kill(cluster, what, given, folder, dice.uniform(0, longest))
+                note = kill(cluster, what, given, folder, dice.uniform(0, MEMBERS + 1))
                 if note is not None:
                     identical = dumped(load_model(folder / "model.skops")) == expected[base]
                     found.append({"engine": engine, "rows": len(rows), "base": base, **note, "identical": identical})
@@ -215,20 +217,6 @@ def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> li
 
 def _next(cluster: Any, number: int) -> tuple[str, str]:
     return ("tree", "lightgbm")[number // 2 % 2], (cluster.killed_part, "the driver")[number % 2]
-
-
-def _seconds_of_a_fit(cluster: Any, engine: str, here: Path) -> float:
-    """From the beginning of the first round to the end of the last one, if nothing is killed."""
-    folder = here / "first"
-    folder.mkdir()
-    driver = Driver([engine, cluster.address, str(here / "rows.parquet"), "tree"], folder)
-    driver.wait_for_the_first_round()
-    begin = time.perf_counter()
-    while driver.is_running() and driver.rounds_finished() <= MEMBERS:  # a warm-up, and the members
-        time.sleep(0.01)
-    seconds = time.perf_counter() - begin
-    driver.wait()
-    return seconds
 
 
 def main() -> None:

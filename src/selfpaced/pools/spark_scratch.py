@@ -75,10 +75,15 @@ class ScratchRows:
         self._kept: list[Kept] = []
         # Tasks without rows, enough to reach all executors: what they have written is not known yet.
         self._reached = [source.sparkSession.range(0, TASKS_FOR_ALL, 1, TASKS_FOR_ALL)]
-        finalize(self, _remove, self._kept, self._reached, self.name).atexit = False
+        remove = finalize(self, _remove, self._kept, self._reached, self.name)
+        remove.atexit = False
         self._write()
-        with naming_missing_packages():
-            rows = self._kept[0].frame.collect()
+        try:
+            with naming_missing_packages():
+                rows = self._kept[0].frame.collect()
+        except BaseException:
+            remove()  # errors of PySpark may hold this object for a long time
+            raise
         self._reached[0] = self.frame
         written = without_errors([pickle.loads(row.written) for row in rows])
         self.told = [fact for row in rows if row.facts is not None for fact in pickle.loads(row.facts)]
