@@ -428,7 +428,7 @@ class TestModels:
 
 class TestBadInput:
     def test_no_id_and_no_files(self, frame_of, rows):
-        with pytest.raises(TableError, match=r"(?s)keeps no order.*xxhash64"):
+        with pytest.raises(TableError, match=r"(?s)has no order.*xxhash64"):
             spe(id_col=None).fit(frame_of(rows))
 
     def test_ids_that_come_twice(self, frame_of, rows):
@@ -441,7 +441,7 @@ class TestBadInput:
             spe().fit(frame_of(gap))
 
     def test_ids_that_are_words(self, frame_of, rows):
-        with pytest.raises(TableError, match=r"whole numbers; they are string.*xxhash64\('number'\)"):
+        with pytest.raises(TableError, match=r"integers; they are string.*xxhash64\('number'\)"):
             spe().fit(frame_of(rows.assign(number=[f"tx-{i}" for i in range(len(rows))])))
 
     def test_no_positives_at_all(self, frame_of, rows):
@@ -464,7 +464,7 @@ class TestBadInput:
 
     def test_a_weight_that_is_missing(self, frame_of, rows):
         rows["w"] = np.where(np.arange(len(rows)) == 7, np.nan, 1.0)
-        with pytest.raises(TableError, match="has weights that are no finite numbers"):
+        with pytest.raises(TableError, match="has weights that are not finite numbers"):
             spe(weight_col="w").fit(frame_of(rows))
 
     def test_weights_that_are_words(self, frame_of, rows):
@@ -578,7 +578,7 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark, spark_cluste
         spark.stop()
         """
     )
-    assert "keeps no order of rows" in told
+    assert "has no order of rows" in told
 
 
 class TestTablesOnSpark(TableExam):
@@ -588,7 +588,7 @@ class TestTablesOnSpark(TableExam):
 
 
 def as_spark_has_them(table):
-    """The columns whose types Spark knows too, and ids: Spark keeps no order of rows."""
+    """The columns whose types Spark knows too, and ids: Spark has no order of rows."""
     known = (
         pa.types.is_signed_integer,
         pa.types.is_float32,

@@ -215,7 +215,7 @@ def test_damage_to_a_checkpoint_is_named(path, tmp_path):
     (tmp_path / "kept" / "plan.json").write_text("{")
     with pytest.raises(ValueError, match=r"plan\.json of the checkpoint is damaged"):
         spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
-    with pytest.raises(ValueError, match="is a file; name a folder"):
+    with pytest.raises(ValueError, match=r"is a file. Name a folder"):
         spe().fit_table(open_table(path, target="label"), checkpoint=path)
 
 

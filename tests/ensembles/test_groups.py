@@ -115,7 +115,7 @@ def test_scikit_learn_routes_groups_to_the_fit_and_to_the_splitter(cards):
 
 def test_rare_rows_in_one_group_cannot_be_calibrated_by(cards):
     rows = cards.assign(card=np.where(cards["label"], -1, cards["card"]))
-    with pytest.raises(ValueError, match=r"rows of class number 1 .* are in one group or few"):
+    with pytest.raises(ValueError, match=r"rows of class number 1 .* are in too few groups"):
         fitted(rows, rows["card"])
 
 

@@ -52,16 +52,23 @@ class ScratchRows:
 
     Parameters
     ----------
-    source : a Spark DataFrame with a column `ID`.
-    tell : asked of blocks of its rows while they are written.
+    source : Any
+        A Spark DataFrame with a column `ID`.
+    tell : Callable[[Any], Any]
+        Asked of blocks of its rows while they are written.
 
     Attributes
     ----------
-    frame : a row for each partition.
-    attempt : how often the rows have been written again.
-    told : what `tell` told.
-    census : the rows that there are.
-    ended : fits whose tags nobody needs any more.
+    frame : Any
+        A frame with one row for each partition.
+    attempt : int
+        How often the rows have been written again.
+    told : Any
+        The answers to `tell`.
+    census : Census
+        The number of rows, and the sum of their keys.
+    ended : list[str]
+        Fits whose tags nobody needs any more.
     """
 
     def __init__(self, source: Any, tell: Callable[[Any], Any]) -> None:
@@ -134,9 +141,12 @@ class ScratchEngine:
 
     Parameters
     ----------
-    rows : the table.
-    reading : how its rows are read.
-    stacked : the rows of several blocks as one's.
+    rows : ScratchRows
+        The table.
+    reading : Reading
+        How its rows are read.
+    stacked : Callable[[Sequence[Rows]], Rows]
+        The rows of several blocks as one's.
     """
 
     def __init__(self, rows: ScratchRows, reading: Reading, stacked: Callable[[Sequence[Rows]], Rows]) -> None:
@@ -213,9 +223,12 @@ class _Asking:
 
     Attributes
     ----------
-    work : how rows are read, the question, and how answers are merged.
-    only : the partitions that are asked; None for all.
-    ended : fits whose tags are removed.
+    work : bytes
+        How rows are read, the question, and how answers are merged.
+    only : frozenset[Place] | None
+        The partitions that are asked; None for all.
+    ended : tuple[str, ...]
+        Fits whose tags are removed.
     """
 
     work: bytes
