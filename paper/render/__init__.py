@@ -14,7 +14,7 @@ from paper.render.scorecard import as_markdown
 from paper.results import Results
 
 HEAD = """\
-# Is it true? The paper's experiments, run again
+# The paper's experiments, run again
 
 Every table and figure of *Self-paced Ensemble for Highly Imbalanced Massive Data Classification* (Liu et al., ICDE
 2020) with our implementation, the published figures beside ours.

@@ -1,4 +1,4 @@
-"""Is it true? How often SPE is best, for us and in the paper, and how many of its figures are reached."""
+"""How often SPE is best, for us and in the paper, and how many of its figures are reached."""
 
 from __future__ import annotations
 

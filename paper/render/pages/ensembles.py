@@ -47,7 +47,7 @@ The right part is of generated rows, not of the published data set.
 
 **Setup.** All members are trees without a limit of depth. Thresholds are the best on the test rows, as in the authors'
 code; the files of results have the other two rules as well. AdaBoost stops when a member makes no mistake on the
-training rows, as a tree without limits does. Our SMOTEBoost and RUSBoost go on, with that member's weight limited.
+training rows, as a tree without limits does. Our SMOTEBoost and RUSBoost continue, with that member's weight limited.
 SMOTEBoost and SMOTEBagging are drawn up to 50 members.
 """
     )
