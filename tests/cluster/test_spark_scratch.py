@@ -18,7 +18,7 @@ from selfpaced.pools import spark_blobs
 from selfpaced.pools.scratch import FOLDER, OWNER
 from selfpaced.pools.shortlist import CutAndShortlist
 from selfpaced.pools.spark_scratch import ScratchEngine, ScratchRows
-from tests.cluster.test_spark import TREE, assert_same, expected, spe, transactions
+from tests.cluster.test_spark import TREE, assert_same, expected, run, spe, transactions
 from tests.pools.test_scratch import changed, cut_off, removed
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -139,6 +139,14 @@ def test_rows_that_come_out_otherwise_when_they_are_written_again_are_refused(fr
     assert files() == []
 
 
+@pytest.mark.parametrize("wrong", ["'Infinity'", "raise_error('no rows today')"])
+def test_a_table_that_cannot_be_opened_leaves_no_files(frame, files, wrong):
+    broken = frame.withColumn("a", sf.expr(f"if(number = 4000, cast({wrong} as double), a)"))
+    with pytest.raises(Exception, match=r"infinity in partition|no rows today"):
+        open_table(broken, target="is_fraud", id="number")
+    assert files() == []
+
+
 def test_tags_of_a_fit_that_has_ended_are_removed_by_the_next(frame, files):
     table = open_table(frame, target="is_fraud", id="number")
     n_files = []
@@ -207,3 +215,35 @@ def test_two_fits_of_one_table_side_by_side_have_tags_of_their_own(frame):
     rows = transactions()
     local = SelfPacedEnsembleClassifier(TREE, 2, random_state=4)
     assert_same(second, local.fit(rows.drop(columns="is_fraud"), rows["is_fraud"]))
+
+
+@pytest.mark.slow
+def test_tasks_that_run_anywhere_twice_or_beside_each_other_give_the_same_model(spark_cluster):
+    """Spark sends tasks to executors without their rows, and starts them twice; then one executor has three cores."""
+    told = run(
+        f"""
+        import warnings
+        from pyspark.sql import SparkSession
+        from tests.cluster.spark_cluster import QUIET, SETTINGS
+        from tests.cluster.test_spark import *
+
+        restless = {{
+            "spark.locality.wait": "0s",
+            "spark.speculation": "true",
+            "spark.speculation.interval": "10ms",
+            "spark.speculation.multiplier": "1.01",
+            "spark.speculation.quantile": "0.1",
+            "spark.speculation.minTaskRuntime": "0ms",
+            "spark.sql.adaptive.enabled": "true",
+        }}
+        for master in ({spark_cluster.url!r}, "local[3]"):
+            spark = SparkSession.builder.master(master).config(map=SETTINGS | restless).getOrCreate()
+            spark.sparkContext.setLogLevel("OFF")
+            rows = transactions().assign(number=range(5000))
+            frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(7)
+            assert_same(spe().fit(frame), expected())
+            print("the same")
+            spark.stop()
+        """
+    )
+    assert told.split("\n")[:2] == ["the same"] * 2

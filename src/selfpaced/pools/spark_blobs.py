@@ -16,7 +16,7 @@ from typing import Any
 from selfpaced.pools.blocks import Block, Tags
 from selfpaced.pools.partitioned import Answer
 from selfpaced.pools.rows import Rows
-from selfpaced.pools.spark import Kept, answers, asked, packed, told, unpacked, without_errors
+from selfpaced.pools.spark import Kept, answers, asked, naming_missing_packages, packed, told, unpacked, without_errors
 from selfpaced.pools.spark_rows import ID, Census, Partition, Reading, in_blocks
 
 # How many frames may be made of each other: Spark writes down the whole chain for every job, and writes deeper into its
@@ -45,7 +45,8 @@ class BlobRows:
 
     def __init__(self, source: Any, tell: Callable[[Any], Any]) -> None:
         self.kept = Kept(source.mapInArrow(partial(_pack, packed(tell)), BLOBS))
-        rows = self.kept.frame.select("facts", "failure").collect()
+        with naming_missing_packages():
+            rows = self.kept.frame.select("facts", "failure").collect()
         without_errors([pickle.loads(row.failure) for row in rows if row.failure is not None])
         facts = [pickle.loads(row.facts) for row in rows]
         self.told = [fact for fact, _ in facts]

@@ -21,7 +21,7 @@ from weakref import finalize
 from selfpaced.pools.blocks import Block, Tags
 from selfpaced.pools.partitioned import Answer
 from selfpaced.pools.rows import Rows
-from selfpaced.pools.spark import Kept, answers, asked, packed, told, unpacked, without_errors
+from selfpaced.pools.spark import Kept, answers, asked, naming_missing_packages, packed, told, unpacked, without_errors
 from selfpaced.pools.spark_blobs import BlobEngine, BlobRows
 from selfpaced.pools.spark_files import (
     NoScratchError,
@@ -39,7 +39,12 @@ WRITTEN = "written binary, facts binary"
 TIMES_ASKED_AGAIN = 2
 # How often the rows of a table are written again within one question. Then Spark keeps them in its memory.
 TIMES_WRITTEN_AGAIN = 2
+TASKS_FOR_ALL = 64
 KEPT_IN_MEMORY = "Spark keeps the rows in its own memory instead, and each round takes several times as long."
+
+
+# The number of a task's partition, and of a row in it. Names of files would not do: Spark may have written them again.
+Place = tuple[int, int]
 
 
 class ScratchRows:
@@ -52,6 +57,7 @@ class ScratchRows:
 
     Attributes
     ----------
+    frame : a row for each partition.
     attempt : how often the rows have been written again.
     told : what `tell` told.
     census : the rows that there are.
@@ -66,24 +72,30 @@ class ScratchRows:
         self._tell = tell
         self._lock = Lock()
         self._blobs: BlobRows | None = None
-        self._kept = [self._written()]
-        finalize(self, _remove, self._kept, self.name).atexit = False
-        rows = self._kept[0].frame.select("written", "facts").collect()
+        self._kept: list[Kept] = []
+        # Tasks without rows, enough to reach all executors: what they have written is not known yet.
+        self._reached = [source.sparkSession.range(0, TASKS_FOR_ALL, 1, TASKS_FOR_ALL)]
+        remove = finalize(self, _remove, self._kept, self._reached, self.name)
+        remove.atexit = False
+        self._write()
+        try:
+            with naming_missing_packages():
+                rows = self._kept[0].frame.collect()
+        except BaseException:
+            remove()  # errors of PySpark may hold this object for a long time
+            raise
+        self._reached[0] = self.frame
         written = without_errors([pickle.loads(row.written) for row in rows])
         self.told = [fact for row in rows if row.facts is not None for fact in pickle.loads(row.facts)]
         self.census = Census.summed(one.census for one in written)
-
-    @property
-    def frame(self) -> Any:
-        """One row for each partition."""
-        return self._kept[0].frame.select("written")
 
     def write_again(self, attempt: int) -> None:
         """Write all rows again, if nobody has done so since an attempt."""
         with self._lock:
             if self.attempt == attempt:
                 self.attempt += 1
-                self._kept[0] = self._written()
+                self._write()
+                self._reached[0] = self.frame
 
     def as_blobs(self, reason: str) -> BlobRows:
         """The rows in Spark's memory, for executors that cannot keep files."""
@@ -94,13 +106,14 @@ class ScratchRows:
                 self.census.require(self._blobs.census)
         return self._blobs
 
-    def _written(self) -> Kept:
+    def _write(self) -> None:
         # With the number of the attempt, or Spark would know the frame, and serve what it has kept of it.
         work = packed((self._tell, self.name, self.attempt))
-        return Kept(self._source.mapInArrow(partial(_write, work), WRITTEN))
+        self._kept[:] = [Kept(self._source.mapInArrow(partial(_write, work), WRITTEN))]
+        self.frame = self._kept[0].frame.select("written")
 
 
-def _remove(kept: list[Kept], name: str) -> None:
+def _remove(kept: list[Kept], reached: list[Any], name: str) -> None:
     """Remove the files of a table, and forget where they were.
 
     In a thread of its own: this one may be in the middle of a talk with Spark, which cannot be interrupted.
@@ -108,7 +121,7 @@ def _remove(kept: list[Kept], name: str) -> None:
 
     def remove() -> None:
         with suppress(Exception):  # a session that has ended has removed its local directories
-            asked(kept[0].frame.select("written"), partial(_leave, name))
+            asked(reached[0], partial(_leave, name))
 
     thread = Thread(target=remove, name="selfpaced: remove scratch files")
     thread.start()
@@ -178,12 +191,14 @@ class ScratchEngine:
 
     def _heard(self, work: bytes, *, features: bool) -> Sequence[_Told] | None:
         """The answers of all partitions; None if the rows of some are not found."""
-        asking = _Asking(work, self._steps_since(self._n_done), features, None, tuple(self._rows.ended))
-        heard: dict[int, _Told] = {}
+        ended = tuple(self._rows.ended)
+        asking = _Asking(work, self._steps_since(self._n_done), features, None, ended)
+        heard: dict[Place, _Told] = {}
         for _ in range(1 + TIMES_ASKED_AGAIN):
-            heard |= {one.number: one for one in asked(self._rows.frame, partial(_answer, packed(asking)))}
-            missing = frozenset(number for number, one in heard.items() if one.is_missing)
+            heard |= {one.place: one for one in asked(self._rows.frame, partial(_answer, packed(asking)))}
+            missing = frozenset(place for place, one in heard.items() if one.is_missing)
             if not missing:
+                del self._rows.ended[: len(ended)]
                 return list(heard.values())
             asking = _Asking(work, self._steps_since(0), features, missing, ())
         return None
@@ -199,14 +214,14 @@ class _Asking:
     Attributes
     ----------
     work : how rows are read, the question, and how answers are merged.
-    only : the numbers of the partitions that are asked; None for all.
+    only : the partitions that are asked; None for all.
     ended : fits whose tags are removed.
     """
 
     work: bytes
     steps: Steps
     features: bool
-    only: frozenset[int] | None
+    only: frozenset[Place] | None
     ended: tuple[str, ...]
 
 
@@ -214,7 +229,7 @@ class _Asking:
 class _Told:
     """The answer of a partition."""
 
-    number: int
+    place: Place
     census: Census
     answer: Any
     is_missing: bool = False
@@ -255,17 +270,18 @@ def _answer(asking: bytes, batches: Iterator[Any]) -> Iterator[Any]:
 
 def _answers(asking: _Asking, batches: Iterator[Any]) -> Iterator[_Told]:
     number = _number_of_partition()
-    for written in _partitions(batches):
-        if asking.only is None or number in asking.only:
+    for position, written in enumerate(_partitions(batches)):
+        place = (number, position)
+        if asking.only is None or place in asking.only:
             for fit in asking.ended:
                 forget_tags(written.path, fit)
             reading, question, merge = unpacked(asking.work)
             partition = open_partition(written, reading, asking.steps)
             if partition is None:
-                yield _Told(number, written.census, None, is_missing=True)
+                yield _Told(place, written.census, None, is_missing=True)
             else:
                 parts = partition.answer(question, features=asking.features)
-                yield _Told(number, written.census, merge(parts))
+                yield _Told(place, written.census, merge(parts))
 
 
 def _partitions(batches: Iterator[Any]) -> Iterator[Written]:
@@ -279,6 +295,6 @@ def _partitions(batches: Iterator[Any]) -> Iterator[Written]:
 
 def _leave(table: str, batches: Iterator[Any]) -> Iterator[Any]:
     """Remove the files of a table."""
-    for _ in _partitions(batches):
+    for _ in batches:
         remove_table(table)
     yield from ()
