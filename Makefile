@@ -100,11 +100,11 @@ release-check: .venv/installed-release
 
 # All but PySpark, which is built at the same time.
 .venv/installed-most: .venv/bin/python pyproject.toml
-	$(PIP) --editable '.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]' --group dev
+	$(PIP) --editable '.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]' --group dev --group docs
 	touch $@
 
 .venv/installed-dev: .venv/installed-most .venv/installed-pyspark
-	$(PIP) --editable '.[all]' --group dev
+	$(PIP) --editable '.[all]' --group dev --group docs
 	touch $@
 
 .venv/installed-docs: .venv/bin/python pyproject.toml

@@ -14,11 +14,11 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +29,7 @@ import psutil
 from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from record import RESULTS, save, significant, versions_of
+from record import RESULTS, save, versions_of
 from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
 from selfpaced.datasets import make_fraud
 from text_table import text_table
@@ -38,8 +38,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # the clusters are those of the tests
 MEMBERS, PARTITIONS, N_FEATURES, N_FRAUDS = 8, 4, 10, 300
 TREE, BOOSTER = DecisionTreeClassifier(max_depth=8), LGBMClassifier(n_estimators=20, verbose=-1)
-MOST_SECONDS = 600
-HEADER = ["engine", "base", "killed", "rows", "seconds", "rounds finished", "identical"]
+MOST_SECONDS, SECONDS_OF_THE_FIRST = 600, 1.0
+HEADER = ["engine", "base", "killed", "rows", "rounds finished", "identical"]
 PACKAGES = ("selfpaced", "scikit-learn", "numpy", "lightgbm", "dask", "pyspark")
 
 
@@ -73,9 +73,6 @@ class Dask:
         self._cluster.kill_a_worker()
         self._cluster.start_worker()
 
-    def restore(self) -> None:
-        self._cluster.wait_for_workers(2)
-
     @staticmethod
     @contextmanager
     def table(address: str, path: str) -> Iterator[Any]:
@@ -103,9 +100,6 @@ class Spark:
     def kill_a_part(self) -> None:
         self._cluster.kill_an_executor()
 
-    def restore(self) -> None:
-        """A new driver has new executors."""
-
     @staticmethod
     @contextmanager
     def table(address: str, path: str) -> Iterator[Any]:
@@ -125,9 +119,17 @@ ENGINES = {"dask": Dask, "spark": Spark}
 
 def drive(engine: str, address: str, path: str, base: str, folder: str) -> None:
     """What a driver's process does."""
+    with (Path(folder) / "log.txt").open("a") as log:
+        os.dup2(log.fileno(), sys.stdout.fileno())
+        os.dup2(log.fileno(), sys.stderr.fileno())
     with ENGINES[engine].table(address, path) as table:
         fitted = model(base).fit_table(table, checkpoint=Path(folder) / "checkpoint")
     save_model(fitted, Path(folder) / "model.skops")
+
+
+# Drivers are forks of a process that has imported what they need: to import it takes longer than a fit.
+PROCESSES = get_context("forkserver")
+PROCESSES.set_forkserver_preload(["__main__", "dask.dataframe", "distributed", "pyspark.sql", "selfpaced.tables.spark"])
 
 
 class Driver:
@@ -136,24 +138,24 @@ class Driver:
     def __init__(self, given: list[str], folder: Path) -> None:
         self._checkpoint = folder / "checkpoint"
         self._log = folder / "log.txt"
-        with self._log.open("a") as log:
-            command = [sys.executable, __file__, "--drive", *given, str(folder)]
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        self._process = PROCESSES.Process(target=drive, args=[*given, str(folder)])
+        self._process.start()
 
-    def wait_for_the_first_round(self) -> None:
-        """Until it is known what is to be fitted, and the first round begins."""
+    def wait_for_rounds(self, n_rounds: int) -> None:
+        """Until so many rounds are finished; for none, until it is known what is to be fitted."""
         deadline = time.monotonic() + MOST_SECONDS
-        while not (self._checkpoint / "plan.json").exists():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"The fit did not begin:\n{self._log.read_text()[-3000:]}")
+        while not (self._checkpoint / "plan.json").exists() or self.rounds_finished() < n_rounds:
+            if not self._process.is_alive() or time.monotonic() > deadline:
+                raise RuntimeError(f"The fit did not go on:\n{self._log.read_text()[-3000:]}")
             time.sleep(0.01)
 
     def wait(self) -> None:
-        if self._process.wait(MOST_SECONDS) != 0:
+        self._process.join(MOST_SECONDS)
+        if self._process.exitcode != 0:
             raise RuntimeError(f"The fit failed:\n{self._log.read_text()[-3000:]}")
 
     def is_running(self) -> bool:
-        return self._process.poll() is None
+        return self._process.is_alive()
 
     def rounds_finished(self) -> int:
         return len(list(self._checkpoint.glob("round-*.skops")))
@@ -164,14 +166,17 @@ class Driver:
         for one in processes:
             with suppress(psutil.NoSuchProcess):  # it went with another
                 one.kill()
-        self._process.wait()
+        self._process.join()
 
 
 def kill(cluster: Any, what: str, given: list[str], folder: Path, moment: float) -> dict[str, Any] | None:
-    """One fit with one kill, so many seconds after its first round has begun; None if its rounds were over by then."""
+    """One fit with one kill, at a moment in rounds, as 2.7; None if the rounds were over by then."""
     driver = Driver(given, folder)
-    driver.wait_for_the_first_round()
-    time.sleep(moment)
+    driver.wait_for_rounds(0)
+    begin = time.monotonic()
+    driver.wait_for_rounds(int(moment))
+    per_round = (time.monotonic() - begin) / int(moment) if moment >= 1 else SECONDS_OF_THE_FIRST
+    time.sleep(moment % 1 * per_round)
     finished = driver.rounds_finished()
     if finished > MEMBERS or not driver.is_running():
         driver.wait()
@@ -183,7 +188,7 @@ def kill(cluster: Any, what: str, given: list[str], folder: Path, moment: float)
     else:
         cluster.kill_a_part()
     driver.wait()
-    return {"killed": what, "seconds": significant(moment), "rounds finished": finished}
+    return {"killed": what, "rounds finished": finished}
 
 
 def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -195,17 +200,15 @@ def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> li
         rows.to_parquet(here / "rows.parquet", index=False)
         cluster = ENGINES[engine](here)
         try:
-            longest = _seconds_of_a_fit(cluster, engine, here)
             while len(found) < options.kills:
                 base, what = _next(cluster, len(found))
                 given, folder = [engine, cluster.address, str(here / "rows.parquet"), base], here / "fit"
                 folder.mkdir()
-                note = kill(cluster, what, given, folder, dice.uniform(0, longest))
+                note = kill(cluster, what, given, folder, dice.uniform(0, MEMBERS + 1))
                 if note is not None:
                     identical = dumped(load_model(folder / "model.skops")) == expected[base]
                     found.append({"engine": engine, "rows": len(rows), "base": base, **note, "identical": identical})
                     print(found[-1], flush=True)
-                cluster.restore()
                 shutil.rmtree(folder)
         finally:
             cluster.close()
@@ -216,35 +219,17 @@ def _next(cluster: Any, number: int) -> tuple[str, str]:
     return ("tree", "lightgbm")[number // 2 % 2], (cluster.killed_part, "the driver")[number % 2]
 
 
-def _seconds_of_a_fit(cluster: Any, engine: str, here: Path) -> float:
-    """From the beginning of the first round to the end of the last one, if nothing is killed."""
-    folder = here / "first"
-    folder.mkdir()
-    driver = Driver([engine, cluster.address, str(here / "rows.parquet"), "tree"], folder)
-    driver.wait_for_the_first_round()
-    begin = time.perf_counter()
-    while driver.is_running() and driver.rounds_finished() <= MEMBERS:  # a warm-up, and the members
-        time.sleep(0.01)
-    seconds = time.perf_counter() - begin
-    driver.wait()
-    return seconds
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20, help="on each engine")
     parser.add_argument("--engines", nargs="+", choices=sorted(ENGINES), default=sorted(ENGINES))
     parser.add_argument("--rows", type=int, default=30_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--drive", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.drive:
-        drive(*options.drive)
-        return
     X, y = make_fraud(options.rows, N_FRAUDS, n_features=N_FEATURES, random_state=0)
     rows = pd.DataFrame(X, columns=[f"V{i}" for i in range(N_FEATURES)]).assign(is_fraud=y, number=np.arange(len(y)))
-    found = _of_other_engines(options.engines)
-    found += [one for engine in options.engines for one in kills_on(engine, options, rows)]
+    found = [one for engine in options.engines for one in kills_on(engine, options, rows)]
+    found = _of_other_engines(options.engines) + found
     print(text_table(HEADER, [[str(one[name]) for name in HEADER] for one in found], words=3))
     print(f"{sum(one['identical'] for one in found)} of {len(found)} models are identical to the one in memory.")
     print(save("kills", {"members": MEMBERS, "partitions": PARTITIONS, "kills": found}, versions_of(PACKAGES)))

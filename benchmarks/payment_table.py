@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -32,3 +35,18 @@ def payment_table(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, NDArray[np.
         codes[rng.uniform(size=n_rows) < SHARE_MISSING] = -1
         columns[f"category_{number}"] = pd.Categorical.from_codes(codes, [f"value {code}" for code in range(size)])
     return pd.DataFrame(columns), is_rare.astype(np.int64)
+
+
+def write_payment_table(folder: Path, n_rows: int) -> None:
+    """Write X.npy and y.npy, categories as codes, and categories.json with the number of categories by position."""
+    X, y = payment_table(n_rows)
+    folder.mkdir(parents=True)
+    numbers = np.lib.format.open_memmap(folder / "X.npy", mode="w+", dtype=np.float64, shape=X.shape)
+    categories = {}
+    for position, (_, column) in enumerate(X.items()):
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            categories[position] = len(column.cat.categories)
+            column = column.cat.codes.replace(-1, np.nan)
+        numbers[:, position] = column
+    np.save(folder / "y.npy", y)
+    (folder / "categories.json").write_text(json.dumps(categories))

@@ -12,8 +12,8 @@ BENCH = Path(__file__).parent.parent / ".bench"
 # LightGBM as in our own environment: its speed is no merit of the package around it.
 LIGHTGBM = f"lightgbm=={version('lightgbm')}"
 REQUIREMENTS = {
-    "self-paced-ensemble": ["self-paced-ensemble==0.1.7", "scikit-learn==1.3.2", "numpy<2", LIGHTGBM],
-    "imbalanced-ensemble": ["imbalanced-ensemble==0.2.3", "scikit-learn==1.6.0", LIGHTGBM],
+    "self-paced-ensemble": ["self-paced-ensemble==0.1.7", "scikit-learn==1.3.2", "numpy<2", "pandas", LIGHTGBM],
+    "imbalanced-ensemble": ["imbalanced-ensemble==0.2.3", "scikit-learn==1.6.0", "pandas", LIGHTGBM],
 }
 
 # See `peers.py`: numpy 1.26 sorts labels far too slowly with AVX-512.

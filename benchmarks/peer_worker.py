@@ -2,7 +2,8 @@
 
     python benchmarks/peer_worker.py PACKAGE {trees,lightgbm} FOLDER [--predict] [--floor]
 
-FOLDER holds X.npy and y.npy. The last line it prints is the result as JSON.
+FOLDER holds X.npy and y.npy; with categories.json, which says how many categories some columns have, X is made a data
+frame. The last line it prints is the result as JSON.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def measure_fit(model: Any, X: Any, y: Any) -> dict[str, float]:
         "base_fit_seconds": base_fits,
         "rest_seconds": whole[0] - base_fits,
         "peak_bytes": memory.read(),
-        "data_bytes": X.nbytes,
+        "data_bytes": X.nbytes if isinstance(X, np.ndarray) else int(X.memory_usage().sum()),
     }
 
 
@@ -128,6 +129,20 @@ def measure_scoring_floor(model: Any, X: Any, y: Any) -> float:
     return sum(seconds)
 
 
+def rows_in(folder: Path) -> Any:
+    """The features: an array, or a data frame with categories and missing values."""
+    X, categories = np.load(folder / "X.npy"), folder / "categories.json"
+    if not categories.exists():
+        return X
+    import pandas as pd
+
+    columns: dict[str, Any] = {f"x{position}": column for position, column in enumerate(X.T)}
+    for position, n_categories in json.loads(categories.read_text()).items():
+        codes = np.nan_to_num(columns[f"x{position}"], nan=-1).astype(int)
+        columns[f"x{position}"] = pd.Categorical.from_codes(codes, [f"value {code}" for code in range(n_categories)])
+    return pd.DataFrame(columns)
+
+
 def warm_up(model: Any, X: Any, y: Any) -> None:
     """Imports, thread pools and worker processes are started before anything is measured."""
     model.fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS]).predict_proba(X[:WARM_UP_ROWS])
@@ -145,7 +160,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    X, y = np.load(options.folder / "X.npy"), np.load(options.folder / "y.npy")
+    X, y = rows_in(options.folder), np.load(options.folder / "y.npy")
     make, base = ENSEMBLES[options.package], MEMBERS[options.members]
     warm_up(make(base()), X, y)
     model = make(base())

@@ -58,6 +58,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "selfpaced"
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {

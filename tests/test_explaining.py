@@ -170,7 +170,7 @@ class TestMembersOfSeveralKinds:
 
     def test_one_that_is_no_tree_is_found_wherever_it_is_in_the_list(self, rows):
         model = spe([TREES["tree"](), KNeighborsClassifier()]).fit(*rows)
-        with pytest.raises(ValueError, match=r"the members are DecisionTreeClassifier, KNeighborsClassifier: SHAP"):
+        with pytest.raises(ValueError, match=r"with members DecisionTreeClassifier, KNeighborsClassifier, which SHAP"):
             shap_values(model, rows[0][:5])
 
 
@@ -310,12 +310,12 @@ class TestRefusals:
     @pytest.mark.parametrize("base", OTHERS, ids=lambda base: type(base).__name__)
     def test_members_that_are_no_trees_ask_for_a_background(self, rows, base):
         model = spe(base).fit(*rows)
-        with pytest.raises(ValueError, match=f"the members are {type(base).__name__}.*background=.*"):
+        with pytest.raises(ValueError, match=f"with members {type(base).__name__}.*background=.*"):
             shap_values(model, rows[0][:5])
 
     def test_boosted_trees_of_easy_ensemble_do_too(self, rows):
         model = EasyEnsembleClassifier(n_estimators=2, random_state=0).fit(*rows)
-        with pytest.raises(ValueError, match=r"the members are AdaBoostClassifier.*permutation_importance"):
+        with pytest.raises(ValueError, match=r"with members AdaBoostClassifier.*permutation_importance"):
             shap_values(model, rows[0][:5])
 
     def test_a_blend_does_too(self, rows):
@@ -355,7 +355,7 @@ class TestRefusals:
             shap_values(spe().fit(*rows), rows[0][:5])
 
     def test_other_models_are_refused(self, rows):
-        with pytest.raises(TypeError, match="takes an ensemble of selfpaced; got a DecisionTreeClassifier"):
+        with pytest.raises(TypeError, match="needs an ensemble of selfpaced; got a DecisionTreeClassifier"):
             shap_values(DecisionTreeClassifier().fit(*rows), rows[0])
 
     def test_a_model_that_is_not_fitted_says_so(self, rows):

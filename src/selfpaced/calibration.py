@@ -214,6 +214,10 @@ def expected_calibration_error(
     float
         The mean absolute difference, weighted by rows; 0 is perfect.
 
+    See Also
+    --------
+    sklearn.metrics.brier_score_loss : The mean squared error of probabilities.
+
     Examples
     --------
     >>> expected_calibration_error([0, 0, 0, 1], [0.25, 0.25, 0.25, 0.25], n_bins=1)

@@ -48,6 +48,14 @@ class Callback:
 
     They are called in this order. `on_fit_end` is also called after an error or Ctrl-C.
 
+    See Also
+    --------
+    EarlyStopping : Stops when the score does not rise any more.
+    ProgressBar : Shows the progress.
+
+    Examples
+    --------
+    >>> from selfpaced.callbacks import Callback, Stop
     >>> class Notes(Callback):
     ...     def on_round_end(self, round):
     ...         if round.number == 3:
@@ -116,6 +124,18 @@ class ProgressBar(Callback):
     ----------
     file : file object, default=None
         Where to draw the bar; None is standard error. Nothing is drawn unless it is a terminal or a notebook.
+
+    See Also
+    --------
+    Callback : The base class of callbacks.
+
+    Examples
+    --------
+    >>> from selfpaced import UnderBaggingClassifier
+    >>> from selfpaced.callbacks import ProgressBar
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> X, y = make_checkerboard(n_minority=50, n_majority=500, random_state=0)
+    >>> model = UnderBaggingClassifier(callbacks=ProgressBar(), random_state=0).fit(X, y)
     """
 
     def __init__(self, file: Any = None) -> None:
@@ -222,6 +242,10 @@ class EarlyStopping(Callback):
         The last round that was kept in the last fit.
     best_score_ : float
         Its score.
+
+    See Also
+    --------
+    Callback : The base class of callbacks.
 
     Examples
     --------

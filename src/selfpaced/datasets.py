@@ -32,6 +32,10 @@ def make_checkerboard(
     tuple of (ndarray of shape (n_rows, 2), ndarray of shape (n_rows,))
         Features and labels.
 
+    See Also
+    --------
+    make_fraud : Transactions with more features.
+
     Examples
     --------
     >>> X, y = make_checkerboard(n_minority=3, n_majority=7, random_state=0)
@@ -81,6 +85,15 @@ def make_fraud(
     -------
     tuple of (ndarray of shape (n_rows, n_features), ndarray of shape (n_rows,))
         Features and labels.
+
+    Raises
+    ------
+    ValueError
+        If `n_features` is below 4.
+
+    See Also
+    --------
+    make_checkerboard : Two features, for pictures.
 
     Examples
     --------

@@ -90,6 +90,11 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         -------
         self : estimator
             The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no `predict_proba`.
         """
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"{self.estimator!r} has no predict_proba. Give a classifier with probabilities.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class TableError(ValueError):
     """Raised if a table cannot be read with the given options."""
@@ -33,3 +35,21 @@ class ModelVersionWarning(UserWarning):
 
 class PickledModelWarning(UserWarning):
     """Warns that a model is loaded from a pickle, which can run any code."""
+
+
+class NewCategoryWarning(UserWarning):
+    """Warns that rows have categories that the model was not trained with, which it reads as missing values.
+
+    `counts` has the number of such rows by column, and `n_rows` the number of all rows.
+
+    >>> str(NewCategoryWarning({"shop": 3, "country": 1}, 1000))[74:]
+    "'shop' in 3 rows, 'country' in 1 row of 1,000."
+    """
+
+    def __init__(self, counts: Mapping[str, int], n_rows: int) -> None:
+        listed = ", ".join(f"{name!r} in {count:,} row{'' if count == 1 else 's'}" for name, count in counts.items())
+        super().__init__(
+            f"Some categories are new to the model, which reads them as missing values: {listed} of {n_rows:,}."
+        )
+        self.counts = dict(counts)
+        self.n_rows = n_rows

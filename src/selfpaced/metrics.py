@@ -39,6 +39,11 @@ class Alerts:
     true_negatives : int, float or ndarray
         Negatives without an alert.
 
+    See Also
+    --------
+    alerts_at_threshold : Counts the alerts at a threshold.
+    alerts_at_k : Counts the alerts of a budget.
+
     Examples
     --------
     >>> alerts = Alerts(true_positives=8, false_positives=2, false_negatives=2, true_negatives=988)
@@ -131,6 +136,10 @@ def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> fl
     float
         The area, between 0 and 1.
 
+    See Also
+    --------
+    sklearn.metrics.average_precision_score : The same measure.
+
     Examples
     --------
     >>> aucprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
@@ -167,6 +176,11 @@ def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, 
     Alerts
         Counts, with precision, recall and other measures.
 
+    See Also
+    --------
+    alerts_at_k : The alerts of a budget.
+    best_threshold : The best threshold by a measure.
+
     Examples
     --------
     >>> alerts_at_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.5)
@@ -198,6 +212,15 @@ def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any 
     -------
     Alerts
         Counts, with precision, recall and other measures.
+
+    Raises
+    ------
+    ValueError
+        If `k` is not between 1 and the number of rows.
+
+    See Also
+    --------
+    alerts_at_threshold : The alerts at a threshold.
 
     Examples
     --------
@@ -254,6 +277,11 @@ def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *,
     -------
     float
         The threshold.
+
+    Raises
+    ------
+    ValueError
+        If the measure is unknown.
 
     See Also
     --------

@@ -56,6 +56,19 @@ class Round:
         The time for a calibration: for copies of the member, and in the last round for the map.
     seconds_reading : float, default=0.0
         The part of scoring and drawing in which rows were read from files. Other threads score meanwhile.
+
+    See Also
+    --------
+    selfpaced.callbacks.Callback : Gets each round during a fit.
+
+    Examples
+    --------
+    >>> from selfpaced import SelfPacedEnsembleClassifier
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> X, y = make_checkerboard(n_minority=50, n_majority=500, random_state=0)
+    >>> rounds = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit(X, y).rounds_
+    >>> [(each.number, each.n_rows) for each in rounds]
+    [(0, 100), (1, 100), (2, 100)]
     """
 
     number: int

@@ -1,5 +1,10 @@
-"""The documentation site in a real browser. The tests use the site that `make docs` has built."""
+"""The documentation site in a real browser.
 
+The tests visit the site that `make docs` has built. Without one they build it first, but do not run the examples.
+"""
+
+import subprocess
+import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -8,14 +13,34 @@ from threading import Thread
 
 import pytest
 
-SITE = Path(__file__).parents[2] / ".site"
+from tests.requirements import missing
+from tools.check_site import broken_links
+
+REPOSITORY = Path(__file__).parents[2]
+BUILT = REPOSITORY / ".site"
 PHONE = 390
+
+pytestmark = pytest.mark.slow  # the build of the site
 
 
 @pytest.fixture(scope="module")
-def address():
-    """The address of the built site on this machine. Search results are fetched, which files do not allow."""
-    handler = partial(Silent, directory=built_site())
+def site(tmp_path_factory):
+    """The folder of the site."""
+    if (BUILT / "index.html").exists():
+        return BUILT
+    if find_spec("sphinx_gallery") is None:
+        missing("The documentation site is not built, and Sphinx is not installed: run `make docs`")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-D", "plot_gallery=0"]
+    built = subprocess.run([*build, REPOSITORY / "docs", folder], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    """The address of the site on this machine. Search results are fetched, which files do not allow."""
+    handler = partial(Silent, directory=site)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -29,14 +54,6 @@ class Silent(SimpleHTTPRequestHandler):
         pass
 
 
-def built_site():
-    """The folder of the built site. Without it the tests are skipped also where all programs and data are required."""
-    if not (SITE / "index.html").exists():
-        hint = "" if find_spec("sphinx") else " It installs the dependency group docs, which is not installed here."
-        pytest.skip(f"The documentation site is not built; run `make docs` first.{hint}")
-    return SITE
-
-
 @pytest.fixture
 def open_page(chromium, address):
     """Open a page of the site, at a width, in a colour scheme."""
@@ -46,7 +63,7 @@ def open_page(chromium, address):
         contexts.append(chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
         page = contexts[-1].new_page()
         page.complaints, page.requested = [], []
-        page.on("console", lambda said: said.type in ("error", "warning") and page.complaints.append(said.text))
+        page.on("console", lambda said: page.complaints.extend(complaint(said)))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on("request", lambda request: page.requested.append(request.url))
         page.goto(address + name)
@@ -57,8 +74,17 @@ def open_page(chromium, address):
         context.close()
 
 
+def complaint(said):
+    """A message of the console that is an error or a warning, with the place that it is about."""
+    return [f"{said.text} ({said.location['url']})"] if said.type in ("error", "warning") else []
+
+
 def wider_than_the_window(page):
     return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+
+def test_links_inside_the_site_lead_to_pages_and_places_that_exist(site):
+    assert broken_links(site) == []
 
 
 @pytest.mark.parametrize("name", ["index.html", "guide/first-steps.html", "api.html", "gallery/index.html"])

@@ -22,7 +22,7 @@ from selfpaced.cli.parser import CALIBRATIONS as TYPED_CALIBRATIONS
 from selfpaced.cli.parser import COMMANDS
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
-from tests.cli.commands import CSV, train, train_calibrated
+from tests.cli.commands import CSV, MODEL, train, train_calibrated
 from tests.few_recipes import FEW_RECIPES
 
 
@@ -445,3 +445,17 @@ def test_a_quiet_command_shows_nothing_on_a_terminal(csv):
 def test_a_pipe_gets_neither(run, csv):
     _, said, complained = run(*train(csv))
     assert "\x1b" not in said + complained
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_new_categories_are_counted_in_a_warning_and_in_json(run, payments, mixed, folder, command):
+    new = mixed.assign(channel=mixed["channel"].mask(mixed.index < 5, "kiosk"))
+    new.to_parquet(folder / "new.parquet")
+    output = ["-o", "scores.csv"] if command == "predict" else []
+    arguments = (command, payments / MODEL, "new.parquet", *output)
+    code, _, complained = run(*arguments)
+    assert code == 0
+    assert "'channel' in 5 rows of 3,000." in complained
+    assert complained.count("warning:") == 1
+    _, said, _ = run(*arguments, "--json")
+    assert json.loads(said)["new_categories"] == {"channel": 5}

@@ -16,8 +16,13 @@ DEMO = [sys.executable, "-m", "selfpaced", "demo"]
 
 
 @pytest.fixture(scope="module")
-def output():
-    result = subprocess.run(DEMO, capture_output=True, text=True, timeout=600)
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def output(folder):
+    result = subprocess.run(DEMO, capture_output=True, text=True, timeout=600, cwd=folder)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     return result.stdout
@@ -36,6 +41,18 @@ def test_both_tables_are_compared(output):
 def test_self_paced_ensemble_is_far_above_random_under_sampling_of_the_same_model(output):
     transactions = scores(output, "A table of transactions")
     assert transactions["tree x 10, Self-paced Ensemble"] > 3 * transactions["tree, random under-sample"]
+
+
+def test_the_picture_shows_the_rare_fields_dark_and_the_others_light(output):
+    picture = output.split("the darker the higher:\n\n")[1].split("\n\n")[0].splitlines()
+    assert len(picture) == 28
+    assert (picture[2][6], picture[2][21], picture[10][50], picture[10][6]) == ("█", " ", "█", " ")
+
+
+def test_a_report_is_written(output, folder):
+    assert "A report on the last model is in selfpaced-demo.html." in output
+    page = (folder / "selfpaced-demo.html").read_text("utf-8")
+    assert "rows where is_fraud is 1" in page
 
 
 def test_lines_fit_a_terminal(output):

@@ -95,7 +95,7 @@ class Reader(ClassifierMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize(
-    ("n_rare", "n_copies"), [(5000, 2), (4999, 3), (1000, 3), (999, 5), (20, 5), (6, 5), (5, 5), (4, 4), (2, 2)]
+    ("n_rare", "n_copies"), [(10_000, 2), (9999, 3), (1000, 3), (999, 5), (20, 5), (6, 5), (5, 5), (4, 4), (2, 2)]
 )
 def test_every_row_is_left_out_once_and_scored_by_the_copy_that_has_not_seen_it(monkeypatch, n_rare, n_copies):
     monkeypatch.setattr(Reader, "fits", [])

@@ -61,12 +61,12 @@ def test_strings_that_all_differ_are_dropped():
 
 
 def test_strings_of_which_more_than_every_second_is_new_are_dropped():
-    assert reason(words(n_distinct=51)) == "a name or a text: 51 different values in 100 rows"
+    assert reason(words(n_distinct=51)) == "names or free text: 51 different values in 100 rows"
     assert reason(words(n_distinct=50)) is None
 
 
 def test_missing_strings_do_not_count_as_rows_with_a_string():
-    assert reason(words(n_distinct=31, n_missing=40)) == "a name or a text: 31 different values in 60 rows"
+    assert reason(words(n_distinct=31, n_missing=40)) == "names or free text: 31 different values in 60 rows"
     assert reason(words(n_distinct=30, n_missing=40)) is None
 
 

@@ -104,7 +104,7 @@ def test_other_columns_and_other_types_are_refused(reference):
         drift_since(reference, frame.drop(columns="n0"))
     with pytest.raises(ValueError, match="Column 'n1' holds strings, but the reference has numbers"):
         drift_since(reference, frame.assign(n1="a"))
-    with pytest.raises(ValueError, match="Column 'country' holds numbers, and held strings"):
+    with pytest.raises(ValueError, match="Column 'country' holds numbers, but the reference has strings"):
         drift_since(reference, frame.assign(country=1.0))
 
 

@@ -81,7 +81,7 @@ def facts_changed(**facts):
 @pytest.mark.parametrize("package", ["sklearn", "selfpaced"])
 def test_another_version_of_a_package_is_warned_of_by_its_name(rewrite, package):
     path = rewrite(CARD, facts_changed(versions={package: "0.0.7", "python": "2.7.1", "numpy": "0.1"}))
-    with pytest.warns(ModelVersionWarning, match=rf"saved with {package} 0\.0\.7 \(here [\d.]+\);"):
+    with pytest.warns(ModelVersionWarning, match=rf"saved with {package} 0\.0\.7 \(here [\d.]+\),"):
         load_model(path)
 
 

@@ -31,6 +31,9 @@ def drawings(facts):
         "calibration": figures.calibration_curve(facts.calibration),
         "dots": figures.hundred_dots("100 alerts", 0.874),
         "importances": figures.importance_bars(Importances("x", (SCRIPT, "b"), (0.7, -0.1), 2, ())),
+        "importances with errors": figures.importance_bars(
+            Importances("x", (SCRIPT, "b"), (0.7, 0.1), 2, (), (0.02, float("nan")), 500)
+        ),
         "drift": figures.drift_bars({SCRIPT: Drift(0.3, 0.1), "quiet": Drift(0.01, 0.1)}),
         "contrasts": figures.contrast_strips([Contrast(SCRIPT, (0, 1, 2, 3, 4), (1, 1, 1, 1, 1))]),
         "histogram": figures.hardness_histogram(ROUND, BINS, 1000, 2),
@@ -54,6 +57,12 @@ def test_names_in_drawings_are_text_whatever_they_hold(drawings):
         svg = ElementTree.fromstring(drawings[name])
         assert not list(svg.iter("script"))
         assert any(SCRIPT in (title.text or "") for title in svg.iter("title"))
+
+
+def test_importances_are_written_with_their_errors_where_they_are_known(drawings):
+    texts = [text.text for text in ElementTree.fromstring(drawings["importances with errors"]).iter("text")]
+    assert "0.700 ± 0.020" in texts
+    assert "0.100" in texts
 
 
 def test_colours_are_left_to_the_stylesheet(drawings):

@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import kstwobign, norm
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from selfpaced import UnderBaggingClassifier
+from selfpaced.ensembles import averaged
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import reference_of
 from selfpaced.report.calibration import calibration_facts
@@ -399,6 +402,38 @@ class TestImportance:
         assert model.n_calls == 1 + 3 * 3
         assert found.n_features == 3
         assert found.method == "AUCPRC lost when the column is shuffled"
+
+    def test_the_standard_error_is_the_spread_over_samples_of_rows(self):
+        """Of 40 samples, the values differ by about the error that is stated for each of them."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(40, 600, 2))
+        found = [importance_facts(Scorer(0, 1), rows, rows[:, 1] + rng.normal(size=600) > 2, 1) for rows in X]
+        assert all(one.names[0] == "x1" and one.n_rows == 600 for one in found)
+        spread, stated = np.std([one.values[0] for one in found]), np.mean([one.errors[0] for one in found])
+        assert stated == pytest.approx(spread, rel=0.35)
+        assert max(one.errors[1] for one in found) < 1e-12  # of a column that the model does not read
+
+    def test_a_single_rare_row_leaves_the_error_unknown(self):
+        found = importance_facts(Scorer(0, 1, 3), self.X, np.arange(2000) == self.X[:, 2].argmax(), 1)
+        assert np.isnan(found.errors).all()
+
+    def test_own_importances_have_no_error(self):
+        model = Scorer(0, 1, 3)
+        model.feature_importances_ = np.array([0.5, 0.3, 0.2])
+        found = importance_facts(model, self.X, self.IS_CASE, 1)
+        assert (found.errors, found.n_rows) == (None, None)
+
+    def test_the_members_are_prepared_once_for_all_shuffles(self, monkeypatch):
+        """HistGradientBoosting reads few rows by itself; the tables of its trees are worth it for all shuffles."""
+        made = []
+        real = averaged.scorers_of
+        monkeypatch.setattr(averaged, "scorers_of", lambda models, n: made.append(n) or real(models, n))
+        base = HistGradientBoostingClassifier(max_iter=5, early_stopping=False)
+        model = UnderBaggingClassifier(base, 2, random_state=0).fit(self.X, self.IS_CASE)
+        rows = np.concatenate([np.flatnonzero(self.IS_CASE), np.arange(900)])
+        found = importance_facts(model, self.X[rows], self.IS_CASE[rows], 1)
+        assert made == [found.n_rows * 10]
+        assert found.names[0] == "x2"
 
     def test_without_rows_of_both_classes_nothing_is_known(self):
         assert importance_facts(Scorer(0, 1, 3), self.X, np.zeros(2000, dtype=bool), 1) is None

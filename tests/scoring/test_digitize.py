@@ -37,8 +37,10 @@ def test_the_column_is_left_as_it_is():
     np.testing.assert_array_equal(column, [1, np.nan, 3])
 
 
-@pytest.mark.parametrize("thresholds", [[0.0], [-1e308, 1e308], [1e-300, 2e-300], [-1e-35, 1e-35, 5.0]])
+@pytest.mark.parametrize(
+    "thresholds", [[0.0], [-1e308, 1e308], [1e-300, 2e-300], [-1e-35, 1e-35, 5.0], [np.inf], [1.0, 2.0, np.inf]]
+)
 def test_extreme_thresholds_are_no_trouble(thresholds):
     thresholds = np.array(thresholds)
-    values = np.r_[thresholds, -1.7e308, 1.7e308, 0.0, 1.0, -1.0]
+    values = np.r_[thresholds, -np.inf, -1.7e308, 1.7e308, np.inf, 0.0, 1.0, -1.0]
     assert Digitizer(thresholds)(values).tolist() == np.searchsorted(thresholds, values).tolist()

@@ -181,6 +181,16 @@ def test_frames_with_categories_are_scored_as_lightgbm_scores_them(seed, paramet
     np.testing.assert_array_equal(ours(model, rows), model.predict_proba(rows)[:, 1])
 
 
+def test_a_column_that_is_only_asked_whether_its_value_is_missing_is_no_trouble():
+    """Its one threshold is infinite: all values go left, and missing ones go right."""
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.uniform(size=(2000, 1)) < 0.4, np.nan, rng.normal(size=(2000, 1)))
+    model = fit(rows, np.isnan(rows[:, 0]).astype(int), n_estimators=1, num_leaves=2)
+    assert "\nthreshold=inf\n" in model.booster_.model_to_string()
+    asked = np.array([[-np.inf], [-1e308], [0.0], [1e308], [np.inf], [np.nan]])
+    np.testing.assert_array_equal(ours(model, asked), own(model, asked))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_record_batches_are_scored_as_the_frames_of_their_rows(seed):
     rng = np.random.default_rng(seed)

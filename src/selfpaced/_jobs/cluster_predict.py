@@ -12,8 +12,8 @@ import numpy as np
 
 from selfpaced._jobs.engines import EngineChoice, OnDask, OnSpark, cluster_of, naming_the_data
 from selfpaced._jobs.predict import Predicted
-from selfpaced.ensembles.averaged import keeping_to_one_thread
 from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles.cluster_scoring import travelling
 from selfpaced.ensembles.table_scoring import score_columns
 from selfpaced.exceptions import TableError
 from selfpaced.private_folders import private_folder
@@ -56,7 +56,7 @@ def _on_dask(
     _make_folder(output)
     pieces = parquet_pieces(data)
     work = partial(_scored_piece, output=output, scoring=scoring)
-    sent = send(cluster.client, model)
+    sent = send(cluster.client, travelling(model))
     with naming_the_cluster():
         futures = cluster.client.map(work, pieces, range(len(pieces)), [sent] * len(pieces), pure=False)
         counts = cluster.client.gather(futures)
@@ -82,7 +82,7 @@ def _scored_piece(
 
     assert model.trained_on_.schema is not None
     rows = piece.read(list(dict.fromkeys([*model.trained_on_.schema.sources, *scoring.keep])))
-    probabilities = keeping_to_one_thread(model).predict_proba(rows)
+    probabilities = model.predict_proba(rows)
     added = score_columns(model.trained_on_, probabilities, scoring.threshold)
     frame = pd.concat([rows[list(scoring.keep)], pd.DataFrame(added, index=rows.index)], axis=1)
     with whole_file(f"{output.rstrip('/')}/part-{number:05}.parquet", TableError) as temporary:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced._jobs.data import data_of
+from selfpaced._jobs.warned import counted_new_categories
 from selfpaced.ensembles.averaged import RowsDone, scoring_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.table_scoring import open_to_score
@@ -88,7 +89,8 @@ def monitor(
     table = open_to_score(model, data.source, Roles(keep=_also(request)), data.reading)
     names, period_of = _periods(table, request)
     counters = _counters(model, reference, len(names))
-    scores = _scored(model, table, counters, period_of, progress)
+    with counted_new_categories():  # the counters have them by period
+        scores = _scored(model, table, counters, period_of, progress)
     if not scores.size:
         raise TableError("The table has no rows to monitor.")
     known = None if request.target is None else _labels(model, table, request.target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from selfpaced._jobs.data import data_of
 from selfpaced._jobs.deciding import Deciding
+from selfpaced._jobs.warned import counted_new_categories
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.table_scoring import ScoringOptions, open_to_score, write_decided
 from selfpaced.remote_files import Place
@@ -28,11 +29,14 @@ class Predicted:
         The number of alerts; None without a threshold.
     n_expected : float | None
         The sum of the probabilities of the rare class; None if scores are not probabilities.
+    new_categories : Mapping[str, int] | None, default=None
+        The number of rows with categories that the model was not trained with, by column; None if they are not counted.
     """
 
     n_rows: int
     n_alerts: int | None
     n_expected: float | None
+    new_categories: Mapping[str, int] | None = None
 
 
 def predict(
@@ -48,8 +52,23 @@ def predict(
     """Write the scores, and count rows and alerts in the same pass."""
     if deciding is not None:
         deciding.check(model)
-    if deciding is not None and deciding.is_asked_for:
-        return _decided(model, source, output, (keep, threshold, deciding), progress)
+    with counted_new_categories() as new:
+        if deciding is not None and deciding.is_asked_for:
+            found = _decided(model, source, output, (keep, threshold, deciding), progress)
+        else:
+            found = _by_threshold(model, source, output, (keep, threshold), progress)
+    return replace(found, new_categories=new)
+
+
+def _by_threshold(
+    model: AveragingEnsemble,
+    source: Any,
+    output: Place | DatabaseTable,
+    how: tuple[Sequence[str], float | None],
+    progress: Callable[[int, int | None], None] | None,
+) -> Predicted:
+    """Write the scores, with alerts at a threshold if there is one."""
+    keep, threshold = how
     n_rows, n_alerts, total = 0, 0, 0.0
 
     def count(scores: NDArray[np.float64]) -> None:

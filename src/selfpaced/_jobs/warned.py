@@ -1,4 +1,4 @@
-"""The warnings of a fit, kept for the output of a command."""
+"""The warnings of a fit or of scoring, kept for the output of a command."""
 
 from __future__ import annotations
 
@@ -7,6 +7,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sklearn.exceptions import ConvergenceWarning
+
+from selfpaced.exceptions import NewCategoryWarning
+
+
+@contextmanager
+def counted_new_categories() -> Iterator[dict[str, int]]:
+    """A dictionary that holds the number of rows with new categories at the end, by column.
+
+    Other warnings are shown as usual.
+    """
+    counts: dict[str, int] = {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NewCategoryWarning)
+        yield counts
+    for one in caught:
+        if isinstance(one.message, NewCategoryWarning):
+            counts.update(one.message.counts)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 @contextmanager

@@ -92,6 +92,10 @@ def backtest(
         A row for each fold and model: times, numbers of rows, AUCPRC, expected and found rare rows, and the figures for
         the budget and the costs.
 
+    See Also
+    --------
+    selfpaced.PrequentialSplit : The folds, for scikit-learn's tools.
+
     Examples
     --------
     >>> import numpy as np

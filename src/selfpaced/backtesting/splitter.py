@@ -190,6 +190,11 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
         -------
         list of Fold
             The folds, in the order of time.
+
+        Raises
+        ------
+        ValueError
+            If there is no time for a test, or if no fold has training rows of two classes.
         """
         moments = self.moments(X)
         folds = Rolling(self.every, self.delay, self.window, self.first).folds(moments)
@@ -219,6 +224,11 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
             Dates or numbers.
+
+        Raises
+        ------
+        ValueError
+            If X does not have the column, or another number of rows.
         """
         if isinstance(self.times, str):
             if X is None or self.times not in getattr(X, "columns", ()):

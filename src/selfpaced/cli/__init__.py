@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from signal import SIGINT
+from typing import TextIO
 
 from selfpaced.cli.stopping import SAID, StopSignals
 
@@ -31,8 +34,9 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
 
     options = parser().parse_args(arguments)
     try:
-        # Here, because --help need not wait for scikit-learn.
-        code: int | None = import_module(f"selfpaced.cli.{options.command}").run(options)
+        with _warnings_in_one_line(getattr(options, "quiet", False)):
+            # Here, because --help need not wait for scikit-learn.
+            code: int | None = import_module(f"selfpaced.cli.{options.command}").run(options)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output, such as `head`, has closed the pipe
         return OK
@@ -40,6 +44,31 @@ def _run(arguments: Sequence[str] | None, signals: StopSignals) -> int:
         signals.check()
         return _complain(error, options.debug)
     return OK if code is None else code
+
+
+@contextmanager
+def _warnings_in_one_line(quiet: bool) -> Iterator[None]:
+    """Show warnings about new categories without the place in the code that they come from."""
+    from selfpaced.exceptions import NewCategoryWarning
+
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, NewCategoryWarning):
+                shown(message, category, filename, lineno, file, line)
+            elif not quiet:
+                print(f"warning: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
 
 
 def _complain(error: Exception, debug: bool) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 
 from selfpaced._jobs.evaluate import Judging, evaluate, known_from
+from selfpaced._jobs.warned import counted_new_categories
 from selfpaced._jobs.words import chance, cost_in_words, expected, headline, origin, promise
 from selfpaced.cli.data import data_in, what_is_done
 from selfpaced.cli.predict import threshold_of
 from selfpaced.cli.talk import Talk
-from selfpaced.exceptions import TableError
+from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.persistence import load_ensemble, read_card
 
 
@@ -23,10 +24,12 @@ def run(options: Namespace) -> None:
     target = options.target or model.trained_on_.target
     if target is None:
         raise TableError("The column of labels is not known. Name it: --target COL.")
-    with talk.progress(what_is_done(options, "scoring")) as progress:
+    with talk.progress(what_is_done(options, "scoring")) as progress, counted_new_categories() as new:
         judging = Judging(threshold, options.rule, options.amount, known)
         judged = evaluate(model, data_in(options), target, judging, progress)
     found, choice = judged.evaluation, judged.choice
+    if new:
+        talk.warn(str(NewCategoryWarning(new, found.n_rows)))
     label, chosen = model.score_label_, "" if choice is None else f", {origin(choice)}"
     if as_trained and known.rule is not None:
         chosen = f", chosen by {known.rule} in training"
@@ -56,5 +59,6 @@ def run(options: Namespace) -> None:
             **({} if choice is None else choice.as_facts()),
             "chance": found.n_positives / found.n_rows,
             "calibration": model.calibration_,
+            "new_categories": new,
         }
     )

@@ -269,6 +269,9 @@ def _export(command: argparse.ArgumentParser) -> None:
 
 def _demo(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, help="the seed of the data and of all models (default: 0)")
+    command.add_argument(
+        "--report", default="selfpaced-demo.html", metavar="FILE", help="the report to write (default: %(default)s)"
+    )
 
 
 def _completion(command: argparse.ArgumentParser) -> None:
@@ -346,7 +349,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
     ),
     "inspect": ("show what a model was trained on, when and with what", _inspect, ["model.skops"]),
     "export": ("write a model as an ONNX graph, for other programs", _export, ["model.skops -o model.onnx"]),
-    "demo": ("compare Self-paced Ensemble with other methods on generated tables", _demo, [""]),
+    "demo": ("compare Self-paced Ensemble with other methods on generated tables, and write a report", _demo, [""]),
     "completion": (
         "print a script that completes commands in your shell",
         _completion,

@@ -11,7 +11,7 @@ from selfpaced._jobs.words import counted
 from selfpaced.cli.data import data_in, scores_output, what_is_done
 from selfpaced.cli.engine_options import check_engine_options, engine_of
 from selfpaced.cli.talk import Talk
-from selfpaced.exceptions import TableError
+from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.persistence import load_ensemble, read_card
 
 # Options that need all rows, or a database, on this machine.
@@ -49,6 +49,8 @@ def run(options: Namespace) -> None:
             deciding=deciding_of(options),
             progress=progress,
         )
+    if found.new_categories:
+        talk.warn(str(NewCategoryWarning(found.new_categories, found.n_rows)))
     talk.say(f"The scores of {counted(found)} are in {output}.")
     decided = {name: value for name, value in vars(deciding_of(options)).items() if value is not None}
     talk.result({"output": str(output), "threshold": threshold, **decided, **vars(found)})

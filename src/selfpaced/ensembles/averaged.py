@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ from selfpaced.scoring import (
 from selfpaced.scoring.threads import in_one_thread, over_stream
 from selfpaced.tables import InMemoryTable, StreamedTable, polars_as_arrow
 from selfpaced.tables.batch import StreamedBatch
+from selfpaced.tables.new_categories import NewCategories
 
 Floats = NDArray[np.float64]
 RowsDone = Callable[[int, int | None], None]
@@ -46,8 +47,29 @@ class Scoring(Protocol):
     def spread(self, table: InMemoryTable, share: float) -> Spread:
         """The range in which the middle share of the members' probabilities lies, each calibrated."""
 
+    def prepared(self, n_rows: int) -> Prepared:
+        """What scores several tables, with so many rows together: the members are made ready once for all of them."""
+
     def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
         """Batches of a table with their probabilities, in order. `progress` gets the rows done and the rows to do."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """From rows to their probabilities, calibrated, with everything made ready that does not depend on the rows.
+
+    Attributes
+    ----------
+    scorers : those that are used.
+    score : gets the rows, and in how many threads to score them.
+    """
+
+    scorers: Sequence[Scorer]
+    score: Callable[[InMemoryTable, int], Floats]
+    n_threads: int
+
+    def __call__(self, table: InMemoryTable) -> Floats:
+        return self.score(table, self.n_threads)
 
 
 @dataclass(frozen=True)
@@ -84,13 +106,16 @@ class AveragedMembers:
         scorers = [scorer.then(self._calibrated) for scorer in self.scorers(table.n_rows)]
         return probability_spread(scorers, table, self.n_classes, self.n_threads, share, self.weights)
 
+    def prepared(self, n_rows: int) -> Prepared:
+        scorers = self.scorers(n_rows)
+
+        def score(rows: InMemoryTable, n_threads: int) -> Floats:
+            return self._calibrated(mean_probabilities(scorers, rows, self.n_classes, n_threads, self.weights))
+
+        return Prepared(scorers, score, self.n_threads)
+
     def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
-        scorers = self.scorers(table.reader.batch_rows)
-
-        def work(rows: InMemoryTable) -> Floats:
-            return self._calibrated(mean_probabilities(scorers, rows, self.n_classes, 1, self.weights))
-
-        return streamed_probabilities(work, scorers, table, self.n_threads, progress)
+        return streamed_probabilities(self.prepared(table.reader.batch_rows), table, progress)
 
     def scorers(self, n_rows: int) -> list[Scorer]:
         return scorers_of(self.members, n_rows)
@@ -101,25 +126,26 @@ class AveragedMembers:
 
 
 def streamed_probabilities(
-    probabilities_of: Callable[[InMemoryTable], Floats],
-    scorers: Sequence[Scorer],
-    table: StreamedTable,
-    n_threads: int,
-    progress: RowsDone | None,
+    prepared: Prepared, table: StreamedTable, progress: RowsDone | None
 ) -> Iterator[tuple[StreamedBatch, Floats]]:
-    """Batches of a table with the results of a function of their rows, in order. `scorers` are those that it uses."""
+    """Batches of a table with their probabilities, in order.
+
+    After the last batch, one warning counts the categories that the model was not trained with.
+    """
     # Models with their own threads get one batch at a time.
-    threads = min([n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
+    limits = [scorer.threads for scorer in prepared.scorers if scorer.threads is not None]
+    threads = min([prepared.n_threads, *limits])
     # A file of few batches would leave threads idle at its end, so that they share batches.
     most_rows = ROWS_OF_A_PART if threads > 1 else table.reader.batch_rows
 
     def work(part: tuple[StreamedBatch, StreamedBatch]) -> tuple[StreamedBatch, StreamedBatch, Floats]:
         batch, rows = part
         rows.check()
-        return batch, rows, probabilities_of(InMemoryTable(rows.features_for(scorers)))
+        return batch, rows, prepared.score(InMemoryTable(rows.features_for(prepared.scorers)), 1)
 
     found: list[Floats] = []
-    parts = ((batch, rows) for batch in table.batches() for rows in batch.parts(most_rows))
+    new = NewCategories()
+    parts = ((batch, rows) for batch in table.batches() for rows in replace(batch, new_categories=new).parts(most_rows))
     for batch, rows, probabilities in over_stream(work, parts, threads):
         found.append(probabilities)
         if rows.stop < batch.stop:
@@ -128,6 +154,7 @@ def streamed_probabilities(
         found.clear()
         if progress is not None:
             progress(batch.stop, table.n_rows)
+    new.warn()
 
 
 def averaged_members(model: Any) -> AveragedMembers:

@@ -54,6 +54,11 @@ class BalanceCascadeClassifier(UnderSamplingEnsemble):
     feature_importances_ : ndarray of shape (n_features,)
         The mean importance of each feature, if the members have importances.
 
+    See Also
+    --------
+    SelfPacedEnsembleClassifier : Draws from all hardness bins.
+    UnderBaggingClassifier : Draws from all common rows at random.
+
     References
     ----------
     X.-Y. Liu, J. Wu, Z.-H. Zhou. Exploratory Undersampling for Class-Imbalance Learning. IEEE Transactions on Systems,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.calibration import Calibrator
-from selfpaced.ensembles.averaged import AveragedMembers, RowsDone, streamed_probabilities
+from selfpaced.ensembles.averaged import AveragedMembers, Prepared, RowsDone, streamed_probabilities
 from selfpaced.ensembles.pooling import LogOddsPool
-from selfpaced.scoring import Scorer, Spread, mean_probabilities, probability_spread
+from selfpaced.scoring import Spread, mean_probabilities, probability_spread
 from selfpaced.tables import InMemoryTable, StreamedTable
 from selfpaced.tables.batch import StreamedBatch
 
@@ -51,21 +51,20 @@ class BlendedEnsembles:
             weights += [self.pool.weights[number] / len(each.members)] * len(each.members)
         return probability_spread(scorers, table, self.n_classes, self.n_threads, share, np.array(weights))
 
-    def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
-        by_ensemble = [each.scorers(table.reader.batch_rows) for each in self.ensembles]
+    def prepared(self, n_rows: int) -> Prepared:
+        by_ensemble = [each.scorers(n_rows) for each in self.ensembles]
 
-        def work(rows: InMemoryTable) -> Floats:
+        def score(rows: InMemoryTable, n_threads: int) -> Floats:
             parts = [
-                self._means(scorers, rows, each.weights)
+                mean_probabilities(scorers, rows, self.n_classes, n_threads, each.weights)
                 for scorers, each in zip(by_ensemble, self.ensembles, strict=True)
             ]
             return self._calibrated(self.pool(parts))
 
-        scorers = [scorer for some in by_ensemble for scorer in some]
-        return streamed_probabilities(work, scorers, table, self.n_threads, progress)
+        return Prepared([scorer for some in by_ensemble for scorer in some], score, self.n_threads)
 
-    def _means(self, scorers: Sequence[Scorer], rows: InMemoryTable, weights: Floats | None) -> Floats:
-        return mean_probabilities(scorers, rows, self.n_classes, 1, weights)
+    def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
+        return streamed_probabilities(self.prepared(table.reader.batch_rows), table, progress)
 
     def _calibrated(self, pooled: Floats) -> Floats:
         return pooled if self.calibrator is None else self.calibrator(pooled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,9 @@ class ScoresOf:
     """A question: the scores of the rows that have a class, by a model that was trained on the same table."""
 
     def __init__(self, model: Any) -> None:
-        self._model = model
-        self._is_set_up = False
+        self._model = travelling(model)
 
     def __call__(self, block: Block) -> Scored:
-        if not self._is_set_up:  # each task keeps to one thread: others work beside it
-            self._model, self._is_set_up = keeping_to_one_thread(self._model), True
         column, scoring = self._model.trained_on_.score_column, scoring_of(self._model)
         own = np.flatnonzero(block.tags.classes != NO_CLASS)
         scores = np.empty(own.size)
@@ -40,6 +38,11 @@ class ScoresOf:
     def merge(parts: Sequence[Scored]) -> Scored:
         ids, is_rare, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
         return ids, is_rare, scores
+
+
+def travelling(model: Any) -> Any:
+    """A copy of an ensemble for workers, where each task keeps to one thread: others work beside it."""
+    return keeping_to_one_thread(deepcopy(model))
 
 
 def cluster_scores(model: Any, table: PartitionedTable) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 # Parts that a training set is divided into, by the rows of its smallest class. Of many rows, a copy that lacks a third
 # or half of them is as good as one that lacks a fifth.
-N_FOLDS = {0: 5, 1000: 3, 5000: 2}
+N_FOLDS = {0: 5, 1000: 3, 10_000: 2}
 
 
 @dataclass(frozen=True)

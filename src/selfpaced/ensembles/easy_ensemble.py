@@ -30,6 +30,11 @@ class EasyEnsembleClassifier(UnderBaggingClassifier):
     callbacks : Callback, list of Callback or None, default=None
         Callbacks during the fit; see `selfpaced.callbacks`.
 
+    See Also
+    --------
+    UnderBaggingClassifier : The same with any base model.
+    RUSBoostClassifier : Boosting over the members, not inside each member.
+
     References
     ----------
     X.-Y. Liu, J. Wu, Z.-H. Zhou. Exploratory Undersampling for Class-Imbalance Learning. IEEE Transactions on Systems,

@@ -59,6 +59,11 @@ class RUSBoostClassifier(BoostingEnsemble):
     feature_importances_ : ndarray of shape (n_features,)
         The mean importance of each feature, weighted as the members are, if they have importances.
 
+    See Also
+    --------
+    SMOTEBoostClassifier : Boosting with synthetic rare rows.
+    EasyEnsembleClassifier : Members that are boosted themselves.
+
     Notes
     -----
     A row's loss is its doubt: the probability of the classes that it does not belong to. For two classes this is

@@ -62,8 +62,9 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         high, because members are trained on equal shares of the classes. "prior" is the closed form for under-sampled
         classes. It costs nothing, but is right only if rows are drawn regardless of their hardness. The others fit a
         monotonic map to cross-fitted scores of the training rows: five copies of each member are trained, each without
-        a fifth of the member's rows (three without a third, if all classes have 1,000 rows or more), so a fit takes
-        several times as long. "isotonic" is usually the best. With two classes the map does not change the ranking.
+        a fifth of the member's rows, so a fit takes several times as long. If all classes have 1,000 rows or more there
+        are three copies, each without a third; with 10,000 rows or more there are two, each without half of the rows.
+        "isotonic" is usually the best. With two classes the map does not change the ranking.
         With more classes each class has its own map, which can change the ranking slightly.
     weighting : {"sqrt", "inverse"} or None, default=None
         The weight of a drawn row in the fit of a member. With None all rows have the same weight, as in the paper.
@@ -92,6 +93,12 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         The names of the features, if X had names.
     feature_importances_ : ndarray of shape (n_features,)
         The mean importance of each feature, if the members have importances.
+
+    See Also
+    --------
+    AutoSelfPacedClassifier : Compares several recipes and blends the best.
+    UnderBaggingClassifier : Draws common rows at random.
+    BalanceCascadeClassifier : Drops the common rows that are classified well.
 
     Notes
     -----

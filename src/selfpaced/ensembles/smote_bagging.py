@@ -57,6 +57,11 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
     feature_importances_ : ndarray of shape (n_features,)
         The mean importance of each feature, if the members have importances.
 
+    See Also
+    --------
+    SMOTEBoostClassifier : Boosting with synthetic rare rows.
+    UnderBaggingClassifier : Bags without synthetic rows.
+
     Notes
     -----
     SMOTE needs imbalanced-learn: `pip install 'selfpaced[smote]'`.

@@ -62,6 +62,11 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
     feature_importances_ : ndarray of shape (n_features,)
         The mean importance of each feature, weighted as the members are, if they have importances.
 
+    See Also
+    --------
+    SMOTEBaggingClassifier : Bags with synthetic rare rows.
+    RUSBoostClassifier : Boosting on random under-samples.
+
     Notes
     -----
     SMOTE needs imbalanced-learn: `pip install 'selfpaced[smote]'`.

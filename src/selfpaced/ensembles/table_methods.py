@@ -115,6 +115,11 @@ class ScoresTables:
         -------
         TableEvaluation
             AUCPRC, and the alerts at the threshold.
+
+        Raises
+        ------
+        ValueError
+            If the column of labels is not known.
         """
         check_is_fitted(self)
         if target is None:

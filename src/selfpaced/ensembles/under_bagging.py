@@ -49,6 +49,11 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
     feature_importances_ : ndarray of shape (n_features,)
         The mean importance of each feature, if the members have importances.
 
+    See Also
+    --------
+    SelfPacedEnsembleClassifier : Draws common rows by their hardness.
+    EasyEnsembleClassifier : Under-bagging with AdaBoost members.
+
     References
     ----------
     R. Barandela, R. M. Valdovinos, J. S. Sánchez. New applications of ensembles of classifiers. Pattern Analysis and

@@ -147,6 +147,13 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         -------
         self : estimator
             The fitted ensemble.
+
+        Raises
+        ------
+        ValueError
+            If `allow` is given without a checkpoint, or if a class has too few rows.
+        CheckpointError
+            If the checkpoint is damaged or belongs to another fit.
         """
         check_table(table)
         if allow and checkpoint is None:

@@ -57,6 +57,17 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
         (n_rows, n_features, n_classes), with a slice for each of `classes_`. Its `feature_names` are those of the
         model. All of SHAP's plots accept it.
 
+    Raises
+    ------
+    TypeError
+        If the model is not an ensemble of this package.
+    ValueError
+        If the model needs a background, or if SHAP values would not add up to the scores.
+
+    See Also
+    --------
+    sklearn.inspection.permutation_importance : The contribution of each feature to the quality.
+
     Examples
     --------
     >>> import numpy as np

@@ -73,6 +73,16 @@ def drift_since(reference: Reference, X: Any) -> list[Drift]:
     list of Drift
         One for each column, the largest index first.
 
+    Raises
+    ------
+    ValueError
+        If X lacks a column of the reference.
+
+    See Also
+    --------
+    reference_of : Makes the reference.
+    estimated : Estimates of the quality without labels.
+
     Examples
     --------
     >>> import numpy as np

@@ -59,6 +59,10 @@ def estimated(probabilities: Any, threshold: float | None = None) -> Estimate:
     Estimate
         The expected number of rare rows, and with a threshold the expected precision and recall of its alerts.
 
+    See Also
+    --------
+    drift_since : The drift of columns.
+
     Examples
     --------
     >>> found = estimated(np.array([0.9, 0.6, 0.1, 0.0]), threshold=0.5)

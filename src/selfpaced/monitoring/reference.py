@@ -118,6 +118,16 @@ def reference_of(X: Any, scores: Any, *, threshold: float | None = None) -> Refe
     Reference
         For `save_model(..., reference=)`, or for `drift_since`.
 
+    Raises
+    ------
+    ValueError
+        If X has no rows.
+
+    See Also
+    --------
+    drift_since : The drift of new rows since the reference.
+    selfpaced.save_model : Saves the reference with the model.
+
     Examples
     --------
     >>> import numpy as np

@@ -42,6 +42,15 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
     Path or RemoteFile
         The place of the file.
 
+    Raises
+    ------
+    ModelFileError
+        If the model, a member or a step of a pipeline cannot be exported, or if the file has another ending.
+
+    See Also
+    --------
+    selfpaced.save_model : Saves a model for Python.
+
     Notes
     -----
     The probabilities differ from those of `predict_proba` on rows of 64-bit floats by less than 1e-9. XGBoost adds up

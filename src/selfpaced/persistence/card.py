@@ -68,6 +68,23 @@ class ModelCard:
         The results of the recipes, for a model that chose among several.
     reference : Reference | None, default=None
         The distribution of rows and scores when the model was judged, for monitoring.
+
+    See Also
+    --------
+    selfpaced.persistence.read_card : Reads the card of a file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from selfpaced import UnderBaggingClassifier, save_model
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> from selfpaced.persistence import read_card
+    >>> X, y = make_checkerboard(n_minority=50, n_majority=500, random_state=0)
+    >>> model = UnderBaggingClassifier(n_estimators=2, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     card = read_card(save_model(model, os.path.join(folder, "model.skops")))
+    >>> card.base_model, card.n_features, len(card.rounds)
+    ('DecisionTreeClassifier()', 2, 2)
     """
 
     kind: str

@@ -42,6 +42,28 @@ def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle
     -------
     estimator
         The fitted model: an ensemble, or a model around one, such as a pipeline.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is missing, damaged or not a model file, or holds a type that is not trusted.
+
+    See Also
+    --------
+    selfpaced.save_model : Saves a model.
+    selfpaced.persistence.read_card : Reads the card without loading the model.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from selfpaced import UnderBaggingClassifier, load_model, save_model
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> X, y = make_checkerboard(n_minority=50, n_majority=500, random_state=0)
+    >>> model = UnderBaggingClassifier(n_estimators=2, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     loaded = load_model(save_model(model, os.path.join(folder, "model.skops")))
+    >>> bool((loaded.predict_proba(X) == model.predict_proba(X)).all())
+    True
     """
     return read_model(_source(path), shown(path), allow, trusted_pickle)
 
@@ -69,6 +91,10 @@ def read_card(path: AnyPath) -> ModelCard:
     -------
     ModelCard
         The card of the model.
+
+    See Also
+    --------
+    selfpaced.load_model : Loads the model.
 
     Examples
     --------

@@ -64,6 +64,12 @@ def save_model(
     Path or RemoteFile
         The place of the file.
 
+    See Also
+    --------
+    selfpaced.load_model : Loads the model.
+    selfpaced.persistence.read_card : Reads the card without loading the model.
+    selfpaced.onnx_export.export_onnx : Writes an ONNX graph.
+
     Examples
     --------
     >>> import os, tempfile

@@ -218,13 +218,23 @@ class RecipeFacts:
 
 @dataclass(frozen=True)
 class Importances:
-    """Features by importance, the highest first. `n_features` is the number of all features."""
+    """Features by importance, the highest first.
+
+    Attributes
+    ----------
+    n_features : the number of all features.
+    errors : the standard error of each value, which comes from the sample of rows; None for the members' own
+        importances. It is NaN where there are too few rare rows, and 0 for columns that were not shuffled.
+    n_rows : the number of rows of that sample.
+    """
 
     method: str
     names: tuple[str, ...]
     values: tuple[float, ...]
     n_features: int
     contrasts: tuple[Contrast, ...]
+    errors: tuple[float, ...] | None = None
+    n_rows: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.metrics import aucprc
 from selfpaced.report.about import importances_of, recipes_of
 from selfpaced.report.columns import Values, column_names, columns_of, take_rows
 from selfpaced.report.data import drift_between
 from selfpaced.report.facts import Contrast, Importances
+from selfpaced.report.shuffling import lost_by_shuffling, scoring_many
 from selfpaced.tables.kinds import kind_of
 
 N_SHOWN = 20
@@ -30,34 +31,38 @@ MOST_SHUFFLED = 30
 
 def importance_facts(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> Importances | None:
     """The most important features, and how they differ between rare and common rows; None if that is unknown."""
-    found = _values(model, sample, is_case, case_column)
+    own = importances_of(model)
+    found: _Found | None
+    if own is not None and own.size == sample.shape[1]:
+        found = _Found("mean importance in the members", own)
+    else:
+        has_both = is_case.any() and not is_case.all()
+        found = _by_shuffling(model, sample, is_case, case_column) if has_both else None
     if found is None:
         return None
-    method, values = found
-    names, order = column_names(sample), np.argsort(-values, kind="stable")[:N_SHOWN].tolist()
+    names, order = column_names(sample), np.argsort(-found.values, kind="stable")[:N_SHOWN].tolist()
     return Importances(
-        method,
+        found.method,
         tuple(names[place] for place in order),
-        tuple(float(values[place]) for place in order),
+        tuple(found.values[order].tolist()),
         len(names),
         tuple(_contrasts(sample, is_case, order)),
+        None if found.errors is None else tuple(found.errors[order].tolist()),
+        found.n_rows,
     )
 
 
-def _values(
-    model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
-) -> tuple[str, NDArray[np.float64]] | None:
-    """The members' own importances where they have some, otherwise what shuffling a column costs in AUCPRC."""
-    own = importances_of(model)
-    if own is not None and own.size == sample.shape[1]:
-        return "mean importance in the members", own
-    return _lost_by_shuffling(model, sample, is_case, case_column) if is_case.any() and not is_case.all() else None
+class _Found(NamedTuple):
+    """Importances by the position of the column; by shuffling, with their standard errors and the rows looked at."""
+
+    method: str
+    values: NDArray[np.float64]
+    errors: NDArray[np.float64] | None = None
+    n_rows: int | None = None
 
 
-def _lost_by_shuffling(
-    model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int
-) -> tuple[str, NDArray[np.float64]] | None:
-    """None for sparse rows, whose columns are not shuffled."""
+def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> _Found | None:
+    """What shuffling a column costs in AUCPRC. None for sparse rows, whose columns are not shuffled."""
     is_blend = len(recipes_of(model)) > 0
     most = MOST_ROWS_OF_BLEND if is_blend else MOST_ROWS
     rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, most)))
@@ -65,17 +70,20 @@ def _lost_by_shuffling(
     permuted = kind_of(frame).permuted
     if permuted is None:
         return None
-
-    def aucprc_of(rows: Any) -> float:
-        return aucprc(is_case, model.predict_proba(rows)[:, case_column])
-
     rng = np.random.default_rng(0)
     orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS_OF_BLEND if is_blend else N_REPEATS)]
-    places, values, whole = _worth_shuffling(frame, is_case), np.zeros(sample.shape[1]), aucprc_of(frame)
-    for place in places:
-        values[place] = whole - np.mean([aucprc_of(permuted(frame, place, order)) for order in orders])
-    among = "" if len(places) == values.size else f", for the {len(places)} columns in which rare rows differ most"
-    return f"AUCPRC lost when the column is shuffled{among}", values
+    places, n_columns = _worth_shuffling(frame, is_case), sample.shape[1]
+    probabilities = scoring_many(model, is_case.size * (1 + len(places) * len(orders)))
+    lost = lost_by_shuffling(
+        lambda some: probabilities(some)[:, case_column],
+        [[partial(permuted, frame, place, order) for order in orders] for place in places],
+        frame,
+        is_case,
+    )
+    values, errors = np.zeros((2, n_columns))
+    values[places], errors[places] = lost
+    among = "" if len(places) == n_columns else f", for the {len(places)} columns in which rare rows differ most"
+    return _Found(f"AUCPRC lost when the column is shuffled{among}", values, errors, is_case.size)
 
 
 def _worth_shuffling(frame: Any, is_case: NDArray[np.bool_]) -> list[int]:

@@ -22,6 +22,18 @@ class Report:
     ----------
     facts : selfpaced.report.facts.Facts
         All figures of the page, as typed data.
+
+    See Also
+    --------
+    make_report : Makes a report from a model and rows.
+    report_of_scores : Makes a report from labels and scores.
+
+    Examples
+    --------
+    >>> from selfpaced.report import report_of_scores
+    >>> report = report_of_scores([0, 0, 0, 1], [0.1, 0.2, 0.3, 0.9])
+    >>> report
+    <Report on 4 rows: AUCPRC 1.000, chance 0.25>
     """
 
     def __init__(self, facts: Facts) -> None:

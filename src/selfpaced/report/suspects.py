@@ -33,6 +33,10 @@ def suspect_rows(is_case: NDArray[np.bool_], scores: NDArray[Any], n: int = N_SU
     tuple of (ndarray, ndarray)
         Positions of rare rows, and positions of common rows.
 
+    See Also
+    --------
+    report_of_scores : A report from scores, with a sample of the rows.
+
     Examples
     --------
     >>> missed, alarming = suspect_rows(np.array([True, True, False, False]), np.array([0.9, 0.2, 0.1, 0.7]), 1)

@@ -26,11 +26,14 @@ class Digitizer:
         """`thresholds` are sorted and all different."""
         self.n_numbers = thresholds.size + 2
         self.thresholds = thresholds
-        self._first = thresholds[0]
+        # A split of missing values from all others has an infinite threshold, which lies outside of the grid.
+        finite = thresholds[np.isfinite(thresholds)]
+        self._first: float = finite[0] if finite.size else 0.0
+        last = finite[-1] if finite.size else 0.0
         # A grid no finer than it needs to be, so that it stays in the cache.
         self._n_cells = int(np.clip(CELLS_PER_THRESHOLD * thresholds.size, FEWEST_CELLS, MOST_CELLS))
         with np.errstate(over="ignore", divide="ignore"):
-            cells_per_unit = (self._n_cells - 3) / (thresholds[-1] - thresholds[0])
+            cells_per_unit = (self._n_cells - 3) / np.float64(last - self._first)
         # Neither zero nor infinite, so that no product is NaN.
         self._cells_per_unit = np.clip(cells_per_unit, np.finfo(np.float64).tiny, np.finfo(np.float64).max)
         cell = self._cell(thresholds)

@@ -7,15 +7,24 @@ from typing import Any
 from selfpaced.exceptions import TableError
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.kinds import ARROW, PANDAS, kind_of
+from selfpaced.tables.new_categories import NewCategories
 from selfpaced.tables.schema import Column, Schema
 
 
 def as_trained(schema: Schema, frame: Any) -> Any:
-    """A pandas frame of the features. Columns that have been converted already stay as they are."""
+    """A pandas frame of the features. Columns that have been converted already stay as they are.
+
+    A warning counts the rows with categories that the schema does not have. It points at the line that called the
+    method of an ensemble.
+    """
     pa = import_arrow()
     batch = as_arrow(frame)
     arrays = [_converted(column, batch) for column in schema.columns]
-    return pa.Table.from_arrays(arrays, names=schema.names).to_pandas()
+    table = pa.Table.from_arrays(arrays, names=schema.names)
+    new = NewCategories()
+    new.count(schema, batch, table)
+    new.warn(stacklevel=5)
+    return table.to_pandas()
 
 
 def as_arrow(frame: Any) -> Any:

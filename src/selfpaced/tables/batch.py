@@ -15,6 +15,7 @@ from selfpaced.pools.rows import GROUP
 from selfpaced.scoring import ArrowRows, Scorer
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.groups import column_groups, refuse_missing_groups
+from selfpaced.tables.new_categories import NewCategories
 from selfpaced.tables.roles import ID, WEIGHT, Roles
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.weights import refuse_bad
@@ -22,7 +23,13 @@ from selfpaced.tables.weights import refuse_bad
 
 @dataclass(frozen=True)
 class StreamedBatch:
-    """The rows from `start` up to `stop`. `where` is the file that they come from."""
+    """The rows from `start` up to `stop`. `where` is the file that they come from.
+
+    Attributes
+    ----------
+    new_categories : NewCategories | None, default=None
+        Counts categories that the schema does not have, whenever features are converted.
+    """
 
     start: int
     stop: int
@@ -30,6 +37,7 @@ class StreamedBatch:
     roles: Roles
     batch: Any
     where: str
+    new_categories: NewCategories | None = None
 
     @property
     def ids(self) -> Ids:
@@ -54,7 +62,10 @@ class StreamedBatch:
 
     def features(self) -> Any:
         """A record batch of the features, as the schema has them."""
-        return self.schema.converted(self.batch, self.where)
+        converted = self.schema.converted(self.batch, self.where)
+        if self.new_categories is not None:
+            self.new_categories.count(self.schema, self.batch, converted)
+        return converted
 
     def features_for(self, scorers: Sequence[Scorer]) -> Any:
         """A pandas frame; plain numbers for models that read nothing else; the batch itself for those that read it."""

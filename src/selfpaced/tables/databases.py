@@ -232,6 +232,16 @@ class DatabaseTable:
         The name of the table.
     if_exists : {"fail", "append", "replace"}, default="fail"
         What to do if the table already exists.
+
+    See Also
+    --------
+    selfpaced.open_table : Opens the rows of a query.
+
+    Examples
+    --------
+    >>> from selfpaced.tables import DatabaseTable
+    >>> str(DatabaseTable("shop.duckdb", "scores", if_exists="replace"))
+    "table 'scores' of shop.duckdb"
     """
 
     connection: Any
@@ -252,6 +262,13 @@ class DatabaseTable:
         ----------
         batches : iterable of pyarrow.RecordBatch
             The rows, at least one batch.
+
+        Raises
+        ------
+        TypeError
+            If scores cannot be written through the connection.
+        TableError
+            If the database refuses the rows.
         """
         with connected(self.connection, writing=True) as connection:
             write = driver_of(connection).write

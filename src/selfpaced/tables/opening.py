@@ -110,6 +110,11 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
     Table
         The table, for `fit_table`.
 
+    See Also
+    --------
+    SelfPacedEnsembleClassifier.fit_table : Trains on the table.
+    selfpaced.tables.DatabaseTable : A table of a database, to write scores to.
+
     Examples
     --------
     >>> import os, tempfile

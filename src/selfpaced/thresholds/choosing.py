@@ -47,6 +47,17 @@ class ThresholdChoice:
         The confidence of the intervals.
     intervals : dict of str to Interval
         The interval of each figure: "precision", "recall", "alert_share", "f1", "mcc", both G-means, and "cost".
+
+    See Also
+    --------
+    selfpaced.choose_threshold : Makes the choice.
+
+    Examples
+    --------
+    >>> from selfpaced import choose_threshold
+    >>> choice = choose_threshold([0, 0, 0, 1, 1], [0.1, 0.2, 0.6, 0.5, 0.9], "recall>=0.9")
+    >>> choice.threshold, choice.recall, choice.alerts.n_alerts
+    (0.499, 1.0, 3)
     """
 
     threshold: float

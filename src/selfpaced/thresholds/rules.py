@@ -210,6 +210,10 @@ def parse_rule(rule: str | Rule) -> Rule:
     UnknownRuleError
         If the text is not a rule. The message names a similar rule if there is one.
 
+    See Also
+    --------
+    selfpaced.choose_threshold : Chooses a threshold by a rule.
+
     Examples
     --------
     >>> parse_rule("precision >= 0.9"), parse_rule("alerts<=50/10000")

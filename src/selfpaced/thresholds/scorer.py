@@ -36,6 +36,16 @@ def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: A
     callable
         A scorer for `TunedThresholdClassifierCV` and other tools of scikit-learn.
 
+    Raises
+    ------
+    ValueError
+        If the rule is a budget of alerts in all rows, or needs amounts.
+
+    See Also
+    --------
+    selfpaced.choose_threshold : Chooses a threshold with intervals.
+    sklearn.model_selection.TunedThresholdClassifierCV : Tunes a threshold by cross-validation.
+
     Examples
     --------
     >>> from selfpaced import SelfPacedEnsembleClassifier

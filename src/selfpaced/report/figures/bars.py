@@ -11,7 +11,7 @@ from selfpaced.report.figures.svg import Axis, drawing, line, rectangle, text
 from selfpaced.report.html import Html, element, joined
 from selfpaced.report.words import decimals
 
-WIDTH, NAMES, VALUES = 460, 170, 52
+WIDTH, NAMES, VALUES, VALUES_WITH_ERRORS = 460, 170, 52, 104
 ROW = 21
 LONGEST_NAME = 19
 
@@ -22,10 +22,19 @@ class _Bar:
     value: float
     class_: str
     mark: float | None = None
+    error: float | None = None
+
+    @property
+    def figure(self) -> str:
+        """The value as it is written, with its error if that is known."""
+        is_known = self.error is not None and self.error == self.error
+        return decimals(self.value) + (f" ± {decimals(self.error or 0.0)}" if is_known else "")
 
 
 def importance_bars(importances: Importances) -> Html:
-    bars = [_Bar(name, value, "bar other") for name, value in zip(importances.names, importances.values, strict=True)]
+    errors = importances.errors or (None,) * len(importances.names)
+    found = zip(importances.names, importances.values, errors, strict=True)
+    bars = [_Bar(name, value, "bar other", error=error) for name, value, error in found]
     return _drawn("Most important features", f"By {importances.method}; {bars[0].name} comes first.", bars)
 
 
@@ -47,7 +56,8 @@ def psi_bars(indices: Mapping[str, tuple[float, bool]]) -> Html:
 
 def _drawn(title: str, description: str, bars: Sequence[_Bar]) -> Html:
     longest = max([bar.value for bar in bars] + [bar.mark or 0.0 for bar in bars], default=1.0)
-    axis = Axis(0.0, longest or 1.0, NAMES, WIDTH - VALUES)
+    beside = VALUES if all(bar.error is None for bar in bars) else VALUES_WITH_ERRORS
+    axis = Axis(0.0, longest or 1.0, NAMES, WIDTH - beside)
     rows = [_row(bar, axis, ROW * place) for place, bar in enumerate(bars)]
     return drawing(title, description, WIDTH, ROW * len(bars), rows)
 
@@ -62,6 +72,6 @@ def _row(bar: _Bar, axis: Axis, top: float) -> Html:
             text(NAMES - 8, top + 15, [name, element("title", bar.name)], "bar-name", "end"),
             rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
             mark,
-            text(beyond + 6, top + 15, decimals(bar.value), "tick"),
+            text(beyond + 6, top + 15, bar.figure, "tick"),
         ]
     )

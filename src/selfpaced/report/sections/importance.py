@@ -17,6 +17,7 @@ def importance(facts: Facts) -> Html | None:
         return None
     hidden = found.n_features - len(found.names)
     rest = f" {plural(hidden, 'less important feature')} not shown." if hidden else ""
+    error = "" if found.n_rows is None else f" Measured on {found.n_rows:,} rows; ± is the standard error."
     total = sum(max(value, 0.0) for value in found.values)
     first = f"{percent(max(found.values[0], 0.0) / total)} of what is shown here" if total else "nothing"
     return section(
@@ -30,7 +31,7 @@ def importance(facts: Facts) -> Html | None:
             class_="lead",
         ),
         columns(
-            figure("Most important features", importance_bars(found), f"Shown is the {found.method}.{rest}"),
+            figure("Most important features", importance_bars(found), f"Shown is the {found.method}.{error}{rest}"),
             _contrasts(found.contrasts),
         ),
     )

@@ -1,0 +1,94 @@
+"""Categories that a model was not trained with are counted, and reported once."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
+from selfpaced.exceptions import NewCategoryWarning
+
+BASE = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+
+
+def shops(n_rows: int, names: list[str]) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    return pd.DataFrame({"amount": random.normal(size=n_rows), "shop": random.choice(names, n_rows)})
+
+
+def labelled(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(label=(np.arange(len(rows)) % 10 == 0).astype(int))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shops") / "rows.parquet"
+    labelled(shops(400, ["web", "store"])).to_parquet(path)
+    return SelfPacedEnsembleClassifier(BASE, 2, random_state=0).fit_table(open_table(path, target="label"))
+
+
+@pytest.fixture
+def new_rows() -> pd.DataFrame:
+    rows = shops(300, ["web", "store"])
+    rows.loc[:6, "shop"] = "kiosk"
+    rows.loc[10:12, "shop"] = None
+    return rows
+
+
+def new_categories(caught) -> list[NewCategoryWarning]:
+    return [one.message for one in caught if isinstance(one.message, NewCategoryWarning)]
+
+
+def test_a_frame_with_new_categories_is_warned_about_with_counts(model, new_rows):
+    with pytest.warns(NewCategoryWarning, match=r"'shop' in 7 rows of 300") as caught:
+        model.predict_proba(new_rows)
+    assert new_categories(caught)[0].counts == {"shop": 7}
+    assert caught[0].filename == __file__
+
+
+def test_pandas_categories_are_counted_too(model, new_rows):
+    with pytest.warns(NewCategoryWarning, match="'shop' in 7 rows of 300"):
+        model.predict_proba(new_rows.astype({"shop": "category"}))
+
+
+@pytest.mark.parametrize("batch_rows", [40, 300])
+def test_a_file_gives_one_warning_for_all_its_batches(model, new_rows, tmp_path, batch_rows):
+    new_rows.to_parquet(tmp_path / "new.parquet")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.score_table(tmp_path / "new.parquet", batch_rows=batch_rows)
+    assert [one.counts for one in new_categories(caught)] == [{"shop": 7}]
+
+
+def test_a_file_of_several_threads_is_counted_once(model, new_rows, tmp_path):
+    pd.concat([new_rows] * 200, ignore_index=True).to_parquet(tmp_path / "new.parquet")
+    model.set_params(n_jobs=2)
+    with pytest.warns(NewCategoryWarning, match=r"'shop' in 1,400 rows of 60,000"):
+        model.score_table(tmp_path / "new.parquet")
+
+
+def test_missing_values_and_known_categories_are_not_new(model, new_rows):
+    """Warnings are errors in tests."""
+    model.predict_proba(new_rows.iloc[7:])
+
+
+def test_missing_values_in_a_dictionary_are_not_new(model, tmp_path):
+    import pyarrow as pa
+
+    shop = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["web", None, "kiosk"]))
+    with pytest.warns(NewCategoryWarning, match=r"'shop' in 1 row of 4"):
+        model.predict_proba(pa.table({"amount": [0.0, 1.0, 2.0, 3.0], "shop": shop}))
+
+
+def test_a_blend_of_a_frame_with_strings_counts_them(new_rows):
+    rows = labelled(shops(400, ["web", "store"]))
+    recipes = [("boosting", SelfPacedEnsembleClassifier(BASE, 2))]
+    blend = AutoSelfPacedClassifier(recipes, calibration=None, random_state=0).fit(
+        rows[["amount", "shop"]], rows["label"]
+    )
+    with pytest.warns(NewCategoryWarning, match="'shop' in 7 rows of 300"):
+        blend.predict_proba(new_rows)
