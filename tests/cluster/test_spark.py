@@ -506,7 +506,9 @@ class PredictsNaN(ClassifierMixin, BaseEstimator):
 def test_the_code_of_the_guide_runs(spark, rows, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = next((Path(__file__).parents[2] / "docs" / "guide").glob("clusters*.md")).read_text()
-    blocks = re.findall(r"^```py(?:thon)?\n(.*?)^```", page.partition("# Spark")[2], re.M | re.S)
+    blocks = re.findall(
+        r"^```py(?:thon)?\n(.*?)^```", page.partition("\n## Spark")[2].partition("\n## ")[0], re.M | re.S
+    )
     namespace = {"spark": spark}
     for block in blocks:
         # The JVM does not follow when this process changes its folder.

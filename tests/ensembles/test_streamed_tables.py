@@ -22,6 +22,7 @@ from selfpaced import (
 )
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import NewCategoryWarning
+from selfpaced.tables.batch import StreamedBatch
 
 TREE = DecisionTreeClassifier(max_depth=5, max_features=3)
 N_ROWS = 3000
@@ -295,13 +296,19 @@ def test_lightgbm_scores_files_with_categories_without_making_frames_of_them(tmp
 
 
 def test_threads_share_the_rows_of_a_batch_and_put_them_together_in_order(rows, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfpaced.ensembles.averaged.ROWS_OF_A_PART", 170)
+    monkeypatch.setattr("selfpaced.ensembles.averaged.FEWEST_ROWS_OF_A_PART", 170)
+    scored = []
+    real = StreamedBatch.features_for
+    monkeypatch.setattr(
+        StreamedBatch, "features_for", lambda rows, scorers: scored.append(rows.stop) or real(rows, scorers)
+    )
     told = []
     several = deepcopy(expected).set_params(n_jobs=3)
     folder = write(rows, tmp_path / "t")
     scores = several.score_table(folder, batch_rows=1000, progress=lambda *told_now: told.append(told_now))
     np.testing.assert_array_equal(scores, expected.predict_proba(rows.drop(columns="label"))[:, 1])
     assert told == [(1000, N_ROWS), (2000, N_ROWS), (3000, N_ROWS)]
+    assert sorted(scored) == [start + stop for start in (0, 1000, 2000) for stop in (250, 500, 750, 1000)]
 
 
 def test_a_table_is_evaluated_without_its_scores_being_written(rows, expected, tmp_path):

@@ -26,8 +26,8 @@ from selfpaced.tables.new_categories import NewCategories
 
 Floats = NDArray[np.float64]
 RowsDone = Callable[[int, int | None], None]
-# Rows of a file that a thread scores at once.
-ROWS_OF_A_PART = 2**14
+# The rows of a file are scored in at least so many parts for each thread, but no smaller ones than this.
+PARTS_FOR_A_THREAD, FEWEST_ROWS_OF_A_PART = 4, 2**14
 # Packages whose models know the categories of pandas frames, and fail on those of polars.
 PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
 
@@ -137,8 +137,7 @@ def streamed_probabilities(
     # Models with their own threads get one batch at a time.
     limits = [scorer.threads for scorer in prepared.scorers if scorer.threads is not None]
     threads = min([prepared.n_threads, *limits])
-    # A file of few batches would leave threads idle at its end, so that they share batches.
-    most_rows = ROWS_OF_A_PART if threads > 1 else table.reader.batch_rows
+    most_rows = _rows_of_a_part(table, threads)
 
     def work(part: tuple[StreamedBatch, StreamedBatch]) -> tuple[StreamedBatch, StreamedBatch, Floats]:
         batch, rows = part
@@ -157,6 +156,14 @@ def streamed_probabilities(
         if progress is not None:
             progress(batch.stop, table.n_rows)
     new.warn()
+
+
+def _rows_of_a_part(table: StreamedTable, threads: int) -> int:
+    """A table of few batches would leave threads idle at its end, so that they share batches."""
+    if threads == 1 or table.n_rows is None:
+        return table.reader.batch_rows
+    wanted = table.n_rows // (PARTS_FOR_A_THREAD * threads)
+    return min(max(wanted, FEWEST_ROWS_OF_A_PART), table.reader.batch_rows)
 
 
 def averaged_members(model: Any) -> AveragedMembers:

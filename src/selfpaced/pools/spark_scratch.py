@@ -21,7 +21,17 @@ from weakref import finalize
 from selfpaced.pools.blocks import Block, Tags
 from selfpaced.pools.partitioned import Answer
 from selfpaced.pools.rows import Rows
-from selfpaced.pools.spark import Kept, answers, asked, naming_missing_packages, packed, told, unpacked, without_errors
+from selfpaced.pools.spark import (
+    Kept,
+    answers,
+    asked,
+    naming_missing_packages,
+    packed,
+    settle,
+    told,
+    unpacked,
+    without_errors,
+)
 from selfpaced.pools.spark_blobs import BlobEngine, BlobRows
 from selfpaced.pools.spark_files import (
     NoScratchError,
@@ -269,6 +279,7 @@ def _write(work: bytes, batches: Iterator[Any]) -> Iterator[Any]:
         written, facts = map(pickle.dumps, done)
     except Exception as error:
         written = told(error)
+    settle()
     yield pa.record_batch({"written": pa.array([written], pa.binary()), "facts": pa.array([facts], pa.binary())})
 
 
