@@ -17,9 +17,10 @@ help:
 	@echo "make check            check format, lint, types, layers, docstrings and spelling only"
 	@echo "make system-packages  install Chromium, Java and PostgreSQL for the tests that need them (as root on Debian)"
 	@echo "make docs             build the documentation site into .site/ and check its links (open .site/index.html)"
+	@echo "make test-oldest      run a part of the tests with the oldest versions that pyproject.toml allows"
 	@echo "make release-check    build both archives, install the wheel into a clean environment and try it"
 	@echo "make bench            run the benchmarks (an hour; peers are installed into .bench/)"
-	@echo "make field            compare all methods on 39 tables (hours; goes on where it was stopped); see docs/field.md"
+	@echo "make field            compare all methods on 39 tables (hours; continues where it was stopped); see docs/field.md"
 	@echo "make paper            make a quick pass over the paper's experiments; the pages are in .paper/"
 
 demo: .venv/installed-demo

@@ -37,6 +37,7 @@ from sklearn.tree import DecisionTreeClassifier
 from record import save, significant, versions_of
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.datasets import make_fraud
+from selfpaced.pools.scratch import FOLDER as SCRATCH
 from text_table import text_table
 
 ROOT = Path(__file__).parents[1]
@@ -116,7 +117,7 @@ class OnDask:
         client.gather(client.map(lambda number: number, list(range(n_partitions)), pure=False))
 
     def bytes_kept(self) -> int:
-        return sum(self._cluster.client.nbytes(summary=False).values())
+        return sum(self._cluster.client.run(bytes_of_worker).values())
 
     def close(self) -> None:
         self._cluster.close()
@@ -147,12 +148,19 @@ class OnSpark:
 
     def bytes_kept(self) -> int:
         stored = self._session.sparkContext._jsc.sc().getRDDStorageInfo()
-        in_files = (path.stat().st_size for local in self._cluster.local_directories() for path in local.rglob("*.*"))
+        in_files = (
+            path.stat().st_size for local in self._cluster.local_directories() for path in local.glob(f"{SCRATCH}/*/*")
+        )
         return sum(one.memSize() + one.diskSize() for one in stored) + sum(in_files)
 
     def close(self) -> None:
         self._session.stop()
         self._cluster.close()
+
+
+def bytes_of_worker(dask_worker: Any) -> int:
+    """What a Dask worker holds, pickled: it cannot tell the size of tables itself."""
+    return sum(len(cloudpickle.dumps(one)) for one in dask_worker.data.values())
 
 
 def no_answer(batches: Iterator[Any]) -> Iterator[Any]:

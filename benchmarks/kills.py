@@ -191,28 +191,27 @@ def kill(cluster: Any, what: str, given: list[str], folder: Path, moment: float)
     return {"killed": what, "rounds finished": finished}
 
 
-def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> list[dict[str, Any]]:
+def kills_on(engine: str, options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     features, dice = rows.drop(columns=["is_fraud", "number"]), random.Random(options.seed)
     expected = {base: dumped(model(base).fit(features, rows["is_fraud"])) for base in ("tree", "lightgbm")}
-    found: list[dict[str, Any]] = []
+    n_found = 0
     with TemporaryDirectory() as temporary:
         here = Path(temporary)
         rows.to_parquet(here / "rows.parquet", index=False)
         cluster = ENGINES[engine](here)
         try:
-            while len(found) < options.kills:
-                base, what = _next(cluster, len(found))
+            while n_found < options.kills:
+                base, what = _next(cluster, n_found)
                 given, folder = [engine, cluster.address, str(here / "rows.parquet"), base], here / "fit"
                 folder.mkdir()
                 note = kill(cluster, what, given, folder, dice.uniform(0, MEMBERS + 1))
                 if note is not None:
                     identical = dumped(load_model(folder / "model.skops")) == expected[base]
-                    found.append({"engine": engine, "rows": len(rows), "base": base, **note, "identical": identical})
-                    print(found[-1], flush=True)
+                    yield {"engine": engine, "rows": len(rows), "base": base, **note, "identical": identical}
+                    n_found += 1
                 shutil.rmtree(folder)
         finally:
             cluster.close()
-    return found
 
 
 def _next(cluster: Any, number: int) -> tuple[str, str]:
@@ -228,11 +227,16 @@ def main() -> None:
     options = parser.parse_args()
     X, y = make_fraud(options.rows, N_FRAUDS, n_features=N_FEATURES, random_state=0)
     rows = pd.DataFrame(X, columns=[f"V{i}" for i in range(N_FEATURES)]).assign(is_fraud=y, number=np.arange(len(y)))
-    found = [one for engine in options.engines for one in kills_on(engine, options, rows)]
-    found = _of_other_engines(options.engines) + found
+    found = _of_other_engines(options.engines)
+    for engine in options.engines:
+        for one in kills_on(engine, options, rows):
+            print(one, flush=True)
+            found.append(one)
+            # A run of an hour that is broken off keeps what it has.
+            record = {"members": MEMBERS, "partitions": PARTITIONS, "kills": found}
+            save("kills", record, versions_of(PACKAGES))
     print(text_table(HEADER, [[str(one[name]) for name in HEADER] for one in found], words=3))
     print(f"{sum(one['identical'] for one in found)} of {len(found)} models are identical to the one in memory.")
-    print(save("kills", {"members": MEMBERS, "partitions": PARTITIONS, "kills": found}, versions_of(PACKAGES)))
 
 
 def _of_other_engines(engines: list[str]) -> list[dict[str, Any]]:

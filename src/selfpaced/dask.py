@@ -1,7 +1,7 @@
-"""Ensembles that are trained where a Dask cluster keeps the rows. Needs `selfpaced[dask]`.
+"""Ensembles on a Dask cluster. Needs `selfpaced[dask]`.
 
-The partitions score their own rows and count their own bins. To this process come the rows of the rarest class and
-those that are drawn; here the members are trained. They are the members that `fit` would train in memory.
+Each partition scores its own rows and counts its own bins. Only the rows of the rarest class and the drawn rows are
+sent to this process, which trains the members. The members are the same as those of `fit` in memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from selfpaced.tables.roles import ID, WEIGHT
 
 
 class OnDask(DoubtingEnsemble):
-    """An ensemble whose rows are on a Dask cluster. A subclass brings `fit`."""
+    """An ensemble whose rows are on a Dask cluster. A subclass defines `fit`."""
 
     def __init__(self, *values: Any, client: Any = None, fit_on: str = "driver", **named: Any) -> None:
         super().__init__(*values, **named)
@@ -97,7 +97,7 @@ class OnDask(DoubtingEnsemble):
         return self._lazily("predict", X, (), self.classes_.dtype)
 
     def to_local(self) -> DoubtingEnsemble:
-        """The same model without Dask: it predicts in memory, and can be pickled and read anywhere.
+        """The same model without Dask: it predicts in memory, and can be pickled.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class OnDask(DoubtingEnsemble):
             return fitting_on(open_dask_arrays(X, others, client), self.fit_on, client)
         if not is_dask_frame(X):
             raise TypeError(
-                f"X is a {type(X).__name__}, not a Dask DataFrame or array. Rows in memory go to "
+                f"X is a {type(X).__name__}, not a Dask DataFrame or array. For rows in memory, use "
                 f"{type(self.to_local()).__name__}."
             )
         if others["y"] is None:
@@ -152,18 +152,18 @@ class OnDask(DoubtingEnsemble):
         if is_dask_frame(X):
             return over_frame(work, X, list(X.columns) if schema is None else schema.sources, width, dtype)
         if schema is not None:
-            raise TypeError("The model was trained on columns with names; pass a Dask DataFrame that has them.")
+            raise TypeError("The model was trained on named columns. Pass a Dask DataFrame with these columns.")
         return over_array(work, X, width, dtype)
 
     def __sklearn_clone__(self) -> Self:
-        """A clone talks to the same cluster."""
+        """A clone uses the same cluster."""
         params = self.get_params(deep=False) | {"client": None}
         cloned = type(self)(**{name: clone(value, safe=False) for name, value in params.items()})
         cloned.client = self.client
         return cloned
 
     def __getstate__(self) -> dict[str, Any]:
-        """A client is a connection of this process: it does not travel."""
+        """The state without the client, which is a connection of this process."""
         return super().__getstate__() | {"client": None}  # type: ignore[no-any-return]
 
 
@@ -187,19 +187,19 @@ class UnderSamplingOnDask(OnDask, UnderSamplingEnsemble):
         Parameters
         ----------
         X : Dask DataFrame or Dask array
-            Features. All partitions are brought to the same types. Words become categories.
+            Features. All partitions are converted to the same types. Strings become categories.
         y : Dask Series or array, or the name of a column of X
-            Labels. A Series that is a column of X is no feature.
+            Labels. A Series that is a column of X is not a feature.
         sample_weight : Dask Series or array, or the name of a column of X, default=None
             How much each row counts in the fit of a member.
         ids : Dask Series or array, or the name of a column of X, default=None
-            Whole numbers, each once. Rows are drawn by them, so that their order does not matter. Without, a row's id
-            is its position in X.
-        groups : the same kinds, optional
-            What several rows belong to, such as a card. It is no feature; the calibration judges every row by models
-            that have not seen its group.
-        eval_set : tuple (X, y), optional
-            Rows not trained on, which are in memory or come to this process. After each round the ensemble so far is
+            Unique integers. Rows are drawn by them, so their order does not matter. Without ids, a row's id is its
+            position in X.
+        groups : Dask Series or array, or the name of a column of X, default=None
+            The group of each row, such as a card. It is not a feature. The calibration judges every row by models that
+            have not seen its group.
+        eval_set : tuple (X, y), default=None
+            Held-out rows, which are in memory or are sent to this process. After each round the ensemble so far is
             scored on them, by AUCPRC.
         checkpoint : path or URL, default=None
             A folder of this machine, or of an object store, that keeps every finished round. The same call after a
@@ -252,9 +252,14 @@ class DaskSelfPacedEnsembleClassifier(UnderSamplingOnDask, SelfPacedEnsembleClas
     Parameters
     ----------
     client : distributed.Client, default=None
-        The cluster; by default the client that is active. It is not pickled with the model.
+        The client of the cluster; by default the active one. It is not pickled with the model.
     fit_on : {"driver", "executor"}, default="driver"
         Where members are trained: in this process, or on the workers, as for `open_table`.
+
+    See Also
+    --------
+    selfpaced.SelfPacedEnsembleClassifier : The same ensemble for rows in memory.
+    selfpaced.open_table : Opens a Dask DataFrame for `fit_table`.
 
     Examples
     --------
@@ -278,20 +283,33 @@ class DaskSelfPacedEnsembleClassifier(UnderSamplingOnDask, SelfPacedEnsembleClas
 
 @with_client
 class DaskBalanceCascadeClassifier(UnderSamplingOnDask, BalanceCascadeClassifier):
-    """`BalanceCascadeClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it."""
+    """`BalanceCascadeClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
+
+    See Also
+    --------
+    selfpaced.BalanceCascadeClassifier : The same ensemble for rows in memory.
+    """
 
 
 @with_client
 class DaskUnderBaggingClassifier(UnderSamplingOnDask, UnderBaggingClassifier):
-    """`UnderBaggingClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it."""
+    """`UnderBaggingClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
+
+    See Also
+    --------
+    selfpaced.UnderBaggingClassifier : The same ensemble for rows in memory.
+    """
 
 
 @with_client
 class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
-    """`AutoSelfPacedClassifier` on a Dask cluster, with `client` as `DaskSelfPacedEnsembleClassifier` has it.
+    """`AutoSelfPacedClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
 
-    The rows by which recipes are compared come to this process; there are as many for a billion rows as for a hundred
-    thousand.
+    The rows by which recipes are compared are sent to this process. Their number does not grow with the table.
+
+    See Also
+    --------
+    selfpaced.AutoSelfPacedClassifier : The same classifier for rows in memory.
     """
 
     def fit(  # type: ignore[override]
@@ -305,7 +323,7 @@ class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
         checkpoint: str | PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
     ) -> Self:
-        """Choose among the recipes, and train those that count: the same model as in memory, for any partitions.
+        """Choose among the recipes, and train those with a weight: the same model as in memory, for any partitions.
 
         Parameters
         ----------
@@ -316,7 +334,7 @@ class DaskAutoSelfPacedClassifier(OnDask, AutoSelfPacedClassifier):
         sample_weight : Dask Series or array, or the name of a column of X, default=None
             How much each row counts, in training and in judging.
         ids : Dask Series or array, or the name of a column of X, default=None
-            Whole numbers, each once, by which rows are drawn.
+            Unique integers by which rows are drawn.
         groups : Dask Series or array, or the name of a column of X, default=None
             The group of each row, as for `DaskSelfPacedEnsembleClassifier.fit`.
         checkpoint, allow : path or URL; str or list of str

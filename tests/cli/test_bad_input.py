@@ -87,7 +87,7 @@ class TestData:
 
     def test_a_target_of_a_thousand_values(self, refused):
         rows(n=2000).assign(y=np.arange(2000) // 2).to_csv("rows.csv", index=False)
-        assert "numbers to predict, not like classes" in refused(*train())
+        assert "number to predict (regression), not like classes" in refused(*train())
 
     def test_one_positive(self, refused):
         rows(n_rare=1).to_csv("rows.csv", index=False)

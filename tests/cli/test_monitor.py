@@ -92,7 +92,7 @@ def test_a_model_file_keeps_a_small_reference_or_none(run, files, folder):
     [
         (("--alarm", "psy>1"), "is not a limit such as 'psi>0.25'"),
         (("--by", "day"), "--by day --time-column COL"),
-        (("--by", "day", "--time-column", "channel"), "Times are dates such as"),
+        (("--by", "day", "--time-column", "channel"), "Write times as dates such as"),
         (("--target", "channel"), "The model knows [0, 1]"),
         (("--target", "fraud"), "has no column 'fraud'"),
     ],

@@ -89,7 +89,7 @@ def test_rows_without_a_label_are_left_out_if_told_and_refused_if_not(run, folde
     rows.to_csv("some.csv", index=False)
     code, _, said = run("train", "some.parquet", "--target", "is_fraud", "--base", "tree")
     assert code == 2
-    assert "rows without a label. Drop them, or label them." in said
+    assert "rows without a label. Drop these rows" in said
     for name in ("some.parquet", "some.csv"):
         trained(run, name, "--exclude", "tx", "card", "--drop-unlabelled")
         card = read_card("model.skops")

@@ -428,7 +428,7 @@ class TestModels:
 
 class TestBadInput:
     def test_no_id_and_no_files(self, frame_of, rows):
-        with pytest.raises(TableError, match=r"(?s)keeps no order.*xxhash64"):
+        with pytest.raises(TableError, match=r"(?s)has no order.*xxhash64"):
             spe(id_col=None).fit(frame_of(rows))
 
     def test_ids_that_come_twice(self, frame_of, rows):
@@ -441,7 +441,7 @@ class TestBadInput:
             spe().fit(frame_of(gap))
 
     def test_ids_that_are_words(self, frame_of, rows):
-        with pytest.raises(TableError, match=r"whole numbers; they are string.*xxhash64\('number'\)"):
+        with pytest.raises(TableError, match=r"integers; they are string.*xxhash64\('number'\)"):
             spe().fit(frame_of(rows.assign(number=[f"tx-{i}" for i in range(len(rows))])))
 
     def test_no_positives_at_all(self, frame_of, rows):
@@ -464,7 +464,7 @@ class TestBadInput:
 
     def test_a_weight_that_is_missing(self, frame_of, rows):
         rows["w"] = np.where(np.arange(len(rows)) == 7, np.nan, 1.0)
-        with pytest.raises(TableError, match="has weights that are no finite numbers"):
+        with pytest.raises(TableError, match="has weights that are not finite numbers"):
             spe(weight_col="w").fit(frame_of(rows))
 
     def test_weights_that_are_words(self, frame_of, rows):
@@ -506,7 +506,9 @@ class PredictsNaN(ClassifierMixin, BaseEstimator):
 def test_the_code_of_the_guide_runs(spark, rows, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = next((Path(__file__).parents[2] / "docs" / "guide").glob("clusters*.md")).read_text()
-    blocks = re.findall(r"^```py(?:thon)?\n(.*?)^```", page.partition("# Spark")[2], re.M | re.S)
+    blocks = re.findall(
+        r"^```py(?:thon)?\n(.*?)^```", page.partition("\n## Spark")[2].partition("\n## ")[0], re.M | re.S
+    )
     namespace = {"spark": spark}
     for block in blocks:
         # The JVM does not follow when this process changes its folder.
@@ -578,7 +580,7 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark, spark_cluste
         spark.stop()
         """
     )
-    assert "keeps no order of rows" in told
+    assert "has no order of rows" in told
 
 
 class TestTablesOnSpark(TableExam):
@@ -588,7 +590,7 @@ class TestTablesOnSpark(TableExam):
 
 
 def as_spark_has_them(table):
-    """The columns whose types Spark knows too, and ids: Spark keeps no order of rows."""
+    """The columns whose types Spark knows too, and ids: Spark has no order of rows."""
     known = (
         pa.types.is_signed_integer,
         pa.types.is_float32,

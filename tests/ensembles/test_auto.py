@@ -281,7 +281,7 @@ class TestFailures:
     def test_a_recipe_that_takes_no_weights_is_left_out_where_there_are_weights(self, rows):
         X, _, y, _ = rows
         model = auto([("neighbours", SelfPacedEnsembleClassifier(KNeighborsClassifier(), 2)), ("trees", TREES)])
-        with pytest.warns(UserWarning, match="KNeighborsClassifier takes no sample_weight"):
+        with pytest.warns(UserWarning, match="KNeighborsClassifier does not accept sample_weight"):
             model.fit(X, y, sample_weight=np.ones(3000))
         assert list(model.ensembles_) == ["trees"]
 

@@ -86,7 +86,7 @@ def test_a_number_of_jobs_that_is_none_is_refused(n_jobs):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.zeros(100), r"one class only, \[0.0\]; at least 2 classes are needed"),
+        (np.zeros(100), r"one class only, \[0.0\]. At least 2 classes are needed"),
         (
             np.arange(100) == 0,
             r"The class True has 1 row; at least 2 are needed. The classes found are \[False, True\]",
@@ -150,7 +150,7 @@ def test_infinity_is_refused_at_predict_too():
 
 
 def test_a_lazy_frame_must_be_collected_first():
-    with pytest.raises(TypeError, match=r"pass X.collect\(\)"):
+    with pytest.raises(TypeError, match=r"Pass X.collect\(\)"):
         spe().fit(pl.DataFrame(X, schema=list("abc")).lazy(), Y)
 
 
@@ -213,8 +213,8 @@ def test_a_base_model_that_predicts_nan_is_found_out():
         ([(X, Y), (X, Y)], "not a list of pairs; got a list of length 2"),
         ((X[:, :2], Y), "X has 2 features, but SelfPacedEnsembleClassifier is expecting 3"),
         ((X[:50], Y), "inconsistent numbers of samples"),
-        ((X[Y == 0], Y[Y == 0]), r"The eval_set holds no row of the class 1.*Split with stratify=y"),
-        ((X, Y + 1), r"The eval_set holds labels .*: \[2\]. The classes of the training rows are \[0, 1\]"),
+        ((X[Y == 0], Y[Y == 0]), r"The eval_set has no row of the class 1.*Split the rows with stratify=y"),
+        ((X, Y + 1), r"The eval_set has labels .*: \[2\]. The classes of the training rows are \[0, 1\]"),
     ],
 )
 def test_a_wrong_eval_set_is_explained(eval_set, message):
@@ -239,3 +239,10 @@ def test_a_ratio_beyond_the_majority_gives_all_of_it_with_a_warning():
         model = spe(ratio=50, n_estimators=2).fit(X, Y)
     assert [note.n_rows for note in model.rounds_] == [100] * 3
     assert [note.quota.sum() for note in model.rounds_] == [90] * 3
+
+
+def test_columns_that_are_not_numbers_are_named_where_a_base_model_fails():
+    rows = pd.DataFrame({"amount": np.arange(40.0), "when": pd.date_range("2024-01-01", periods=40), "shop": "web"})
+    with pytest.raises((TypeError, ValueError)) as raised:
+        SelfPacedEnsembleClassifier().fit(rows, [0, 0, 0, 1] * 10)
+    assert any("['when', 'shop'] do not hold numbers" in note for note in raised.value.__notes__)

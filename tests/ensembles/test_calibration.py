@@ -251,9 +251,9 @@ def test_an_unknown_method_is_refused_before_a_row_is_read():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (X, np.zeros_like(y)), "y holds no row of the class 1, so nothing can be calibrated by it"),
-        (lambda X, y: (X, np.ones_like(y)), "y holds no row of the class 0"),
-        (lambda X, y: (X, y + 1), r"y holds labels that are not among those of the training rows: \[2\]"),
+        (lambda X, y: (X, np.zeros_like(y)), "y has no row of the class 1, so nothing can be calibrated by it"),
+        (lambda X, y: (X, np.ones_like(y)), "y has no row of the class 0"),
+        (lambda X, y: (X, y + 1), r"y has labels that the training rows do not have: \[2\]"),
         (lambda X, y: (X[:10], y), "inconsistent numbers of samples"),
         (lambda X, y: (np.zeros_like(X), y), "All rows get the same score"),
     ],

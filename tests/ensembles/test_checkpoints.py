@@ -215,7 +215,7 @@ def test_damage_to_a_checkpoint_is_named(path, tmp_path):
     (tmp_path / "kept" / "plan.json").write_text("{")
     with pytest.raises(ValueError, match=r"plan\.json of the checkpoint is damaged"):
         spe().fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
-    with pytest.raises(ValueError, match="is a file; name a folder"):
+    with pytest.raises(ValueError, match=r"is a file. Name a folder"):
         spe().fit_table(open_table(path, target="label"), checkpoint=path)
 
 
@@ -491,7 +491,7 @@ def test_a_folder_of_an_earlier_version_is_refused(path, tmp_path):
 def test_a_round_that_was_cut_short_is_named(path, kept, share):
     file = kept / "round-0002.skops"
     file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
-    with pytest.raises(ValueError, match=r"round-0002\.skops of the checkpoint is damaged; remove it"):
+    with pytest.raises(ValueError, match=r"round-0002\.skops of the checkpoint is damaged. Remove it"):
         spe().fit_table(open_table(path, target="label"), checkpoint=kept)
     file.unlink()
     spe().fit_table(open_table(path, target="label"), checkpoint=kept)

@@ -68,7 +68,7 @@ def test_two_rows_of_a_class_are_left_out_one_by_one():
 
 
 def test_a_single_row_of_a_class_cannot_be_left_out():
-    with pytest.raises(ValueError, match=r"only one row of a class\. Raise ratio"):
+    with pytest.raises(ValueError, match=r"one class has only one\. Increase ratio"):
         folds(np.arange(3), np.array([0, 1, 1]), 0, 1)
 
 

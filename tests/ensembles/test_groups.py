@@ -92,7 +92,7 @@ def test_suspects_are_judged_by_models_that_have_not_seen_their_group(cards):
     found = known.suspects(X, y, n=20, groups=cards["card"], label=True)
     assert found.cross_fitted
     assert found.doubts.min() > 0.8  # a new card is a guess
-    with pytest.raises(ValueError, match="trained with groups: pass the same as groups="):
+    with pytest.raises(ValueError, match=r"trained with groups. Pass the same as groups="):
         known.suspects(X, y)
     with pytest.raises(ValueError, match="trained without groups"):
         fitted(cards, None).suspects(X, y, groups=cards["card"])
@@ -115,7 +115,7 @@ def test_scikit_learn_routes_groups_to_the_fit_and_to_the_splitter(cards):
 
 def test_rare_rows_in_one_group_cannot_be_calibrated_by(cards):
     rows = cards.assign(card=np.where(cards["label"], -1, cards["card"]))
-    with pytest.raises(ValueError, match=r"rows of class number 1 .* are in one group or few"):
+    with pytest.raises(ValueError, match=r"rows of class number 1 .* are in too few groups"):
         fitted(rows, rows["card"])
 
 

@@ -59,7 +59,7 @@ def test_a_saved_ensemble_of_several_kinds_predicts_the_same(rows, tmp_path):
 
 def test_weights_must_suit_all_base_models(rows):
     model = SelfPacedEnsembleClassifier([TREE, KNeighborsClassifier()], 2)
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not accept sample_weight"):
         model.fit(*rows, sample_weight=np.ones(2000))
 
 

@@ -201,7 +201,7 @@ def test_without_imbalanced_learn_the_extra_is_named(frauds, monkeypatch):
 
 
 def test_a_base_model_without_sample_weight_is_refused(frauds):
-    with pytest.raises(ValueError, match="the base model KNeighborsClassifier takes no sample_weight in fit"):
+    with pytest.raises(ValueError, match="the base model KNeighborsClassifier does not accept sample_weight"):
         smote_boost(KNeighborsClassifier()).fit(*frauds)
 
 

@@ -21,6 +21,7 @@ from selfpaced import (
     open_table,
 )
 from selfpaced.datasets import make_fraud
+from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.tables.batch import StreamedBatch
 
 TREE = DecisionTreeClassifier(max_depth=5, max_features=3)
@@ -235,10 +236,11 @@ class TestWordsAndGaps:
         model = spe(self.BASE).fit_table(table)
         np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
-    def test_words_not_known_from_training_are_gaps(self, mixed, tmp_path):
+    def test_strings_not_known_from_training_are_missing_values(self, mixed, tmp_path):
         model = spe(self.BASE).fit_table(open_table(write(mixed, tmp_path / "t"), target="label"))
         write(mixed.assign(shop="never seen"), tmp_path / "new")
-        model.predict_table(tmp_path / "new", tmp_path / "scores.parquet")
+        with pytest.warns(NewCategoryWarning, match="'shop' in"):
+            model.predict_table(tmp_path / "new", tmp_path / "scores.parquet")
         gaps = self.in_memory(mixed).assign(shop=pd.Categorical([None] * N_ROWS, categories=["a", "b"]))
         np.testing.assert_allclose(
             pd.read_parquet(tmp_path / "scores.parquet")["score"], model.predict_proba(gaps)[:, 1]

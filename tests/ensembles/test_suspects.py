@@ -72,7 +72,7 @@ def test_one_label_can_be_looked_at_alone(flipped):
     model = SelfPacedEnsembleClassifier(TREE, random_state=0).fit(X, y)
     for label in (0, 1):
         assert set(model.suspects(X, y, n=15, label=label).labels.tolist()) == {label}
-    with pytest.raises(ValueError, match="No row has the label 7; the labels are"):
+    with pytest.raises(ValueError, match=r"No row has the label 7\. The labels are"):
         model.suspects(X, y, label=7)
 
 
@@ -170,7 +170,7 @@ def test_hardness_is_the_distance_from_the_label(flipped):
     ("change", "message"),
     [
         (lambda X, y: (X[:5], y), "inconsistent numbers of samples"),
-        (lambda X, y: (X, y + 5), "y holds labels that are not among those of the training rows"),
+        (lambda X, y: (X, y + 5), "y has labels that the training rows do not have"),
         (lambda X, y: (X, np.where(y == 1, np.nan, 0.0)), "y contains NaN"),
         (lambda X, y: (X[:, :3], y), "expecting 20 features"),
     ],

@@ -114,5 +114,5 @@ def test_a_time_that_is_missing_or_a_text_is_refused(tmp_path):
     with pytest.raises(TableError, match="has no time in 1 of 4 rows"):
         held_out_by_time(table, "when", 0.5, labels)
     table, labels = timed(tmp_path, list("abcd"), [0, 1, 0, 1])
-    with pytest.raises(TableError, match="Times are dates such as"):
+    with pytest.raises(TableError, match="Write times as dates such as"):
         held_out_by_time(table, "when", 0.5, labels)

@@ -1,10 +1,11 @@
 """What the Spark engine does without a cluster."""
 
+import gc
 import pickle
 
 import pytest
 
-from selfpaced.pools.spark import naming_missing_packages, told
+from selfpaced.pools.spark import naming_missing_packages, settle, told
 
 
 class TwoWordsError(Exception):
@@ -30,3 +31,11 @@ def test_an_error_that_cannot_travel_is_told_in_words():
     error = pickle.loads(told(TwoWordsError("not", "well")))
     assert type(error) is RuntimeError
     assert str(error) == "TwoWordsError on a Spark executor: not well"
+
+
+def test_what_is_imported_is_not_searched_for_garbage_after_every_task():
+    try:
+        settle()
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()

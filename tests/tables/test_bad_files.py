@@ -419,3 +419,9 @@ def test_a_frame_is_told_to_go_to_fit_and_a_single_name_needs_no_list(folder, fr
     assert open_table(folder, target="label", columns="a").schema.names == ["a"]
     with pytest.raises(TableError, match="columns names a feature twice"):
         open_table(folder, target="label", columns=["a", "a"])
+
+
+def test_a_misspelled_file_is_suggested(tmp_path):
+    (tmp_path / "turbines.csv").write_text("a,label\n1,0\n")
+    with pytest.raises(TableError, match=r"turbine\.csv does not exist\. Did you mean 'turbines\.csv'\?"):
+        open_table(tmp_path / "turbine.csv", target="label")

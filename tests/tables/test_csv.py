@@ -247,7 +247,7 @@ def test_a_known_string_that_a_csv_file_cannot_tell_from_a_missing_value_is_refu
     model.fit_table(open_table(tmp_path / "june.parquet", target="y"))
     with pytest.raises(TableError, match=rf"Column 'country' of .*july\.csv has missing values\. .*\['{known}'\]"):
         model.score_table(write(rows.to_csv(index=False), "july.csv"))
-    assert model.score_table(write("country\nDE\nFR\n", "august.csv")).shape == (2,)
+    assert model.score_table(write("country\nDE\nDE\n", "august.csv")).shape == (2,)
 
 
 def test_thousands_in_quotes_are_text_in_a_file_with_commas_unless_their_type_is_given(read):

@@ -1,4 +1,4 @@
-"""The rows of a table on a cluster scored where they are, and written there."""
+"""Scoring a table on a cluster: each machine scores and writes its own rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DONE = "_SUCCESS"  # as Spark marks a folder that is complete
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is to be written: the columns to keep, and alerts from a threshold on, if there is one."""
+    """What is written: the columns to keep, and alerts at or above a threshold, if there is one."""
 
     keep: Sequence[str]
     threshold: float | None
@@ -38,7 +38,9 @@ def predict_on_cluster(
 ) -> Predicted:
     """Write the scores to a folder of Parquet files, a file for each partition, and count them."""
     if model.trained_on_.schema is None:
-        raise TableError("The model was trained without names of features; a cluster scores tables by names.")
+        raise TableError(
+            "The model was trained without feature names, which scoring on a cluster needs. Train it on a table."
+        )
     no_scores = score_columns(model.trained_on_, np.empty((0, len(model.classes_))), scoring.threshold)
     refuse_taken(tuple(scoring.keep), no_scores)
     with cluster_of(engine) as cluster:
@@ -66,12 +68,12 @@ def _on_dask(
 
 
 def _make_folder(output: str) -> None:
-    """Workers write into it; one with files in it would hold more than these scores."""
+    """Refuse a folder with files in it: it would hold more than these scores."""
     place = located(output)
     if isinstance(place, Path):
         place.mkdir(parents=True, exist_ok=True)
     if private_folder(output).names("*"):
-        raise TableError(f"{output} has files already. Name a new folder.")
+        raise TableError(f"{output} already contains files. Name a new folder.")
 
 
 def _scored_piece(
@@ -121,7 +123,7 @@ def _on_spark(
     except AnalysisException as error:
         if "PATH_ALREADY_EXISTS" not in str(error):
             raise
-        raise TableError(f"{output} is there already. Name a new folder.") from error
+        raise TableError(f"{output} already exists. Name a new folder.") from error
     return _counted(cluster.session.read.parquet(output), trained_on)
 
 

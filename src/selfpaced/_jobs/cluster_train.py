@@ -1,4 +1,4 @@
-"""From a table on a cluster to a trained model that has been judged on rows it has not seen."""
+"""Training a model on a table on a cluster, and judging it on held-out rows."""
 
 from __future__ import annotations
 
@@ -36,13 +36,16 @@ from selfpaced.thresholds import ThresholdChoice
 
 @dataclass(frozen=True)
 class TrainedOnCluster:
-    """A model that was trained on a cluster, and what it is worth on the rows held out there.
+    """A model that was trained on a cluster, and its quality on the held-out rows.
 
     Attributes
     ----------
-    table : the table with all its rows.
-    leaks, choice, unmet, warnings, phases : as `Trained` has them.
-    reference : what the held-out rows are like, to monitor the model by; None if it was not asked for.
+    table : PartitionedTable
+        The table with all its rows.
+    leaks, choice, unmet, warnings, phases
+        As `Trained` has them.
+    reference : Reference | None
+        The distribution of the held-out rows, for monitoring; None if it was not asked for.
     """
 
     request: TrainRequest
@@ -64,7 +67,7 @@ class TrainedOnCluster:
 
     @property
     def rounds_seconds(self) -> dict[str, float]:
-        """The time of training by what the rounds spent it on."""
+        """The seconds of training by task."""
         return seconds_of_rounds(self.model)
 
     @property
@@ -80,16 +83,16 @@ class TrainedOnCluster:
 
     @property
     def few_cases(self) -> bool:
-        """Whether there are too few rare rows for the figures to mean much."""
+        """Whether there are too few rare rows for reliable figures."""
         return min(self.counts.values()) < FEW_CASES
 
 
 def train_on_cluster(request: TrainRequest, engine: EngineChoice, *, keeps_reference: bool = True) -> TrainedOnCluster:
     """Open, divide, fit and score, all where the rows are."""
     check_options(request)
-    rule_of(request.rule, None)  # a wrong one is refused before an hour of work
+    rule_of(request.rule, None)  # refuses a wrong rule before an hour of work
     if not 0 < request.holdout < 1:
-        raise TableError(f"The share to hold out must lie between 0 and 1; got {request.holdout}.")
+        raise TableError(f"--holdout must be between 0 and 1; got {request.holdout}.")
     with cluster_of(engine) as cluster:
         return _trained(request, cluster, keeps_reference)
 
@@ -117,7 +120,7 @@ def _trained(request: TrainRequest, cluster: Cluster, keeps_reference: bool) -> 
 
 
 def _leaks(table: PartitionedTable, seed: int) -> list[Leak]:
-    """The rare rows, and a sample of the others, tell whether a column nearly decides the target."""
+    """Search for leakage in the rare rows and in a sample of the others."""
     split = table.split(SplitPlan(seed, 1, ROWS_SAMPLED, 0, lambda n_read, n_rows: None))
     rows = stack([split.minority, *(pool.draw([min(ROWS_SAMPLED, pool.n_rows)], 0) for pool in split.pools.values())])
     return find_leaks(rows.features, np.arange(len(rows)) < len(split.minority), seed)

@@ -60,8 +60,10 @@ class Prepared:
 
     Attributes
     ----------
-    scorers : those that are used.
-    score : gets the rows, and in how many threads to score them.
+    scorers : Sequence[Scorer]
+        Those that are used.
+    score : Callable[[InMemoryTable, int], Floats]
+        Gets the rows, and in how many threads to score them.
     """
 
     scorers: Sequence[Scorer]

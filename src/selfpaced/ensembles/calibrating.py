@@ -1,9 +1,9 @@
 """The calibration of an ensemble by the rows it has been trained on, at the end of its fit.
 
-All rows of the minority take part. Of every larger class a sample does: all rows of the hardness bins with few rows,
-some of the others, each with the number of rows that it stands for. What is rare among the scores, a common row that
-looks like a rare one, is thus seen whole. The sample is drawn with the verbs that every pool has, so that the map does
-not depend on where the rows lie.
+The calibration uses all rows of the minority class and a sample of every larger class: all rows of the hardness bins
+with few rows, and some of the others, each with the number of rows that it stands for. So all common rows that look
+like rare rows are used. The sample is drawn by the methods of every pool, so the map does not depend on where the rows
+are.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MOST_ROWS_OF_A_BIN = 2**12
 
 
 def needs_copies(method: str | None) -> bool:
-    """Whether a method looks at rows, and so at what members say of rows that they have not seen."""
+    """Whether a method needs cross-fitted scores of rows."""
     return method in FITTED_MAPS
 
 
 def prior_correction(
     counts: Sequence[int], minority_class: int, n_draw: int, weighting: Weighting | None = None
 ) -> PriorCorrection:
-    """Every class counts as many times as it was thinned out by, as far as weights have not made up for it.
+    """The factor by which each class was under-sampled, as far as weights do not compensate for it.
 
     >>> prior_correction([1000, 10], minority_class=1, n_draw=10).factors.tolist()
     [100.0, 1.0]
@@ -56,7 +56,7 @@ def fitted_calibrator(
     members: Sequence[CrossFitted],
     n_threads: int,
 ) -> Calibrator:
-    """The map by a method that looks at rows. The pools have scored all models of the fit."""
+    """The map of a method that needs rows. The pools have scored all models of the fit."""
     blocks = {split.minority_class: split.minority} | {number: _sample(pool) for number, pool in pools.items()}
     rows, n_classes = stack(list(blocks.values())), len(split.counts)
     return fit_calibrator(

@@ -1,4 +1,4 @@
-"""Finished rounds in a folder, so that a fit that was killed goes on and ends with the same model."""
+"""Finished rounds in a folder, so that a fit that was killed can continue and ends with the same model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN_CHARACTERS = 80  # of a value that differs
 
 @dataclass(frozen=True)
 class FinishedRound:
-    """What a file keeps of a round. `plan` is a hash of the plan of its fit."""
+    """The content of the file of a round. `plan` is a hash of the plan of its fit."""
 
     plan: str
     model: Any
@@ -45,9 +45,12 @@ class Checkpoint:
 
     Parameters
     ----------
-    folder : where the rounds are.
-    plan : what the fit is made of, by name. A folder with the rounds of another plan is refused.
-    allow : names of types that the files may hold besides those on the library's list.
+    folder : PrivateFolder | None
+        The folder of the rounds.
+    plan : Mapping[str, Any]
+        The description of the fit, by name. A folder with the rounds of another plan is refused.
+    allow : str | Sequence[str], default=()
+        The names of types that the files may hold besides those on the library's list.
     """
 
     def __init__(self, folder: PrivateFolder | None, plan: Mapping[str, Any], allow: str | Sequence[str] = ()) -> None:
@@ -68,7 +71,7 @@ class Checkpoint:
         return self._saved[number].round if number in self._saved else None
 
     def honest(self, number: int) -> dict[int, HonestScores]:
-        """What copies of the model of a finished round said of its training rows, by number of the round, if any."""
+        """The scores of the training rows of finished rounds by copies of their models, by round, if there are any."""
         scores = self._saved[number].honest if number in self._saved else None
         return {} if scores is None else {number: scores}
 
@@ -93,7 +96,7 @@ class Checkpoint:
         try:
             folder.prepare((PLAN, ENDING))
         except NotADirectoryError as error:
-            raise CheckpointError(f"The checkpoint {folder} is a file; name a folder.") from error
+            raise CheckpointError(f"The checkpoint {folder} is a file. Name a folder.") from error
         if folder.names("round-*.joblib"):
             raise CheckpointError(
                 f"The checkpoint in {folder} was written by an earlier version of selfpaced. Its files are pickles, "
@@ -108,7 +111,7 @@ class Checkpoint:
             self._saved[saved.round.number] = saved
 
     def _read(self, folder: PrivateFolder, name: str) -> FinishedRound:
-        path, again = f"{folder}/{name}", "remove it, and its round is done again."
+        path, again = f"{folder}/{name}", "Remove it, and its round is trained again."
         content = folder.read(name)
         try:
             parts = loaded(BytesIO(content), path, ALLOWING, self._allow)
@@ -117,10 +120,10 @@ class Checkpoint:
             belongs = saved.plan == self._plan and name == _file_name(saved.round.number)
         except UnknownTypeError:
             raise
-        except Exception as error:  # whatever damage leads to
-            raise CheckpointError(f"{path} of the checkpoint is damaged; {again}") from error
+        except Exception as error:  # damaged files may raise anything
+            raise CheckpointError(f"{path} of the checkpoint is damaged. {again}") from error
         if not belongs:
-            raise CheckpointError(f"{path} belongs to another fit than {PLAN} beside it, or to another round; {again}")
+            raise CheckpointError(f"{path} belongs to another fit than {PLAN} beside it, or to another round. {again}")
         return saved
 
 
@@ -129,7 +132,7 @@ def _file_name(number: int) -> str:
 
 
 def plan_hash(plan: Mapping[str, Any]) -> str:
-    """What the files of a fit are known by."""
+    """The hash that identifies the files of a fit."""
     return sha256(_as_text(plan).encode()).hexdigest()
 
 
@@ -163,7 +166,7 @@ def checkpoint_folder(place: str | os.PathLike[str] | None) -> PrivateFolder | N
 
 
 def stored_seed(folder: PrivateFolder | None) -> int | None:
-    """The seed of the fit that a folder belongs to: without a random_state, it goes on with the seed it began with."""
+    """The seed of the fit that a folder belongs to. A fit without a random_state continues with its first seed."""
     if folder is None or not folder.has(PLAN):
         return None
     return int(_read_plan(folder)["seed"])
@@ -176,5 +179,5 @@ def _read_plan(folder: PrivateFolder) -> dict[str, Any]:
         return plan | {"seed": int(plan["seed"])}
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"{folder}/{PLAN} of the checkpoint is damaged; remove the folder and begin again."
+            f"{folder}/{PLAN} of the checkpoint is damaged. Remove the folder, and the fit begins again."
         ) from error

@@ -1,11 +1,11 @@
-"""Honest probabilities: what members say of rows that they have not been trained on.
+"""Cross-fitting: probabilities of rows by models that have not been trained on them.
 
-A row that a member has not seen is scored by the member. For a row that it has seen, copies stand in: each is trained
-on the member's rows without a part of them, and scores that part. So every row gets a probability from all members,
-and none from a model that knew its label. Only the few rows of the training sets are fitted again; no pool is read.
+A member scores the rows that it has not seen. Rows that it has seen are scored by copies: each copy is trained on the
+member's rows without a part of them, and scores that part. So every row gets a probability from all members, and never
+from a model that was trained on it. Only the few rows of the training sets are fitted again; no pool is read.
 
-Where rows have groups, a copy is trained without whole groups, and a member has seen a row if it has seen any row of
-the row's group. The copies are kept then, to score such rows.
+If rows have groups, a copy is trained without whole groups, and a member has seen a row if it has seen any row of the
+row's group. Then the copies are kept, to score such rows.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from selfpaced.tables import InMemoryTable
 
 Floats = NDArray[np.float64]
 
-# Parts that a training set is divided into, by the rows of its smallest class. Of many rows, a copy that lacks a third
-# or half of them is as good as one that lacks a fifth.
+# The number of parts of a training set, by the rows of its smallest class. With many rows, a copy without a third or
+# half of them is as good as one without a fifth.
 N_FOLDS = {0: 5, 1000: 3, 10_000: 2}
 
 
@@ -40,8 +40,10 @@ class GroupCopies:
 
     Attributes
     ----------
-    groups : the groups that the member was trained on, sorted.
-    parts : the number of the copy that has not seen each of them.
+    groups : NDArray[np.uint64]
+        The groups that the member was trained on, sorted.
+    parts : NDArray[np.intp]
+        The number of the copy that has not seen each of them.
     """
 
     groups: NDArray[np.uint64]
@@ -69,13 +71,13 @@ class HonestScores:
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """A member with what its copies say of the rows it was trained on."""
+    """A member, with the probabilities of its training rows by its copies."""
 
     model: Any
     scores: HonestScores
 
     def honest_probabilities(self, own: Floats, table: InMemoryTable, ids: NDArray[np.integer], start: int) -> Floats:
-        """What the member says of some rows; of those that it has seen, or whose groups, what its copies say.
+        """The member's probabilities of some rows; for rows or groups that it has seen, those of its copies.
 
         Changes `own`, which has the member's probabilities for rows of a table from `start` on. `ids` are those of all
         rows.
@@ -126,7 +128,7 @@ def cross_fit_all(
     n_threads: int,
     first_number: int,
 ) -> list[CrossFitted]:
-    """The members of a finished ensemble with honest scores of their training rows. A training set is rows and classes.
+    """The members of a fitted ensemble with cross-fitted scores of their training rows.
 
     `first_number` is the number that the first member had for the factory: 0, or 1 after a warm-up.
     """
@@ -154,8 +156,8 @@ def folds(
     n_folds = min(n_smallest, *(n for least, n in N_FOLDS.items() if n_smallest >= least))
     if n_folds < 2:
         raise ValueError(
-            "Rows are left out to see what the others say of them, and a member has been given only one row of a "
-            "class. Raise ratio, or calibrate on rows of their own: model.calibrate(X, y)."
+            "Cross-fitting needs at least two rows of each class in a member's training set, but one class has only "
+            "one. Increase ratio, or calibrate by other rows: model.calibrate(X, y)."
         )
     if groups is None:
         return stratified_parts(row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y, n_folds)
@@ -183,16 +185,16 @@ def _refuse_classes_in_one_part(parts: NDArray[np.intp], y: NDArray[np.integer])
 def _refuse_parts(number: int) -> NoReturn:
     """A copy without the only part that has rows of a class would not know the class."""
     raise ValueError(
-        f"The rows of class number {number} in a member's training set are in one group or few. Whole groups are left "
-        "out to see what the others say of them, and without these no row of the class is left. Give smaller groups, "
-        "no groups, or calibration=None."
+        f"The rows of class number {number} in a member's training set are in too few groups. Cross-fitting holds out "
+        "whole groups, and no row of the class would be left. Give smaller groups, omit groups, or set "
+        "calibration=None."
     )
 
 
 def honest_means(
     members: Sequence[CrossFitted], table: InMemoryTable, ids: NDArray[np.integer], n_classes: int, n_threads: int
 ) -> Floats:
-    """The mean over members for the rows of a table, honest for those that members have seen."""
+    """The mean over members for the rows of a table, cross-fitted for rows that members have seen."""
     sums = np.zeros((table.n_rows, n_classes))
     scorers = scorers_of([member.model for member in members], table.n_rows)
 

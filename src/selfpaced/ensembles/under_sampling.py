@@ -36,15 +36,21 @@ from selfpaced.ensembles.metadata import check_takes_weights, fit_metadata, spli
 from selfpaced.ensembles.training import Algorithm, Settings, Training, rows_to_draw
 from selfpaced.ensembles.weighting import weighting_named
 from selfpaced.tables import ClassCounts, LabelledTable, SplitPlan, Table
+from selfpaced.tables.memory import not_numbers
 from selfpaced.tables.schema import Schema
 
 
 @contextmanager
-def hinting_at_categories(schema: Schema | None) -> Iterator[None]:
-    """Add the categorical columns to errors of base models: they may be the cause."""
+def hinting_at_columns(schema: Schema | None, features: Any) -> Iterator[None]:
+    """Add the columns that are not numbers to errors of base models: they may be the cause."""
     try:
         yield
     except (TypeError, ValueError) as error:
+        if schema is None and (others := not_numbers(features)):
+            error.add_note(
+                f"The columns {others} do not hold numbers. If the base model cannot read them, encode them first, or "
+                "use AutoSelfPacedClassifier, which reads strings, categories and dates."
+            )
         names = [column.name for column in schema.columns if column.categories is not None] if schema else []
         if names:
             error.add_note(
@@ -178,7 +184,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             held_out = self._open_eval_set(eval_set, table, labels)
             factory = MemberFactory(settings.bases, settings.seed, for_all, n_threads)
             training = Training(split, factory, held_out, settings, self._first_round, checkpoint, n_threads)
-            with hinting_at_categories(table.schema):
+            with hinting_at_columns(table.schema, split.minority.features):
                 outcome = training.run(n_draw)
         self.estimators_, self.rounds_, self.calibrator_ = outcome.members, outcome.rounds, outcome.calibrator
         self.calibration_ = settings.calibration

@@ -1,1 +1,1 @@
-"""Where the majority lives: the same verbs for rows in memory, in files and on clusters."""
+"""The pools of majority rows, with the same methods for rows in memory, in files and on clusters."""

@@ -241,8 +241,10 @@ class Begin:
 
     Attributes
     ----------
-    ids_under : the ids are those whose keys are not above it.
-    under : the rows of the first draw are among these, by class.
+    ids_under : int
+        The ids are those whose keys are not above it.
+    under : Mapping[int, Under]
+        The rows of the first draw are among these, by class.
     """
 
     minority: AllRows

@@ -1,7 +1,7 @@
-"""The dice: every row has a key made of its id, the seed and the round, and the smallest keys are drawn.
+"""Random draws: every row has a key, a hash of its id, the seed and the round. Rows with the smallest keys are drawn.
 
-No generator is kept and no order matters, so any division of the rows into chunks, files or partitions draws the same
-rows. The keys are the outputs of SplitMix64 (Steele, Lea, Flood 2014): row number r of a round gets output r + 1.
+There is no random generator and no order of rows, so any division into chunks, files or partitions draws the same rows.
+The keys are the outputs of SplitMix64 (Steele, Lea, Flood 2014): row number r of a round gets output r + 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pool of one class whose rows lie in memory."""
+"""The pool of one class whose rows are in memory."""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ class Partitions:
 
     Attributes
     ----------
-    counts : the rows of each larger class, less those that were let go.
+    counts : Mapping[int, int]
+        The rows of each larger class, less those that were let go.
     """
 
     def __init__(self, engine: Engine, counts: Mapping[int, int], seed: int) -> None:
@@ -177,7 +178,8 @@ class PartitionedPool:
 
     Parameters
     ----------
-    foreseen : the rows that may be drawn first, and the round of that draw.
+    foreseen : tuple[int, Shortlist] | None, default=None
+        The rows that may be drawn first, and the round of that draw.
     """
 
     def __init__(

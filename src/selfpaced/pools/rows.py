@@ -20,8 +20,9 @@ class Rows:
     ----------
     metadata : per-row arguments of the base model's `fit`, such as sample_weight; and hashes of the rows' groups, if
         the rows have groups.
-    stands_for : for rows that a pool has drawn, how many rows each stands for: the rows in its hardness bin, divided by
-        those that were drawn from the bin.
+    stands_for : NDArray[np.float64] | None, default=None
+        For rows that a pool has drawn, how many rows each stands for: the rows in its hardness bin, divided by those
+        that were drawn from the bin.
     """
 
     ids: NDArray[np.integer]

@@ -59,9 +59,12 @@ class CutAndShortlist:
 
     Attributes
     ----------
-    cuts : how the rows of each class are sorted into bins.
-    n_rows : how many rows each class has in all blocks.
-    generosity : how many times the guessed draw is told.
+    cuts : Mapping[int, Cut]
+        How the rows of each class are sorted into bins.
+    n_rows : Mapping[int, int]
+        How many rows each class has in all blocks.
+    generosity : float
+        How many times the guessed draw is told.
     """
 
     cuts: Mapping[int, Cut]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -55,10 +57,26 @@ def without_errors(answers: list[Any]) -> list[Any]:
     return answers
 
 
+_n_modules_settled = 0
+
+
+def settle() -> None:
+    """Spare a Python worker the search of all that it has imported, which it makes after every task, for garbage.
+
+    With pandas and a base model's package loaded, the search is most of the time of a small task.
+    """
+    global _n_modules_settled
+    if len(sys.modules) > _n_modules_settled:
+        gc.collect()
+        gc.freeze()
+        _n_modules_settled = len(sys.modules)
+
+
 def answers(told: Sequence[bytes]) -> Any:
     """Answers of an executor as a record batch."""
     import pyarrow as pa
 
+    settle()
     return pa.record_batch({"answer": pa.array(told, pa.binary())})
 
 

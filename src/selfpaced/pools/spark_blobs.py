@@ -34,13 +34,17 @@ class BlobRows:
 
     Parameters
     ----------
-    source : a Spark DataFrame with a column `ID`.
-    tell : asked of blocks of its rows.
+    source : Any
+        A Spark DataFrame with a column `ID`.
+    tell : Callable[[Any], Any]
+        Asked of blocks of its rows.
 
     Attributes
     ----------
-    told : what `tell` told.
-    census : the rows that there are.
+    told : Any
+        The answers to `tell`.
+    census : Census
+        The number of rows, and the sum of their keys.
     """
 
     def __init__(self, source: Any, tell: Callable[[Any], Any]) -> None:
@@ -58,10 +62,14 @@ class BlobEngine:
 
     Parameters
     ----------
-    rows : the table.
-    reading : how its rows are read.
-    stacked : the rows of several blocks as one's.
-    steps : what has been done to the tags elsewhere, packed.
+    rows : BlobRows
+        The table.
+    reading : Reading
+        How its rows are read.
+    stacked : Callable[[Sequence[Rows]], Rows]
+        The rows of several blocks as one's.
+    steps : Sequence[bytes], default=()
+        What has been done to the tags elsewhere, packed.
     """
 
     def __init__(

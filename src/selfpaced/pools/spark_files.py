@@ -124,9 +124,12 @@ class Steps:
 
     Attributes
     ----------
-    fit : whose tags they are.
-    n_done : how many steps there were before. Tags after no step need not be there.
-    next : the others, packed.
+    fit : str
+        Whose tags they are.
+    n_done : int
+        How many steps there were before. Tags after no step need not be there.
+    next : Sequence[bytes]
+        The others, packed.
     """
 
     fit: str

@@ -59,8 +59,10 @@ class Partition:
 
     Parameters
     ----------
-    batches : record batches that are prepared; each is a block.
-    tags : what `save` wrote after some steps; None for rows that no model has seen.
+    batches : Sequence[Any]
+        Record batches that are prepared; each is a block.
+    tags : Any, default=None
+        What `save` wrote after some steps; None for rows that no model has seen.
     """
 
     def __init__(self, batches: Sequence[Any], reading: Reading, tags: Any = None) -> None:

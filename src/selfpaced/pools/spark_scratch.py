@@ -21,7 +21,17 @@ from weakref import finalize
 from selfpaced.pools.blocks import Block, Tags
 from selfpaced.pools.partitioned import Answer
 from selfpaced.pools.rows import Rows
-from selfpaced.pools.spark import Kept, answers, asked, naming_missing_packages, packed, told, unpacked, without_errors
+from selfpaced.pools.spark import (
+    Kept,
+    answers,
+    asked,
+    naming_missing_packages,
+    packed,
+    settle,
+    told,
+    unpacked,
+    without_errors,
+)
 from selfpaced.pools.spark_blobs import BlobEngine, BlobRows
 from selfpaced.pools.spark_files import (
     NoScratchError,
@@ -52,16 +62,23 @@ class ScratchRows:
 
     Parameters
     ----------
-    source : a Spark DataFrame with a column `ID`.
-    tell : asked of blocks of its rows while they are written.
+    source : Any
+        A Spark DataFrame with a column `ID`.
+    tell : Callable[[Any], Any]
+        Asked of blocks of its rows while they are written.
 
     Attributes
     ----------
-    frame : a row for each partition.
-    attempt : how often the rows have been written again.
-    told : what `tell` told.
-    census : the rows that there are.
-    ended : fits whose tags nobody needs any more.
+    frame : Any
+        A frame with one row for each partition.
+    attempt : int
+        How often the rows have been written again.
+    told : Any
+        The answers to `tell`.
+    census : Census
+        The number of rows, and the sum of their keys.
+    ended : list[str]
+        Fits whose tags nobody needs any more.
     """
 
     def __init__(self, source: Any, tell: Callable[[Any], Any]) -> None:
@@ -134,9 +151,12 @@ class ScratchEngine:
 
     Parameters
     ----------
-    rows : the table.
-    reading : how its rows are read.
-    stacked : the rows of several blocks as one's.
+    rows : ScratchRows
+        The table.
+    reading : Reading
+        How its rows are read.
+    stacked : Callable[[Sequence[Rows]], Rows]
+        The rows of several blocks as one's.
     """
 
     def __init__(self, rows: ScratchRows, reading: Reading, stacked: Callable[[Sequence[Rows]], Rows]) -> None:
@@ -213,9 +233,12 @@ class _Asking:
 
     Attributes
     ----------
-    work : how rows are read, the question, and how answers are merged.
-    only : the partitions that are asked; None for all.
-    ended : fits whose tags are removed.
+    work : bytes
+        How rows are read, the question, and how answers are merged.
+    only : frozenset[Place] | None
+        The partitions that are asked; None for all.
+    ended : tuple[str, ...]
+        Fits whose tags are removed.
     """
 
     work: bytes
@@ -256,6 +279,7 @@ def _write(work: bytes, batches: Iterator[Any]) -> Iterator[Any]:
         written, facts = map(pickle.dumps, done)
     except Exception as error:
         written = told(error)
+    settle()
     yield pa.record_batch({"written": pa.array([written], pa.binary()), "facts": pa.array([facts], pa.binary())})
 
 

@@ -222,10 +222,13 @@ class Importances:
 
     Attributes
     ----------
-    n_features : the number of all features.
-    errors : the standard error of each value, which comes from the sample of rows; None for the members' own
-        importances. It is NaN where there are too few rare rows, and 0 for columns that were not shuffled.
-    n_rows : the number of rows of that sample.
+    n_features : int
+        The number of all features.
+    errors : tuple[float, ...] | None, default=None
+        The standard error of each value, which comes from the sample of rows; None for the members' own importances. It
+        is NaN where there are too few rare rows, and 0 for columns that were not shuffled.
+    n_rows : int | None, default=None
+        The number of rows of that sample.
     """
 
     method: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from selfpaced.ensembles.averaged import rows_in_memory, scoring_of
 from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.metrics import aucprc
 
 Floats = NDArray[np.float64]
@@ -32,8 +34,10 @@ def lost_by_shuffling(
 ) -> Lost:
     """The mean over the shuffles of each column. `shuffled` makes the rows of each shuffle when they are needed."""
     areas = _Areas(is_case)
-    whole = areas(score(rows))
-    lost = [whole - np.mean([areas(score(make())) for make in shuffles], axis=0) for shuffles in shuffled]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NewCategoryWarning)  # the scores of the report have given it already
+        whole = areas(score(rows))
+        lost = [whole - np.mean([areas(score(make())) for make in shuffles], axis=0) for shuffles in shuffled]
     by_column = np.array(lost).reshape(len(shuffled), whole.size)
     return Lost(by_column[:, 0], _jackknife_errors(by_column[:, 1:]))
 

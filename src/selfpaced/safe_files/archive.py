@@ -122,7 +122,10 @@ def _what_it_is(source: Path | BytesIO) -> str:
         return "is damaged or incomplete. Copy or save it again."
     if first.startswith(b"\x80"):
         return "is a pickle that save_model did not write. If you trust it, load it with joblib and save it again."
-    return "is not a selfpaced model file: it does not start with a ZIP header. Save models with save_model."
+    return (
+        "is not a selfpaced model file: it does not start with a ZIP header. Save models with save_model or "
+        "selfpaced train."
+    )
 
 
 def _check_size(archive: zipfile.ZipFile, n_bytes: int, name: str) -> None:

@@ -38,7 +38,7 @@ SCORERS: dict[tuple[str, str], Make] = {
 
 
 def scorer_of(model: Any, n_rows: int) -> Scorer:
-    """The fastest road to a model's probabilities for so many rows: one made for its kind, or its `predict_proba`."""
+    """The fastest scorer of a model for a number of rows: one made for its kind, or its `predict_proba`."""
     return scorers_of([model], n_rows)[0]
 
 
@@ -62,7 +62,7 @@ def scorers_of(models: Sequence[Any], n_rows: int) -> list[Scorer]:
 def _make(model: Any) -> Make | None:
     for kind in type(model).__mro__:
         make = SCORERS.get((kind.__module__.partition(".")[0], kind.__name__))
-        # A subclass that predicts in its own way is asked in its own way.
+        # For a subclass with its own predict_proba, that method is called.
         if make is not None and type(model).predict_proba is kind.predict_proba:  # type: ignore[attr-defined]
             return make
     return None

@@ -36,8 +36,10 @@ class Split:
 
     Attributes
     ----------
-    missing_left : where a row goes whose value is NaN.
-    left_leaves : the bits of the leaves that lie on the left.
+    missing_left : bool
+        Where a row goes whose value is NaN.
+    left_leaves : int
+        The bits of the leaves that lie on the left.
     """
 
     tree: int
@@ -57,8 +59,10 @@ class CategorySplit:
 
     Attributes
     ----------
-    missing_left : where a row goes whose value is NaN or not among the known codes.
-    n_known : codes below this number are known. Those that go left always are.
+    missing_left : bool, default=False
+        Where a row goes whose value is NaN or not among the known codes.
+    n_known : int, default=0
+        Codes below this number are known. Those that go left always are.
     """
 
     tree: int
@@ -117,9 +121,12 @@ class TreeSum:
 
     Parameters
     ----------
-    leaf_values : one row a tree, one column a leaf from left to right.
-    numbering : numbers the features, by these splits or by more.
-    start : what the values are added to.
+    leaf_values : NDArray[np.float64]
+        One row a tree, one column a leaf from left to right.
+    numbering : Numbering
+        Numbers the features, by these splits or by more.
+    start : float, default=0.0
+        What the values are added to.
     """
 
     def __init__(
@@ -160,8 +167,10 @@ class LookUp:
 
     Attributes
     ----------
-    parts : for each feature, its part in the number of the combination, by its own number.
-    table : one row for each combination, one column a tree.
+    parts : Mapping[Feature, NDArray[np.intp]]
+        For each feature, its part in the number of the combination, by its own number.
+    table : Bits
+        One row for each combination, one column a tree.
     """
 
     parts: Mapping[Feature, NDArray[np.intp]]

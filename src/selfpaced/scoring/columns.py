@@ -23,8 +23,10 @@ class FrameColumns:
 
     Parameters
     ----------
-    known : the categories of each categorical column in the order of the columns, as they were in training.
-    at : the positions of these columns; None where they are not known.
+    known : Sequence[Sequence[Any]]
+        The categories of each categorical column in the order of the columns, as they were in training.
+    at : Sequence[int] | None, default=None
+        The positions of these columns; None where they are not known.
     """
 
     def __init__(self, known: Sequence[Sequence[Any]], at: Sequence[int] | None = None) -> None:
@@ -68,8 +70,10 @@ class _Column:
 
     Attributes
     ----------
-    values : reads its numbers, or the places of its values among its own categories.
-    categories : its own categories; None if it has none.
+    values : Callable[[], NDArray[Any]]
+        Reads its numbers, or the places of its values among its own categories.
+    categories : Any, default=None
+        Its own categories; None if it has none.
     """
 
     holds_numbers: bool

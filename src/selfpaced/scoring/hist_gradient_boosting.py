@@ -78,7 +78,8 @@ class SmallTrees:
 
     Attributes
     ----------
-    categories : the categories of each categorical column, by its position.
+    categories : Mapping[int, Sequence[Any]]
+        The categories of each categorical column, by its position.
     """
 
     splits: Sequence[AnySplit]

@@ -28,9 +28,12 @@ class BoosterTrees:
 
     Attributes
     ----------
-    splits : all splits of all trees.
-    leaf_values : one row a tree, one column a leaf from left to right.
-    categories : the categories of each categorical column of the frame that it was trained on.
+    splits : Sequence[AnySplit]
+        All splits of all trees.
+    leaf_values : NDArray[np.float64]
+        One row a tree, one column a leaf from left to right.
+    categories : Sequence[Sequence[Any]]
+        The categories of each categorical column of the frame that it was trained on.
     """
 
     splits: Sequence[AnySplit]

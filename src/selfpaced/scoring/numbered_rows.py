@@ -28,7 +28,8 @@ class NumberedRows:
 
     Attributes
     ----------
-    of_frame, of_array : read the columns as floats.
+    of_frame, of_array
+        Read the columns as floats.
     """
 
     numbering: Numbering

@@ -17,16 +17,22 @@ MOST_ROWS_AT_ONCE = 2**16
 
 @dataclass(frozen=True)
 class Scorer:
-    """The road from rows to probabilities for one fitted model.
+    """How one fitted model turns rows into probabilities.
 
     Attributes
     ----------
-    view : lays rows out as `score` reads them. Models that share a view share the work of it.
-    score : from a view of some rows to their probabilities, one column a class.
-    bytes_at_once : size of a chunk that is scored well: what fits a core's cache, or much more if calls are dear.
-    threads : in how many threads chunks are scored; None for as many as the caller has.
-    reads_float32 : whether float32 numbers are all it sees of the rows, so that no frame need be made of them.
-    reads_arrow : whether its view takes `ArrowRows`.
+    view : Callable[[Any], Any]
+        Lays rows out as `score` reads them. Models that share a view share the work of it.
+    score : Callable[[Any], Probabilities]
+        From a view of some rows to their probabilities, one column a class.
+    bytes_at_once : int
+        Size of a chunk that is scored well: what fits a core's cache, or much more if calls are dear.
+    threads : int | None
+        In how many threads chunks are scored; None for as many as the caller has.
+    reads_float32 : bool, default=False
+        Whether float32 numbers are all it sees of the rows, so that no frame need be made of them.
+    reads_arrow : bool, default=False
+        Whether its view takes `ArrowRows`.
     """
 
     view: Callable[[Any], Any]

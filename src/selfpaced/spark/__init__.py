@@ -1,7 +1,7 @@
-"""Ensembles that are trained where a Spark cluster keeps the rows: `pyspark.ml` estimators. Needs `selfpaced[spark]`.
+"""Ensembles on a Spark cluster, as `pyspark.ml` estimators. Needs `selfpaced[spark]`.
 
-The partitions score their own rows and count their own bins. To the driver come the rows of the rarest class and those
-that are drawn; there the members are trained. They are the members that `fit` would train in memory.
+Each partition scores its own rows and counts its own bins. Only the rows of the rarest class and the drawn rows are
+sent to the driver, which trains the members. The members are the same as those of `fit` in memory.
 """
 
 from __future__ import annotations

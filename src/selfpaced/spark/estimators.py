@@ -62,8 +62,8 @@ class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore
     kind: type[Any]
     model: type[SparkEnsembleModel] = SparkUnderSamplingModel
     own_params: Sequence[str]
-    idCol = Param(Params._dummy(), "idCol", "a column of whole numbers, each once, by which rows are drawn.")  # noqa: N815
-    groupCol = Param(Params._dummy(), "groupCol", "what several rows belong to, such as a card.")  # noqa: N815
+    idCol = Param(Params._dummy(), "idCol", "a column of unique integers by which rows are drawn.")  # noqa: N815
+    groupCol = Param(Params._dummy(), "groupCol", "a column of groups of rows, such as cards.")  # noqa: N815
     fit_on = Param(
         Params._dummy(), "fit_on", 'where members are trained, "driver" or "executor".', TypeConverters.toString
     )
@@ -194,26 +194,26 @@ class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
     Parameters
     ----------
     estimator, n_estimators, n_bins, hardness, pacing, ratio, callbacks, calibration
-        As `SelfPacedEnsembleClassifier` has them.
+        As for `SelfPacedEnsembleClassifier`.
     features_col : list of str, or str, default="features"
         The names of the features, or the name of a column of vectors (or of arrays of numbers).
     label_col : str, default="label"
         Labels of any kind. The rarest class is the minority.
     prediction_col, probability_col, raw_prediction_col : str
-        The columns that the model adds: the most probable label, a number unless the labels are words; a vector of
-        the probabilities of `model.classes`; and a vector of their scores before the calibration, by which evaluators
-        of Spark rank rows. A column without a name, "", is not added.
+        The columns that the model adds: the most probable label, a string if the labels are strings and otherwise a
+        number; a vector of the probabilities of `model.classes`; and a vector of their scores before the calibration,
+        by which Spark's evaluators rank rows. A column with the name "" is not added.
     weight_col : str, optional
         Sample weights.
     validation_indicator_col : str, optional
-        A column of booleans. Rows where it is true are not trained on: they come to the driver, and after each round
-        the ensemble so far is scored on them, by AUCPRC, as for an `eval_set` in memory.
+        A column of booleans. Rows where it is true are held out: they are sent to the driver, and after each round the
+        ensemble so far is scored on them, by AUCPRC, as for an `eval_set` in memory.
     id_col : str, optional
-        Whole numbers, each once. Rows are drawn by them, because Spark keeps no order of rows. Not needed for Parquet
+        A column of unique integers. Rows are drawn by them, because Spark has no order of rows. Not needed for Parquet
         files, in which rows have positions.
     group_col : str, optional
-        What several rows belong to, such as a card. It is no feature; the calibration judges every row by models that
-        have not seen its group.
+        A column of groups, such as cards. It is not a feature. The calibration judges every row by models that have not
+        seen its group.
     seed : int, optional
         The same number gives the same members, those of `random_state=seed` in memory, for any partitions.
     fit_on : {"driver", "executor"}, default="driver"
@@ -251,14 +251,14 @@ class SparkUnderBaggingClassifier(SparkEnsembleEstimator):
 class SparkAutoSelfPacedClassifier(SparkEnsembleEstimator):
     """`AutoSelfPacedClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`.
 
-    The rows by which recipes are compared come to the driver; there are as many for a billion rows as for a hundred
-    thousand. `model.recipes` tells what came of each recipe.
+    The rows by which recipes are compared are sent to the driver. Their number does not grow with the table.
+    `model.recipes` has the result of each recipe.
     """
 
     model = SparkAutoSelfPacedModel
 
     def _in_memory(self, rows: Any) -> tuple[Any, Any]:
         raise ValueError(
-            "validationIndicatorCol is for one ensemble. SparkAutoSelfPacedClassifier compares its recipes by rows "
-            "that it holds out itself: leave the column out."
+            "validationIndicatorCol is for one ensemble. SparkAutoSelfPacedClassifier holds out rows itself to compare "
+            "its recipes. Omit the column."
         )

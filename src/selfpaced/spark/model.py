@@ -94,10 +94,10 @@ class SparkEnsembleModel(Model, Columns, Saved):  # type: ignore[misc]
         return DenseVector(self._local.feature_importances_)
 
     def _transform(self, dataset: Any) -> Any:
-        """Lazily add three columns; one without a name, "", is left out.
+        """Lazily add three columns. A column with the name "" is not added.
 
         The raw prediction is a vector of scores before the calibration, the probability a vector of calibrated ones,
-        and the prediction a number, or a word if the labels are words.
+        and the prediction a number, or a string if the labels are strings.
         """
         scored = dataset.withColumn(SCORES, _scores(self._local)(self._features(dataset)))
         raw, probabilities = (sf.slice(SCORES, start, self.numClasses) for start in (1, self.numClasses + 1))
@@ -122,7 +122,7 @@ class SparkUnderSamplingModel(SparkEnsembleModel):
 
     @property
     def rounds(self) -> list[Round]:
-        """What happened in each round of the fit."""
+        """The notes of each round of the fit."""
         return self._local.rounds_
 
 
@@ -131,13 +131,13 @@ class SparkAutoSelfPacedModel(SparkEnsembleModel):
 
     @property
     def recipes(self) -> list[RecipeResult]:
-        """What came of each recipe."""
+        """The results of the recipes."""
         results: list[RecipeResult] = self._local.recipes_
         return results
 
 
 def _spark_label(label: Any) -> float | str:
-    """Spark's predictions are numbers; words remain words."""
+    """Spark's predictions are numbers. Strings remain strings."""
     return label if isinstance(label, str) else float(label)
 
 

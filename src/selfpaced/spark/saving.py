@@ -1,4 +1,4 @@
-"""Saving and loading as Spark does it, in files that run nothing when they are loaded."""
+"""Saving and loading as Spark does it, in files that run no code when they are loaded."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _name(kind: type) -> str:
 
 
 class Saved(MLReadable, MLWritable):  # type: ignore[misc]
-    """What is saved and loaded as Spark does it, in files that run nothing when they are loaded.
+    """Objects that are saved and loaded as Spark does it, in files that run no code when they are loaded.
 
     `as_bytes` gives a skops archive of trusted types, and those of the given parameters that are plain JSON and not in
     it. `from_bytes` makes an instance from the archive.

@@ -58,11 +58,13 @@ def active_client(client: Any) -> Any:
         try:
             client = default_client()
         except ValueError as error:
-            raise ValueError("No Dask client is active: client = distributed.Client(...), and pass client=.") from error
+            raise ValueError(
+                "No Dask client is active. Make one, client = distributed.Client(...), and pass client=client."
+            ) from error
     if client.status != "running":
-        raise ValueError(f"The Dask client is {client.status}; connect one, client = distributed.Client(...).")
+        raise ValueError(f"The Dask client is {client.status}. Connect a new one: client = distributed.Client(...).")
     if client.asynchronous:
-        raise ValueError("The Dask client is asynchronous, and fit waits for its results: Client(asynchronous=False).")
+        raise ValueError("The Dask client is asynchronous, but fit waits for results. Use Client(asynchronous=False).")
     return client
 
 
@@ -120,11 +122,11 @@ def _in_chunks_of(X: Any, name: str, one: Any) -> Any:
     if np.isnan(sum(X.chunks[0])) or np.isnan(sum(one.chunks[0])):
         if one.numblocks[0] != X.numblocks[0]:
             raise ValueError(
-                f"X has {X.numblocks[0]} chunks of rows and {name} {one.numblocks[0]}; give both the same."
+                f"X has {X.numblocks[0]} chunks of rows, but {name} has {one.numblocks[0]}. Give both the same chunks."
             )
         return one  # lengths are compared where the rows are
     if one.shape[0] != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and {name} {one.shape[0]}; each row needs one.")
+        raise ValueError(f"X has {X.shape[0]} rows, but {name} has {one.shape[0]}. Give one for each row.")
     return one.rechunk((X.chunks[0],))
 
 
@@ -161,7 +163,9 @@ def as_batch(frame: Any, path: str) -> Any:
     try:
         batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError) as error:
-        raise TableError(f"{path} has a column of mixed values, which no model reads: {error}") from error
+        raise TableError(
+            f"{path} has a column with values of several types, which models cannot read: {error}"
+        ) from error
     return batch.cast(pa.schema(map(without_views, batch.schema)))
 
 
@@ -174,7 +178,9 @@ class _ArrayParts:
         X, y, *others = part
         for name, one in zip(ALONG_ARRAYS, (y, *others), strict=True):
             if one is not None and len(one) != len(X):
-                raise ValueError(f"{path} of X has {len(X)} rows, that of {name} {len(one)}; each row needs one.")
+                raise ValueError(
+                    f"{path} of X has {len(X)} rows, but that of {name} has {len(one)}. Give one for each row."
+                )
         return array_facts(X, y, path)
 
     def rows(self, part: Any, schema: Schema | None, path: str) -> InMemoryTable:

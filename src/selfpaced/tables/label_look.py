@@ -30,7 +30,10 @@ class LabelLook:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if column.null_count or (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()):
-            raise TableError(f"{file.path} has rows without a label. Drop these rows, or label them.")
+            raise TableError(
+                f"{file.path} has rows without a label. Drop these rows (--drop-unlabelled on the command line), or "
+                "label them."
+            )
         new = column.unique()
         if self._known is None:
             self._known = new

@@ -55,6 +55,18 @@ def is_frame(features: Any) -> bool:
     return kind_of(features) in KINDS.values()
 
 
+def not_numbers(features: Any) -> list[Any]:
+    """The names of the columns of a frame that do not hold numbers; empty for an array.
+
+    >>> import pandas as pd
+    >>> not_numbers(pd.DataFrame({"amount": [1.5], "shop": ["web"]}))
+    ['shop']
+    """
+    if not is_frame(features):
+        return []
+    return [name for name, column in kind_of(features).columns(features) if not column.is_number]
+
+
 def float_columns(frame: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Name and values of each column of floats in a frame."""
     return ((name, column.floats()) for name, column in kind_of(frame).columns(frame) if column.is_float)

@@ -1,4 +1,4 @@
-"""A table in partitions on a cluster: what each tells of itself, what is frozen of that for all, and its classes.
+"""A table in partitions on a cluster: the facts of each partition, the schema for all of them, and the classes.
 
 Features come as record batches of named columns, or as arrays without names.
 """
@@ -34,10 +34,14 @@ class PartitionedTable:
 
     Attributes
     ----------
-    begin : gives an engine that asks the partitions, whose tags are those of rows that no model has seen.
-    schema : the features; None if they have no names.
-    has_own_ids : whether the ids are a user's, which may occur more than once.
-    elsewhere : the machines that train members; None for the driver.
+    begin : Callable[[], Engine]
+        Gives an engine that asks the partitions, whose tags are those of rows that no model has seen.
+    schema : Schema | None
+        The features; None if they have no names.
+    has_own_ids : bool
+        Whether the ids are a user's, which may occur more than once.
+    elsewhere : Elsewhere | None, default=None
+        The machines that train members; None for the driver.
     """
 
     begin: Callable[[], Engine]
@@ -92,7 +96,7 @@ def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
     given: dict[str, Any] = {name: options.get(name) for name in ("target", "weight", "id", "group")}
     roles = Roles(**given)
     if roles.target is None:
-        raise ValueError("Which column holds the labels? open_table(frame, target='...')")
+        raise ValueError("The column of labels is not known. Name it: open_table(frame, target='...').")
     for name in (roles.target, roles.weight, roles.id, roles.group):
         if name is not None and name not in frame.columns:
             raise TableError(f"There is no column {name!r}; the columns are {list(frame.columns)}.")
@@ -101,24 +105,30 @@ def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
 
 @dataclass(frozen=True)
 class PartitionFacts:
-    """What is told of some rows before any of them is used.
+    """The facts of some rows, which are collected before any of them is used.
 
     Attributes
     ----------
-    path : what errors call them.
-    schema : the Arrow schema of the features; None for an array.
-    n_features : how many there are.
-    with_gaps : features with missing values.
-    words : the words of each feature that holds words.
-    classes, counts : the labels found, and how often.
+    path : str
+        The name of the rows in errors.
+    schema : Any
+        The Arrow schema of the features; None for an array.
+    n_features : int
+        The number of features.
+    with_missing : frozenset[str]
+        The features with missing values.
+    categories : Mapping[str, tuple[str, ...]]
+        The strings of each feature that holds strings.
+    classes, counts
+        The labels, and the number of rows of each.
     """
 
     path: str
     n_rows: int
     schema: Any
     n_features: int
-    with_gaps: frozenset[str]
-    words: Mapping[str, tuple[str, ...]]
+    with_missing: frozenset[str]
+    categories: Mapping[str, tuple[str, ...]]
     classes: NDArray[Any]
     counts: NDArray[np.int64]
 
@@ -133,8 +143,8 @@ class PartitionFacts:
             sum(part.n_rows for part in full),
             schema,
             _one_width(full),
-            frozenset().union(*(part.with_gaps for part in full)),
-            _merged_words([part.words for part in full]),
+            frozenset().union(*(part.with_missing for part in full)),
+            _merged_categories([part.categories for part in full]),
             classes,
             counts,
         )
@@ -144,13 +154,13 @@ class PartitionFacts:
         if self.schema is None:
             return None
         fields = {field.name: field.type for field in self.schema}
-        return frozen(fields, list(fields), set(fields) - self.with_gaps, self.words).in_zone(zone)
+        return frozen(fields, list(fields), set(fields) - self.with_missing, self.categories).in_zone(zone)
 
     def class_counts(self, roles: Roles) -> ClassCounts:
         if self.classes.size > MOST_LABELS:
             raise TableError(
-                f"{roles.labels_are_in} has more than {MOST_LABELS} different values; these look like numbers to "
-                "predict, not like classes."
+                f"{roles.labels_are_in} has more than {MOST_LABELS} different values. It looks like a number to "
+                "predict (regression), not like classes. Name a column of classes."
             )
         return ClassCounts(self.classes, self.counts)
 
@@ -161,7 +171,7 @@ def _merged_counts(parts: Sequence[PartitionFacts]) -> tuple[NDArray[Any], NDArr
         classes, number = np.unique(labels, return_inverse=True)
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in labels.tolist()})
-        raise TableError(f"The labels are of kinds that cannot be sorted together: {kinds}.") from error
+        raise TableError(f"The labels have types that cannot be sorted together: {kinds}.") from error
     counts = np.bincount(number, np.concatenate([part.counts for part in parts]), minlength=classes.size)
     return classes, counts.astype(np.int64)
 
@@ -176,7 +186,7 @@ def _one_width(parts: Sequence[PartitionFacts]) -> int:
     return parts[0].n_features
 
 
-def _merged_words(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+def _merged_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
     """Categories that all parts agree on keep their order; others are sorted."""
     names = sorted({name for part in parts for name in part})
     merged = {}
@@ -185,41 +195,41 @@ def _merged_words(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, t
         merged[name] = found.pop() if len(found) == 1 else tuple(sorted(set().union(*found)))
         if len(merged[name]) > MOST_CATEGORIES:
             raise TableError(
-                f"Column {name!r} has more than {MOST_CATEGORIES} different words. Is it a name or a text? "
-                "Leave it out of the features."
+                f"Column {name!r} has more than {MOST_CATEGORIES} different strings, like a name or free text. Remove "
+                "it from the features."
             )
     return merged
 
 
 def frame_facts(batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-    """What a record batch of features tells of itself. Infinity is refused, as in memory."""
+    """The facts of a record batch of features. Infinity is refused, as in memory."""
     import pyarrow.compute as pc
 
     pa = import_arrow()
-    gaps, words = set(), {}
+    with_missing, categories = set(), {}
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_floating(field.type) and pc.any(pc.is_inf(column)).as_py():
             _refuse_infinity(f"Column {field.name!r}", path)
         if column.null_count:
-            gaps.add(field.name)
-        found = _words(field, column, path)
+            with_missing.add(field.name)
+        found = _strings(field, column, path)
         if found is not None:
-            words[field.name] = found
+            categories[field.name] = found
     classes, counts = _counted(labels, path)
     return PartitionFacts(
-        path, batch.num_rows, batch.schema, batch.num_columns, frozenset(gaps), words, classes, counts
+        path, batch.num_rows, batch.schema, batch.num_columns, frozenset(with_missing), categories, classes, counts
     )
 
 
-def _words(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
-    """The words of a column in the order of their categories, or sorted; None if it holds something else."""
+def _strings(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
+    """The strings of a column in the order of their categories, or sorted; None if it holds something else."""
     pa = import_arrow()
     if not pa.types.is_dictionary(field.type):
         return tuple(sorted(column.unique().drop_null().to_pylist())) if are_strings(field.type) else None
     if not are_strings(field.type.value_type):
         raise TableError(
-            f"Column {field.name!r} of {path} is a category of {field.type.value_type}. Make its values words, or "
-            "plain numbers if their size means something."
+            f"Column {field.name!r} of {path} is a category of {field.type.value_type}. Convert its values to strings, "
+            "or to plain numbers if their size has a meaning."
         )
     return tuple(column.dictionary.to_pylist())
 
@@ -238,8 +248,8 @@ def array_facts(array: NDArray[Any], labels: NDArray[Any], path: str) -> Partiti
 
 def _refuse_infinity(what: str, path: str) -> None:
     raise TableError(
-        f"{what} contains infinity in {path}. Replace it by a finite number, or by a gap if the base model takes "
-        "missing values."
+        f"{what} contains infinity in {path}. Replace it by a finite number, or by a missing value if the base model "
+        "accepts missing values."
     )
 
 
@@ -247,7 +257,7 @@ def _counted(labels: NDArray[Any], path: str) -> tuple[NDArray[Any], NDArray[np.
     import pandas as pd
 
     if pd.isna(labels).any():
-        raise TableError(f"{path} has rows without a label. Drop them, or label them.")
+        raise TableError(f"{path} has rows without a label. Drop these rows, or label them.")
     found = pd.Series(labels).value_counts(sort=False)
     return found.index.to_numpy(), found.to_numpy()
 
@@ -265,7 +275,7 @@ class Along:
         if self.weights is None:
             return groups
         if self.weights.dtype.kind not in "fiub" or not np.isfinite(self.weights).all():
-            raise TableError(f"{path} has weights that are no finite numbers; every row needs one.")
+            raise TableError(f"{path} has weights that are not finite numbers. Every row needs a finite weight.")
         refuse_bad(self.weights, f"The weight column of {path}")
         return {"sample_weight": self.weights.astype(np.float64), **groups}
 
@@ -283,8 +293,8 @@ def first_tags(ids: NDArray[Any], labels: NDArray[Any], classes: NDArray[Any], p
     """The tags of some rows before the first model."""
     if ids.dtype.kind not in "iu":
         raise TableError(
-            f"The ids of {path} must be whole numbers, one for each row; they are {ids.dtype}. Words can be hashed to "
-            "64-bit numbers first."
+            f"The ids of {path} must be integers, one for each row; they are {ids.dtype}. Hash strings to 64-bit "
+            "integers first."
         )
     numbers = np.searchsorted(classes, labels).astype(np.uint8)
     return Tags(ids.astype(np.uint64), numbers, np.zeros(ids.size, dtype=np.float32))

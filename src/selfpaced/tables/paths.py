@@ -14,6 +14,7 @@ import numpy as np
 
 from selfpaced.exceptions import TableError
 from selfpaced.remote_files import Place, RemoteFile, is_local, is_url, located, shown
+from selfpaced.suggesting import did_you_mean
 from selfpaced.tables.conversion import TEXT_ENDINGS, is_cache
 from selfpaced.tables.formats import FORMATS
 from selfpaced.tables.lakes import refuse_lake_above, refuse_lakes_inside
@@ -107,7 +108,8 @@ def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:
         root = Path(source)
         matches = [root]
         if not root.exists():
-            raise TableError(f"{source} does not exist.")
+            beside = [path.name for path in root.parent.iterdir()] if root.parent.is_dir() else []
+            raise TableError(f"{source} does not exist.{did_you_mean(root.name, beside)}")
     for match in matches:
         if match.is_dir():
             refuse_lake_above(match)

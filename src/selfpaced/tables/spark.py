@@ -84,8 +84,8 @@ def as_array(frame: Any, vector: str) -> Any:
         is_float = isinstance(kind.elementType, FloatType)
         return column(vector) if is_float else column(vector).cast("array<double>")
     raise TableError(
-        f"Column {vector!r} is {kind.simpleString()}, neither vectors nor arrays of numbers. Features that are columns "
-        "are given as a list of their names."
+        f"Column {vector!r} is {kind.simpleString()}, neither vectors nor arrays of numbers. To use several columns as "
+        "features, give a list of their names."
     )
 
 
@@ -96,7 +96,7 @@ def _type_of(frame: Any, name: str) -> Any:
 
 
 def _open(frame: Any, parts: Any, features: Sequence[Any], roles: Roles) -> PartitionedTable:
-    """Rows are kept from now on: what is told of them stays true, and the source is read once."""
+    """Keep the rows of a DataFrame, so that their facts stay true and the source is read once."""
     assert roles.target is not None
     groups = [] if roles.group is None else [feature(frame, roles.group).alias(GROUP)]
     others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight), *groups, column(ID)]
@@ -138,8 +138,8 @@ def _with_ids(frame: Any, id: str | None) -> Any:
     kind = _type_of(frame, id)
     if not isinstance(kind, IntegralType):
         raise TableError(
-            f"The ids in column {id!r} must be whole numbers; they are {kind.simpleString()}. Hash them first, "
-            f"df.withColumn('row_id', F.xxhash64({id!r})), and take 'row_id' as the id."
+            f"The ids in column {id!r} must be integers; they are {kind.simpleString()}. Hash them first, "
+            f"df.withColumn('row_id', F.xxhash64({id!r})), and use 'row_id' as the id."
         )
     return frame.withColumn(ID, column(id).cast("long"))
 
@@ -167,8 +167,8 @@ def _located(frame: Any) -> Any:
         located.schema  # noqa: B018  a Connect session looks at a frame when something is asked of it
     except AnalysisException as error:
         raise TableError(
-            "Spark keeps no order of rows, and these have no positions in Parquet files either: name a column of whole "
-            "numbers, each once, as the id. df.withColumn('row_id', F.xxhash64(...)) makes one of columns that tell "
-            "rows apart; monotonically_increasing_id does not, it changes with the partitions."
+            "Spark has no order of rows, and these rows have no positions in Parquet files. Name a column of unique "
+            "integers as the id. df.withColumn('row_id', F.xxhash64(...)) makes one from columns that identify a row. "
+            "Do not use monotonically_increasing_id: it depends on the partitions."
         ) from error
     return located
