@@ -57,7 +57,7 @@ def rows(n=60, n_rare=10):
         ("nonsense", "rows.xlsx", "has an unsupported format"),
         ("a,a,y\n1,2,0\n", "rows.csv", "more than one column 'a'"),
         ("a,y\nK\xf6ln,0\n".encode("latin-1"), "rows.csv", "is not UTF-8"),
-        ("a,y\n1,0\n1,2,3\n", "rows.csv", "has 3 values in line 3, and 2 columns"),
+        ("a,y\n1,0\n1,2,3\n", "rows.csv", "has 3 values in line 3, but 2 columns"),
         ('{"a": 1, "y": 0}\n{"a":\n', "rows.jsonl", "is not a file of JSON lines"),
     ],
 )

@@ -48,7 +48,7 @@ def _scorer(model: Any, trees: BoosterTrees | None, view: NumberedRows | None) -
 
 
 def _has_own_objective(model: Any) -> bool:
-    """Then its scores are no probabilities, and only the wrapper knows what they are."""
+    """Whether the scores are not probabilities, so that the wrapper must convert them."""
     return callable(model.objective_)
 
 

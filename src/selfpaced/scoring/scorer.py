@@ -43,11 +43,11 @@ class Scorer:
     reads_arrow: bool = False
 
     def then(self, step: Callable[[Any], Probabilities]) -> Scorer:
-        """The same road with one more step, from probabilities to what they mean."""
+        """The same scorer with one more step after the probabilities."""
         return replace(self, score=lambda view: step(self.score(view)))
 
     def times(self, weight: np.float64) -> Scorer:
-        """The same road with all probabilities multiplied by a weight."""
+        """The same scorer with all probabilities multiplied by a weight."""
         return self.then(lambda probabilities: weight * probabilities)
 
     def rows_at_once(self, bytes_per_row: float) -> int:
