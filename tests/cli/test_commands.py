@@ -183,7 +183,7 @@ def test_a_model_that_learned_nothing_is_warned_of(run, folder):
     rng = np.random.default_rng(0)
     pd.DataFrame({"a": rng.integers(0, 2, 500), "y": (np.arange(500) < 4).astype(int)}).to_parquet("rows.parquet")
     _, _, complained = run("train", "rows.parquet", "--target", "y", "--base", "gbdt", "--members", 1)
-    assert "all rows got the same score" in complained
+    assert "all rows have the same score" in complained
 
 
 def test_columns_to_exclude_may_be_parted_by_commas(run, csv):
@@ -204,7 +204,7 @@ def test_few_cases_are_warned_of(run, mixed, folder):
     few.to_parquet("few.parquet", index=False)
     code, said, complained = run(*train_calibrated("few.parquet"))
     assert code == 0
-    assert "only 5 rows of the rarest class" in complained
+    assert "the rarest class has only 5 rows" in complained
     assert "too few rare rows for a calibration" in said
 
 

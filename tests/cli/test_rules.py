@@ -120,7 +120,7 @@ def test_evaluate_chooses_anew(run, trained, csv):
 
 
 def test_evaluate_refuses_a_rule_that_cannot_be_met(refused, trained, csv):
-    assert "alerts<=1/3000 cannot be kept" in refused("evaluate", trained, csv, "--rule", "alerts<=1/3000")
+    assert "alerts<=1/3000 cannot be met" in refused("evaluate", trained, csv, "--rule", "alerts<=1/3000")
 
 
 def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
@@ -133,13 +133,13 @@ def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--rule", "precision>=1.5"], "A precision lies between 0 and 1"),
-        (["--rule", "cost"], "needs costs, of a false alarm and of a missed case, as cost=5:100"),
+        (["--rule", "precision>=1.5"], "A precision must be between 0 and 1"),
+        (["--rule", "cost"], "needs the costs of a false alarm and of a missed case, such as cost=5:100"),
         (["--rule", "cost=5"], "needs amounts, the cost of each missed case (--amount COL on the command line)"),
         (["--rule", "cost=5:9", "--amount", "amount"], "A missed case has two costs, 9 and its amount"),
         (["--amount", "amount"], "The rule 'f1' does not use costs or amounts"),
         (["--rule", "cost=5", "--amount", "price"], "There is no column 'price'"),
-        (["--rule", "cost=5", "--amount", "note"], "The column of amounts, 'note', is string; amounts are numbers"),
+        (["--rule", "cost=5", "--amount", "note"], "The column of amounts 'note' is string. Name a column of numbers"),
     ],
 )
 def test_a_wrong_rule_is_refused_before_training(refused, csv, folder, monkeypatch, options, complaint):
@@ -172,7 +172,7 @@ class TestTheRuleOfTheTrainingIsRemembered:
         assert (kept["rule"], kept["amount"]) == ("cost=5", "price")
         scores = load_model("model.skops").score_table("test.parquet")
         cost = cost_of(priced, scores, kept["threshold"], priced["price"])
-        assert f"on, chosen by cost=5 in training. By cost=5 these rows cost {cost:,.0f}." in " ".join(said.split())
+        assert f", chosen by cost=5 in training. By cost=5 these rows cost {cost:,.0f}." in " ".join(said.split())
         again = json.loads(run("evaluate", "model.skops", "test.parquet", "--json")[1])
         assert (again["rule"], again["cost"]) == ("cost=5", pytest.approx(cost))
 
@@ -185,7 +185,7 @@ class TestTheRuleOfTheTrainingIsRemembered:
         priced.drop(columns="price").to_parquet("bare.parquet", index=False)
         code, said, _ = run("evaluate", "model.skops", "bare.parquet")
         assert code == 0
-        assert "What these rows cost by cost=5 cannot be said: there is no column 'price'" in said
+        assert "The cost of these rows by cost=5 is not known: there is no column 'price'" in said
         assert json.loads(run("evaluate", "model.skops", "bare.parquet", "--json")[1])["cost"] is None
 
 
