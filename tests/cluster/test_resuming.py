@@ -51,9 +51,9 @@ def fits(monkeypatch):
     """The numbers of the members that are fitted, in order."""
     numbers = []
 
-    def noted(factory, number, *given):
+    def noted(factory, number, *given, **named):
         numbers.append(number)
-        return fit(factory, number, *given)
+        return fit(factory, number, *given, **named)
 
     fit = MemberFactory.fit
     monkeypatch.setattr(MemberFactory, "fit", noted)
