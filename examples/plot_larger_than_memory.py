@@ -38,7 +38,7 @@ def from_files(model):
 # %%
 # The peak counts what Python and Arrow allocate during a fit.
 
-models, peaks = {}, {}
+models, peaks, usual = {}, {}, pa.default_memory_pool()
 for name, train in (("fit_table", from_files), ("fit", from_memory)):
     pa.set_memory_pool(arrow := pa.proxy_memory_pool(pa.system_memory_pool()))
     tracemalloc.start()
@@ -46,6 +46,7 @@ for name, train in (("fit_table", from_files), ("fit", from_memory)):
     models[name] = train(SelfPacedEnsembleClassifier(tree, n_estimators=5, random_state=0))
     peaks[name] = (tracemalloc.get_traced_memory()[1] + arrow.max_memory()) / 1e6
     tracemalloc.stop()
+    pa.set_memory_pool(usual)  # Arrow must not use the proxy after this example has ended
 
 # %%
 # The same members, with less memory. The difference grows with the number of rows.
