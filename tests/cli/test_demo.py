@@ -52,7 +52,7 @@ def test_the_picture_shows_the_rare_fields_dark_and_the_others_light(output):
 def test_a_report_is_written(output, folder):
     assert "A report on the last model is in selfpaced-demo.html." in output
     page = (folder / "selfpaced-demo.html").read_text("utf-8")
-    assert "rows where is_fraud is 1" in page
+    assert "rows where is_fraud is True" in page
 
 
 def test_lines_fit_a_terminal(output):

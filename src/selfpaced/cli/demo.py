@@ -39,7 +39,7 @@ def run(options: Namespace) -> None:
         "share of rare rows. Times are for training and scoring on one core. The data are generated: --seed 1\n"
         "makes others."
     )
-    report = model.report(task.X_test, task.y_test.astype(int), target="is_fraud", title="Generated transactions")
+    report = model.report(task.X_test, task.y_test, target="is_fraud", title="Generated transactions")
     report.save(page)
     print(f"\nA report on the last model is in {page}. Open it in a browser.")
     print("Try your own table: selfpaced train FILE --target COLUMN --report report.html")
