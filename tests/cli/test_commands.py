@@ -357,7 +357,7 @@ def test_compare_puts_the_methods_in_order_and_draws_them(run, csv, folder, monk
         assert sum(row.startswith(method) for row in rows) == 1
     scores = [float(re.search(r"  (0\.\d{3})  ", row)[1]) for row in rows]
     assert scores == sorted(scores, reverse=True)
-    assert "EasyEnsemble: not possible here. Input X contains NaN." in lines[0]
+    assert "EasyEnsemble: failed. Input X contains NaN." in lines[0]
     assert "<svg" in (folder / "compare.svg").read_text()
 
 

@@ -57,7 +57,9 @@ class DaskCluster:
 
     def _start(self, program: str, *options: str, **environment: str) -> subprocess.Popen:
         command = [sys.executable, "-m", f"distributed.cli.{program}", "--scheduler-file", str(self._file), *options]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"} | environment
+        # Workers read base models of the tests.
+        here = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": here} | environment
         with (self._folder / "log.txt").open("a") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, env=environment)
 

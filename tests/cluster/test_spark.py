@@ -331,7 +331,7 @@ class TestModels:
     def test_transform_is_lazy_keeps_other_columns_and_equals_the_local_model(self, frame_of, rows, model):
         frame = frame_of(rows.assign(note="x"))
         scored = model.transform(frame)
-        assert scored.columns == [*frame.columns, "probability", "prediction"]
+        assert scored.columns == [*frame.columns, "rawPrediction", "probability", "prediction"]
         assert dict(scored.dtypes)["prediction"] == "double"
         local = model.to_local()
         np.testing.assert_array_equal(probabilities(scored), local.predict_proba(rows[NAMES]))

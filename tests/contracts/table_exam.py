@@ -108,6 +108,8 @@ def honoured(option: str, opened: Opened, tmp_path) -> bool:
         return max(batch.stop - batch.start for batch in opened.open(batch_rows=7).batches()) == 7
     if option == "memory_for_tags":
         return opened.open(memory_for_tags=1).memory_for_tags == 1
+    if option == "fit_on":
+        return opened.open().elsewhere is None and opened.open(fit_on="executor").elsewhere is not None
     if option == "version":
         return opened.open(version=opened.earlier).labels().counts.sum() == N_EARLIER
     if opened.name == "files" and option in FILE_OPTIONS:
@@ -189,6 +191,7 @@ GIVEN = {
     "cache_bytes": 2**30,
     "version": 0,
     "connection": "shop.duckdb",
+    "fit_on": "executor",
 }
 
 
@@ -213,12 +216,8 @@ class TableExam:
         assert len(np.unique(drawn.ids)) == N_RARE
         assert set(features_of(drawn)[:, 0]) <= set(ROWS.loc[ROWS["label"] == 0, "a"])
 
-    def test_identity_is_that_of_the_data_or_is_refused(self, opened):
-        if "DataFrame" in opened.name:
-            with pytest.raises(ValueError, match="keeps no checkpoint"):
-                opened.open().identity()
-        else:
-            assert opened.open().identity() == opened.open().identity()
+    def test_identity_is_that_of_the_data(self, opened):
+        assert opened.open().identity() == opened.open().identity()
 
     def test_a_fit_leaves_the_record_of_the_table(self, opened):
         table = opened.open()

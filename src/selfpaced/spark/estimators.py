@@ -56,6 +56,15 @@ class OfAFit(HasWeightCol, HasValidationIndicatorCol, HasSeed):  # type: ignore[
     """Spark's own parameters that an estimator does not share with its model."""
 
 
+def _as_text(place: str | os.PathLike[str] | None) -> str | None:
+    return None if place is None else os.fspath(place)
+
+
+def _as_list(names: str | Sequence[str]) -> list[str]:
+    """A list, because Spark's `explainParams` takes a tuple for several values."""
+    return [names] if isinstance(names, str) else list(names)
+
+
 class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore[misc]
     """What the ensembles on Spark share."""
 
@@ -71,9 +80,11 @@ class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore
         Params._dummy(),
         "checkpoint",
         "a folder of the driver, or a URL, that keeps finished rounds.",
-        lambda place: None if place is None else os.fspath(place),
+        _as_text,
     )
-    allow = Param(Params._dummy(), "allow", "types that the files of the checkpoint may hold besides the usual ones.")
+    allow = Param(
+        Params._dummy(), "allow", "types that the files of the checkpoint may hold besides the usual ones.", _as_list
+    )
 
     @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
@@ -104,7 +115,7 @@ class SparkEnsembleEstimator(Estimator, Columns, OfAFit, Saved):  # type: ignore
             seed=None,
             fit_on="driver",
             checkpoint=None,
-            allow=(),
+            allow=[],
             **{name: known[name].default for name in self.own_params},
         )
         self.setParams(**self._input_kwargs)
