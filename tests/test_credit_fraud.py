@@ -53,5 +53,7 @@ def test_probabilities_add_up_to_the_frauds_there_are_and_rank_as_the_scores_do(
             for how in (None, "isotonic")
         )
         ratios.append(calibrated.mean() / y_test.mean())
-        assert average_precision_score(y_test, calibrated) == pytest.approx(average_precision_score(y_test, plain))
+        # Scores that differ by less than 1e-12 are the same mean of members, added up in another order.
+        ranking = average_precision_score(y_test, plain.round(12))
+        assert average_precision_score(y_test, calibrated) == pytest.approx(ranking)
     assert np.mean(ratios) == pytest.approx(1, abs=0.1)

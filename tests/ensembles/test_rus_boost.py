@@ -144,7 +144,7 @@ def test_after_a_model_no_better_than_chance_the_weights_start_over(oracle):
 
 
 def test_a_base_model_without_sample_weight_is_refused(frauds):
-    with pytest.raises(ValueError, match="the base model KNeighborsClassifier takes no sample_weight in fit"):
+    with pytest.raises(ValueError, match="the base model KNeighborsClassifier does not accept sample_weight"):
         rus_boost(KNeighborsClassifier()).fit(*frauds)
 
 

@@ -155,7 +155,7 @@ class TestSampleWeight:
 
     def test_a_base_that_takes_none_says_so(self, board):
         model = spe(estimator=KNeighborsClassifier())
-        with pytest.raises(ValueError, match="the base model KNeighborsClassifier takes no sample_weight in fit"):
+        with pytest.raises(ValueError, match="the base model KNeighborsClassifier does not accept sample_weight"):
             model.fit(*board, sample_weight=np.ones(1100))
 
     def test_the_last_step_of_a_pipeline_gets_them(self, board):
@@ -165,7 +165,7 @@ class TestSampleWeight:
 
     def test_a_pipeline_whose_last_step_takes_none_says_so(self, board):
         model = spe(estimator=make_pipeline(StandardScaler(), KNeighborsClassifier()))
-        with pytest.raises(ValueError, match="the base model Pipeline takes no sample_weight"):
+        with pytest.raises(ValueError, match="the base model Pipeline does not accept sample_weight"):
             model.fit(*board, sample_weight=np.ones(1100))
 
 

@@ -158,6 +158,6 @@ def test_an_unknown_weighting_is_refused(rows):
 
 def test_weighting_needs_a_base_model_that_takes_weights(rows):
     with pytest.raises(
-        ValueError, match=r"weighting='sqrt' weights the rows.*KNeighborsClassifier takes no sample_weight"
+        ValueError, match=r"weighting='sqrt' weights the rows.*KNeighborsClassifier does not accept sample_weight"
     ):
         fitted(rows, "sqrt", base=KNeighborsClassifier())
