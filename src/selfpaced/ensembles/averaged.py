@@ -19,7 +19,7 @@ from selfpaced.scoring import (
     scorers_of,
     staged_probabilities,
 )
-from selfpaced.scoring.threads import in_one_thread, over_stream
+from selfpaced.scoring.threads import begun, in_one_thread, over_stream
 from selfpaced.tables import InMemoryTable, StreamedTable, polars_as_arrow
 from selfpaced.tables.batch import StreamedBatch
 from selfpaced.tables.new_categories import NewCategories
@@ -117,7 +117,7 @@ class AveragedMembers:
         return Prepared(scorers, score, self.n_threads)
 
     def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
-        return streamed_probabilities(self.prepared(table.reader.batch_rows), table, progress)
+        return streamed_probabilities(self.prepared, table, progress)
 
     def scorers(self, n_rows: int) -> list[Scorer]:
         return scorers_of(self.members, n_rows)
@@ -128,12 +128,14 @@ class AveragedMembers:
 
 
 def streamed_probabilities(
-    prepared: Prepared, table: StreamedTable, progress: RowsDone | None
+    prepare: Callable[[int], Prepared], table: StreamedTable, progress: RowsDone | None
 ) -> Iterator[tuple[StreamedBatch, Floats]]:
-    """Batches of a table with their probabilities, in order.
+    """Batches of a table with their probabilities, in order. The first is read while the members are prepared.
 
     After the last batch, one warning counts the categories that the model was not trained with.
     """
+    batches = begun(table.batches())
+    prepared = prepare(table.reader.batch_rows)
     # Models with their own threads get one batch at a time.
     limits = [scorer.threads for scorer in prepared.scorers if scorer.threads is not None]
     threads = min([prepared.n_threads, *limits])
@@ -146,7 +148,7 @@ def streamed_probabilities(
 
     found: list[Floats] = []
     new = NewCategories()
-    parts = ((batch, rows) for batch in table.batches() for rows in replace(batch, new_categories=new).parts(most_rows))
+    parts = ((batch, rows) for batch in batches for rows in replace(batch, new_categories=new).parts(most_rows))
     for batch, rows, probabilities in over_stream(work, parts, threads):
         found.append(probabilities)
         if rows.stop < batch.stop:

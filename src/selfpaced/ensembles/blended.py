@@ -64,7 +64,7 @@ class BlendedEnsembles:
         return Prepared([scorer for some in by_ensemble for scorer in some], score, self.n_threads)
 
     def streamed(self, table: StreamedTable, progress: RowsDone | None) -> Iterator[tuple[StreamedBatch, Floats]]:
-        return streamed_probabilities(self.prepared(table.reader.batch_rows), table, progress)
+        return streamed_probabilities(self.prepared, table, progress)
 
     def _calibrated(self, pooled: Floats) -> Floats:
         return pooled if self.calibrator is None else self.calibrator(pooled)

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from selfpaced.scoring.rebalanced import Rebalanced
@@ -54,6 +55,22 @@ def over_stream(work: Callable[[Item], Result], items: Iterable[Item], n_threads
     finally:
         # After an error or Ctrl-C what has not begun is dropped, not waited for.
         executor.shutdown(cancel_futures=True)
+
+
+def begun(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items. A thread fetches the first of them at once, while the caller prepares what they are for.
+
+    >>> list(begun(iter("ab")))
+    ['a', 'b']
+    """
+    executor = ThreadPoolExecutor(1)
+    first = executor.submit(lambda: list(islice(items, 1)))
+    executor.shutdown(wait=False)
+    return chain(_result_of(first), items)
+
+
+def _result_of(future: Future[list[Item]]) -> Iterator[Item]:
+    yield from future.result()
 
 
 def timed(items: Iterable[Item], took: Callable[[float], None]) -> Iterator[Item]:
