@@ -90,9 +90,8 @@ class Spark:
     killed_part = "an executor"
 
     def __init__(self, folder: Path) -> None:
-        from tests.cluster.spark_cluster import SparkCluster, local_environment
+        from tests.cluster.spark_cluster import SparkCluster
 
-        os.environ.update(local_environment())
         self._cluster = SparkCluster(folder)
         self.address = self._cluster.url
         self.close = self._cluster.close
@@ -219,6 +218,9 @@ def _next(cluster: Any, number: int) -> tuple[str, str]:
 
 
 def main() -> None:
+    from tests.cluster.spark_cluster import local_environment
+
+    os.environ.update(local_environment())  # before the process starts whose forks are the drivers
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20, help="on each engine")
     parser.add_argument("--engines", nargs="+", choices=sorted(ENGINES), default=sorted(ENGINES))
