@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +10,15 @@ from numpy.typing import NDArray
 from selfpaced._jobs.engines import Cluster, Columns, EngineChoice, cluster_of
 from selfpaced._jobs.leakage import Leak, find_leaks
 from selfpaced._jobs.making import Trainable, model_for
+from selfpaced._jobs.outcome import Outcome
 from selfpaced._jobs.request import TrainRequest, check_options
 from selfpaced._jobs.rules import rule_of
 from selfpaced._jobs.train import (
-    FEW_CASES,
     ROWS_COUNTED,
     ROWS_SAMPLED,
     calibration_for,
     check_enough,
     chosen,
-    seconds_of_rounds,
 )
 from selfpaced._jobs.warned import kept_warnings
 from selfpaced.bases import columns_of
@@ -29,13 +27,13 @@ from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation
 from selfpaced.ensembles.timing import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import Reference, reference_of
-from selfpaced.tables import PartitionedTable, SplitPlan, stack
+from selfpaced.tables import ClassCounts, PartitionedTable, SplitPlan, stack
 from selfpaced.tables.holding_out import divided, some_rows
 from selfpaced.thresholds import ThresholdChoice
 
 
 @dataclass(frozen=True)
-class TrainedOnCluster:
+class TrainedOnCluster(Outcome):
     """A model that was trained on a cluster, and its quality on the held-out rows.
 
     Attributes
@@ -61,30 +59,9 @@ class TrainedOnCluster:
     reference: Reference | None
 
     @property
-    def seconds(self) -> float:
-        """The time of all phases."""
-        return sum(self.phases.values())
-
-    @property
-    def rounds_seconds(self) -> dict[str, float]:
-        """The seconds of training by task."""
-        return seconds_of_rounds(self.model)
-
-    @property
-    def counts(self) -> dict[Any, int]:
-        """How many rows each label has."""
-        labels = self.table.labels()
-        return dict(zip(labels.names, labels.counts.tolist(), strict=True))
-
-    @property
-    def learned_nothing(self) -> bool:
-        """Whether all rows got the same score."""
-        return bool(self.scores.min() == self.scores.max())
-
-    @property
-    def few_cases(self) -> bool:
-        """Whether there are too few rare rows for reliable figures."""
-        return min(self.counts.values()) < FEW_CASES
+    def labels(self) -> ClassCounts:
+        """The labels of all rows."""
+        return self.table.labels()
 
 
 def train_on_cluster(request: TrainRequest, engine: EngineChoice, *, keeps_reference: bool = True) -> TrainedOnCluster:

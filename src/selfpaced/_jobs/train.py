@@ -12,30 +12,28 @@ from numpy.typing import NDArray
 from selfpaced._jobs.leakage import Leak, find_leaks
 from selfpaced._jobs.making import Trainable, model_for
 from selfpaced._jobs.opening import Source, Wanted, open_source
+from selfpaced._jobs.outcome import FEW_CASES, Outcome
 from selfpaced._jobs.request import TrainRequest, check_options
 from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced._jobs.splitting import Split, split_for
 from selfpaced._jobs.warned import kept_warnings
 from selfpaced.bases import columns_of
-from selfpaced.ensembles import AutoSelfPacedClassifier
 from selfpaced.ensembles.checks import check_classes
 from selfpaced.ensembles.table_scoring import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.ensembles.timing import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import Reference, reference_of
-from selfpaced.rounds import seconds_by_phase
 from selfpaced.tables import ClassCounts, Roles, StreamedTable, Table
 from selfpaced.tables.conversion import Progress
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
 
-FEW_CASES = 20
 FEWEST_ROWS = 3
 ROWS_SAMPLED = 20_000
 ROWS_COUNTED = 50_000
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(Outcome):
     """A trained model, its training rows, and its quality on the held-out rows.
 
     Attributes
@@ -70,14 +68,9 @@ class Trained:
     phases: dict[str, float]
 
     @property
-    def seconds(self) -> float:
-        """The time of all phases."""
-        return sum(self.phases.values())
-
-    @property
-    def rounds_seconds(self) -> dict[str, float]:
-        """The seconds of training by task. For a blend, the seconds of all its recipes are added up."""
-        return seconds_of_rounds(self.model)
+    def labels(self) -> ClassCounts:
+        """The labels of all rows."""
+        return self.source.labels
 
     @property
     def train(self) -> StreamedTable:
@@ -93,28 +86,6 @@ class Trained:
     def rare_label(self) -> Any:
         """The label whose probability is the score, as it is written in the data."""
         return self.model.score_label_
-
-    @property
-    def counts(self) -> dict[Any, int]:
-        """How many rows each label has."""
-        labels = self.source.labels
-        return dict(zip(labels.names, labels.counts.tolist(), strict=True))
-
-    @property
-    def learned_nothing(self) -> bool:
-        """Whether all rows got the same score."""
-        return bool(self.scores.min() == self.scores.max())
-
-    @property
-    def few_cases(self) -> bool:
-        """Whether there are too few rare rows for reliable figures."""
-        return min(self.counts.values()) < FEW_CASES
-
-
-def seconds_of_rounds(model: Trainable) -> dict[str, float]:
-    """The time of training by what the rounds spent it on, in a blend of all recipes that are a part of it."""
-    ensembles = list(model.ensembles_.values()) if isinstance(model, AutoSelfPacedClassifier) else [model]
-    return seconds_by_phase([note for ensemble in ensembles for note in ensemble.rounds_])
 
 
 def train(request: TrainRequest, progress: Progress | None = None) -> Trained:
