@@ -7,10 +7,15 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
-from selfpaced.exceptions import NewCategoryWarning
+from selfpaced.exceptions import NewCategoryWarning, TableError
+from selfpaced.tables.reader import Reader
 
 BASE = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
 
@@ -92,3 +97,69 @@ def test_a_blend_of_a_frame_with_strings_counts_them(new_rows):
     )
     with pytest.warns(NewCategoryWarning, match="'shop' in 7 rows of 300"):
         blend.predict_proba(new_rows)
+
+
+@pytest.fixture(scope="module")
+def of_frame():
+    """A model that was trained on pandas categories, whose order is not the alphabet's."""
+    rows = labelled(shops(400, ["web", "store"]))
+    rows["shop"] = pd.Categorical(rows["shop"], categories=["web", "store", "phone"])
+    return SelfPacedEnsembleClassifier(BASE, 2, random_state=0).fit(rows[["amount", "shop"]], rows["label"])
+
+
+def test_a_model_of_pandas_categories_counts_new_ones(of_frame, new_rows):
+    with pytest.warns(NewCategoryWarning, match=r"'shop' in 7 rows of 300") as caught:
+        of_frame.predict_proba(new_rows.astype({"shop": "category"}))
+    assert caught[0].filename == __file__
+
+
+def test_a_category_that_was_declared_in_training_is_not_new(of_frame, new_rows):
+    """Warnings are errors in tests."""
+    of_frame.predict_proba(new_rows.replace({"shop": {"kiosk": "phone"}}).astype({"shop": "category"}))
+
+
+@pytest.mark.parametrize("batch_rows", [40, 300])
+@pytest.mark.parametrize("kind", ["category", "str"])
+def test_a_model_of_pandas_categories_scores_a_file_as_its_frame(of_frame, new_rows, tmp_path, batch_rows, kind):
+    new_rows.astype({"shop": kind}).to_parquet(tmp_path / "new.parquet")
+    with pytest.warns(NewCategoryWarning, match=r"'shop' in 7 rows of 300"):
+        expected = of_frame.predict_proba(new_rows.astype({"shop": "category"}))[:, 1]
+    with pytest.warns(NewCategoryWarning, match=r"'shop' in 7 rows of 300"):
+        scores = of_frame.score_table(tmp_path / "new.parquet", batch_rows=batch_rows)
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_a_file_whose_strings_are_all_missing_is_scored_as_its_frame(of_frame, new_rows, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    nothing = pa.nulls(len(new_rows))
+    pq.write_table(pa.table({"amount": new_rows["amount"], "shop": nothing}), tmp_path / "new.parquet")
+    frame = new_rows.assign(shop=pd.Categorical([None] * len(new_rows), categories=["web"]))
+    np.testing.assert_array_equal(of_frame.score_table(tmp_path / "new.parquet"), of_frame.predict_proba(frame)[:, 1])
+
+
+def test_a_model_of_pandas_categories_refuses_a_file_with_numbers_in_their_place(of_frame, new_rows, tmp_path):
+    new_rows.assign(shop=1.5).to_parquet(tmp_path / "new.parquet")
+    with pytest.raises(TableError, match=r"Column 'shop' of .* is double, but the model was trained with strings"):
+        of_frame.score_table(tmp_path / "new.parquet")
+
+
+def test_a_file_is_read_once_for_a_model_of_a_frame(of_frame, new_rows, tmp_path, monkeypatch):
+    new_rows.iloc[7:].to_parquet(tmp_path / "new.parquet")
+    read, columns = Reader.read, []
+    monkeypatch.setattr(Reader, "read", lambda self, names: (columns.append(names), read(self, names))[1])
+    of_frame.score_table(tmp_path / "new.parquet")
+    assert columns == [["amount", "shop"]]
+
+
+def test_a_pipeline_refuses_a_new_category_of_a_file_as_that_of_a_frame(tmp_path, new_rows):
+    encode = make_column_transformer((OneHotEncoder(), ["shop"]), remainder="passthrough")
+    base = make_pipeline(encode, DecisionTreeClassifier(max_depth=3, random_state=0))
+    rows = labelled(shops(400, ["web", "store"]))
+    of_strings = SelfPacedEnsembleClassifier(base, 2, random_state=0).fit(rows[["amount", "shop"]], rows["label"])
+    new_rows.iloc[:9].to_parquet(tmp_path / "new.parquet")
+    with pytest.raises(ValueError, match="unknown categories"):
+        of_strings.predict_proba(new_rows.iloc[:9])
+    with pytest.raises(ValueError, match="unknown categories"):
+        of_strings.score_table(tmp_path / "new.parquet")

@@ -22,6 +22,7 @@ from selfpaced.scoring import (
 from selfpaced.scoring.threads import begun, in_one_thread, over_stream
 from selfpaced.tables import InMemoryTable, StreamedTable, polars_as_arrow
 from selfpaced.tables.batch import StreamedBatch
+from selfpaced.tables.frame_categories import warn_of_new
 from selfpaced.tables.new_categories import NewCategories
 
 Floats = NDArray[np.float64]
@@ -198,7 +199,11 @@ def bases_of(model: Any) -> list[Any]:
 def rows_in_memory(model: Any, X: Any) -> InMemoryTable:
     """Rows that a fitted ensemble can score: checked, and converted as the rows that it was trained on."""
     check_is_fitted(model)
-    return readable_rows(model, model._features(X, model.trained_on_.schema, reset=False))
+    checked = model._features(X, model.trained_on_.schema, reset=False)
+    if model.trained_on_.categories is not None:
+        # The warning points at the line that called the method of an ensemble.
+        warn_of_new(model.trained_on_.categories, polars_as_arrow(checked), stacklevel=3)
+    return readable_rows(model, checked)
 
 
 def readable_rows(model: Any, X: Any, metadata: Mapping[str, Any] | None = None) -> InMemoryTable:

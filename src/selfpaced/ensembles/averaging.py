@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from selfpaced.ensembles.table_methods import ScoresTables
 from selfpaced.ensembles.trained_on import record_of
 from selfpaced.scoring import Spread
 from selfpaced.tables import ClassCounts, Roles, as_trained, is_frame
+from selfpaced.tables.frame_categories import categories_in
 from selfpaced.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -282,12 +284,15 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         roles: Roles | None = None,
         schema: Schema | None = None,
         snapshot: str | None = None,
+        rows: Any = None,
     ) -> None:
-        """The last step of a fit, after `estimators_` is set."""
+        """The last step of a fit, after `estimators_` is set. `rows` are some features, as models read them."""
         self.classes_ = labels.classes
         self.class_counts_ = labels.counts
         self.minority_class_ = labels.classes[labels.rarest]
-        self.trained_on_ = record_of(labels, roles or Roles(), schema, self.estimators_, snapshot)
+        record = record_of(labels, roles or Roles(), schema, self.estimators_, snapshot)
+        categories = categories_in(rows) if schema is None else None
+        self.trained_on_ = replace(record, categories=categories or None)
 
     def _scoring(self) -> Scoring:
         return averaged_members(self)

@@ -89,7 +89,7 @@ class BoostingEnsemble(AveragingEnsemble):
         # Not every model that was trained is a member.
         self.n_training_rows_ = [work.n_rows[member.number] for member in members]
         self.calibrator_ = self.calibration_ = None
-        self._remember(labels)
+        self._remember(labels, rows=X)
         return self
 
     def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:

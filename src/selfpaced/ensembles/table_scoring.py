@@ -15,7 +15,7 @@ from selfpaced.ensembles.trained_on import TrainedOn, named_among
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
 from selfpaced.remote_files import Place
-from selfpaced.tables import DatabaseTable, ReadingOptions, Roles, StreamedTable, open_like, open_streamed
+from selfpaced.tables import DatabaseTable, ReadingOptions, Roles, StreamedTable, open_like, open_like_frame
 from selfpaced.tables.opening_rows import check_columns
 from selfpaced.tables.options import check_names
 from selfpaced.tables.schema import Schema
@@ -80,14 +80,15 @@ def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions
         return open_like(source, model.trained_on_.schema, roles, **reading)
     if isinstance(source, np.ndarray):
         raise TypeError("Arrays in memory, including memory maps, cannot be scored here. Call predict_proba(X).")
-    table = open_streamed(source, columns=columns if names is None else names, **reading)
+    table = open_like_frame(
+        source, columns if names is None else names, model.trained_on_.categories or {}, roles, **reading
+    )
     if len(table.schema.names) != model.n_features_in_:
         raise TableError(
             f"The model was trained on {model.n_features_in_} features without names, but the files have "
             f"{len(table.schema.names)} columns, {table.schema.names}. Name the features in their order with columns=."
         )
-    check_columns(table.reader, roles)
-    return replace(table, roles=roles)
+    return table
 
 
 def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, schema: Schema | None) -> StreamedTable:

@@ -35,6 +35,8 @@ class TrainedOn:
         The version of a lake table that the rows are from.
     group : str or None
         The column of groups; "groups" for an array without a name, and None if the rows had no groups.
+    categories : mapping of str to tuple of str, or None
+        The categories of each column of categories in a frame that models read as it is; None if there is none.
     """
 
     classes: tuple[Any, ...]
@@ -45,6 +47,7 @@ class TrainedOn:
     versions: Mapping[str, str]
     snapshot: str | None = None
     group: str | None = None
+    categories: Mapping[str, tuple[str, ...]] | None = None
 
     @property
     def counts(self) -> dict[Any, int]:

@@ -188,7 +188,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
                 outcome = training.run(n_draw)
         self.estimators_, self.rounds_, self.calibrator_ = outcome.members, outcome.rounds, outcome.calibrator
         self.calibration_ = settings.calibration
-        self._remember(labels, table.roles, table.schema, table.snapshot)
+        self._remember(labels, table.roles, table.schema, table.snapshot, split.minority.features)
         if needs_copies(settings.calibration):
             warn_of_few_rows(labels, stacklevel=4)
         return self

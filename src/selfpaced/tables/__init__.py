@@ -7,7 +7,7 @@ from selfpaced.tables.frame_schema import schema_of_frame
 from selfpaced.tables.labels import ClassCounts, Labels, encode_labels, read_labels, refuse_missing_labels
 from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
 from selfpaced.tables.opening import open_table
-from selfpaced.tables.opening_rows import open_like, open_streamed
+from selfpaced.tables.opening_rows import open_like, open_like_frame
 from selfpaced.tables.options import ReadingOptions
 from selfpaced.tables.partitions import PartitionedTable
 from selfpaced.tables.roles import Roles
@@ -33,7 +33,7 @@ __all__ = [
     "float_columns",
     "is_frame",
     "open_like",
-    "open_streamed",
+    "open_like_frame",
     "open_table",
     "polars_as_arrow",
     "read_labels",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from selfpaced.exceptions import TableError
 from selfpaced.suggesting import did_you_mean
@@ -15,6 +15,7 @@ from selfpaced.tables.csv_reading import MISSING_VALUES, is_csv
 from selfpaced.tables.files import File, LoadedFile
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.look import ColumnLook, ColumnProfile, look_through
+from selfpaced.tables.open_categories import with_open_categories
 from selfpaced.tables.options import ReadingOptions, RowOptions, check_options
 from selfpaced.tables.reader import DEFAULT_BATCH_ROWS, Reader, RowFilter
 from selfpaced.tables.reading import Needed, ReadPlan
@@ -22,12 +23,6 @@ from selfpaced.tables.roles import Roles, feature_names, names_of
 from selfpaced.tables.row_sources import RowSource, row_source_of
 from selfpaced.tables.schema import MOST_CATEGORIES, Schema, feature_types, frozen, unified_fields
 from selfpaced.tables.streamed import StreamedTable
-
-
-def open_streamed(source: Any, **options: Unpack[RowOptions]) -> StreamedTable:
-    """A table whose rows are read batch by batch, opened by the function for its kind of source."""
-    kind = row_source_of(source, options)
-    return open_rows(kind, source, **cast(RowOptions, check_options(kind, options)))
 
 
 def open_rows(kind: RowSource, source: Any, **options: Unpack[RowOptions]) -> StreamedTable:
@@ -51,12 +46,8 @@ def open_rows(kind: RowSource, source: Any, **options: Unpack[RowOptions]) -> St
 def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[ReadingOptions]) -> StreamedTable:
     """Rows that must have the features of a schema: to be scored by the model that was trained with it."""
     # A string that looks like a number, as postcodes do in some files, is a string as in training.
-    strings = {column.source: "string" for column in schema.columns if column.categories is not None}
-    kind = row_source_of(source, reading)
-    check_options(kind, reading)
-    needed = needed_for(Needed(schema.sources, (), roles.columns), reading.get("filter"))
-    plan = replace(plan_of(reading), types=strings, lenient=True, needed=needed)
-    reader = open_reader(kind, source, plan)
+    strings = [column.source for column in schema.columns if column.categories is not None]
+    reader = _reader_to_score(source, Needed(schema.sources, (), roles.columns), strings, reading)
     for file in reader.files:
         schema.check_columns(file)
         if is_csv(file.path):
@@ -64,6 +55,47 @@ def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[Readi
     reader = restricted(reader, reading)
     check_columns(reader, roles)
     return StreamedTable(reader, schema, roles)
+
+
+def open_like_frame(
+    source: Any,
+    names: Sequence[str] | None,
+    categories: Mapping[str, Sequence[str]],
+    roles: Roles,
+    **reading: Unpack[ReadingOptions],
+) -> StreamedTable:
+    """Rows to be scored by a model that was trained on rows in memory, which it read as they were.
+
+    Nothing is read yet: each batch gets its categories, beginning with those that are known, when it is converted.
+
+    Parameters
+    ----------
+    names : Sequence[str] | None
+        The features in their order; None for all columns.
+    categories : Mapping[str, Sequence[str]]
+        The categories of some features in training.
+    """
+    named = None if names is None else names_of(names)
+    reader = _reader_to_score(source, Needed(named, (), roles.columns), list(categories), reading)
+    reader = restricted(reader, reading)
+    check_columns(reader, roles)
+    fields = unified_fields(reader.files)
+    features = feature_names([*fields, *reader.left_out], named, (), Roles())
+    types = feature_types(fields, features, features)
+    # A column of strings stays one if all of them are missing in this table.
+    are_categories = [name for name in features if name in categories or types[name] == import_arrow().string()]
+    strings = {name: categories.get(name, ()) for name in are_categories}
+    schema = frozen(fields, features, features, strings)
+    return StreamedTable(reader, with_open_categories(schema), roles)
+
+
+def _reader_to_score(source: Any, needed: Needed, strings: Sequence[str], reading: ReadingOptions) -> Reader:
+    """A reader of the columns that a model needs. `strings` are read as strings even if they look like numbers."""
+    kind = row_source_of(source, reading)
+    check_options(kind, reading)
+    types = dict.fromkeys(strings, "string")
+    needed = needed_for(needed, reading.get("filter"))
+    return open_reader(kind, source, replace(plan_of(reading), types=types, lenient=True, needed=needed))
 
 
 def _refuse_unclear_categories(schema: Schema, file: File | LoadedFile) -> None:

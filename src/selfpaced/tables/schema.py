@@ -54,7 +54,7 @@ class Column:
         pa = import_arrow()
         try:
             if self.categories is not None:
-                return _category(self.categories, array)
+                return self._category(array)
             return (_number if self.made_of is None else _part_of_dates)(self, plain(array))
         except (pa.ArrowException, _DoesNotFitError) as error:
             expected = {"category": "strings"}.get(self.type, self.type if self.made_of is None else "dates")
@@ -62,6 +62,21 @@ class Column:
                 f"Column {self.source!r} of {where} is {array.type}, but the model was trained with {expected}, and "
                 f"the values do not fit: {error}"
             ) from error
+
+    def n_new(self, before: Any, after: Any) -> int:
+        """The number of rows with a category that was not there in training, given the column and its conversion.
+
+        A new category is read as a missing value. So the missing values are counted, and the strings are not read.
+        """
+        return int(after.null_count) - _n_missing(before)
+
+    def _category(self, array: Any) -> Any:
+        """The codes of the strings: their positions among the known categories. Unknown strings are missing values."""
+        import pyarrow.compute as pc
+
+        assert self.categories is not None
+        known = import_arrow().array(self.categories, import_arrow().string())
+        return coded(array, pc.index_in(strings_of(array), value_set=known), known)
 
 
 class _DoesNotFitError(Exception):
@@ -310,18 +325,29 @@ def _number(column: Column, array: Any) -> Any:
     return fitting.cast(pa.float64(), safe=False) if fitting.null_count else fitting
 
 
-def _category(categories: Sequence[str], array: Any) -> Any:
-    """The codes of the strings: their positions among the known categories. Unknown strings are missing values."""
-    import pyarrow.compute as pc
-
+def strings_of(array: Any) -> Any:
+    """The strings that are looked up: of a dictionary each one once."""
     pa = import_arrow()
-    in_dictionary = pa.types.is_dictionary(array.type)
-    strings = array.dictionary if in_dictionary else array  # of a dictionary every string is looked up once
+    strings = array.dictionary if pa.types.is_dictionary(array.type) else array
     if not (are_strings(strings.type) or pa.types.is_null(strings.type)):
         raise _DoesNotFitError("they are not strings.")
-    known = pa.array(categories, pa.string())
-    numbers = pc.index_in(strings.cast(pa.string()), value_set=known)
+    return strings.cast(pa.string())
+
+
+def coded(array: Any, numbers: Any, known: Any) -> Any:
+    """The categories of an array, given the numbers of the strings that were looked up."""
+    pa = import_arrow()
+    in_dictionary = pa.types.is_dictionary(array.type)
     return pa.DictionaryArray.from_arrays(numbers.take(array.indices) if in_dictionary else numbers, known)
+
+
+def _n_missing(column: Any) -> int:
+    """The number of missing values of an array or a chunked array. A dictionary may hold one, too."""
+    if import_arrow().types.is_dictionary(column.type):
+        chunks = getattr(column, "chunks", [column])
+        if any(chunk.dictionary.null_count for chunk in chunks):
+            return sum(chunk.dictionary_decode().null_count for chunk in chunks)
+    return int(column.null_count)
 
 
 def are_numbers(kind: Any) -> bool:
