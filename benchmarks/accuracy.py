@@ -57,7 +57,7 @@ class Method:
 
 
 def rows_of_rounds(model: Any, y: Labels) -> RowsUsed:
-    # The warm-up is no member, but its rows were trained on.
+    # The warm-up model is not a member, but its rows were trained on.
     counts = [note.n_rows for note in model.rounds_]
     return RowsUsed(max(counts), sum(counts))
 

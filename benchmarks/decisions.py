@@ -61,7 +61,7 @@ class Payments:
 
 
 def credit_fraud() -> Payments:
-    """The time is no feature: later payments would be unlike all that was trained on."""
+    """The time is not a feature: later payments would differ from all rows that were trained on."""
     X, y = read_credit_fraud()
     return Payments(X[:, 1:], y, X[:, -1], X[:, 0])
 

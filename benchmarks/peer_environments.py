@@ -9,7 +9,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).parent.parent / ".bench"
 
-# LightGBM as in our own environment: its speed is no merit of the package around it.
+# LightGBM as in our own environment: its speed must not be credited to the package around it.
 LIGHTGBM = f"lightgbm=={version('lightgbm')}"
 REQUIREMENTS = {
     "self-paced-ensemble": ["self-paced-ensemble==0.1.7", "scikit-learn==1.3.2", "numpy<2", "pandas", LIGHTGBM],

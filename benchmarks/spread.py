@@ -1,4 +1,4 @@
-"""Claim: the spread of the members is no confidence interval. How often is the true probability in it?
+"""Claim: the spread of the members is not a confidence interval. How often is the true probability in it?
 
     python benchmarks/spread.py [--draws 5]
 

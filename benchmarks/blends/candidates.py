@@ -12,7 +12,7 @@ IN_TURN = ("linear", "LightGBM, many common rows", "extra trees")
 
 
 def not_taken(columns: Columns) -> dict[str, Any]:
-    """Recipes that are no part of the default."""
+    """Recipes that are not part of the default."""
     slow = {"n_estimators": 100, "learning_rate": 0.05}
     return {
         "LightGBM, inverse weights": SelfPacedEnsembleClassifier(

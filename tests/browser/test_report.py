@@ -18,7 +18,7 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 @pytest.fixture(scope="module")
 def rows():
-    """A mixed table with names that mean harm, one that is very long, gaps, and drift."""
+    """A mixed table with names that try to inject scripts, a very long one, missing values, and drift."""
     rng = np.random.default_rng(0)
     is_case = rng.random(4000) < 0.03
     frame = pd.DataFrame(
@@ -250,7 +250,7 @@ def test_nothing_is_wider_than_the_page(visit, report, hostile_report, blend_rep
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_words_in_drawings_are_large_enough_to_read(visit, report, blend_report, width):
+def test_the_text_in_drawings_is_large_enough_to_read(visit, report, blend_report, width):
     for shown_report in (report, blend_report):
         sizes = visit(shown_report, width).page.evaluate(
             """() => [...document.querySelectorAll("svg text")].filter((e) => e.getClientRects().length).map((e) =>
@@ -294,7 +294,7 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_stand_out_from_the_paper(visit, report, blend_report, scheme):
+def test_text_has_enough_contrast(visit, report, blend_report, scheme):
     for shown_report in (report, blend_report):
         found = visit(shown_report, scheme=scheme).page.evaluate(CONTRASTS)
         assert [words for contrast, words in found if contrast < 4.5] == []

@@ -1,4 +1,4 @@
-"""Tables as people have them: numbers, words, dates, gaps, ids, constants."""
+"""Tables as people have them: numbers, strings, dates, missing values, ids, constants."""
 
 from shutil import copyfile
 

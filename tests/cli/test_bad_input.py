@@ -132,7 +132,7 @@ class TestData:
         rows().to_csv("rows.csv", index=False)
         assert "n_estimators must be a whole number >= 1; got 0" in refused(*train("rows.csv", "--members", "0"))
 
-    def test_a_time_column_of_words(self, refused):
+    def test_a_time_column_of_strings(self, refused):
         rows().assign(t="now").to_csv("rows.csv", index=False)
         assert "The time column 't' is" in refused(*train("rows.csv", "--time-column", "t"))
 

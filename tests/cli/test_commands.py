@@ -47,7 +47,7 @@ def test_train_leaves_out_what_is_no_feature_and_says_why(run, csv):
 
 
 @pytest.mark.parametrize("base", sorted(BASES))
-def test_every_base_learns_from_numbers_words_dates_and_gaps(run, csv, base):
+def test_every_base_learns_from_numbers_strings_dates_and_missing_values(run, csv, base):
     code, said, _ = run("train", csv, "--target", "is_fraud", "--base", base, "--members", 2, "--json")
     facts = json.loads(said)
     assert code == 0
@@ -157,7 +157,7 @@ def test_one_of_several_labels_can_be_the_one_to_find(run, mixed, folder):
     assert f"{n_forged} of 'forged', {3000 - n_forged:,} others" in said
 
 
-def test_a_few_rare_rows_with_words_are_learned_from(run, folder):
+def test_a_few_rare_rows_with_strings_are_learned_from(run, folder):
     """Boosted trees with their usual leaves of 20 rows and categories of 100 would learn nothing."""
     rng = np.random.default_rng(0)
     shop = rng.choice([f"shop {i}" for i in range(20)], 6000)
@@ -168,7 +168,7 @@ def test_a_few_rare_rows_with_words_are_learned_from(run, folder):
         assert facts["aucprc"] > 3 * facts["chance"]
 
 
-def test_more_words_than_gbdt_knows(run, folder):
+def test_more_categories_than_gbdt_supports(run, folder):
     rng = np.random.default_rng(0)
     word = np.array([f"w{i}" for i in range(400)])[rng.integers(0, 400, 4000)]
     rare = rng.choice(["a", "b"], 4000)

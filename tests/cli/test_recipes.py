@@ -153,7 +153,7 @@ def test_options_that_do_not_go_together_are_refused_before_the_file_is_read(run
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("csv")
-def test_the_default_recipes_learn_from_numbers_words_dates_and_gaps(run, monkeypatch):
+def test_the_default_recipes_learn_from_numbers_strings_dates_and_missing_values(run, monkeypatch):
     monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", SMALL_RECIPES)
     code, said, complained = run(*TRAIN, "--json")
     facts = json.loads(said)

@@ -230,7 +230,7 @@ def test_missing_values_and_types_that_differ_between_partitions(rows, spe):
 
 
 @pytest.mark.parametrize("kind", ["category", "str"])
-def test_words_are_categories_that_all_partitions_share(rows, spe, kind):
+def test_strings_are_categories_that_all_partitions_share(rows, spe, kind):
     words = np.random.default_rng(0).choice(["post", "web", "shop", "phone"], len(rows))
     words[:3000] = "post"  # the first partitions know one word only
     worded = rows.assign(channel=words)
@@ -359,7 +359,7 @@ class TestBadInput:
         with pytest.raises(TableError, match="occurs more than once"):
             spe(TREE).fit(twice, "is_fraud", ids="number")
 
-    def test_ids_that_are_words(self, rows, spe):
+    def test_ids_that_are_strings(self, rows, spe):
         named = in_partitions(rows.assign(number=[f"tx-{i}" for i in range(len(rows))]))
         with pytest.raises(TableError, match="must be integers"):
             spe(TREE).fit(named, "is_fraud", ids="number")

@@ -291,7 +291,7 @@ def test_negative_ids_are_fine(frame_of, rows):
     assert len(model.to_local().estimators_) == 2
 
 
-def test_three_classes_of_words(frame_of, rows):
+def test_three_classes_of_strings(frame_of, rows):
     labels = np.array(["chip", "online", "stolen"])[np.where(rows.is_fraud, 2, np.arange(len(rows)) % 5 == 0)]
     three = rows.assign(is_fraud=labels)
     model = spe().fit(frame_of(three))
@@ -440,7 +440,7 @@ class TestBadInput:
         with pytest.raises(TableError, match=r"partition \d has rows without an id"):
             spe().fit(frame_of(gap))
 
-    def test_ids_that_are_words(self, frame_of, rows):
+    def test_ids_that_are_strings(self, frame_of, rows):
         with pytest.raises(TableError, match=r"integers; they are string.*xxhash64\('number'\)"):
             spe().fit(frame_of(rows.assign(number=[f"tx-{i}" for i in range(len(rows))])))
 
@@ -467,7 +467,7 @@ class TestBadInput:
         with pytest.raises(TableError, match="has weights that are not finite numbers"):
             spe(weight_col="w").fit(frame_of(rows))
 
-    def test_weights_that_are_words(self, frame_of, rows):
+    def test_weights_that_are_strings(self, frame_of, rows):
         with pytest.raises(TableError, match="weights in column 'w' must be numbers; they are string"):
             spe(weight_col="w").fit(frame_of(rows.assign(w="heavy")))
 

@@ -121,7 +121,7 @@ def test_going_on_scores_all_finished_members_in_one_pass(path, tmp_path, monkey
     assert len(passes) == 1 + 2
 
 
-def test_without_a_seed_it_goes_on_with_the_dice_it_began_with(frame, path, tmp_path):
+def test_without_a_seed_it_goes_on_with_the_seed_it_began_with(frame, path, tmp_path):
     unseeded = SelfPacedEnsembleClassifier(TREE, 5)
     with pytest.raises(AccidentError):
         SelfPacedEnsembleClassifier(TREE, 5, callbacks=AccidentAfter(2)).fit_table(

@@ -213,7 +213,7 @@ def test_one_label_can_be_told_from_all_others(rows, tmp_path):
 
 
 class TestWordsAndGaps:
-    """Columns of words with gaps, and numbers with gaps."""
+    """Columns of strings and of numbers, with missing values."""
 
     BASE = LGBMClassifier(n_estimators=4, min_child_samples=2, n_jobs=1, verbose=-1)
 
@@ -241,12 +241,12 @@ class TestWordsAndGaps:
         write(mixed.assign(shop="never seen"), tmp_path / "new")
         with pytest.warns(NewCategoryWarning, match="'shop' in"):
             model.predict_table(tmp_path / "new", tmp_path / "scores.parquet")
-        gaps = self.in_memory(mixed).assign(shop=pd.Categorical([None] * N_ROWS, categories=["a", "b"]))
+        without = self.in_memory(mixed).assign(shop=pd.Categorical([None] * N_ROWS, categories=["a", "b"]))
         np.testing.assert_allclose(
-            pd.read_parquet(tmp_path / "scores.parquet")["score"], model.predict_proba(gaps)[:, 1]
+            pd.read_parquet(tmp_path / "scores.parquet")["score"], model.predict_proba(without)[:, 1]
         )
 
-    def test_words_that_differ_by_file_have_one_list_of_categories(self, mixed, tmp_path):
+    def test_strings_that_differ_by_file_have_one_list_of_categories(self, mixed, tmp_path):
         by_word = mixed.sort_values("shop")
         table = open_table(write(by_word, tmp_path / "t", 5), target="label")
         assert {column.name: column.categories for column in table.schema.columns}["shop"] == ("a", "b")
@@ -375,7 +375,7 @@ def test_a_number_names_a_boolean_label(rows, tmp_path, positive):
     assert model.trained_on_.score_column == 0
 
 
-def test_words_in_the_names_of_folders_of_csv_files_are_scored_too(rows, tmp_path):
+def test_strings_in_the_names_of_folders_of_csv_files_are_scored_too(rows, tmp_path):
     base = LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)
     for shop in ("x", "y"):
         (tmp_path / "t" / f"shop={shop}").mkdir(parents=True)

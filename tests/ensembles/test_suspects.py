@@ -112,7 +112,7 @@ def test_rows_with_ids_may_come_in_any_order(flipped, tmp_path):
         model.suspects(features, mixed["label"], ids=mixed["number"] + 1)
 
 
-def test_words_and_dates_of_a_file_are_read_as_in_training(flipped, tmp_path):
+def test_strings_and_dates_of_a_file_are_read_as_in_training(flipped, tmp_path):
     X, y, _ = flipped
     frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
     frame["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(y.size), unit="h")

@@ -29,7 +29,7 @@ def test_numbers_and_dates_stay(type):
 
 
 @pytest.mark.parametrize("type", ["string", "large_string"])
-def test_words_that_repeat_stay(type):
+def test_strings_that_repeat_stay(type):
     assert reason(words(type=type, n_distinct=5)) is None
 
 
@@ -103,7 +103,7 @@ def test_an_id_that_repeats_or_is_missing_or_has_fractions_stays(change):
 
 
 @pytest.mark.parametrize("name", ["paid", "valid", "bid", "PAID"])
-def test_words_that_end_in_id_are_not_ids(name):
+def test_names_that_only_end_in_id_are_not_ids(name):
     assert reason(profile(name=name, repeats=False)) is None
 
 

@@ -91,7 +91,7 @@ def test_missing_values_that_training_did_not_meet_go_the_same_way(base, frauds,
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
-def test_three_classes_with_words_for_labels(base, three_classes, tmp_path):
+def test_three_classes_with_strings_for_labels(base, three_classes, tmp_path):
     X, y = three_classes
     assert_the_same(spe(base).fit(X, np.array(["ok", "odd", "fraud"])[y]), X, tmp_path)
 

@@ -1,4 +1,4 @@
-"""Each file that is no model file, and each place that takes none, gets a clear error."""
+"""Files that are not model files, and places that cannot hold one, are refused with a clear error."""
 
 import os
 import zipfile

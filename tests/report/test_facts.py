@@ -197,7 +197,7 @@ class TestLearning:
 
     def test_the_last_round_scores_what_the_headline_says(self, report):
         assert report.facts.learning.rounds[-1].aucprc == pytest.approx(report.facts.ranking.aucprc)
-        assert report.facts.learning.rounds[0].aucprc is None  # the warm-up is no member
+        assert report.facts.learning.rounds[0].aucprc is None  # the warm-up model is not a member
 
     def test_scores_on_an_eval_set_are_not_measured_again(self, frauds, tree):
         X, y = frauds
@@ -480,7 +480,7 @@ class TestEdges:
         with pytest.raises(ValueError, match=complaint):
             report_of_scores(y, scores)
 
-    def test_gaps_and_a_single_feature_are_shown(self):
+    def test_missing_values_and_a_single_feature_are_shown(self):
         rng = np.random.default_rng(0)
         y = (rng.random(1000) < 0.05).astype(int)
         X = pd.DataFrame({"only one": np.where(rng.random(1000) < 0.3, np.nan, y + rng.normal(size=1000))})

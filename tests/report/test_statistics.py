@@ -354,7 +354,7 @@ class TestLearning:
         return Round(number, 0.1 * number, bins, 10 + number, 0.0, 0.0, 0.0, score)
 
     def test_scores_of_members_stand_beside_the_rounds_of_the_members(self):
-        """The warm-up is no member; a round without a score has none."""
+        """The warm-up model is not a member. A round without a score has no figure."""
         facts = learning_facts(self.model(self.round(0), self.round(1), self.round(2), self.round(3)), [0.4, 0.6])
         assert [one.aucprc for one in facts.rounds] == [None, 0.4, 0.6, None]
         assert [one.n_rows for one in facts.rounds] == [10, 11, 12, 13]

@@ -124,7 +124,7 @@ def test_whole_numbers_here_and_floats_there_become_floats(folder, frame):
     assert len(spe().fit_table(table).estimators_) == 3
 
 
-def test_words_here_and_numbers_there_are_refused_with_both_files(folder, frame):
+def test_strings_in_one_file_and_numbers_in_another_are_refused_with_both_files(folder, frame):
     frame.assign(a="word").to_parquet(folder / "2.parquet")
     with pytest.raises(TableError, match=r"'a' is float in .*0\.parquet and (large_)?string in .*2\.parquet"):
         fit(folder)
@@ -236,7 +236,7 @@ def test_a_rare_class_without_weight_is_refused(folder, frame):
         fit(folder, weight="w")
 
 
-def test_ids_that_are_words_are_refused(folder, frame):
+def test_ids_that_are_strings_are_refused(folder, frame):
     for number in range(3):
         frame.assign(id="a").to_parquet(folder / f"{number}.parquet")
     with pytest.raises(TableError, match=r"id column 'id' of .*must hold a whole number for every row"):
@@ -393,7 +393,7 @@ def test_labels_of_types_that_do_not_fit_are_refused_with_the_file(folder, frame
         fit(folder)
 
 
-def test_a_base_model_that_cannot_read_words_comes_with_a_hint(folder, frame):
+def test_a_base_model_that_cannot_read_strings_comes_with_a_hint(folder, frame):
     for number in range(3):
         frame.assign(shop="a").to_parquet(folder / f"{number}.parquet")
     with pytest.raises(ValueError, match="could not convert") as caught:

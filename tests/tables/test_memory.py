@@ -96,7 +96,7 @@ def test_categories_of_a_pyarrow_table_are_the_same_in_every_chunk():
     assert dtypes == {"['x', 'y', 'z']"}
 
 
-def test_whole_numbers_with_gaps_are_floats_in_every_chunk_of_a_pyarrow_table():
+def test_whole_numbers_with_missing_values_are_floats_in_every_chunk_of_a_pyarrow_table():
     table = InMemoryTable(pa.table({"n": pa.array([1, 2, None]), "b": pa.array([True, None, False])}))
     dtypes = {tuple(map(str, table.span(start, start + 1).dtypes)) for start in range(3)}
     assert dtypes == {("float64", "float64")}
@@ -108,6 +108,6 @@ def test_a_frame_of_numbers_is_an_array_of_floats(kind):
 
 
 @pytest.mark.parametrize("to_kind", [lambda table: table.to_pandas(), pl.from_arrow, lambda table: table])
-def test_gaps_in_numbers_of_any_type_are_nan_in_an_array_of_floats(to_kind):
+def test_missing_numbers_of_any_type_are_nan_in_an_array_of_floats(to_kind):
     gaps = pa.table({"n": pa.array([1, None], pa.int8()), "x": pa.array([None, 0.5], pa.float32())})
     np.testing.assert_array_equal(float_array(to_kind(gaps)), [[1, np.nan], [np.nan, 0.5]])

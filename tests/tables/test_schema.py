@@ -64,7 +64,7 @@ def test_files_with_dates_are_trained_on_and_scored(dated, tmp_path):
     assert len(scores) == len(rows)
 
 
-def test_words_where_dates_were_are_refused(dated, tmp_path):
+def test_strings_where_dates_were_are_refused(dated, tmp_path):
     path, rows = dated
     model = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit_table(open_table(path, target="label"))
     rows.assign(when="yesterday").to_parquet(tmp_path / "words.parquet")

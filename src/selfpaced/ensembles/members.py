@@ -75,7 +75,7 @@ class MemberFactory:
     def copies_at_once(self, number: int, X: Any, n_copies: int, n_threads: int) -> int:
         """How many of the copies of a member are trained side by side, each in one thread.
 
-        LightGBM has one number of threads for all of its models, so that several threads for each are no choice. On
+        LightGBM has one number of threads for all of its models, so that each cannot have several threads. On
         many rows copies take the place of the threads that the base model would have used, unless they are far fewer.
         """
         base = self._bases[number % len(self._bases)]

@@ -26,7 +26,7 @@ UNITS_PER_TOP = 2.0**32
 # So many rows of at most 2^32 units each add up without rounding in the float64 sums of np.bincount.
 ROWS_SUMMED_EXACTLY = 2**20
 LANES = 8
-# The class number of rows that have been let go.
+# The class number of rows that have been dropped.
 NO_CLASS = np.iinfo(np.uint8).max
 
 

@@ -69,7 +69,7 @@ class Partitions:
     Attributes
     ----------
     counts : Mapping[int, int]
-        The rows of each larger class, less those that were let go.
+        The rows of each larger class, less those that were dropped.
     """
 
     def __init__(self, engine: Engine, counts: Mapping[int, int], seed: int) -> None:

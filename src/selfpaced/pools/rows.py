@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-# Under this name the metadata of rows hold the hashes of their groups. They are no argument of a base model.
+# Under this name the metadata of rows hold the hashes of their groups. Base models do not get them.
 GROUP = "__selfpaced_group__"
 
 

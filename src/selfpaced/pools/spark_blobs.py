@@ -1,6 +1,6 @@
 """The engine for Spark executors without a usable disk: Spark keeps blocks of rows as binary values, with their tags.
 
-Every step makes another frame, which holds the rows once more with new tags; the old one is then let go. This takes
+Every step makes another frame, which holds the rows once more with new tags; the old one is then dropped. This takes
 several times as long as scratch files, and twice the memory.
 """
 

@@ -18,7 +18,7 @@ from selfpaced.pools.rows import Rows
 from selfpaced.tables.memory import is_frame
 
 ROWS_AT_ONCE = 2**16
-MISSING = np.uint64(0x7FF8000000000000)  # of all bit patterns that are no number, one
+MISSING = np.uint64(0x7FF8000000000000)  # one of the bit patterns of NaN, for all of them
 
 
 @dataclass(frozen=True)

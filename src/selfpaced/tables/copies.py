@@ -51,7 +51,7 @@ def _is_remote(file: Any) -> bool:
 class _Copies:
     """The copies of the files of a table.
 
-    They stay in the folder for the next table. Where there is no room for new ones, those that have not been used for
+    They stay in the folder for the next table. Where there is no space for new ones, those that have not been used for
     the longest time are removed.
     """
 
