@@ -53,3 +53,11 @@ def test_the_help_lists_every_command_in_one_group(capsys):
         main(["--help"])
     said = capsys.readouterr().out
     assert all(f"\n  {name} " in said and COMMANDS[name][0] in said for name in COMMANDS)
+
+
+def test_an_error_fits_on_the_screen_and_says_where_the_options_are(complaint):
+    lines = complaint("train", "rows.csv").splitlines()
+    assert lines == [
+        "selfpaced train: error: the following arguments are required: --target",
+        "selfpaced train --help shows the options and examples.",
+    ]

@@ -94,7 +94,12 @@ def test_text_after_many_ints_makes_the_column_strings_as_they_were_written(read
         (["2024-02-30"], "string"),
         (["2024-01-31", "tomorrow"], "string"),
         (["2024-01-31", "7"], "string"),
-        (["31.01.2024"], "string"),
+        (["31.01.2024", "1.2.2024"], "timestamp[us]"),
+        (["31.01.2024 23:59", "01.02.2024 00:00:01.5"], "timestamp[us]"),
+        (["31.02.2024"], "string"),  # there is no such day
+        (["31.01.2024", "2024-01-31"], "string"),
+        (["01.13.2024"], "string"),  # the month does not come first
+        (["31/01/2024"], "string"),
     ],
 )
 def test_a_column_has_the_narrowest_type_that_holds_all_values(read, values, kind):

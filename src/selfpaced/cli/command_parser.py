@@ -17,9 +17,10 @@ class CommandParser(argparse.ArgumentParser):
     """A parser whose errors suggest the command, option or value that was meant."""
 
     _given: Sequence[str] = ()
+    _help_shows = "shows the options and examples"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse unknown options here, with the usage of the command that they were given to."""
+        """Refuse unknown options here, as an error of the command that they were given to."""
         self._given = () if args is None else list(args)
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -27,8 +28,10 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
+        """End with the message, and with where the options are listed: the usage alone would fill the screen."""
         suggestion = self._suggestion(message)
-        super().error(f"{message}.{suggestion}" if suggestion else message)
+        said = f"{message}.{suggestion}" if suggestion else message
+        self.exit(2, f"{self.prog}: error: {said}\n{self.prog} --help {self._help_shows}.\n")
 
     def _suggestion(self, message: str) -> str:
         if wrong := WRONG_CHOICE.search(message):
@@ -45,6 +48,7 @@ class TopParser(CommandParser):
     """The parser of `selfpaced` itself. Its help lists the commands by purpose."""
 
     groups: Mapping[str, Mapping[str, str]] = {}
+    _help_shows = "lists the commands"
 
     def format_help(self) -> str:
         """The usage, the commands with their summaries, and where to read more."""

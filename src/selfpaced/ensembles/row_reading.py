@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.tables.dotted_dates import iso_date
 from selfpaced.tables.schema import Column, Schema
 
 MICROSECOND = timedelta(microseconds=1)
@@ -205,7 +206,7 @@ class Moment:
         name = self._column.source
         if isinstance(value, str):
             try:
-                value = datetime.fromisoformat(value)
+                value = datetime.fromisoformat(iso_date(value))
             except ValueError:
                 raise ValueError(f"The value of {name!r} must be a date or time; got {value!r}.") from None
         if isinstance(value, date) and not isinstance(value, datetime):

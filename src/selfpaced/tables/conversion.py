@@ -29,7 +29,7 @@ Progress = Callable[[int, int | None], object]
 CACHE_ENDING = ".selfpaced.parquet"
 GROUP_ROWS = 2**17
 GROUP_BYTES = 2**26  # limits the row groups of wide tables, which would take too much memory otherwise
-VERSION = 6  # of the rules that turn text into values; caches made by other rules are made again
+VERSION = 7  # of the rules that turn text into values; caches made by other rules are made again
 _KEY = b"selfpaced.csv"
 TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
 TextFile = CsvFile | JsonFile
@@ -54,8 +54,8 @@ def as_parquet(
     """For each text file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
 
     The type of a column of a CSV file is inferred from all of its values: bool (true, false), int64, uint64, float64,
-    timestamp (2024-01-31, also with a time), or else string. Numbers with needless zeros, such as "007", and integers
-    longer than 64 bits stay strings.
+    timestamp (2024-01-31 or 31.01.2024, also with a time), or else string. Numbers with needless zeros, such as "007",
+    and integers longer than 64 bits stay strings.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from typing import Any
 from selfpaced.exceptions import TableError
 from selfpaced.tables.files import naming
 from selfpaced.tables.formats import import_arrow
-from selfpaced.tables.inference import AMBIGUOUS, Form, inferred_forms, narrowed, numbers_with_commas
+from selfpaced.tables.inference import AMBIGUOUS, Form, inferred_forms, narrowed, rewritten_values
 
 # Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.
 BLOCK_BYTES = 2**21
@@ -72,21 +72,21 @@ class CsvFile:
         import pyarrow.csv as arrow_csv
 
         pa = import_arrow()
-        types = {name: form.type if form.comma is None else pa.string() for name, form in forms.items()}
+        types = {name: pa.string() if form.is_rewritten else form.type for name, form in forms.items()}
         with naming(self.path, "CSV"), opened(self.path) as (raw, stream):
             try:
                 for batch in arrow_csv.open_csv(stream, **self._options(types)):
-                    yield self._with_numbers(batch, forms)
+                    yield self._with_values(batch, forms)
                     at(raw.tell())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 raise TableError(_explained(self, str(error), forms)) from error
 
-    def _with_numbers(self, batch: Any, forms: Mapping[str, Form]) -> Any:
+    def _with_values(self, batch: Any, forms: Mapping[str, Form]) -> Any:
         pa = import_arrow()
         for position, name in enumerate(self.names):
-            if forms[name].comma is not None:
+            if forms[name].is_rewritten:
                 try:
-                    batch = batch.set_column(position, name, numbers_with_commas(forms[name], batch.column(position)))
+                    batch = batch.set_column(position, name, rewritten_values(forms[name], batch.column(position)))
                 except pa.ArrowInvalid as error:  # with the wording of Arrow's own errors about columns
                     raise pa.ArrowInvalid(f"column #{position}: conversion error: {error}") from error
         return batch

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from selfpaced.tables.dotted_dates import DOTTED_DATE, iso_dates
 from selfpaced.tables.formats import import_arrow
 
 
@@ -27,6 +28,8 @@ class Form:
         if numbers have no commas.
     grouped : bool, default=False
         Whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
+    day_first : bool, default=False
+        Whether dates are written as 31.01.2025.
     limited : bool, default=False
         Whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
     """
@@ -35,7 +38,13 @@ class Form:
     pattern: str | None = None
     comma: str | None = None
     grouped: bool = False
+    day_first: bool = False
     limited: bool = False
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether Arrow cannot read the values as they are written."""
+        return self.comma is not None or self.day_first
 
 
 AMBIGUOUS = "?"
@@ -53,10 +62,10 @@ def _number(mark: str) -> str:
     return f"{_WITHOUT_FRACTION}|-?(?:(?:0|[1-9][0-9]*)[{mark}][0-9]*|[{mark}][0-9]+){_EXPONENT}"
 
 
-def _date(n_digits: int) -> str:
+def _date(n_digits: int, day: str = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])") -> str:
     """The pattern of a date, alone or with a time that has up to so many digits of a second."""
     return (
-        "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+        f"(?:{day})"
         rf"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,{n_digits}}})?)?)?"
     )
 
@@ -82,6 +91,7 @@ def inferred_forms() -> tuple[Form, ...]:
         Form(pa.float64(), _spaced(_number("."))),
         Form(pa.timestamp("us"), _date(6), limited=True),
         Form(pa.timestamp("us", "UTC"), _date(6) + _OFFSET, limited=True),
+        Form(pa.timestamp("us"), _date(6, DOTTED_DATE), day_first=True, limited=True),
         Form(pa.timestamp("ns"), _date(9), limited=True),
         Form(pa.timestamp("ns", "UTC"), _date(9) + _OFFSET, limited=True),
         # 170,124 is 170124 or 170.124, as long as no other value rules out the one or the other.
@@ -129,8 +139,8 @@ def _misfits(form: Form, columns: Mapping[str, Any]) -> set[str]:
     joined = import_arrow().concat_arrays(list(columns.values()))
     rows = np.flatnonzero(~_matches(form, joined))
     misfits = {names[number] for number in np.unique(rows // len(columns[names[0]]))}
-    if form.limited and not _can_be_cast(joined, form.type):
-        misfits |= {name for name in names if name not in misfits and not _can_be_cast(columns[name], form.type)}
+    if form.limited and not _can_be_cast(form, joined):
+        misfits |= {name for name in names if name not in misfits and not _can_be_cast(form, columns[name])}
     return misfits
 
 
@@ -140,25 +150,28 @@ def _matches(form: Form, texts: Any) -> Any:
     return pc.match_substring_regex(texts, f"^(?:{form.pattern})$").fill_null(True).to_numpy(zero_copy_only=False)
 
 
-def _can_be_cast(texts: Any, kind: Any) -> bool:
+def _can_be_cast(form: Form, texts: Any) -> bool:
     try:
-        _trimmed(texts).cast(kind)
+        _cast(form, texts)
     except import_arrow().ArrowInvalid:
         return False
     return True
 
 
-def _trimmed(texts: Any) -> Any:
+def _cast(form: Form, texts: Any) -> Any:
+    """The values of texts in a form, in the notation that Arrow reads."""
     import pyarrow.compute as pc
 
-    return pc.ascii_trim(texts, " \t")  # Arrow's CSV reader does this, but its cast does not
+    if form.comma is not None:
+        texts = pc.replace_substring(texts, ",", form.comma)
+    elif form.day_first:
+        texts = iso_dates(texts)
+    return pc.ascii_trim(texts, " \t").cast(form.type)  # Arrow's CSV reader trims, but its cast does not
 
 
-def numbers_with_commas(form: Form, texts: Any) -> Any:
-    """The numbers of a form with commas, which Arrow reads in all columns of a file or in none."""
-    import pyarrow.compute as pc
-
+def rewritten_values(form: Form, texts: Any) -> Any:
+    """The values of a form that Arrow does not read: numbers with commas, and dates with points."""
     wrong = np.flatnonzero(~_matches(form, texts))
     if wrong.size:
         raise import_arrow().ArrowInvalid(f"invalid value {texts[int(wrong[0])].as_py()!r}")
-    return _trimmed(pc.replace_substring(texts, ",", form.comma)).cast(form.type)
+    return _cast(form, texts)

@@ -10,6 +10,7 @@ from typing import Any
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables.csv_reading import COMPRESSIONS, opened
+from selfpaced.tables.dotted_dates import iso_dates
 from selfpaced.tables.files import naming
 from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.inference import Form, inferred_forms, narrowed
@@ -57,7 +58,11 @@ class JsonFile:
         found = {name for name in self.names if forms[name].pattern is not None}
         given = {name: forms[name].type for name in self.names if name not in found}
         for piece, position in _pieces(self.path):
-            yield from self._read(piece, given).cast(schema).to_batches()
+            rows = self._read(piece, given)
+            for position_of, name in enumerate(self.names):
+                if forms[name].day_first:
+                    rows = rows.set_column(position_of, name, iso_dates(rows.column(name)))
+            yield from rows.cast(schema).to_batches()
             at(position)
 
     def _read(self, piece: bytes, given: Mapping[str, Any]) -> Any:

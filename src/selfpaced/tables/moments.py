@@ -25,8 +25,8 @@ def moments_in(column: Any, name: str) -> Moments:
         moments = column.to_numpy(zero_copy_only=False)
     else:
         raise TableError(
-            f"The time column {name!r} is {kind}. Write times as dates such as 2024-01-31 23:59, all with a time "
-            "zone or all without, or as numbers."
+            f"The time column {name!r} is {kind}. Write times as dates such as 2024-01-31 23:59 or 31.01.2024 23:59, "
+            "all with a time zone or all without, or as numbers."
         )
     return checked_moments(moments, f"The time column {name!r}")
 

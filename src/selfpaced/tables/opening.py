@@ -79,8 +79,8 @@ def open_table(source: Any, **options: Unpack[TableOptions]) -> Table:
         in a temporary file. For files.
     types : dict of str to str, default=None
         The Arrow types of columns of text files, as in `{"zip": "string"}`; or "decimal comma" or "thousands comma".
-        The types of other columns are inferred from all values: bool, int64, uint64, float64, timestamp (2024-01-31,
-        also with a time) or string. "007" is a string. Missing values are those of `pandas.read_csv`.
+        The types of other columns are inferred from all values: bool, int64, uint64, float64, timestamp (2024-01-31 or
+        31.01.2024, also with a time) or string. "007" is a string. Missing values are those of `pandas.read_csv`.
     cache : path, default=None
         The folder for Parquet files that are made of text files, streams and queries, and for copies of remote Parquet
         files. By default the Parquet file of a text file is put beside it, streams are written to a temporary folder,

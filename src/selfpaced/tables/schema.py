@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from selfpaced.exceptions import TableError
+from selfpaced.tables.dotted_dates import iso_dates
 from selfpaced.tables.formats import import_arrow
 
 MOST_CATEGORIES = 10_000
@@ -282,7 +283,9 @@ def _moments(array: Any, has_zone: bool) -> Any:
     if are_strings(array.type):
         array = _parsed(array, has_zone)
     if not (are_dates(array.type) or pa.types.is_null(array.type)):
-        raise _DoesNotFitError("only dates, times and text such as 2024-01-31 23:59 can be read as moments.")
+        raise _DoesNotFitError(
+            "only dates, times and text such as 2024-01-31 23:59 or 31.01.2024 23:59 can be read as moments."
+        )
     if has_zone and getattr(array.type, "tz", None) is None and array.null_count < len(array):
         raise _DoesNotFitError("the times have no time zone, but those in training had one. Give them a time zone.")
     if getattr(array.type, "tz", None) is None:
@@ -295,6 +298,7 @@ def _moments(array: Any, has_zone: bool) -> Any:
 def _parsed(strings: Any, has_zone: bool) -> Any:
     """Text as times: with an offset such as -05:00, or without; with up to nine digits of a second."""
     pa = import_arrow()
+    strings = iso_dates(strings)
     zones = ("UTC", None) if has_zone else (None, "UTC")
     for unit, zone in product(("us", "ns"), zones):
         with suppress(pa.ArrowInvalid):
