@@ -1,6 +1,7 @@
 """Members that are trained on the cluster: the same as those that the driver trains."""
 
 import os
+from functools import partial
 
 import dask.array as da
 import dask.dataframe as dd
@@ -14,6 +15,7 @@ from selfpaced import EasyEnsembleClassifier, SelfPacedEnsembleClassifier, Under
 from selfpaced.callbacks import Callback, Stop
 from selfpaced.dask import DaskUnderBaggingClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.pools.dask_elsewhere import OnDaskWorkers
 from selfpaced.spark import SparkUnderBaggingClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -103,6 +105,10 @@ class TestDask:
         whole = UnderBaggingClassifier(TREE, 2, random_state=0).fit(rows[NAMES].to_numpy(), rows["is_fraud"])
         scores = model.to_local().predict_proba(rows[NAMES].to_numpy())
         np.testing.assert_array_equal(scores, whole.predict_proba(rows[NAMES].to_numpy()))
+
+    def test_a_large_training_set_brings_no_advice_about_graphs(self, dask_cluster):
+        """Warnings are errors in tests."""
+        assert OnDaskWorkers(dask_cluster.client)(partial(len, bytes(11_000_000))).result() == 11_000_000
 
     def test_another_place_is_refused(self, dask_cluster, rows):
         frame = dd.from_pandas(rows, npartitions=1, sort=False)

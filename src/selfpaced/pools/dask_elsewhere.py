@@ -7,6 +7,8 @@ from typing import Any
 
 from selfpaced.pools.dask import received
 
+WARNS_OF_TASKS_ABOVE = "distributed.admin.large-graph-warning-threshold"
+
 
 class OnDaskWorkers:
     """Sends work to workers, one piece for each of their threads. Work that is lost with a worker is done again."""
@@ -23,8 +25,12 @@ class OnDaskWorkers:
     def __call__(self, work: Callable[[], Any]) -> Any:
         """A promise of what the work gives: `result()` waits for it, and raises what the work raised."""
         import cloudpickle
+        import dask
 
-        return self._client.submit(_done, cloudpickle.dumps(work), pure=False)
+        # Dask advises against large tasks. But data that are sent ahead of a task are lost with their worker, and
+        # then the task cannot be repeated.
+        with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):
+            return self._client.submit(_done, cloudpickle.dumps(work), pure=False)
 
 
 def _done(work: bytes) -> Any:
