@@ -8,7 +8,9 @@ import pytest
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced._jobs import report as job
 from selfpaced._jobs.report import ReportRequest, report_of_file, report_of_training
-from selfpaced.exceptions import TableError
+from selfpaced._jobs.request import TrainRequest
+from selfpaced._jobs.train import train
+from selfpaced.exceptions import NewCategoryWarning, TableError
 
 
 @pytest.fixture(params=["in memory", "in files"])
@@ -56,3 +58,15 @@ def test_a_model_that_was_not_trained_from_a_file_is_refused(board, payments):
     for target in (None, "label"):
         with pytest.raises(TableError, match="The model was not trained on a file"):
             report_of_file(model, payments, ReportRequest(target))
+
+
+@pytest.mark.usefixtures("where")
+def test_new_categories_of_a_file_are_counted_once(payments, tmp_path):
+    rows = pd.read_parquet(payments).assign(shop=["web", "store"] * 500)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    trained = train(TrainRequest(tmp_path / "rows.parquet", "label", base="tree", members=2, calibration="none"))
+    rows.loc[:4, "shop"] = "kiosk"
+    rows.to_parquet(tmp_path / "new.parquet")
+    with pytest.warns(NewCategoryWarning, match="'shop' in 5 rows of 1,000") as caught:
+        report_of_file(trained.model, tmp_path / "new.parquet", ReportRequest())
+    assert len([one for one in caught if issubclass(one.category, NewCategoryWarning)]) == 1

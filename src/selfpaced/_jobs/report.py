@@ -21,6 +21,7 @@ from selfpaced.monitoring import Reference
 from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
 from selfpaced.tables import Roles, StreamedTable
 from selfpaced.tables.moments import moments_in
+from selfpaced.tables.new_categories import NewCategories
 from selfpaced.thresholds import parse_decision
 
 ROWS_SAMPLED = 20_000
@@ -90,7 +91,11 @@ def report_of_file(
             error.add_note("For rows without labels, run: selfpaced monitor MODEL DATA")
         raise
     rare_rows(trained_on, table)  # refuses unknown labels
-    return _report(model, table, request, None if _fits(table) else scores_of(model, table, progress), {})
+    new = NewCategories()
+    scores = None if _fits(table) else scores_of(model, table, progress)  # which warns of new categories itself
+    report = _report(model, table, request, scores, {}, new if scores is None else None)
+    new.warn()
+    return report
 
 
 def _report(
@@ -99,8 +104,12 @@ def _report(
     request: ReportRequest,
     scores: NDArray[np.float64] | None,
     more: dict[str, Any],
+    new: NewCategories | None = None,
 ) -> Report:
-    """Without scores the rows are loaded and scored. With scores, columns are described by a sample of the rows."""
+    """Without scores the rows are loaded and scored. With scores, columns are described by a sample of the rows.
+
+    `new` counts the categories in loaded rows that the model was not trained with.
+    """
     is_rare, rare = rare_rows(model.trained_on_, table), model.score_label_
     said: dict[str, Any] = {
         "ids": None if request.id is None else table.column(request.id),
@@ -115,7 +124,7 @@ def _report(
     }
     if scores is None:
         # With several labels, the report is about the label to find and all others.
-        return make_report(model, table.features(), np.where(is_rare, rare, None), **said)
+        return make_report(model, table.features(new), np.where(is_rare, rare, None), **said)
     said["train_sample"] = said.pop("X_train", None)
     rows = _rows_worth_having(is_rare, scores)
     chosen = np.zeros(is_rare.size, dtype=bool)

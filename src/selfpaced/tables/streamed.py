@@ -20,6 +20,7 @@ from selfpaced.tables.formats import import_arrow
 from selfpaced.tables.label_look import LabelLook
 from selfpaced.tables.labels import Labels
 from selfpaced.tables.look import look_through
+from selfpaced.tables.new_categories import NewCategories
 from selfpaced.tables.reader import Reader
 from selfpaced.tables.repeated_ids import keys_looked_at, refuse_repeated
 from selfpaced.tables.roles import ID, WEIGHT, Roles
@@ -115,11 +116,12 @@ class StreamedTable:
         some[np.argsort(keys)[:n_rows]] = True
         return self.part(some).features()
 
-    def features(self) -> Any:
-        """The features of all rows as a pandas frame."""
+    def features(self, new: NewCategories | None = None) -> Any:
+        """The features of all rows as a pandas frame. `new` counts the categories that the schema does not have."""
         pa = import_arrow()
+        converted = (replace(batch, new_categories=new).features() for batch in self.batches())
         # A batch of whole numbers with a missing value is a batch of floats.
-        batches = [pa.Table.from_batches([batch.features()]) for batch in self.batches()]
+        batches = [pa.Table.from_batches([batch]) for batch in converted]
         return pa.concat_tables(batches, promote_options="permissive").to_pandas()
 
     def batches(self) -> Iterator[StreamedBatch]:
