@@ -22,8 +22,6 @@ from selfpaced.metrics import (
     measure_by_rule,
     precision_recall_gmean_score,
     sensitivity_specificity_gmean_score,
-    short_threshold,
-    silent_threshold,
 )
 from selfpaced.thresholds import parse_rule
 from selfpaced.thresholds.scorer import rule_score
@@ -214,11 +212,3 @@ def test_rules_work_with_labels_of_any_kind():
     for rule in metrics.THRESHOLD_RULES:
         expected = measure_by_rule("f1", rule, numbers, numbers)
         assert measure_by_rule("f1", rule, words, words, pos_label="fraud") == expected
-
-
-@pytest.mark.parametrize("score", [0.0, 1e-50, 1e-7, 0.25, 1.0, 98, -3.5, 1e300, -1e300])
-def test_short_thresholds_are_reached_and_silent_ones_are_not(score):
-    assert short_threshold(score) <= score < silent_threshold(score)
-    assert short_threshold(score, np.nextafter(score, -np.inf)) == score
-    assert len(str(short_threshold(score))) <= 10
-    assert short_threshold(0.0) == 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
 from numbers import Integral
 from typing import Any
 
@@ -19,7 +18,6 @@ from sklearn.utils import assert_all_finite, column_or_1d
 
 Number = Any  # a number, or an array with one of them for each threshold
 ROWS_AT_ONCE = 2**18
-FEWEST_DIGITS, MOST_DIGITS = 3, 17  # of a threshold; 17 digits distinguish all floats
 
 
 @dataclass(frozen=True)
@@ -298,46 +296,6 @@ def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *,
     return float(thresholds[np.argmax(MEASURES[measure](alerts))])
 
 
-def short_threshold(lowest: float, below: float | None = None) -> float:
-    """A threshold with few digits: `lowest` and all higher scores are at or above it, the next lower score is not.
-
-    It has as few digits as possible, at least three. If `below` is not too close, it is also low enough for scores that
-    are rounded to float32, for instance in a database.
-
-    >>> short_threshold(0.84379, 0.8), short_threshold(0.84379, 0.8436), short_threshold(0.5, 0.2)
-    (0.843, 0.8437, 0.499)
-    """
-    for bound in (_below_float32(lowest), lowest):
-        for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
-            rounded = _in_digits(bound, digits, ROUND_FLOOR)
-            if below is None or rounded > below:
-                return rounded
-    return float(lowest)
-
-
-def silent_threshold(highest: float) -> float:
-    """A number with few digits above the highest score, also after rounding to float32.
-
-    >>> silent_threshold(0.84379), silent_threshold(1)
-    (0.844, 1.01)
-    """
-    above = -short_threshold(-highest)
-    return above if above > highest else float(np.nextafter(highest, np.inf))
-
-
-def _below_float32(value: float) -> float:
-    """A number below all numbers that float32 rounds to the same value; outside of its range, the number itself."""
-    with np.errstate(over="ignore"):
-        single = np.float32(value)
-        below = (float(single) + float(np.nextafter(single, np.float32(-np.inf)))) / 2
-    return below if np.isfinite(below) and single != 0 else float(value)
-
-
-def _in_digits(value: float, digits: int, rounding: str) -> float:
-    exact = Decimal(value)
-    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding))
-
-
 @dataclass(frozen=True)
 class Scored:
     """Labels with scores, on which a threshold is chosen or judged."""
@@ -478,6 +436,4 @@ __all__ = [
     "measure_by_rule",
     "precision_recall_gmean_score",
     "sensitivity_specificity_gmean_score",
-    "short_threshold",
-    "silent_threshold",
 ]

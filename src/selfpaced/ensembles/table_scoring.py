@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from selfpaced.ensembles.averaged import RowsDone, scoring_of
 from selfpaced.ensembles.trained_on import TrainedOn, named_among
 from selfpaced.exceptions import TableError
-from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold, short_threshold
+from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
 from selfpaced.remote_files import Place
 from selfpaced.tables import DatabaseTable, ReadingOptions, Roles, StreamedTable, open_like, open_like_frame
 from selfpaced.tables.opening_rows import check_columns
 from selfpaced.tables.options import check_names
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.writing import batch_of, refuse_own_source, refuse_taken, write_batches
+from selfpaced.thresholds.rounding import short_threshold
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.metrics import Alerts, alerts_at_all_thresholds, short_threshold, silent_threshold
+from selfpaced.metrics import Alerts, alerts_at_all_thresholds
+from selfpaced.thresholds.rounding import short_threshold, silent_threshold
 
 Floats = NDArray[np.float64]
 
