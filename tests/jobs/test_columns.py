@@ -2,7 +2,7 @@
 
 import pytest
 
-from selfpaced._jobs.columns import dropped_columns
+from selfpaced._jobs.columns import dropped_columns, entities
 from selfpaced.tables.look import ColumnProfile
 from selfpaced.tables.schema import MOST_CATEGORIES
 
@@ -72,7 +72,9 @@ def test_missing_strings_do_not_count_as_rows_with_a_string():
 
 def test_strings_with_more_values_than_categories_have_are_dropped():
     assert reason(words(n_rows=10**6, n_distinct=MOST_CATEGORIES)) is None
-    assert reason(words(n_rows=10**6, n_distinct=MOST_CATEGORIES + 1)).startswith("free text: more than")
+    assert reason(words(n_rows=10**6, n_distinct=MOST_CATEGORIES + 1)).startswith(
+        "names, codes or free text: more than"
+    )
 
 
 def test_fewer_than_fifty_rows_are_too_few_to_judge():
@@ -109,3 +111,15 @@ def test_names_that_only_end_in_id_are_not_ids(name):
 
 def test_camel_case_ids_are_ids():
     assert reason(profile(name="customerId", repeats=False)) == "an identifier: every value differs"
+
+
+def test_numbers_beside_a_few_texts_are_dropped_with_these_texts():
+    mixed = {"n_distinct": 90, "not_numbers": ("k.A.", "n/a")}
+    assert reason(words(**mixed)) == (
+        "most values are numbers, but not 'k.A.', 'n/a'. Write numbers as 1234.56, and leave missing values empty"
+    )
+
+
+@pytest.mark.parametrize("name", ["Kundennummer", "kunden_nr", "Kontonummer", "Karten-ID"])
+def test_german_names_of_what_several_rows_belong_to_are_known(name):
+    assert entities([profile(name=name, type="int64", n_distinct=30, repeats=True)]) == [name]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced._jobs.leakage import find_leaks
+from selfpaced._jobs.leakage import Leak, by_column, find_leaks
 
 
 def flagged(n_rare, n_common, precision, recall=1.0):
@@ -69,3 +69,9 @@ def test_a_dozen_bands_decide_but_a_finer_pattern_does_not():
     """A finer pattern would be noise in a table of few rows."""
     assert find_leaks(*bands(12), seed=0) != []
     assert find_leaks(*bands(14), seed=0) == []
+
+
+def test_a_date_that_leaks_is_named_once_by_its_column():
+    sources = {"closed": "closed", "closed.weekday": "closed", "closed.hour": "closed", "flag": "flag"}
+    leaks = [Leak("closed", 0.9), Leak("closed.weekday", 0.99), Leak("flag", 0.88), Leak("closed.hour", 0.86)]
+    assert by_column(leaks, sources) == [Leak("closed", 0.99), Leak("flag", 0.88)]

@@ -135,7 +135,7 @@ def test_where_all_scores_are_alike_there_is_no_threshold():
 
 def test_leaks_are_looked_for_in_all_rare_rows_and_20000_others(monkeypatch, trained):
     seen = []
-    monkeypatch.setattr(job, "find_leaks", lambda frame, is_rare, seed: seen.append(is_rare))
+    monkeypatch.setattr(job, "find_leaks", lambda frame, is_rare, seed: seen.append(is_rare) or [])
     job._leaks(trained.model, trained.train, seed=0)
     monkeypatch.setattr(job, "ROWS_SAMPLED", 120)  # a quarter of the 480 common rows
     job._leaks(trained.model, trained.train, seed=0)

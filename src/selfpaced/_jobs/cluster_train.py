@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced._jobs.engines import Cluster, Columns, EngineChoice, cluster_of
-from selfpaced._jobs.leakage import Leak, find_leaks
+from selfpaced._jobs.leakage import Leak, by_column, find_leaks
 from selfpaced._jobs.making import Trainable, model_for
 from selfpaced._jobs.outcome import Outcome
 from selfpaced._jobs.request import TrainRequest, check_options
@@ -100,7 +100,9 @@ def _leaks(table: PartitionedTable, seed: int) -> list[Leak]:
     """Search for leakage in the rare rows and in a sample of the others."""
     split = table.split(SplitPlan(seed, 1, ROWS_SAMPLED, 0, lambda n_read, n_rows: None))
     rows = stack([split.minority, *(pool.draw([min(ROWS_SAMPLED, pool.n_rows)], 0) for pool in split.pools.values())])
-    return find_leaks(rows.features, np.arange(len(rows)) < len(split.minority), seed)
+    leaks = find_leaks(rows.features, np.arange(len(rows)) < len(split.minority), seed)
+    columns = () if table.schema is None else table.schema.columns
+    return by_column(leaks, {column.name: column.source for column in columns})
 
 
 def _reference(test: PartitionedTable, scores: NDArray[np.float64], threshold: float, seed: int) -> Reference:

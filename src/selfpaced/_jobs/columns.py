@@ -16,6 +16,9 @@ NAME_OF_AN_ENTITY = re.compile(
     r"(?i)(^|[_\s.-])(account|card|client|customer|cc|device|iban|member|merchant|patient|person|terminal|user)"
     r"[_\s.-]?(id|key|name|no|nr|num|number)?$"
 )
+NAME_OF_AN_ENTITY_IN_GERMAN = re.compile(
+    r"(?i)(kunden|konto|karten|vertrags|patienten|geräte|geraete|händler|haendler|versicherten)[_\s.-]?(id|nr|nummer)$"
+)
 FEWEST_ENTITIES = 20
 # Strings of which at least every second is new are names or free text.
 MOSTLY_NEW = 0.5
@@ -65,13 +68,16 @@ def _is_constant(profile: ColumnProfile) -> bool:
 
 def _reason_of_strings(profile: ColumnProfile) -> str | None:
     n_filled = profile.n_rows - profile.n_missing
+    if profile.n_distinct <= min(MOST_CATEGORIES, MOSTLY_NEW * n_filled):
+        return None
+    if profile.not_numbers:
+        others = ", ".join(map(repr, profile.not_numbers))
+        return f"most values are numbers, but not {others}. Write numbers as 1234.56, and leave missing values empty"
     if not profile.repeats:
         return "an identifier or free text: every value differs"
     if profile.n_distinct > MOST_CATEGORIES:
-        return f"free text: more than {MOST_CATEGORIES:,} different values"
-    if profile.n_distinct > MOSTLY_NEW * n_filled:
-        return f"names or free text: {profile.n_distinct:,} different values in {n_filled:,} rows"
-    return None
+        return f"names, codes or free text: more than {MOST_CATEGORIES:,} different values"
+    return f"names or free text: {profile.n_distinct:,} different values in {n_filled:,} rows"
 
 
 def _reason_of_numbers(profile: ColumnProfile) -> str | None:
@@ -94,6 +100,7 @@ def entities(profiles: Sequence[ColumnProfile]) -> list[str]:
 
 
 def _looks_like_an_entity(profile: ColumnProfile) -> bool:
-    named = NAME_OF_AN_ID.search(profile.name) or NAME_OF_AN_ENTITY.search(profile.name)
+    patterns = (NAME_OF_AN_ID, NAME_OF_AN_ENTITY, NAME_OF_AN_ENTITY_IN_GERMAN)
+    named = any(pattern.search(profile.name) for pattern in patterns)
     kind = "int" in profile.type or "string" in profile.type
     return bool(named and kind and profile.repeats and profile.n_distinct >= FEWEST_ENTITIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,31 @@ def find_leaks(frame: Any, is_rare: NDArray[np.bool_], seed: int) -> list[Leak]:
     return leaks
 
 
+def by_column(leaks: list[Leak], sources: Mapping[str, str]) -> list[Leak]:
+    """One leak for each column of the table, the clearest: several features are made of a date.
+
+    >>> by_column([Leak("paid", 0.9), Leak("paid.hour", 0.95)], {"paid": "paid", "paid.hour": "paid"})
+    [Leak(name='paid', aucprc=0.95)]
+    """
+    best: dict[str, float] = {}
+    for leak in leaks:
+        name = sources.get(leak.name, leak.name)
+        best[name] = max(leak.aucprc, best.get(name, 0.0))
+    return [Leak(name, aucprc) for name, aucprc in best.items()]
+
+
 def _numbers(column: Any) -> NDArray[np.float64]:
     values = column.cat.codes if hasattr(column, "cat") else column
     return np.asarray(values, dtype=np.float64)
+
+
+def leaking(leak: Leak) -> str:
+    """A warning about a column that nearly decides the target.
+
+    >>> leaking(Leak("closed", 0.98))[:70]
+    "column 'closed' alone nearly determines the target (AUCPRC 0.98). If i"
+    """
+    return (
+        f"column {leak.name!r} alone nearly determines the target (AUCPRC {leak.aucprc:.2f}). If its values are "
+        f"not known when the model is used, exclude it: --exclude {leak.name!r}"
+    )

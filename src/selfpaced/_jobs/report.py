@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from selfpaced._jobs.data import data_of
 from selfpaced._jobs.deciding import Deciding, numbers_in
+from selfpaced._jobs.leakage import leaking
 from selfpaced._jobs.opening import fits_in_memory
 from selfpaced._jobs.rules import amounts_in, rule_of
 from selfpaced._jobs.train import Trained
+from selfpaced._jobs.words import repetition
 from selfpaced.ensembles.averaged import RowsDone
 from selfpaced.ensembles.averaging import AveragingEnsemble
 from selfpaced.ensembles.table_scoring import open_to_score, rare_rows, scores_of
@@ -64,10 +66,17 @@ def report_of_training(trained: Trained) -> Report:
     more = {
         "X_train": trained.train.sample(ROWS_SAMPLED, asked.seed),
         "dropped": {column.name: column.reason for column in trained.source.dropped},
+        "cautions": cautions_of(trained),
     }
     request = ReportRequest(asked.target, asked.id, rule, amount, asked.time_column)
     in_memory = trained.source.in_memory and _fits(trained.test)
     return _report(trained.model, trained.test, request, None if in_memory else trained.scores, more)
+
+
+def cautions_of(trained: Trained) -> list[str]:
+    """The warnings of a training that concern whoever reads its figures."""
+    split = trained.split
+    return [*map(leaking, trained.leaks), *split.warnings, *map(repetition, split.repeating)]
 
 
 def report_of_file(

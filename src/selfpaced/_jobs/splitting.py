@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from selfpaced._jobs.entities import Repeating, repeating_entities
 from selfpaced._jobs.group_splits import giant_group, groups_of, held_out_groups, refuse_one_sided
+from selfpaced._jobs.later_dates import later_dates, moving_on
 from selfpaced._jobs.opening import Source
 from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.splits import held_out_at_random, held_out_by_time, known_before
@@ -48,8 +49,10 @@ def split_for(request: TrainRequest, source: Source) -> Split:
     table = source.table
     repeating = [] if request.group is not None else repeating_entities(source, train, held_out)
     giant = None if request.group is None else giant_group(table, request.group)
-    warned = () if giant is None else (giant,)
-    return Split(table.part(train), table.part(held_out), not_used, repeating, warned)
+    parts = table.part(train), table.part(held_out)
+    later = [] if request.time_column is None else later_dates(*parts)
+    warned = (*(() if giant is None else (giant,)), *map(moving_on, later))
+    return Split(*parts, not_used, repeating, warned)
 
 
 def rows_to_train_on(request: TrainRequest, source: Source) -> NDArray[np.bool_]:
@@ -101,8 +104,9 @@ def _with_file(request: TrainRequest, source: Source) -> Split:
         raise TableError("--delay is for rows that --time-column holds out. Omit it with --valid.")
     roles = replace(source.table.roles, time=None, keep=())
     test = open_like(request.valid, source.table.schema, roles)
+    warned = tuple(map(moving_on, later_dates(source.table, test)))
     if request.group is None:
-        return Split(source.table, test, {}, [])
+        return Split(source.table, test, {}, [], warned)
     seen = np.unique(np.concatenate([hashes for hashes, _ in groups_of(source.table, request.group)]))
     is_new = np.concatenate([~np.isin(hashes, seen) for hashes, _ in groups_of(test, request.group)])
     if not is_new.any():
@@ -111,7 +115,7 @@ def _with_file(request: TrainRequest, source: Source) -> Split:
             "with other groups."
         )
     not_used = {f"of groups in {request.valid} that are trained on": int((~is_new).sum())}
-    return Split(source.table, test.part(is_new), not_used, [])
+    return Split(source.table, test.part(is_new), not_used, [], warned)
 
 
 def _same_file(one: Any, other: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced._jobs.leakage import Leak, find_leaks
+from selfpaced._jobs.leakage import Leak, by_column, find_leaks
 from selfpaced._jobs.making import Trainable, model_for
 from selfpaced._jobs.opening import Source, Wanted, open_source
 from selfpaced._jobs.outcome import FEW_CASES, Outcome
@@ -190,4 +190,5 @@ def _leaks(model: Trainable, table: StreamedTable, seed: int) -> list[Leak]:
     is_rare = rare_rows(model.trained_on_, table)
     n_common = ROWS_SAMPLED / max(is_rare.size - is_rare.sum(), 1)
     chosen = is_rare | (np.random.default_rng(seed).random(is_rare.size) < n_common)
-    return find_leaks(table.part(chosen).features(), is_rare[chosen], seed)
+    sources = {column.name: column.source for column in table.schema.columns}
+    return by_column(find_leaks(table.part(chosen).features(), is_rare[chosen], seed), sources)

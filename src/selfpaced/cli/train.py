@@ -8,10 +8,10 @@ from dataclasses import asdict, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from selfpaced._jobs.leakage import Leak
+from selfpaced._jobs.leakage import Leak, leaking
 from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.train import Trained, reference_of_training, train
-from selfpaced._jobs.words import chance, expected, headline, origin, promise, repetition
+from selfpaced._jobs.words import chance, expected, expects_enough, headline, origin, promise, repetition
 from selfpaced.callbacks import Callback
 from selfpaced.cli.data import check_output, data_in, what_is_done
 from selfpaced.cli.engine_options import check_engine_options
@@ -149,10 +149,7 @@ def _tell(talk: Talk, trained: Trained) -> None:
 def tell_leaks(talk: Talk, leaks: Sequence[Leak]) -> None:
     """Warn of columns that nearly decide the target."""
     for leak in leaks:
-        talk.warn(
-            f"column {leak.name!r} alone nearly determines the target (AUCPRC {leak.aucprc:.2f}). If its values are "
-            f"not known when the model is used, exclude it: --exclude {leak.name!r}"
-        )
+        talk.warn(leaking(leak))
 
 
 def tell_judgement(talk: Talk, trained: Trained | TrainedOnCluster) -> None:
@@ -186,7 +183,13 @@ def _meaning(trained: Trained | TrainedOnCluster) -> str:
     """What the scores mean."""
     calibration = trained.model.calibration_
     if calibration is not None:
-        return f"Scores are probabilities ({calibration} calibration): they expect {expected(trained.evaluation)}."
+        found = expected(trained.evaluation)
+        if expects_enough(trained.evaluation):
+            return f"Scores are probabilities ({calibration} calibration): they expect {found}."
+        return (
+            f"Scores are calibrated ({calibration}), but not for the held-out rows: they expect {found}. The held-out "
+            "rows differ from the training rows. Use the scores to rank rows. The report shows which columns differ."
+        )
     few = "" if trained.request.calibration == "none" else "There are too few rare rows for a calibration. "
     return f"{few}Scores only rank rows. They are not probabilities."
 

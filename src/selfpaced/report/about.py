@@ -147,6 +147,7 @@ def model_facts(model: Any, y_train: Any) -> ModelFacts:
         },
         training_rows=_training_rows(model) if y_train is None else _counts(y_train),
         training_seconds=seconds or None,
+        calibration=getattr(ensemble, "calibration_", None),
     )
 
 

@@ -68,6 +68,8 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
     reference : Reference, default=None
         The distribution of the rows that the model was judged by, such as `read_card(path).reference`. The drift of the
         columns is measured from it if there is no X_train.
+    cautions : sequence of str, default=()
+        Sentences about the model or the rows that a reader must know before the figures. They are at the top.
 
     Returns
     -------
@@ -131,7 +133,7 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
         The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
     **options : dict
         `ids`, `threshold`, `costs`, `amounts`, `y_train`, `dropped`, `title`, `target`, `times`, `decide`,
-        `decide_columns` and `reference`, as in `make_report`.
+        `decide_columns`, `reference` and `cautions`, as in `make_report`.
 
     Returns
     -------
@@ -189,6 +191,7 @@ def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOpt
         else data_facts(sample, options.train_sample, options.dropped, important, options.reference),
         course=course_facts(options.times, is_case, scores, suggestion.threshold),
         decision=None if options.decide is None else _decision(is_case, scores, suggestion.threshold, options),
+        cautions=tuple(options.cautions),
     )
     return Report(facts)
 

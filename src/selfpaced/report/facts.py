@@ -46,6 +46,7 @@ class ModelFacts:
     parameters: dict[str, str]
     training_rows: dict[str, int]
     training_seconds: float | None
+    calibration: str | None = None
 
 
 @dataclass(frozen=True)
@@ -355,6 +356,7 @@ class Facts:
     data: DataFacts | None
     course: Course | None = None
     decision: RowByRow | None = None
+    cautions: tuple[str, ...] = ()
 
     @property
     def prevalence(self) -> float:

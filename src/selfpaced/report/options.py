@@ -26,6 +26,7 @@ class ReportOptions:
     decide: str | None = None
     decide_columns: Mapping[str, Any] | None = None
     reference: Reference | None = None
+    cautions: Sequence[str] = ()
 
     @classmethod
     def checked(cls, function: str, given: Mapping[str, Any], *others: str) -> Self:

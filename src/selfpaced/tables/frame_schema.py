@@ -47,5 +47,5 @@ def schema_of_frame(frame: Any) -> Schema | None:
             look = ColumnLook(name)
             for chunk in table.column(name).chunks:
                 look.add(chunk, Frame("X", table.schema))
-            strings[name] = categories_of(look.result())
+            strings[name] = categories_of(look.result(), "Drop it before the fit: X.drop(columns=[{!r}]).")
     return frozen(fields, names, complete, strings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +15,11 @@ from selfpaced.tables.schema import MOST_CATEGORIES, Described, are_dates, are_s
 
 # The number of first rows in which repeated values are searched for.
 ROWS_LOOKED_AT = 2**17
+PLAIN_NUMBER = re.compile(r"\s*[-+]?[0-9]+(?:[.,][0-9]*)?(?:[eE][-+]?[0-9]+)?\s*")
+LIKE_A_NUMBER = re.compile(r"\s*[-+]?[0-9][0-9.,']*\s*")
+# A column of strings is meant to be numbers if at most this share of its different strings do not look like one.
+FEW_OTHERS = 0.1
+MOST_SHOWN = 3
 
 
 class Look(Protocol):
@@ -49,6 +55,8 @@ class ColumnProfile:
         Whether each value of the first rows is larger than the one before.
     categories : tuple[str, ...] | None, default=None
         The strings, sorted; None for other types, and where there are more than `MOST_CATEGORIES`.
+    not_numbers : tuple[str, ...]
+        The first strings that keep a column of numbers from being one; empty if most strings are not numbers.
     """
 
     name: str
@@ -61,6 +69,7 @@ class ColumnProfile:
     repeats: bool
     rises: bool
     categories: tuple[str, ...] | None = None
+    not_numbers: tuple[str, ...] = ()
 
 
 class ColumnLook:
@@ -112,7 +121,21 @@ class ColumnLook:
             n_first < len(first),
             bool(values.size > 1 and np.all(values[1:] > values[:-1])),
             tuple(sorted(self._strings)) if strings else None,
+            _not_numbers(self._strings),
         )
+
+
+def _not_numbers(strings: set[str]) -> tuple[str, ...]:
+    """Some strings that are not numbers as they are read here, if nearly all strings look like numbers.
+
+    >>> _not_numbers({"12.5", "7", "-1", "0", "2", "3", "4", "5", "6", "8", "9", "k.A."})
+    ('k.A.',)
+    >>> _not_numbers({"1.234,56", "999,99"})
+    ('1.234,56',)
+    """
+    others = [text for text in strings if not PLAIN_NUMBER.fullmatch(text)]
+    n_unlike = sum(not LIKE_A_NUMBER.fullmatch(text) for text in others)
+    return tuple(sorted(others)[:MOST_SHOWN]) if others and n_unlike <= FEW_OTHERS * len(strings) else ()
 
 
 def _comparable(column: Any) -> Any:

@@ -195,11 +195,12 @@ def frozen_schema(
     return frozen(fields, names, complete, {name: categories_of(profiles[name]) for name in strings})
 
 
-def categories_of(profile: ColumnProfile) -> tuple[str, ...]:
+def categories_of(profile: ColumnProfile, exclude: str = "Exclude it with exclude=[{!r}].") -> tuple[str, ...]:
+    """The categories of a column of strings. `exclude` tells how to exclude a column that has too many."""
     if profile.n_distinct > MOST_CATEGORIES:
         raise TableError(
             f"Column {profile.name!r} has more than {MOST_CATEGORIES} different strings, like a name or free text. "
-            f"Exclude it with exclude=[{profile.name!r}]."
+            f"{exclude.format(profile.name)}"
         )
     return profile.categories or ()
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from selfpaced.exceptions import TableError
+from selfpaced.suggesting import did_you_mean
 from selfpaced.tables.dotted_dates import iso_dates
 from selfpaced.tables.formats import import_arrow
 
@@ -127,7 +128,7 @@ class Schema:
         if missing:
             raise TableError(
                 f"{file.path} has no column {', '.join(map(repr, missing))}, which the model was trained with. "
-                f"Its columns are {file.schema.names}."
+                f"Its columns are {file.schema.names}.{did_you_mean(missing[0], file.schema.names)}"
             )
 
 

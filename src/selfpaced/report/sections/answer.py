@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from selfpaced.report.facts import CONFIDENCE, Chosen, Facts, Interval, ModelFacts
 from selfpaced.report.figures import hundred_dots
 from selfpaced.report.html import Html, element
@@ -19,8 +21,17 @@ def answer(facts: Facts) -> Html:
         "answer",
         "In short",
         element("div", element("div", _headline(facts), _basis(facts)), _dots(facts), class_="hero"),
+        _cautions(facts.cautions),
         _numbers(facts),
     )
+
+
+def _cautions(cautions: Sequence[str]) -> Html | None:
+    """What a reader must know before the figures."""
+    if not cautions:
+        return None
+    said = [element("li", caution[:1].upper() + caution[1:]) for caution in cautions]
+    return element("div", element("strong", "Caution"), element("ul", said), class_="caution")
 
 
 def _headline(facts: Facts) -> Html:

@@ -74,6 +74,16 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
     scores = f"The mean score is {percent(found.mean_score)}, the share of rare rows {percent(facts.prevalence)}. "
     if abs(ratio - 1) <= max(0.1, chance):
         return paragraph(element("strong", "On average, yes. "), scores)
+    if facts.model is not None and facts.model.calibration is not None:
+        return paragraph(
+            element("strong", "Not on these rows. "),
+            scores,
+            f"The scores were calibrated on the training rows ({facts.model.calibration}), so these rows differ from "
+            "them: the share of rare rows has changed, or columns have drifted, such as a date that moves on. Use the "
+            "scores to rank rows. Train on newer rows without such columns, or calibrate on recent rows with labels: ",
+            element("code", "model.calibrate(X, y)"),
+            ".",
+        )
     return paragraph(
         element("strong", "No. "),
         scores,

@@ -1,0 +1,55 @@
+"""Dates that move on with time: the model will be used on values that are later than all that it was trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.tables import StreamedTable
+from selfpaced.tables.schema import Column
+
+# A warning names a date if more held-out rows than this share are later than all training rows.
+MOST_LATER = 0.5
+
+
+@dataclass(frozen=True)
+class LaterDate:
+    """A feature made of dates, and the share of held-out rows whose date is later than all in training."""
+
+    name: str
+    share: float
+
+
+def later_dates(train: StreamedTable, test: StreamedTable) -> list[LaterDate]:
+    """The dates among the features that most held-out rows have later than every training row."""
+    found = []
+    for column in train.schema.columns:
+        if column.type == "seconds":
+            latest = np.nanmax(_seconds(column, train), initial=-np.inf)
+            share = float((_seconds(column, test) > latest).mean())
+            if share > MOST_LATER:
+                found.append(LaterDate(column.source, share))
+    return found
+
+
+def _seconds(column: Column, table: StreamedTable) -> NDArray[np.float64]:
+    values: Any = table.column(column.source)
+    chunks = getattr(values, "chunks", [values])
+    parts = [column.converted(chunk, column.source).to_numpy(zero_copy_only=False) for chunk in chunks]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def moving_on(one: LaterDate) -> str:
+    """A warning about a date among the features that moves on with time.
+
+    >>> moving_on(LaterDate("reported", 0.974))[:77]
+    "column 'reported' is a date that moves on: 97% of the held-out rows are later"
+    """
+    return (
+        f"column {one.name!r} is a date that moves on: {one.share:.0%} of the held-out rows are later than all "
+        "training rows, and so will be the rows that the model is used on. Scores of such rows are not reliable. "
+        f"Exclude it: --exclude {one.name!r}. If the time between two dates matters, add it as a column."
+    )

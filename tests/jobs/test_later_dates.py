@@ -1,0 +1,62 @@
+"""Dates among the features that move on with time are warned about."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from selfpaced._jobs.report import report_of_training
+from selfpaced._jobs.request import TrainRequest
+from selfpaced._jobs.train import train
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory):
+    """Claims in the order of time: reported some days later, on a policy that began at any time."""
+    random = np.random.default_rng(0)
+    happened = pd.date_range("2024-01-01", periods=600, freq="12h")
+    is_fraud = np.arange(600) % 15 == 0
+    rows = pd.DataFrame(
+        {
+            "happened": happened,
+            "reported": happened + pd.to_timedelta(random.integers(1, 5, 600), unit="D"),
+            "policy_since": pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(0, 900, 600), unit="D"),
+            "amount": random.normal(size=600) + is_fraud,
+            "label": is_fraud.astype(int),
+        }
+    )
+    path = tmp_path_factory.mktemp("claims") / "claims.parquet"
+    rows.to_parquet(path)
+    return path
+
+
+def trained(path, **options):
+    return train(TrainRequest(path, "label", base="tree", members=2, calibration="none", **options))
+
+
+def test_a_date_later_than_all_training_rows_is_warned_about_in_a_split_by_time(claims):
+    (warning,) = trained(claims, time_column="happened").split.warnings
+    assert warning.startswith("column 'reported' is a date that moves on: 9")
+    assert "Exclude it: --exclude 'reported'" in warning
+
+
+def test_without_that_date_there_is_no_warning(claims):
+    assert trained(claims, time_column="happened", exclude=("reported",)).split.warnings == ()
+
+
+def test_a_random_split_does_not_tell_which_dates_move_on(claims):
+    assert trained(claims).split.warnings == ()
+
+
+def test_a_file_of_later_rows_tells_it_too(claims, tmp_path):
+    rows = pd.read_parquet(claims)
+    rows[:400].to_parquet(tmp_path / "old.parquet")
+    rows[400:].to_parquet(tmp_path / "new.parquet")
+    found = trained(tmp_path / "old.parquet", valid=tmp_path / "new.parquet").split.warnings
+    assert [warning.split("'")[1] for warning in found] == ["happened", "reported"]
+
+
+def test_the_report_begins_with_the_cautions(claims):
+    report = report_of_training(trained(claims, time_column="happened"))
+    assert len(report.facts.cautions) == 1
+    page = report.to_html()
+    assert page.index("Column &#x27;reported&#x27; is a date that moves on") < page.index('id="ranking"')
