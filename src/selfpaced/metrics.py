@@ -376,7 +376,11 @@ def _share(part: Number, whole: Number) -> Number:
 def _column(values: ArrayLike, name: str) -> NDArray[Any]:
     shape = np.shape(values)
     if len(shape) == 2 and shape[1] > 1:
-        what = "one column, as predict_proba(X)[:, 1]" if name == "scores" else "one label for each row"
+        what = (
+            "the column of the rare class: predict_proba(X)[:, list(model.classes_).index(rare_label)]"
+            if name == "scores"
+            else "one label for each row"
+        )
         raise ValueError(f"{name} has {shape[1]} columns. Pass {what}.")
     return np.asarray(column_or_1d(values))
 

@@ -233,7 +233,11 @@ class TestWhatIsRefused:
             ([0, 1, 1], [0.1, np.inf, 0.3], "scores contains infinity"),
             ([0, 1], [0.1, 0.2, 0.3], "same length; got 2 labels and 3 scores"),
             ([], [], "There are no rows"),
-            ([0, 1], [[0.9, 0.1], [0.2, 0.8]], r"scores has 2 columns. Pass one column, as predict_proba\(X\)\[:, 1\]"),
+            (
+                [0, 1],
+                [[0.9, 0.1], [0.2, 0.8]],
+                r"scores has 2 columns. Pass the column of the rare class: predict_proba\(X\)\[:, list\(",
+            ),
             ([[0, 1], [1, 0]], [0.1, 0.2], "y_true has 2 columns. Pass one label for each row"),
             ([0, 0, 0], [0.1, 0.2, 0.3], "No row of y_true has the label 1"),
             ([1, 1, 1], [0.1, 0.2, 0.3], "All rows of y_true are of the rare class"),

@@ -197,7 +197,7 @@ def _header(path: Path, head: str) -> tuple[str, list[str], int]:
     try:
         number, names = next((number, names) for number, names in enumerate(records, start=1) if names)
     except StopIteration:
-        raise TableError(f"{path} is empty. Remove it from the table, or write it again.") from None
+        raise TableError(f"{path} is empty. Write it again; if it is one of several files, remove it.") from None
     except csv.Error as error:
         raise TableError(f"{path} does not start with a line of column names: {error}.") from error
     if not text.read().strip():
@@ -256,4 +256,4 @@ def _not_utf8(path: Path, line: int) -> str:
 
 
 def _no_rows(path: Path) -> str:
-    return f"{path} has a header but no rows. Remove it from the table, or write it again."
+    return f"{path} has a header but no rows. Write it again; if it is one of several files, remove it."

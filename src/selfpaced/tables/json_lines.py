@@ -78,7 +78,7 @@ def open_json(path: Path) -> JsonFile:
             for field in _parsed(path, piece, None).schema:
                 types[field.name] = _common(path, field, types.get(field.name))
     if not types:
-        raise TableError(f"{path} has no rows. Remove it from the table, or write it again.")
+        raise TableError(f"{path} has no rows. Write it again; if it is one of several files, remove it.")
     return JsonFile(path, types)
 
 

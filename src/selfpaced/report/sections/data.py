@@ -43,8 +43,7 @@ def _drift(found: DataFacts) -> Html | None:
             "Drift since training",
             drift_bars(farthest),
             "The largest difference between training rows and these in the share of rows below any value "
-            "(Kolmogorov-Smirnov), or in any set of categories (total variation). "
-            "Without drift, 1 column in 20 exceeds its mark.",
+            "(Kolmogorov-Smirnov), or in any set of categories (total variation).",
         ),
         element(
             "div",

@@ -26,8 +26,8 @@ def ranking(facts: Facts) -> Html:
                 "div",
                 paragraph(
                     f"A rare row scores higher than a common one with probability {percent(ranked.auroc)} (AUROC). "
-                    "The AUROC is high whenever most rows are easy: here false alarms for 1% of the common rows would "
-                    f"be {facts.thresholds.n_others / 100 / facts.n_cases:,.1f} for every rare row."
+                    "The AUROC is high whenever most rows are easy. Here false alarms for only 1% of the common rows "
+                    f"are {facts.thresholds.n_others / 100 / facts.n_cases:,.1f} times as many as the rare rows."
                 ),
                 paragraph(
                     f"The AUCPRC of {decimals(ranked.aucprc)} is the mean precision over all levels of recall. "
@@ -101,7 +101,7 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
 def _brier(found: Calibration) -> Html:
     return paragraph(
         f"The Brier score, the mean squared error of the scores, is {decimals(found.brier, 5)}. If every row had the "
-        f"share of rare rows as its score, it would be {decimals(found.brier_of_prevalence, 5)}. On average a score is "
-        f"{decimals(100 * found.calibration_error, 2)} percentage points from the share of rare rows among rows with "
-        "similar scores."
+        f"share of rare rows as its score, it would be {decimals(found.brier_of_prevalence, 5)}. Among rows with "
+        "similar scores, the score and the share of rare rows differ on average by "
+        f"{decimals(100 * found.calibration_error, 2)} percentage points."
     )
