@@ -48,8 +48,10 @@ class NewCategoryWarning(UserWarning):
 
     def __init__(self, counts: Mapping[str, int], n_rows: int) -> None:
         listed = ", ".join(f"{name!r} in {count:,} row{'' if count == 1 else 's'}" for name, count in counts.items())
+        most = [name for name, count in counts.items() if 2 * count > n_rows]
+        hint = f" Most rows of {most[0]!r} are concerned: check how its values are written." if most else ""
         super().__init__(
-            f"Some categories are new to the model, which reads them as missing values: {listed} of {n_rows:,}."
+            f"Some categories are new to the model, which reads them as missing values: {listed} of {n_rows:,}.{hint}"
         )
         self.counts = dict(counts)
         self.n_rows = n_rows

@@ -209,6 +209,7 @@ def test_a_model_that_was_saved_in_python_is_evaluated_by_a_rule(run, refused, m
         ("best", "'best' is not a rule for a threshold. The rules are:\n  f1 "),
         ("precision", "In a shell, put a rule with > or < in quotes"),
         ("recall>0.5", "Did you mean 'recall>=0.5'?"),
+        ("alerts<=20/day", "predict --top 20 --per day --time-column COL"),
     ],
 )
 def test_after_what_is_no_rule_come_the_rules_one_a_line(run, csv, rule, complaint):

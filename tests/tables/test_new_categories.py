@@ -163,3 +163,8 @@ def test_a_pipeline_refuses_a_new_category_of_a_file_as_that_of_a_frame(tmp_path
         of_strings.predict_proba(new_rows.iloc[:9])
     with pytest.raises(ValueError, match="unknown categories"):
         of_strings.score_table(tmp_path / "new.parquet")
+
+
+def test_a_column_in_which_most_categories_are_new_is_said_to_be_written_otherwise(model, new_rows):
+    with pytest.warns(NewCategoryWarning, match="Most rows of 'shop' are concerned: check how its values are written"):
+        model.predict_proba(new_rows.assign(shop=new_rows["shop"].str.upper()))

@@ -121,8 +121,10 @@ def judged_on(request: TrainRequest) -> str:
         return str(request.valid)
     share = f"{request.holdout:.0%} of the rows"
     by = f"the last {share} by {request.time_column}" if request.time_column else f"{share}"
+    if request.group is not None and request.time_column:
+        return f"the rows of some groups of {request.group} among {by}; the other groups are trained on"
     if request.group is not None:
-        return f"{by}, in other groups of {request.group}"
+        return f"{by}, whole groups of {request.group}"
     return by if request.time_column else f"{by}, drawn at random"
 
 

@@ -229,6 +229,11 @@ def parse_rule(rule: str | Rule) -> Rule:
     meant = _meant(text) if isinstance(rule, str) else None
     hint = "" if meant is None else f" Did you mean {meant!r}?"
     quotes = " In a shell, put a rule with > or < in quotes." if rule in ("precision", "recall", "alerts") else ""
+    if meant is not None and re.search(r"/(hour|day|week|month)$", text):
+        hint = (
+            f" A threshold has no clock: {meant!r} counts rows. Choose the highest scores of each period when scoring: "
+        )
+        hint += "selfpaced predict --top 20 --per day --time-column COL"
     listed = f"The rules are {', '.join([*BEST, *list(WRITTEN)[1:]])}."
     raise UnknownRuleError(f"{rule!r} is not a rule for a threshold.{hint}{quotes}", listed)
 
