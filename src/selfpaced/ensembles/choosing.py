@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 # The share of a time limit that judging may take; the rest is for training on the whole table.
 SHARE_TO_JUDGE = 0.5
 TIME_IS_UP = "skipped: the time limit was reached"
+SHORTEST = 1e-3  # seconds of judging, to divide by
 
 
 class CallbackError(Exception):
@@ -183,22 +184,30 @@ class Chooser:
     def _fitted(self, weights: Mapping[str, float]) -> dict[str, Any]:
         """The recipes trained on the whole table, those with the largest weight first, as far as the time allows."""
         fitted: dict[str, Any] = {}
-        slowest = 0.0
+        taken: dict[str, float] = {}
         names = sorted(weights, key=lambda name: -weights[name])
-        fits = self._fits(names)
+        # With a time limit a recipe may be skipped, and a faster one after it trained.
+        all_of_them = self._fits(names) if self._clock.limit is None else None
         for name in names:
-            if fitted and not self._clock.allows(slowest):
+            if fitted and not self._clock.allows(self._seconds_to_fit(name, taken)):
                 self._note(name, note=TIME_IS_UP)
                 continue
             self._on_step(name, "fitting")
-            found, seconds = next(fits)
+            found, seconds = next(all_of_them or self._fits([name]))
             if isinstance(found, Exception):
                 self._note_failure(name, found)
             else:
                 fitted[name] = found
-            slowest = max(slowest, seconds)
+            taken[name] = seconds
             self._note(name, seconds_fitting=seconds)
         return {name: fitted[name] for name in self._recipes if name in fitted}
+
+    def _seconds_to_fit(self, name: str, taken: Mapping[str, float]) -> float:
+        """How long a recipe may take on the whole table, by the seconds of others and the seconds of judging each."""
+        if self._judge is None:
+            return max(taken.values(), default=0.0)
+        ratios = [seconds / max(self._judged[other].seconds, SHORTEST) for other, seconds in taken.items()]
+        return max(ratios, default=0.0) * max(self._judged[name].seconds, SHORTEST)
 
     def _calibrator(self, method: str | None, pooled: Floats) -> Calibrator | None:
         if method is None or self._judge is None:
