@@ -33,6 +33,8 @@ SETTINGS = {
 WARM_WORKERS = {
     "spark.executorEnv.PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]),
     "spark.python.daemon.module": "tests.cluster.warm_daemon",
+    # Otherwise Python workers of DataFrames and of RDDs differ in this, and each executor has a daemon for either.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 
 
