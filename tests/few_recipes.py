@@ -19,8 +19,8 @@ FEW_RECIPES = {
 }
 
 
-def _with_members(make, n_members):
+def with_members(make, n_members):
     return lambda columns: make(columns).set_params(n_estimators=n_members)
 
 
-SMALL_RECIPES = {name: (package, _with_members(make, 2)) for name, (package, make) in RECIPES.items()}
+SMALL_RECIPES = {name: (package, with_members(make, 2)) for name, (package, make) in RECIPES.items()}
