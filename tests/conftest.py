@@ -24,7 +24,6 @@ from tests.requirements import data_file
 
 HERE = Path(__file__).parent
 FOLDERS_WITH_MARKS = ("cluster", "browser")
-OTHERS_ON_DASK = ("tests/contracts/test_tables.py", "tests/exam/test_same_rows_same_scores.py")
 
 
 def pytest_collection_modifyitems(items):
@@ -45,10 +44,10 @@ def _rank(item):
 
 def group_of(nodeid):
     """The tests of a file run in one process and share its fixtures; all tests on a cluster share the cluster."""
-    path = nodeid.partition("::")[0]
+    path, _, name = nodeid.partition("::")
     if path.startswith("tests/cluster/"):
         return "spark" if "spark" in nodeid.lower() else "dask"
-    return "dask" if path in OTHERS_ON_DASK else path
+    return "dask" if "dask" in name.lower() else path
 
 
 class GroupScheduling(LoadScopeScheduling):

@@ -15,7 +15,7 @@ import pytest
 
 from selfpaced.cli import main
 from selfpaced.persistence import saving
-from tests.few_recipes import FEW_RECIPES
+from tests.few_recipes import compare_few_methods
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def refused(run):
 
 
 def train(path="rows.csv", *options):
-    return ("train", path, "--target", "y", "--base", "tree", *options)
+    return ("train", path, "--target", "y", "--base", "tree", "--members", "2", "--calibration", "none", *options)
 
 
 def write(content, name="rows.csv"):
@@ -207,7 +207,7 @@ class TestOutput:
     def test_a_disk_that_is_full_half_way_leaves_the_earlier_picture_or_page(
         self, run, refused, monkeypatch, command, output
     ):
-        monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+        compare_few_methods(monkeypatch)
         write_bytes, name = Path.write_bytes, output.partition("=")[2]
 
         def full(path, content):

@@ -6,7 +6,9 @@ import pty
 import re
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import StringIO
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,20 +28,28 @@ from tests.cli.commands import CSV, MODEL, train, train_calibrated
 from tests.few_recipes import FEW_RECIPES
 
 
-def test_train_says_what_came_of_it_and_keeps_the_model(run, csv, folder):
-    code, said, complained = run(*train(csv))
-    assert (code, complained) == (0, "")
-    assert "3,000 rows: 2,910 of 0, 90 of 1." in said
-    assert "are right; it finds" in said
-    assert load_model("model.skops").classes_.tolist() == [0, 1]
+@pytest.fixture(scope="module")
+def training(payments, tmp_path_factory):
+    """A training: its exit code, what it said, what it complained of, and its model."""
+    said, complained = StringIO(), StringIO()
+    path = tmp_path_factory.mktemp("training") / MODEL
+    with redirect_stdout(said), redirect_stderr(complained):
+        code = main([str(argument) for argument in train(payments / CSV, "-o", path)])
+    return SimpleNamespace(code=code, said=said.getvalue(), complained=complained.getvalue(), path=path)
 
 
-def test_train_leaves_out_what_is_no_feature_and_says_why(run, csv):
-    _, said, _ = run(*train(csv))
-    assert "dropped column 'currency': the same value in every row" in said
-    assert "dropped column 'tx_id': an identifier: every value differs" in said
-    assert "dropped column 'note': an identifier or free text: every value differs" in said
-    names = load_model("model.skops").feature_names_in_.tolist()
+def test_train_says_what_came_of_it_and_keeps_the_model(training):
+    assert (training.code, training.complained) == (0, "")
+    assert "3,000 rows: 2,910 of 0, 90 of 1." in training.said
+    assert "are right; it finds" in training.said
+    assert load_model(training.path).classes_.tolist() == [0, 1]
+
+
+def test_train_leaves_out_what_is_no_feature_and_says_why(training):
+    assert "dropped column 'currency': the same value in every row" in training.said
+    assert "dropped column 'tx_id': an identifier: every value differs" in training.said
+    assert "dropped column 'note': an identifier or free text: every value differs" in training.said
+    names = load_model(training.path).feature_names_in_.tolist()
     assert names == [
         *("amount", "balance", "age of account", "<b>risk</b>", "channel"),
         *("when", "when.weekday", "when.hour", "abroad"),
@@ -48,7 +58,8 @@ def test_train_leaves_out_what_is_no_feature_and_says_why(run, csv):
 
 @pytest.mark.parametrize("base", sorted(BASES))
 def test_every_base_learns_from_numbers_strings_dates_and_missing_values(run, csv, base):
-    code, said, _ = run("train", csv, "--target", "is_fraud", "--base", base, "--members", 2, "--json")
+    plain = ("--members", 2, "--calibration", "none")
+    code, said, _ = run("train", csv, "--target", "is_fraud", "--base", base, *plain, "--json")
     facts = json.loads(said)
     assert code == 0
     assert facts["aucprc"] > 3 * facts["chance"]
@@ -127,10 +138,11 @@ def test_the_last_rows_are_held_out_by_time(run, csv, mixed):
 
 def test_rows_to_judge_by_may_be_in_a_file_of_their_own(run, csv, mixed, folder):
     mixed.iloc[::3].to_parquet(folder / "other.parquet", index=False)
-    command = train(csv, "--valid", "other.parquet", "--json")
+    command = train(csv, "--valid", "other.parquet", "--id", "tx_id", "--report", "report.html", "--json")
     facts = json.loads(run(*command)[1])
     assert facts["n_rows"] == len(mixed.iloc[::3])
     assert load_model("model.skops").class_counts_.sum() == len(mixed)
+    assert "1,000 rows" in (folder / "report.html").read_text()
 
 
 def test_the_held_out_rows_have_every_class_in_its_share(run, csv):
@@ -138,23 +150,40 @@ def test_the_held_out_rows_have_every_class_in_its_share(run, csv):
     assert (facts["n_rows"], facts["n_positives"]) == (900, 27)
 
 
-def test_out_of_core_gives_the_same_model_and_says_so(run, csv, folder):
-    inside = run(*train(csv, "--json"))[1]
+def test_out_of_core_gives_the_same_model_and_says_so(run, csv, training):
     code, said, _ = run(*train(csv, "--out-of-core"))
     assert code == 0
     assert "not loaded, but read once for each member" in said
-    outside = run(*train(csv, "--out-of-core", "--json"))[1]
-    assert json.loads(inside)["aucprc"] == json.loads(outside)["aucprc"]
+    inside, outside = (read_card(path).metrics for path in (training.path, MODEL))
+    assert inside["aucprc"] == outside["aucprc"]
 
 
-def test_one_of_several_labels_can_be_the_one_to_find(run, mixed, folder):
-    kinds = np.where(mixed["is_fraud"] == 1, np.where(mixed["abroad"], "stolen", "forged"), "fine")
-    mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
-    code, said, _ = run(*train("kinds.parquet", "--positive", "forged"))
-    assert code == 0
-    assert "of all rows where is_fraud is 'forged'" in said
-    n_forged = int((kinds == "forged").sum())
-    assert f"{n_forged} of 'forged', {3000 - n_forged:,} others" in said
+class TestOneOfSeveralLabels:
+    """A training with a report that looks for one of three labels."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def kinds(cls, mixed):
+        return np.where(mixed["is_fraud"] == 1, np.where(mixed["abroad"], "stolen", "forged"), "fine")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def forged(cls, mixed, kinds, tmp_path_factory):
+        """What the command said, and the page."""
+        folder, said = tmp_path_factory.mktemp("forged"), StringIO()
+        mixed.assign(is_fraud=kinds).to_parquet(folder / "kinds.parquet", index=False)
+        output = ("-o", folder / MODEL, "--report", folder / "report.html")
+        with redirect_stdout(said):
+            assert main([str(one) for one in train(folder / "kinds.parquet", "--positive", "forged", *output)]) == 0
+        return said.getvalue(), (folder / "report.html").read_text()
+
+    def test_it_can_be_the_one_to_find(self, forged, kinds):
+        assert "of all rows where is_fraud is 'forged'" in forged[0]
+        n_forged = int((kinds == "forged").sum())
+        assert f"{n_forged} of 'forged', {3000 - n_forged:,} others" in forged[0]
+
+    def test_a_report_is_about_it(self, forged):
+        assert "forged" in forged[1]
 
 
 def test_a_few_rare_rows_with_strings_are_learned_from(run, folder):
@@ -320,21 +349,6 @@ def test_train_writes_a_report_of_the_rows_held_out(run, csv, folder, where):
     assert "<b>risk</b>" not in page  # the name of a column is no HTML
 
 
-def test_a_report_on_one_of_several_labels(run, mixed, folder):
-    kinds = np.where(mixed["is_fraud"] == 1, np.where(mixed["abroad"], "stolen", "forged"), "fine")
-    mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
-    command = train("kinds.parquet", "--positive", "forged")
-    assert run(*command, "--report", "report.html", "-q") == (0, "", "")
-    assert "forged" in (folder / "report.html").read_text()
-
-
-def test_a_report_on_rows_in_a_file_of_their_own(run, csv, mixed, folder):
-    mixed.iloc[::3].to_parquet("other.parquet", index=False)
-    command = train(csv, "--valid", "other.parquet", "--id", "tx_id")
-    assert run(*command, "--report", "report.html", "-q") == (0, "", "")
-    assert "1,000 rows" in (folder / "report.html").read_text()
-
-
 def test_report_is_written_for_other_rows_with_its_facts(run, trained, mixed, folder):
     mixed.iloc[:1500].to_parquet("other.parquet", index=False)
     code, said, _ = run("report", trained, "other.parquet", "--id", "tx_id", "--facts", "report.json")
@@ -344,10 +358,17 @@ def test_report_is_written_for_other_rows_with_its_facts(run, trained, mixed, fo
     assert (folder / "report.html").stat().st_size < 2_000_000
 
 
-@pytest.mark.slow
-def test_compare_puts_the_methods_in_order_and_draws_them(run, csv, folder, monkeypatch):
+@pytest.fixture
+def few_payments(mixed, folder, monkeypatch):
+    """A third of the payments, and few recipes: what a comparison needs."""
     monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
-    command = ("compare", csv, "--target", "is_fraud", "--base", "tree", "--members", 3)
+    mixed.iloc[:1000].to_csv("few.csv", index=False)
+    return "few.csv"
+
+
+@pytest.mark.slow
+def test_compare_puts_the_methods_in_order_and_draws_them(run, few_payments, folder):
+    command = ("compare", few_payments, "--target", "is_fraud", "--base", "tree", "--members", 2)
     code, said, complained = run(*command, "--picture", "compare.svg")
     assert (code, complained) == (0, "")
     *lines, table, _ = said.split("\n\n")
@@ -362,9 +383,8 @@ def test_compare_puts_the_methods_in_order_and_draws_them(run, csv, folder, monk
 
 
 @pytest.mark.slow
-def test_compare_tells_scripts_how_far_each_method_is_ahead(run, csv, monkeypatch):
-    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
-    found = json.loads(run("compare", csv, "--target", "is_fraud", "--members", 2, "--json")[1])["methods"]
+def test_compare_tells_scripts_how_far_each_method_is_ahead(run, few_payments):
+    found = json.loads(run("compare", few_payments, "--target", "is_fraud", "--members", 2, "--json")[1])["methods"]
     by_name = {one["method"]: one for one in found}
     assert "lightgbm, all rows" not in by_name  # LightGBM with more rounds is there
     ours, single = by_name["AutoSelfPaced"], by_name["LightGBM, 100 rounds"]
@@ -400,10 +420,18 @@ def test_help_does_not_wait_for_heavy_packages():
     assert done.returncode == 0, done.stderr
 
 
-def on_a_terminal(*command):
-    """What a command shows on a terminal, standard error included."""
+def on_a_terminal(*commands):
+    """What each command shows on a terminal, standard error included."""
+    end = "-- the end of a command --"
+    code = (
+        "import json, sys\n"
+        "from selfpaced.cli import main\n"
+        "for command in json.loads(sys.argv[1]):\n"
+        "    assert main(command) == 0\n"
+        f"    print({end!r}, end='', flush=True)\n"
+    )
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "selfpaced", *command], stdout=theirs, stderr=theirs)
+    process = subprocess.Popen([sys.executable, "-c", code, json.dumps(commands)], stdout=theirs, stderr=theirs)
     os.close(theirs)
     shown = b""
     with suppress(OSError):  # the end of a terminal, on Linux
@@ -411,40 +439,41 @@ def on_a_terminal(*command):
             shown += part
     os.close(ours)
     assert process.wait() == 0
-    return shown.decode()
+    return shown.decode().split(end)[:-1]
 
 
 @pytest.fixture(scope="module")
-def shown(payments):
-    """A training with the usual number of members on a terminal of 70 columns."""
+def terminal(payments):
+    """A quiet training, and one with the usual number of members, on a terminal of 70 columns."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("COLUMNS", "70")
         environment.chdir(payments)
-        command = ("train", CSV, "--target", "is_fraud", "--base", "tree", "--calibration", "none")
-        return on_a_terminal(*command, "-o", "shown.skops")
+        quiet = [str(argument) for argument in train(CSV, "-q", "-o", "shown.skops")]
+        usual = ["train", CSV, "--target", "is_fraud", "--base", "tree", "--calibration", "none", "-o", "shown.skops"]
+        return on_a_terminal(quiet, usual)
 
 
 @pytest.mark.slow
-def test_a_terminal_shows_progress_and_colours(shown):
-    assert "member 10/10" in shown
-    assert "\x1b[1mOf 100 alerts" in shown
+def test_a_terminal_shows_progress_and_colours(terminal):
+    assert "member 10/10" in terminal[1]
+    assert "\x1b[1mOf 100 alerts" in terminal[1]
 
 
 @pytest.mark.slow
-def test_on_a_terminal_lines_are_as_wide_as_it_is(shown):
-    said = shown[shown.index("\x1b[1mOf 100 alerts") :].replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
+def test_on_a_terminal_lines_are_as_wide_as_it_is(terminal):
+    text = terminal[1][terminal[1].index("\x1b[1mOf 100 alerts") :]
+    said = text.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
     assert len(said) > 6
     assert max(map(len, said)) <= 70
 
 
 @pytest.mark.slow
-def test_a_quiet_command_shows_nothing_on_a_terminal(csv):
-    assert on_a_terminal(*map(str, train(csv, "-q"))) == ""
+def test_a_quiet_command_shows_nothing_on_a_terminal(terminal):
+    assert terminal[0] == ""
 
 
-def test_a_pipe_gets_neither(run, csv):
-    _, said, complained = run(*train(csv))
-    assert "\x1b" not in said + complained
+def test_a_pipe_gets_neither(training):
+    assert "\x1b" not in training.said + training.complained
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])

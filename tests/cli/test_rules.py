@@ -1,6 +1,7 @@
 """Thresholds by a rule, from the command line."""
 
 import json
+from shutil import copyfile
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,10 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, choose_threshold, load_model, save_model
+from selfpaced.cli import main
 from selfpaced.persistence import read_card
 from selfpaced.thresholds.rules import WRITTEN
-from tests.cli.commands import train
+from tests.cli.commands import MODEL, train
 
 
 @pytest.fixture
@@ -148,15 +150,24 @@ def test_a_wrong_rule_is_refused_before_training(refused, csv, folder, monkeypat
     assert not (folder / "model.skops").exists()
 
 
-@pytest.fixture
-def priced(run, mixed, folder):
-    """A model whose threshold was chosen by amounts, and other rows."""
+@pytest.fixture(scope="module")
+def priced_by_amounts(mixed, tmp_path_factory):
+    """A folder with a model whose threshold was chosen by amounts, and other rows; tests copy from it."""
+    folder = tmp_path_factory.mktemp("priced")
     rows = mixed.assign(price=np.abs(mixed["amount"]) * 100)
-    rows[::2].to_parquet("train.parquet", index=False)
-    rows[1::2].to_parquet("test.parquet", index=False)
-    command = train("train.parquet", "--rule", "cost=5", "--amount", "price", "--exclude", "price", "-q")
-    assert run(*command) == (0, "", "")
-    return rows[1::2]
+    rows[::2].to_parquet(folder / "train.parquet", index=False)
+    rows[1::2].to_parquet(folder / "test.parquet", index=False)
+    options = ("--rule", "cost=5", "--amount", "price", "--exclude", "price", "-o", folder / MODEL, "-q")
+    assert main([str(argument) for argument in train(folder / "train.parquet", *options)]) == 0
+    return folder
+
+
+@pytest.fixture
+def priced(priced_by_amounts, folder):
+    """The rows that the model was not trained on, beside them in a file and the model."""
+    for name in ("test.parquet", MODEL):
+        copyfile(priced_by_amounts / name, folder / name)
+    return pd.read_parquet("test.parquet")
 
 
 def cost_of(rows, scores, threshold, amounts):
@@ -223,18 +234,17 @@ def test_amounts_without_a_rule_are_refused(refused, trained, csv):
     assert "--amount needs a rule about costs" in refused("evaluate", trained, csv, "--amount", "amount")
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_an_alert_is_a_written_score_that_reaches_the_threshold(run, mixed, folder, ending):
+def test_an_alert_is_a_written_score_that_reaches_the_threshold(run, mixed, folder):
     """Whoever compares the scores with the card's threshold, in SQL or in Python, finds the very same alerts."""
     mixed[::2].to_parquet("train.parquet", index=False)
     mixed[1::2].to_parquet("test.parquet", index=False)
     facts = json.loads(run(*train("train.parquet", "--valid", "test.parquet", "--base", "gbdt", "--json"))[1])
-    output = f"scores.{ending}"
-    assert run("predict", "model.skops", "test.parquet", "-o", output, "--threshold", "best", "-q") == (0, "", "")
-    written = pd.read_parquet(output) if ending == "parquet" else pd.read_csv(output, engine="pyarrow")
-    is_alert = written["score"] >= facts["threshold"]
-    assert written["alert"].tolist() == is_alert.tolist()
-    assert is_alert.sum() == round(facts["recall"] * facts["n_positives"] / facts["precision"])
+    for output in ("scores.parquet", "scores.csv"):
+        assert run("predict", "model.skops", "test.parquet", "-o", output, "--threshold", "best", "-q") == (0, "", "")
+    for written in (pd.read_parquet("scores.parquet"), pd.read_csv("scores.csv", engine="pyarrow")):
+        is_alert = written["score"] >= facts["threshold"]
+        assert written["alert"].tolist() == is_alert.tolist()
+        assert is_alert.sum() == round(facts["recall"] * facts["n_positives"] / facts["precision"])
 
 
 def test_a_row_whose_own_score_is_the_threshold_is_an_alert(trained, csv):

@@ -33,35 +33,40 @@ def expected(rows):
     return auto().fit(rows[NAMES], rows["is_fraud"])
 
 
-@pytest.fixture
-def small_samples(monkeypatch):
+def judge_by_small_samples(patch):
     """Samples of 40 rare rows and 500 common ones, so that few rows need what a billion would need."""
-    monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 40)
-    monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 500)
+    patch.setattr(working_sample, "MOST_RARE_ROWS", 40)
+    patch.setattr(working_sample, "FEWEST_COMMON_ROWS", 500)
 
 
 class TestDask:
-    @pytest.fixture
-    def table(self, rows):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def table(cls, rows):
         return dd.from_pandas(rows, npartitions=4, sort=False)
 
     @pytest.fixture
     def on_dask(self, dask_cluster):
         return auto(DaskAutoSelfPacedClassifier, client=dask_cluster.client)
 
-    def test_a_frame_gives_the_model_of_the_same_rows_in_memory(self, on_dask, table, rows, expected):
-        assert_the_same_model(on_dask.fit(table, "is_fraud").to_local(), expected, rows[NAMES])
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls, dask_cluster, table):
+        return auto(DaskAutoSelfPacedClassifier, client=dask_cluster.client).fit(table, "is_fraud")
 
-    def test_a_frame_of_which_a_sample_is_judged_does_too(self, on_dask, table, rows, small_samples):
+    def test_a_frame_gives_the_model_of_the_same_rows_in_memory(self, fitted, rows, expected):
+        assert_the_same_model(fitted.to_local(), expected, rows[NAMES])
+
+    def test_the_class_in_memory_takes_an_open_table_of_which_a_sample_is_judged(
+        self, dask_cluster, table, rows, monkeypatch
+    ):
+        judge_by_small_samples(monkeypatch)
         in_memory = auto().fit(rows[NAMES], rows["is_fraud"])
-        assert_the_same_model(on_dask.fit(table, "is_fraud").to_local(), in_memory, rows[NAMES])
-
-    def test_the_class_in_memory_takes_an_open_table(self, dask_cluster, table, rows, expected):
         opened = open_table(table, target="is_fraud", client=dask_cluster.client)
-        assert_the_same_model(auto().fit_table(opened), expected, rows[NAMES])
+        assert_the_same_model(auto().fit_table(opened), in_memory, rows[NAMES])
 
-    def test_the_rows_are_scored_where_they_are(self, on_dask, table, rows, expected):
-        lazy = on_dask.fit(table, "is_fraud").predict_proba(table)
+    def test_the_rows_are_scored_where_they_are(self, fitted, table, rows, expected):
+        lazy = fitted.predict_proba(table)
         assert isinstance(lazy, da.Array)
         np.testing.assert_array_equal(lazy.compute(), expected.predict_proba(rows[NAMES]))
 
@@ -74,8 +79,8 @@ class TestDask:
         )
         assert_the_same_model(on_dask.to_local(), auto().fit(X, y, sample_weight=weights), X)
 
-    def test_it_is_saved_without_the_cluster(self, on_dask, table, rows, expected, tmp_path):
-        path = save_model(on_dask.fit(table, "is_fraud"), tmp_path / "model.skops")
+    def test_it_is_saved_without_the_cluster(self, fitted, rows, expected, tmp_path):
+        path = save_model(fitted, tmp_path / "model.skops")
         loaded = load_model(path)
         assert type(loaded) is AutoSelfPacedClassifier
         assert_the_same_model(loaded, expected, rows[NAMES])
@@ -88,31 +93,44 @@ class TestDask:
 
 
 class TestSpark:
-    @pytest.fixture
-    def table(self, spark, rows):
-        numbered = rows.assign(number=np.arange(len(rows)))
-        return spark.createDataFrame(pa.Table.from_pandas(numbered, preserve_index=False)).repartition(2)
+    FEW = recipes()[1:]
 
-    @pytest.fixture
-    def on_spark(self):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def table(cls, spark, rows):
+        numbered = rows.assign(number=np.arange(len(rows)))
+        return spark.createDataFrame(pa.Table.from_pandas(numbered, preserve_index=False))
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def on_spark(cls):
         return SparkAutoSelfPacedClassifier(
-            recipes=recipes(), features_col=NAMES, label_col="is_fraud", id_col="number", seed=0
+            recipes=cls.FEW, features_col=NAMES, label_col="is_fraud", id_col="number", seed=0
         )
 
-    def test_a_frame_of_which_a_sample_is_judged_gives_the_model_of_the_same_rows(self, table, rows, small_samples):
-        in_memory = auto().fit(rows[NAMES], rows["is_fraud"])
-        opened = open_table(table, target="is_fraud", columns=NAMES, id="number")
-        assert_the_same_model(auto().fit_table(opened), in_memory, rows[NAMES])
+    @pytest.fixture(scope="class")
+    @classmethod
+    def both(cls, on_spark, table, rows):
+        """The model that a sample of the frame has chosen, and that of the same rows in memory."""
+        with pytest.MonkeyPatch.context() as patch:
+            judge_by_small_samples(patch)
+            in_memory = AutoSelfPacedClassifier(cls.FEW, random_state=0).fit(rows[NAMES], rows["is_fraud"])
+            return on_spark.fit(table), in_memory
 
-    def test_a_saved_model_scores_the_rows_where_they_are(self, on_spark, table, rows, expected, tmp_path):
-        on_spark.fit(table).write().save(f"file://{tmp_path}/model")
+    def test_a_frame_of_which_a_sample_is_judged_gives_the_model_of_the_same_rows(self, both, rows):
+        model, in_memory = both
+        assert_the_same_model(model.to_local(), in_memory, rows[NAMES])
+
+    def test_a_saved_model_scores_the_rows_where_they_are(self, both, table, rows, tmp_path):
+        model, in_memory = both
+        model.write().save(f"file://{tmp_path}/model")
         loaded = SparkAutoSelfPacedModel.load(f"file://{tmp_path}/model")
-        assert choice_of(loaded.recipes) == choice_of(expected.recipes_)
+        assert choice_of(loaded.recipes) == choice_of(in_memory.recipes_)
         scored = sorted(loaded.transform(table).select("number", "probability").collect())
         scores = np.stack([probability.toArray() for _, probability in scored])
-        np.testing.assert_array_equal(scores, expected.predict_proba(rows[NAMES]))
+        np.testing.assert_array_equal(scores, in_memory.predict_proba(rows[NAMES]))
 
     def test_a_saved_estimator_has_its_recipes(self, on_spark, spark, tmp_path):
         on_spark.write().save(f"file://{tmp_path}/estimator")
         loaded = SparkAutoSelfPacedClassifier.load(f"file://{tmp_path}/estimator")
-        assert repr(loaded.getOrDefault("recipes")) == repr(recipes())
+        assert repr(loaded.getOrDefault("recipes")) == repr(self.FEW)

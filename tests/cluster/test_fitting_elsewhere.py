@@ -117,9 +117,9 @@ class TestDask:
 
 
 def test_members_on_spark_are_those_that_the_driver_trains(spark, rows):
-    frame = spark.createDataFrame(pa.Table.from_pandas(rows)).repartition(2)
+    frame = spark.createDataFrame(pa.Table.from_pandas(rows))
     columns = {"features_col": NAMES, "label_col": "is_fraud", "id_col": "number"}
-    model = SparkUnderBaggingClassifier(estimator=TREE, n_estimators=3, seed=0, fit_on="executor", **columns).fit(frame)
-    whole = UnderBaggingClassifier(TREE, 3, random_state=0).fit(rows[NAMES], rows["is_fraud"])
+    model = SparkUnderBaggingClassifier(estimator=TREE, n_estimators=2, seed=0, fit_on="executor", **columns).fit(frame)
+    whole = UnderBaggingClassifier(TREE, 2, random_state=0).fit(rows[NAMES], rows["is_fraud"])
     assert same(model.to_local(), whole, rows)
     assert os.getpid() not in {member.process_ for member in model.to_local().estimators_}

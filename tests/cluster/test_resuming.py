@@ -163,29 +163,31 @@ class TestDask:
 
 
 class TestSpark:
-    @pytest.fixture
-    def spe(self, tmp_path):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def frame_of(cls, spark):
+        return lambda rows: spark.createDataFrame(pa.Table.from_pandas(rows))
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def spe(cls, frame_of, rows, tmp_path_factory):
+        """An estimator with the checkpoint of a fit that had an accident after its first round."""
         columns = {"features_col": NAMES, "label_col": "is_fraud", "id_col": "number"}
-        kept = {"seed": 0, "checkpoint": tmp_path / "fit"}
-        return SparkSelfPacedEnsembleClassifier(estimator=TREE, n_estimators=2, **kept, **columns)
-
-    @pytest.fixture
-    def frame_of(self, spark):
-        return lambda rows, n_partitions=2: spark.createDataFrame(pa.Table.from_pandas(rows)).repartition(n_partitions)
-
-    def test_after_an_accident_the_model_is_that_in_memory(self, spe, frame_of, rows, fits):
-        whole = SelfPacedEnsembleClassifier(TREE, 2, random_state=0).fit(rows[NAMES], rows["is_fraud"])
+        kept = {"seed": 0, "checkpoint": tmp_path_factory.mktemp("fits") / "fit"}
+        spe = SparkSelfPacedEnsembleClassifier(estimator=TREE, n_estimators=2, **kept, **columns)
         with pytest.raises(AccidentError):
-            spe.setCallbacks(AccidentAfter(1)).fit(frame_of(rows))
-        fits.clear()
-        resumed = spe.setCallbacks(None).fit(frame_of(rows, 3))
-        assert same(resumed.to_local(), whole, rows)
-        assert fits == [2]
+            spe.copy().setCallbacks(AccidentAfter(1)).fit(frame_of(rows))
+        return spe
 
     def test_a_table_with_another_value_is_refused(self, spe, frame_of, rows):
-        with pytest.raises(AccidentError):
-            spe.setCallbacks(AccidentAfter(0)).fit(frame_of(rows))
         changed = rows.copy()
         changed.loc[1234, "b"] += 1e-9
         with pytest.raises(CheckpointError, match=r"content was '[0-9a-f]{16}' and is '[0-9a-f]{16}' now"):
-            spe.setCallbacks(None).fit(frame_of(changed))
+            spe.fit(frame_of(changed))
+
+    def test_after_an_accident_the_model_is_that_in_memory(self, spe, frame_of, rows, fits):
+        whole = SelfPacedEnsembleClassifier(TREE, 2, random_state=0).fit(rows[NAMES], rows["is_fraud"])
+        fits.clear()
+        resumed = spe.fit(frame_of(rows).repartition(3))
+        assert same(resumed.to_local(), whole, rows)
+        assert fits == [2]

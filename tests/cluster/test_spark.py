@@ -1,15 +1,15 @@
-"""Ensembles on a real Spark cluster: a master and two workers, each a JVM of its own."""
+"""Ensembles on a real Spark cluster: a master and two workers, each a JVM of its own.
 
-import os
+A job costs Spark a quarter of a second, however few its rows, so that tests share fits and saved models.
+"""
+
 import re
-import subprocess
 import sys
 from copy import copy
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree, rmtree
 from tempfile import TemporaryDirectory
-from textwrap import dedent
-from threading import Timer
 
 import numpy as np
 import pandas as pd
@@ -17,24 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
-from lightgbm import LGBMClassifier
 from pyspark import cloudpickle
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import BinaryClassificationEvaluator
-from pyspark.ml.feature import StringIndexer, VectorAssembler
+from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.functions import vector_to_array
 from pyspark.sql import functions as sf
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import ProgressBar
-from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import ModelFileError, TableError
-from selfpaced.pools.blocks import Fold
 from selfpaced.pools.partitioned import PartitionedPool, Partitions
-from selfpaced.pools.shortlist import CutAndShortlist
-from selfpaced.pools.spark_scratch import ScratchEngine
 from selfpaced.spark import (
     SparkBalanceCascadeClassifier,
     SparkSelfPacedEnsembleClassifier,
@@ -42,6 +36,19 @@ from selfpaced.spark import (
     SparkUnderSamplingModel,
 )
 from selfpaced.tables import spark as spark_tables
+from tests.cluster.spark_models import (
+    BOOSTER,
+    NAMES,
+    TREE,
+    assert_same,
+    expected,
+    in_memory,
+    numbered,
+    probabilities,
+    run,
+    spe,
+    transactions,
+)
 from tests.contracts import test_majority_pools as exam
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
 from tests.exam.forms import parquet
@@ -51,92 +58,80 @@ from tests.exam.test_same_rows_same_scores import exam as exam_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
-NAMES = list("abcdef")
-TREE = DecisionTreeClassifier(max_depth=8)
-BOOSTER = LGBMClassifier(n_estimators=10, verbose=-1)
-
-
-@cache
-def transactions():
-    X, y = make_fraud(n_rows=5000, n_frauds=80, n_features=6, random_state=0)
-    return pd.DataFrame(X, columns=NAMES).assign(is_fraud=y)
-
 
 @pytest.fixture
 def rows():
     return transactions().copy()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def frame_of(spark):
-    def frame_of(rows, n_partitions=2):
-        """The rows with their positions as ids, dealt out to partitions."""
-        numbered = rows.assign(number=np.arange(len(rows))) if "number" not in rows else rows
-        table = pa.Table.from_pandas(numbered, preserve_index=False)
-        return spark.createDataFrame(table).repartition(n_partitions)
-
-    return frame_of
+    return lambda rows: spark.createDataFrame(numbered(rows))
 
 
-def spe(base=TREE, kind=SparkSelfPacedEnsembleClassifier, features=NAMES, **others):
-    columns = {"features_col": features, "label_col": "is_fraud", "id_col": "number"}
-    return kind(**{"estimator": base, "n_estimators": 2, "seed": 3} | columns | others)
+@pytest.fixture(scope="module")
+def frame(frame_of):
+    return frame_of(transactions())
 
 
-@cache
-def expected(base=TREE, kind=SelfPacedEnsembleClassifier, n_estimators=2):
-    return in_memory(transactions(), base, kind, n_estimators)
+@dataclass
+class WatchedFit:
+    """A fit, and what was seen of it.
+
+    Attributes
+    ----------
+    travelled : the rows that came to the driver, by question.
+    n_jobs : the jobs of Spark.
+    keeps_nothing : whether Spark knows no table and caches nothing after the fit.
+    """
+
+    model: SparkUnderSamplingModel
+    travelled: list[int]
+    n_jobs: int
+    keeps_nothing: bool
 
 
-def in_memory(rows, base=TREE, kind=SelfPacedEnsembleClassifier, n_estimators=2, **fit_params):
-    model = kind(base, n_estimators, random_state=3)
-    return model.fit(rows.drop(columns="is_fraud"), rows["is_fraud"], **fit_params)
+@pytest.fixture(scope="module")
+def watched(spark, frame):
+    travelled = []
+
+    def counting(parts):
+        travelled.append(sum(len(part) for part in parts))
+        return in_order(parts)
+
+    in_order = spark_tables.in_order_of_ids
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spark_tables, "in_order_of_ids", counting)
+        spark.sparkContext.setJobGroup("counted", "a fit")
+        try:
+            model = spe().fit(frame)
+        finally:
+            spark.sparkContext._jsc.clearJobGroup()
+    n_jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup("counted"))
+    caches_nothing = spark._jsparkSession.sharedState().cacheManager().isEmpty()
+    return WatchedFit(model, travelled, n_jobs, caches_nothing and spark.catalog.listTables() == [])
 
 
-def dumped(member):
-    """All there is to know of a member; not the bytes between the fields of a node, which mean nothing."""
-    if isinstance(member, LGBMClassifier):
-        return member.booster_.model_to_string()
-    return {name: repr(np.asarray(value).tolist()) for name, value in member.tree_.__getstate__().items()}
+def test_members_are_those_of_the_fit_in_memory(watched):
+    assert_same(watched.model, expected())
 
 
-def assert_same(model, other):
-    model = model.to_local() if hasattr(model, "to_local") else model
-    assert list(map(dumped, model.estimators_)) == list(map(dumped, other.estimators_))
-    assert model.classes_.tolist() == other.classes_.tolist()
+def test_no_row_travels_but_the_minority_once_and_the_rows_that_are_drawn(watched):
+    assert watched.travelled == [80] * (1 + len(watched.model.rounds))
 
 
-def probabilities(scored):
-    rows = scored.orderBy("number").select(vector_to_array("probability").alias("p")).collect()
-    return np.array([row.p for row in rows])
+def test_the_jobs_of_a_fit_are_three_and_two_a_round(watched):
+    assert watched.n_jobs == 3 + 2 * 2
 
 
-@pytest.mark.parametrize(
-    ("n_partitions", "base"), [(1, BOOSTER), (4, TREE), (13, BOOSTER)], ids=["1-lightgbm", "4-tree", "13-lightgbm"]
-)
-def test_members_are_those_of_the_fit_in_memory_for_any_number_of_partitions(frame_of, rows, base, n_partitions):
-    assert_same(spe(base).fit(frame_of(rows, n_partitions)), expected(base))
+def test_spark_keeps_nothing_after_a_fit(watched):
+    assert watched.keeps_nothing
 
 
-def test_a_calibrated_ensemble_has_the_map_of_the_fit_in_memory(frame_of, rows):
-    model = spe(calibration="sigmoid").fit(frame_of(rows))
-    local = SelfPacedEnsembleClassifier(TREE, 2, random_state=3, calibration="sigmoid")
-    local.fit(rows[NAMES], rows["is_fraud"])
-    assert model.to_local().calibrator_ == local.calibrator_
-    np.testing.assert_allclose(probabilities(model.transform(frame_of(rows))), local.predict_proba(rows[NAMES]))
-
-
-def test_groups_make_the_calibration_of_the_fit_in_memory(frame_of, rows):
-    cards = np.random.default_rng(0).integers(600, size=len(rows))
-    model = spe(calibration="sigmoid", group_col="card").fit(frame_of(rows.assign(card=[f"{one}" for one in cards])))
-    local = SelfPacedEnsembleClassifier(TREE, 2, random_state=3, calibration="sigmoid")
-    local.fit(rows[NAMES], rows["is_fraud"], groups=cards)
-    assert model.to_local().calibrator_ == local.calibrator_
-
-
-def test_members_do_not_depend_on_which_partition_a_row_is_in(frame_of, rows):
-    scattered = frame_of(rows).repartition(5, sf.rand(seed=1))
-    assert_same(spe().fit(scattered), expected())
+@pytest.mark.parametrize(("n_partitions", "base"), [(1, BOOSTER), (5, TREE)], ids=["1-lightgbm", "5-tree"])
+def test_members_are_the_same_for_any_partitions_and_any_rows_in_them(frame, base, n_partitions):
+    scattered = frame.repartition(n_partitions, sf.rand(seed=1))
+    assert_same(spe(base).fit(scattered), expected(base))
 
 
 def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
@@ -147,65 +142,8 @@ def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
     assert_same(spe(id_col=None).fit(files), expected())
 
 
-@pytest.mark.parametrize("cut", [1, 2])
-def test_an_executor_killed_while_rows_are_scored_changes_nothing(spark_cluster, frame_of, rows, monkeypatch, cut):
-    folds, killed = [], []
-    killer = Timer(0.3, lambda: killed.append(spark_cluster.kill_an_executor()))
-
-    def advance(engine, step, *shared):
-        folds.append(step)
-        if len(folds) == cut:
-            killer.start()  # strikes during the next question, which scores the rows
-        return ask_to_advance(engine, step, *shared)
-
-    ask_to_advance = ScratchEngine.advance
-    monkeypatch.setattr(ScratchEngine, "advance", advance)
-    base = BOOSTER if cut == 2 else TREE
-    assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
-    killer.join()
-    assert [type(step) for step in folds] == [Fold] * 3
-    assert len(killed) == 1
-
-
-@pytest.mark.parametrize("cut", [2, 3])
-def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, frame_of, rows, monkeypatch, cut):
-    cuts = []
-
-    def ask_and_lose_an_executor(engine, question, merge, *, features):
-        answer = ask(engine, question, merge, features=features)
-        cuts.extend([1] * isinstance(question, CutAndShortlist))
-        if isinstance(question, CutAndShortlist) and len(cuts) == cut:
-            spark_cluster.kill_an_executor()
-        return answer
-
-    ask = ScratchEngine.ask
-    monkeypatch.setattr(ScratchEngine, "ask", ask_and_lose_an_executor)
-    base = BOOSTER if cut == 2 else TREE
-    assert_same(spe(base, n_estimators=3).fit(frame_of(rows)), expected(base, n_estimators=3))
-    assert len(cuts) == 3
-
-
-def test_no_row_travels_but_the_minority_once_and_the_rows_that_are_drawn(frame_of, rows, monkeypatch):
-    travelled = []
-
-    def counting(parts):
-        travelled.append(sum(len(part) for part in parts))
-        return in_order(parts)
-
-    in_order = spark_tables.in_order_of_ids
-    monkeypatch.setattr(spark_tables, "in_order_of_ids", counting)
-    model = spe().fit(frame_of(rows))
-    assert travelled == [80] * (1 + len(model.rounds))
-
-
-def test_spark_keeps_nothing_after_a_fit(spark, frame_of, rows):
-    spe().fit(frame_of(rows))
-    assert spark.catalog.listTables() == []
-    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
-
-
-@pytest.mark.parametrize("hardness", ["absolute", "cross_entropy"])
-def test_a_pool_on_spark_sits_the_exam_of_all_pools(frame_of, hardness):
+def test_a_pool_on_spark_sits_the_exam_of_all_pools(frame_of):
+    hardness = "cross_entropy"  # which asks for the largest one, too
     label = np.where(np.isin(np.arange(len(exam.X)), exam.IDS), 0, 1)
     table = open_table(frame_of(pd.DataFrame(exam.X).add_prefix("V").assign(label=label)), target="label", id="number")
     pool = PartitionedPool(Partitions(table.begin(), {0: exam.IDS.size}, exam.SEED), 0, exam.IDS.size)
@@ -213,14 +151,10 @@ def test_a_pool_on_spark_sits_the_exam_of_all_pools(frame_of, hardness):
         np.testing.assert_array_equal(answer, known)
 
 
-@pytest.mark.parametrize(
-    ("kind", "local"),
-    [(SparkBalanceCascadeClassifier, BalanceCascadeClassifier), (SparkUnderBaggingClassifier, UnderBaggingClassifier)],
-)
-def test_the_rivals_come_along(frame_of, rows, kind, local):
-    model = spe(kind=kind).fit(frame_of(rows))
-    assert_same(model, expected(kind=local))
-    assert type(model.to_local()) is local
+def test_balance_cascade_comes_along(frame):
+    model = spe(kind=SparkBalanceCascadeClassifier).fit(frame)
+    assert_same(model, expected(kind=BalanceCascadeClassifier))
+    assert type(model.to_local()) is BalanceCascadeClassifier
 
 
 class TestColumnsOfAllKinds:
@@ -250,7 +184,7 @@ class TestColumnsOfAllKinds:
         zone = spark.conf.get("spark.sql.session.timeZone")
         spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
         table = pa.Table.from_pandas(mixed.astype({"channel": "str", "visits": "Int64"}), preserve_index=False)
-        yield spark.createDataFrame(table).repartition(2)
+        yield spark.createDataFrame(table)
         spark.conf.set("spark.sql.session.timeZone", zone)
 
     @pytest.fixture(scope="class")
@@ -286,23 +220,19 @@ class TestColumnsOfAllKinds:
         np.testing.assert_array_equal(scores, local.predict_proba(numbers))
 
 
-def test_negative_ids_are_fine(frame_of, rows):
-    model = spe().fit(frame_of(rows.assign(number=np.arange(len(rows)) - 2500)))
-    assert len(model.to_local().estimators_) == 2
-
-
 def test_three_classes_of_strings(frame_of, rows):
     labels = np.array(["chip", "online", "stolen"])[np.where(rows.is_fraud, 2, np.arange(len(rows)) % 5 == 0)]
     three = rows.assign(is_fraud=labels)
-    model = spe().fit(frame_of(three))
+    frame = frame_of(three)
+    model = spe().fit(frame)
     local = in_memory(three)
     assert_same(model, local)
-    scored = model.transform(frame_of(three)).orderBy("number").select("prediction").collect()
+    scored = model.transform(frame).orderBy("number").select("prediction").collect()
     assert [row.prediction for row in scored] == local.predict(three[NAMES]).tolist()
 
 
-def test_empty_partitions_and_partitions_without_positives(frame_of, rows):
-    by_class = frame_of(rows).repartition(6, "is_fraud")
+def test_empty_partitions_and_partitions_without_positives(frame, rows):
+    by_class = frame.repartition(6, "is_fraud")
     sizes = by_class.groupBy(sf.spark_partition_id()).count().count()
     assert sizes == 2  # of six
     model = spe().fit(by_class)
@@ -310,23 +240,29 @@ def test_empty_partitions_and_partitions_without_positives(frame_of, rows):
     assert probabilities(model.transform(by_class)).shape == (len(rows), 2)
 
 
-def test_open_table_opens_a_frame_for_any_ensemble_and_any_number_of_fits(frame_of, rows):
-    frame = frame_of(rows.assign(note="x"))
-    table = open_table(frame, target="is_fraud", exclude=["note"], id="number")
-    for _ in range(2):
-        model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
-        assert_same(model, expected())
-        assert model.trained_on_.target == "is_fraud"
-
-
 class TestModels:
     """What a fitted model does, and what parameters do."""
 
     @pytest.fixture(scope="class")
     @classmethod
-    def model(cls, spark):
-        frame = spark.createDataFrame(pa.Table.from_pandas(transactions().assign(number=np.arange(5000))))
-        return spe().fit(frame)
+    def model(cls, watched):
+        return watched.model
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def saved(cls, model, tmp_path_factory):
+        """A folder with a saved model, which took the place of something else, and a saved estimator."""
+        folder = tmp_path_factory.mktemp("saved")
+        estimator = spe(callbacks=ProgressBar(), n_bins=7)
+        for name in ("model", "estimator"):
+            estimator.save(str(folder / name))
+        model.write().overwrite().save(str(folder / "model"))
+        return folder
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def loaded_estimator(cls, saved):
+        return SparkSelfPacedEnsembleClassifier.load(str(saved / "estimator"))
 
     def test_transform_is_lazy_keeps_other_columns_and_equals_the_local_model(self, frame_of, rows, model):
         frame = frame_of(rows.assign(note="x"))
@@ -334,40 +270,41 @@ class TestModels:
         assert scored.columns == [*frame.columns, "rawPrediction", "probability", "prediction"]
         assert dict(scored.dtypes)["prediction"] == "double"
         local = model.to_local()
-        np.testing.assert_array_equal(probabilities(scored), local.predict_proba(rows[NAMES]))
-        predicted = [row.prediction for row in scored.orderBy("number").collect()]
-        assert predicted == local.predict(rows[NAMES]).tolist()
+        found = scored.orderBy("number").select("prediction", "probability").collect()
+        scores = np.stack([row.probability.toArray() for row in found])
+        np.testing.assert_array_equal(scores, local.predict_proba(rows[NAMES]))
+        assert [row.prediction for row in found] == local.predict(rows[NAMES]).tolist()
 
-    def test_rows_are_scored_once_for_both_columns(self, frame_of, rows, model, capsys):
-        model.transform(frame_of(rows)).explain()
+    def test_rows_are_scored_once_for_both_columns(self, frame, model, capsys):
+        model.transform(frame).explain()
         assert capsys.readouterr().out.count("ArrowEvalPython") == 1
 
-    def test_a_model_is_the_same_after_it_is_saved_and_loaded(self, frame_of, rows, model, tmp_path):
-        model.write().overwrite().save(str(tmp_path))
-        loaded = SparkUnderSamplingModel.load(str(tmp_path))
+    def test_a_model_is_the_same_after_it_is_saved_and_loaded(self, model, saved):
+        loaded = SparkUnderSamplingModel.load(str(saved / "model"))
         assert_same(loaded, model.to_local())
         assert loaded.uid == model.uid
         assert loaded.classes.tolist() == [0, 1]
         assert len(loaded.rounds) == 3
         with pytest.raises(Exception, match="already exists"):
-            model.save(str(tmp_path))
+            model.save(str(saved / "model"))
 
-    def test_an_estimator_is_the_same_after_it_is_saved_and_loaded(self, spark, tmp_path):
-        spe(n_bins=7).write().overwrite().save(str(tmp_path))
-        loaded = SparkSelfPacedEnsembleClassifier.load(str(tmp_path))
-        assert loaded.getOrDefault("n_bins") == 7
-        assert loaded.getOrDefault("estimator").max_depth == 8
+    def test_an_estimator_is_the_same_after_it_is_saved_and_loaded(self, saved, loaded_estimator):
+        assert loaded_estimator.getOrDefault("n_bins") == 7
+        assert loaded_estimator.getOrDefault("estimator").max_depth == 8
         with pytest.raises(TypeError, match="holds a SparkSelfPacedEnsembleClassifier, not a SparkUnderSamplingModel"):
-            SparkUnderSamplingModel.load(str(tmp_path))
+            SparkUnderSamplingModel.load(str(saved / "estimator"))
 
-    def test_what_a_pickle_would_run_is_not_run_when_a_model_is_loaded(self, spark, model, tmp_path):
+    @pytest.mark.parametrize(
+        ("name", "kind"), [("estimator", SparkSelfPacedEnsembleClassifier), ("model", SparkUnderSamplingModel)]
+    )
+    def test_what_a_pickle_would_run_is_not_run_when_it_is_loaded(self, saved, tmp_path, name, kind):
         hostile = b"cos\nmkdir\n(V%s\ntR." % str(tmp_path / "executed").encode()
-        for saved, kind in ((spe(), SparkSelfPacedEnsembleClassifier), (model, SparkUnderSamplingModel)):
-            saved.write().overwrite().save(str(tmp_path / "saved"))
-            table = spark.createDataFrame([(hostile,)], "content binary")
-            table.write.mode("overwrite").parquet(str(tmp_path / "saved" / "content"))
-            with pytest.raises(ModelFileError, match="is not a selfpaced model file"):
-                kind.load(str(tmp_path / "saved"))
+        copytree(saved / name, tmp_path / name)
+        rmtree(tmp_path / name / "content")
+        (tmp_path / name / "content").mkdir()
+        pq.write_table(pa.table({"content": [hostile]}), tmp_path / name / "content" / "part.parquet")
+        with pytest.raises(ModelFileError, match="is not a selfpaced model file"):
+            kind.load(str(tmp_path / name))
         assert not (tmp_path / "executed").exists()
 
     def test_parameters_that_are_no_trusted_types_are_refused_when_they_are_saved(self, spark, model, tmp_path):
@@ -380,38 +317,31 @@ class TestModels:
             SparkUnderSamplingModel(local).save(str(tmp_path / "model"))
         assert list(tmp_path.iterdir()) == []
 
-    def test_callbacks_are_not_saved(self, spark, tmp_path):
-        spe(callbacks=ProgressBar(), n_bins=7).save(str(tmp_path / "estimator"))
-        loaded = SparkSelfPacedEnsembleClassifier.load(str(tmp_path / "estimator"))
-        assert (loaded.getOrDefault("callbacks"), loaded.getOrDefault("n_bins")) == (None, 7)
-        assert loaded.getOrDefault("featuresCol") == NAMES
-        assert not loaded.isSet("hardness")
+    def test_callbacks_are_not_saved(self, loaded_estimator):
+        assert loaded_estimator.getOrDefault("callbacks") is None
+        assert loaded_estimator.getOrDefault("featuresCol") == NAMES
+        assert not loaded_estimator.isSet("hardness")
 
     def test_files_are_scored_by_the_local_model(self, rows, model, tmp_path):
         rows.to_parquet(tmp_path / "rows.parquet")
         assert model.to_local().trained_on_.schema.names == NAMES
         assert open_table(tmp_path, columns=NAMES).schema == model.to_local().trained_on_.schema
 
-    def test_a_vector_column_serves_in_a_pipeline_which_is_saved_and_loaded(self, frame_of, rows, tmp_path):
-        worded = rows.assign(channel=np.where(np.arange(len(rows)) % 3, "web", "post"))
-        frame = frame_of(worded)
-        stages = [
-            StringIndexer(inputCol="channel", outputCol="channel_number"),
-            VectorAssembler(inputCols=[*NAMES, "channel_number"], outputCol="features"),
-            spe(features="features"),
-        ]
+    def test_a_vector_column_serves_in_a_pipeline_which_is_saved_and_loaded(self, frame, rows, tmp_path):
+        stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), spe(features="features")]
         fitted = Pipeline(stages=stages).fit(frame)
-        X = rows[NAMES].assign(channel=(worded["channel"] == "post").astype(float)).to_numpy()
+        X = rows[NAMES].to_numpy()
         local = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit(X, rows["is_fraud"])
         assert_same(fitted.stages[-1], local)
         fitted.write().overwrite().save(str(tmp_path))
         scored = PipelineModel.load(str(tmp_path)).transform(frame)
         np.testing.assert_array_equal(probabilities(scored), local.predict_proba(X))
 
-    def test_a_fit_takes_parameter_maps_and_evaluators_read_the_probabilities(self, frame_of, rows):
-        bagging, frame = spe(kind=SparkUnderBaggingClassifier), frame_of(rows)
+    def test_a_fit_takes_parameter_maps_and_evaluators_read_the_probabilities(self, frame):
+        bagging = spe(kind=SparkUnderBaggingClassifier)
         model = bagging.fit(frame, {bagging.n_estimators: 1})
-        assert len(model.to_local().estimators_) == 1
+        assert_same(model, expected(kind=UnderBaggingClassifier, n_estimators=1))
+        assert type(model.to_local()) is UnderBaggingClassifier
         evaluator = BinaryClassificationEvaluator(
             rawPredictionCol="probability", labelCol="is_fraud", metricName="areaUnderPR"
         )
@@ -427,9 +357,11 @@ class TestModels:
 
 
 class TestBadInput:
-    def test_no_id_and_no_files(self, frame_of, rows):
+    """What Spark itself must tell. What is wrong in a partition is in `tests/tables/test_spark_batches.py`."""
+
+    def test_no_id_and_no_files(self, frame):
         with pytest.raises(TableError, match=r"(?s)has no order.*xxhash64"):
-            spe(id_col=None).fit(frame_of(rows))
+            spe(id_col=None).fit(frame)
 
     def test_ids_that_come_twice(self, frame_of, rows):
         with pytest.raises(TableError, match="occurs more than once"):
@@ -444,51 +376,27 @@ class TestBadInput:
         with pytest.raises(TableError, match=r"integers; they are string.*xxhash64\('number'\)"):
             spe().fit(frame_of(rows.assign(number=[f"tx-{i}" for i in range(len(rows))])))
 
-    def test_no_positives_at_all(self, frame_of, rows):
-        with pytest.raises(ValueError, match=r"Column 'is_fraud' holds one class only, \[0\]"):
-            spe().fit(frame_of(rows[rows.is_fraud == 0]))
-
-    def test_no_rows_at_all(self, frame_of, rows):
+    def test_no_rows_at_all(self, frame):
         with pytest.raises(TableError, match="has no rows"):
-            spe().fit(frame_of(rows).where("a > 1e9"))
-
-    def test_a_row_without_a_label(self, frame_of, rows):
-        gap = rows.assign(is_fraud=rows["is_fraud"].astype("Int64").mask(np.arange(len(rows)) == 4000))
-        with pytest.raises(TableError, match=r"partition \d has rows without a label"):
-            spe().fit(frame_of(gap))
-
-    def test_infinity(self, frame_of, rows):
-        rows.loc[4000, "c"] = np.inf
-        with pytest.raises(TableError, match=r"Column 'c' contains infinity in partition \d"):
-            spe().fit(frame_of(rows))
-
-    def test_a_weight_that_is_missing(self, frame_of, rows):
-        rows["w"] = np.where(np.arange(len(rows)) == 7, np.nan, 1.0)
-        with pytest.raises(TableError, match="has weights that are not finite numbers"):
-            spe(weight_col="w").fit(frame_of(rows))
+            spe().fit(frame.where("a > 1e9"))
 
     def test_weights_that_are_strings(self, frame_of, rows):
         with pytest.raises(TableError, match="weights in column 'w' must be numbers; they are string"):
             spe(weight_col="w").fit(frame_of(rows.assign(w="heavy")))
 
-    def test_a_column_that_is_not_there(self, frame_of, rows):
+    def test_a_column_that_is_not_there(self, frame):
         with pytest.raises(TableError, match="no column 'fraud'"):
-            spe(label_col="fraud").fit(frame_of(rows))
+            spe(label_col="fraud").fit(frame)
 
-    def test_a_column_that_is_no_vector(self, frame_of, rows):
+    def test_a_column_that_is_no_vector(self, frame):
         with pytest.raises(TableError, match="Column 'a' is double, neither vectors nor arrays"):
-            spe(features="a").fit(frame_of(rows))
+            spe(features="a").fit(frame)
 
-    def test_vectors_of_several_lengths(self, frame_of, rows):
-        vectors = sf.when(sf.col("number") == 9, sf.array("a")).otherwise(sf.array(*NAMES))
-        with pytest.raises(TableError, match="vectors of the lengths"):
-            spe(features="v").fit(frame_of(rows).withColumn("v", vectors))
-
-    def test_a_member_that_predicts_no_number_says_so_itself(self, frame_of, rows):
+    def test_a_member_that_predicts_no_number_says_so_itself(self, frame):
         cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors cannot import tests: it travels whole
         try:
             with pytest.raises(ValueError, match="predicted NaN") as caught:
-                spe(PredictsNaN()).fit(frame_of(rows))
+                spe(PredictsNaN()).fit(frame)
         finally:
             cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
         assert "This happened on a Spark executor." in caught.value.__notes__
@@ -503,7 +411,7 @@ class PredictsNaN(ClassifierMixin, BaseEstimator):
         return np.full((len(X), 2), np.nan)
 
 
-def test_the_code_of_the_guide_runs(spark, rows, tmp_path, monkeypatch):
+def test_the_code_of_the_guide_runs(spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = next((Path(__file__).parents[2] / "docs" / "guide").glob("clusters*.md")).read_text()
     blocks = re.findall(
@@ -519,60 +427,39 @@ def test_the_code_of_the_guide_runs(spark, rows, tmp_path, monkeypatch):
     assert len(namespace["local"].estimators_) == 2
 
 
-def run(code, **environment):
-    """A program of its own, whose session must not be that of the other tests."""
-    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | environment
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", dedent(code)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
-def test_an_executor_without_the_package_of_the_base_model_is_told_by_an_import_error(
-    frame_of, rows, base_known_here_only
-):
+def test_an_executor_without_the_package_of_the_base_model_is_told_by_an_import_error(frame, base_known_here_only):
     missing = (
         "executor's Python has no module 'package_of_the_driver'. Install the package in the executors' environment"
     )
     with pytest.raises(ImportError, match=missing):
-        spe(base_known_here_only).fit(frame_of(rows))
+        spe(base_known_here_only).fit(frame)
 
 
 def test_a_connect_session_gives_the_same_model_and_saves_it(spark, spark_cluster, tmp_path):
     told = run(
         f"""
-        import pyarrow as pa
+        import numpy as np
         from pyspark.ml import Pipeline, PipelineModel
         from pyspark.ml.feature import VectorAssembler
         from pyspark.sql import SparkSession
+        from selfpaced import UnderBaggingClassifier
         from selfpaced.exceptions import TableError
-        from selfpaced.spark import SparkUnderSamplingModel
-        from tests.cluster.test_spark import *
+        from selfpaced.spark import SparkUnderBaggingClassifier
+        from tests.cluster.spark_models import *
 
         spark = SparkSession.builder.remote({spark_cluster.connect_url!r}).getOrCreate()
-        rows = transactions().assign(number=range(5000))
-        frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(2)
+        rows = transactions()
+        frame = spark.createDataFrame(numbered(rows)).coalesce(1)  # Python workers are started anew: one will do
         assert "connect" in type(frame).__module__
-        model = spe().fit(frame)
-        assert_same(model, expected())
-        model.write().overwrite().save({str(tmp_path / "model")!r})
-        loaded = SparkUnderSamplingModel.load({str(tmp_path / "model")!r})
-        scores = probabilities(loaded.transform(frame))
-        np.testing.assert_array_equal(scores, expected().predict_proba(rows[NAMES]))
+        assert_same(spe().fit(frame), expected())
         assert spark.catalog.listTables() == []
 
         bagging = spe(kind=SparkUnderBaggingClassifier, features="features", n_estimators=1)
         stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), bagging]
-        Pipeline(stages=stages).fit(frame).write().overwrite().save({str(tmp_path / "pipeline")!r})
-        pipeline = PipelineModel.load({str(tmp_path / "pipeline")!r})
-        assert probabilities(pipeline.transform(frame)).shape == (5000, 2)
+        Pipeline(stages=stages).fit(frame).write().overwrite().save({str(tmp_path)!r})
+        scores = probabilities(PipelineModel.load({str(tmp_path)!r}).transform(frame))
+        local = UnderBaggingClassifier(TREE, 1, random_state=3).fit(rows[NAMES].to_numpy(), rows["is_fraud"])
+        np.testing.assert_array_equal(scores, local.predict_proba(rows[NAMES].to_numpy()))
         try:
             spe(id_col=None).fit(frame)
         except TableError as error:
@@ -584,9 +471,15 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark, spark_cluste
 
 
 class TestTablesOnSpark(TableExam):
-    @pytest.fixture
-    def opened(self, spark):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def opened(cls, spark):
         return Opened(spark.createDataFrame(ROWS), "a Spark DataFrame", {**COLUMNS, "id": "tx"})
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def table(cls, opened):
+        return opened.open()
 
 
 def as_spark_has_them(table):

@@ -14,7 +14,12 @@ from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import EarlyStopping
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import TableError
-from selfpaced.spark import SparkAutoSelfPacedClassifier, SparkSelfPacedEnsembleClassifier, SparkUnderSamplingModel
+from selfpaced.spark import (
+    SparkAutoSelfPacedClassifier,
+    SparkSelfPacedEnsembleClassifier,
+    SparkUnderBaggingClassifier,
+    SparkUnderSamplingModel,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
@@ -26,28 +31,35 @@ TREE = DecisionTreeClassifier(max_depth=4)
 def rows():
     X, y = make_fraud(n_rows=2000, n_frauds=60, n_features=4, random_state=0)
     numbers = np.arange(len(y))
-    return pd.DataFrame(X, columns=NAMES).assign(is_fraud=y, number=numbers, later=numbers % 4 == 0)
+    cards = [f"{card}" for card in np.random.default_rng(0).integers(600, size=len(y))]
+    return pd.DataFrame(X, columns=NAMES).assign(is_fraud=y, number=numbers, later=numbers % 4 == 0, card=cards)
 
 
 @pytest.fixture(scope="module")
 def frame(spark, rows):
-    return spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(2).cache()
+    return spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False))
 
 
 def spe(kind=SparkSelfPacedEnsembleClassifier, **options):
-    given = {"estimator": TREE, "n_estimators": 2} if kind is SparkSelfPacedEnsembleClassifier else {}
+    given = {} if kind is SparkAutoSelfPacedClassifier else {"estimator": TREE, "n_estimators": 2}
     columns = {"features_col": NAMES, "label_col": "is_fraud", "id_col": "number", "seed": 0}
     return kind(**given | columns | options)
 
 
 @pytest.fixture(scope="module")
 def calibrated(frame):
-    return spe(calibration="sigmoid").fit(frame)
+    return spe(calibration="sigmoid", group_col="card").fit(frame)
 
 
 def columns_of(scored, *names):
     found = scored.orderBy("number").select(*(vector_to_array(name).alias(name) for name in names)).collect()
     return [np.array([row[name] for row in found]) for name in names]
+
+
+def test_groups_make_the_calibration_of_the_fit_in_memory(calibrated, rows):
+    local = SelfPacedEnsembleClassifier(TREE, 2, random_state=0, calibration="sigmoid")
+    local.fit(rows[NAMES], rows["is_fraud"], groups=rows["card"])
+    assert calibrated.to_local().calibrator_ == local.calibrator_
 
 
 def test_raw_predictions_are_the_scores_before_the_calibration(calibrated, frame, rows):
@@ -79,7 +91,7 @@ def test_a_model_tells_its_importances_and_counts(calibrated):
 @pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_cross_validation_chooses_among_a_grid_by_raw_predictions(frame):
-    estimator = spe(n_estimators=1)
+    estimator = spe(SparkUnderBaggingClassifier, n_estimators=1)
     bases = [DecisionTreeClassifier(max_depth=1), DecisionTreeClassifier(max_depth=6)]
     grid = ParamGridBuilder().addGrid(estimator.estimator, bases).build()
     evaluator = BinaryClassificationEvaluator(labelCol="is_fraud", metricName="areaUnderPR")

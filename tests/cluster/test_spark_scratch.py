@@ -6,9 +6,9 @@ The two workers have local directories of their own, and an executor looks into 
 import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import SimpleNamespace
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sf
 
@@ -18,123 +18,121 @@ from selfpaced.pools import spark_blobs
 from selfpaced.pools.scratch import FOLDER, OWNER
 from selfpaced.pools.shortlist import CutAndShortlist
 from selfpaced.pools.spark_scratch import ScratchEngine, ScratchRows
-from tests.cluster.test_spark import TREE, assert_same, expected, run, spe, transactions
-from tests.pools.test_scratch import changed, cut_off, removed
+from tests.cluster.spark_models import TREE, assert_same, expected, numbered, run, spe, transactions
+from tests.pools.test_scratch import cut_off, removed
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 
 @pytest.fixture
 def frame(spark):
-    numbered = transactions().assign(number=np.arange(len(transactions())))
-    return spark.createDataFrame(pa.Table.from_pandas(numbered, preserve_index=False)).repartition(3)
+    return spark.createDataFrame(numbered(transactions())).repartition(3)
+
+
+def scratch_files(cluster):
+    """The scratch files by the worker that wrote them, less those that say whose they are."""
+    found = [path for local in cluster.local_directories() for path in local.glob(f"{FOLDER}/*/*")]
+    return [path for path in found if path.name != OWNER]
 
 
 @pytest.fixture
 def files(spark_cluster):
-    """The scratch files by the worker that wrote them, less those that say whose they are."""
-
     def files():
-        found = [path for local in spark_cluster.local_directories() for path in local.glob(f"{FOLDER}/*/*")]
-        return [path for path in found if path.name != OWNER]
+        return scratch_files(spark_cluster)
 
     assert files() == []  # of other tests
     return files
 
 
-@pytest.fixture
-def after_a_cut(monkeypatch):
+@contextmanager
+def doing_after_a_cut(do):
     """Have something done once, after the second cut of a fit, when rows and tags have been written."""
     ask, n_cuts = ScratchEngine.ask, []
 
-    def register(do):
-        def asked(engine, question, merge, *, features):
-            answer = ask(engine, question, merge, features=features)
-            n_cuts.extend([1] * isinstance(question, CutAndShortlist))
-            if isinstance(question, CutAndShortlist) and len(n_cuts) == 2:
-                do(engine)
-            return answer
+    def asked(engine, question, merge, *, features):
+        answer = ask(engine, question, merge, features=features)
+        n_cuts.extend([1] * isinstance(question, CutAndShortlist))
+        if isinstance(question, CutAndShortlist) and len(n_cuts) == 2:
+            do(engine)
+        return answer
 
-        monkeypatch.setattr(ScratchEngine, "ask", asked)
-
-    yield register
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScratchEngine, "ask", asked)
+        yield
     assert len(n_cuts) >= 2
 
 
-def test_the_jobs_of_a_fit_are_three_and_two_a_round(spark, frame):
-    frame.write.format("noop").mode("overwrite").save()
-    spark.sparkContext.setJobGroup("counted", "a fit")
-    try:
-        spe().fit(frame)
-    finally:
-        spark.sparkContext._jsc.clearJobGroup()
-    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("counted")) == 3 + 2 * 2
+class TestWhatIsKept:
+    """One fit, looked at after its second cut."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def seen(cls, spark, spark_cluster):
+        """The model, and what there was in the middle of its fit: scratch files, and the rows that Spark keeps."""
+        frame = spark.createDataFrame(numbered(transactions())).repartition(3)
+        files, modes, kept = [], set(), []
+
+        def look(engine):
+            files.extend(scratch_files(spark_cluster))
+            modes.update(stat.S_IMODE(path.parent.stat().st_mode) for path in files)
+            kept.extend(spark.table(f"`{table.name}`").count() for table in spark.catalog.listTables())
+
+        with doing_after_a_cut(look):
+            model = spe().fit(frame)
+        return SimpleNamespace(model=model, files=files, modes=modes, kept=kept)
+
+    def test_the_model_is_that_in_memory(self, seen):
+        assert_same(seen.model, expected())
+
+    def test_each_worker_has_its_own_files(self, seen):
+        assert {path.parents[5].name for path in seen.files} == {"scratch-0", "scratch-1"}
+        kinds = sorted(path.suffix.partition("-")[0] for path in seen.files)
+        assert kinds == [".rows"] * 3 + [".tags"] * 3  # the rows as they were given are gone
+        assert len({path.name.partition(".")[0] for path in seen.files}) == 3
+
+    def test_files_are_for_their_owner_alone(self, seen):
+        assert seen.modes == {0o700}
+
+    def test_there_are_no_files_after_the_fit(self, seen, files):
+        assert files() == []
+
+    def test_spark_itself_keeps_one_row_a_partition(self, seen):
+        assert seen.kept == [3]
 
 
-def test_each_worker_has_its_own_files_for_its_owner_alone_and_none_after_the_fit(
-    spark_cluster, frame, files, after_a_cut
-):
-    seen, modes = [], set()
-
-    def look(engine):
-        seen.extend(files())
-        modes.update(stat.S_IMODE(path.parent.stat().st_mode) for path in seen)
-
-    after_a_cut(look)
-    assert_same(spe().fit(frame), expected())
-    workers = {path.parents[5].name for path in seen}
-    assert workers == {"scratch-0", "scratch-1"}
-    kinds = sorted(path.suffix.partition("-")[0] for path in seen)
-    assert kinds == [".rows"] * 3 + [".tags"] * 3  # the rows as they were given are gone
-    assert len({path.name.partition(".")[0] for path in seen}) == 3
-    assert modes == {0o700}
-    assert files() == []
-
-
-def test_spark_itself_keeps_one_row_a_partition(spark, frame, after_a_cut):
-    kept = []
-
-    def look(engine):
-        for table in spark.catalog.listTables():
-            kept.append(spark.table(f"`{table.name}`").count())
-
-    after_a_cut(look)
-    spe().fit(frame)
-    assert kept == [3]
-
-
-@pytest.mark.parametrize("damage", [removed, cut_off, changed])
-def test_rows_that_are_damaged_are_written_again(frame, files, after_a_cut, damage):
+# What else may be wrong with a file is asked without a cluster, in `tests/pools/test_scratch.py`.
+def test_rows_that_are_lost_are_written_again(frame, files):
     engines = []
 
     def hurt(engine):
         engines.append(engine)
-        damage(next(path for path in files() if path.suffix == ".rows"))
+        removed(next(path for path in files() if path.suffix == ".rows"))
 
-    after_a_cut(hurt)
-    assert_same(spe().fit(frame), expected())
+    with doing_after_a_cut(hurt):
+        assert_same(spe().fit(frame), expected())
     assert engines[0]._rows.attempt == 1
 
 
-@pytest.mark.parametrize("damage", [removed, cut_off])
-def test_tags_that_are_damaged_are_made_again_of_the_same_rows(frame, files, after_a_cut, damage):
+def test_tags_that_are_damaged_are_made_again_of_the_same_rows(frame, files):
     engines = []
 
     def hurt(engine):
         engines.append(engine)
         for path in files():
             if path.suffix.startswith(".tags"):
-                damage(path)
+                cut_off(path)
 
-    after_a_cut(hurt)
-    assert_same(spe().fit(frame), expected())
+    with doing_after_a_cut(hurt):
+        assert_same(spe().fit(frame), expected())
     assert engines[0]._rows.attempt == 0
 
 
-def test_rows_that_come_out_otherwise_when_they_are_written_again_are_refused(frame, files, after_a_cut):
-    after_a_cut(lambda engine: removed(next(path for path in files() if path.suffix == ".rows")))
+def test_rows_that_come_out_otherwise_when_they_are_written_again_are_refused(frame, files):
     unsteady = frame.withColumn("number", sf.xxhash64(sf.expr("java_method('java.util.UUID', 'randomUUID')")))
-    with pytest.raises(TableError, match=r"had 5000 rows when it was opened.*computed parts of it again"):
+    with (
+        pytest.raises(TableError, match=r"had 5000 rows when it was opened.*computed parts of it again"),
+        doing_after_a_cut(lambda engine: removed(next(path for path in files() if path.suffix == ".rows"))),
+    ):
         spe().fit(unsteady)
     assert files() == []
 
@@ -142,16 +140,18 @@ def test_rows_that_come_out_otherwise_when_they_are_written_again_are_refused(fr
 @pytest.mark.parametrize("wrong", ["'Infinity'", "raise_error('no rows today')"])
 def test_a_table_that_cannot_be_opened_leaves_no_files(frame, files, wrong):
     broken = frame.withColumn("a", sf.expr(f"if(number = 4000, cast({wrong} as double), a)"))
-    with pytest.raises(Exception, match=r"infinity in partition|no rows today"):
+    with pytest.raises(Exception, match=r"Column 'a' contains infinity in partition \d|no rows today"):
         open_table(broken, target="is_fraud", id="number")
     assert files() == []
 
 
 def test_tags_of_a_fit_that_has_ended_are_removed_by_the_next(frame, files):
-    table = open_table(frame, target="is_fraud", id="number")
+    table = open_table(frame.withColumn("note", sf.lit("x")), target="is_fraud", exclude=["note"], id="number")
     n_files = []
     for _ in range(2):
-        assert_same(SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table), expected())
+        model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
+        assert_same(model, expected())
+        assert model.trained_on_.target == "is_fraud"
         n_files.append(len(files()))
     assert n_files == [6, 6]
     del table
@@ -173,17 +173,19 @@ class TestWithoutDisk:
             if (local / FOLDER).is_file():
                 (local / FOLDER).unlink()
 
-    @pytest.mark.parametrize("kind", [SelfPacedEnsembleClassifier, BalanceCascadeClassifier])
-    def test_spark_keeps_the_rows_and_says_so(self, frame, block, monkeypatch, kind):
+    def test_spark_keeps_the_rows_and_says_so(self, frame, block, monkeypatch):
         monkeypatch.setattr(spark_blobs, "LONGEST_CHAIN", 2)
         block()
         with pytest.warns(RuntimeWarning, match="cannot write to its local directories.*Spark keeps the rows"):
             table = open_table(frame, target="is_fraud", id="number")
-        assert_same(kind(TREE, 3, random_state=3).fit_table(table), expected(kind=kind, n_estimators=3))
+        model = BalanceCascadeClassifier(TREE, 2, random_state=3).fit_table(table)
+        assert_same(model, expected(kind=BalanceCascadeClassifier))
 
-    def test_a_disk_that_is_lost_in_the_middle_of_a_fit_changes_nothing(self, spark, frame, block, after_a_cut):
-        after_a_cut(lambda engine: block())
-        with pytest.warns(RuntimeWarning, match="cannot write to its local directories.*Spark keeps the rows"):
+    def test_a_disk_that_is_lost_in_the_middle_of_a_fit_changes_nothing(self, spark, frame, block):
+        with (
+            pytest.warns(RuntimeWarning, match="cannot write to its local directories.*Spark keeps the rows"),
+            doing_after_a_cut(lambda engine: block()),
+        ):
             model = spe(n_estimators=3).fit(frame)
         assert_same(model, expected(n_estimators=3))
         assert spark.catalog.listTables() == []
@@ -222,10 +224,9 @@ def test_tasks_that_run_anywhere_twice_or_beside_each_other_give_the_same_model(
     """Spark sends tasks to executors without their rows, and starts them twice; then one executor has three cores."""
     told = run(
         f"""
-        import warnings
         from pyspark.sql import SparkSession
-        from tests.cluster.spark_cluster import QUIET, SETTINGS
-        from tests.cluster.test_spark import *
+        from tests.cluster.spark_cluster import SETTINGS, WARM_WORKERS
+        from tests.cluster.spark_models import *
 
         restless = {{
             "spark.locality.wait": "0s",
@@ -237,10 +238,9 @@ def test_tasks_that_run_anywhere_twice_or_beside_each_other_give_the_same_model(
             "spark.sql.adaptive.enabled": "true",
         }}
         for master in ({spark_cluster.url!r}, "local[3]"):
-            spark = SparkSession.builder.master(master).config(map=SETTINGS | restless).getOrCreate()
+            spark = SparkSession.builder.master(master).config(map=SETTINGS | WARM_WORKERS | restless).getOrCreate()
             spark.sparkContext.setLogLevel("OFF")
-            rows = transactions().assign(number=range(5000))
-            frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(7)
+            frame = spark.createDataFrame(numbered(transactions())).repartition(4)
             assert_same(spe().fit(frame), expected())
             print("the same")
             spark.stop()

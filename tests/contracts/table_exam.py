@@ -196,31 +196,34 @@ GIVEN = {
 
 
 class TableExam:
-    """A subclass brings the fixture `opened`: a source with the rows of `ROWS`."""
+    """A subclass brings the fixture `opened`: a source with the rows of `ROWS`. It may open the table once for all."""
 
-    def test_it_is_a_table(self, opened):
-        assert isinstance(opened.open(), Table)
+    @pytest.fixture
+    def table(self, opened):
+        return opened.open()
 
-    def test_labels_are_counted(self, opened):
-        labels = opened.open().labels()
+    def test_it_is_a_table(self, table):
+        assert isinstance(table, Table)
+
+    def test_labels_are_counted(self, table):
+        labels = table.labels()
         assert dict(zip(labels.names, labels.counts.tolist(), strict=True)) == {0: N_ROWS - N_RARE, 1: N_RARE}
 
-    def test_the_minority_comes_whole_and_the_rest_is_a_pool(self, opened):
-        split = opened.open().split(PLAN)
+    def test_the_minority_comes_whole_and_the_rest_is_a_pool(self, table):
+        split = table.split(PLAN)
         np.testing.assert_array_equal(np.sort(features_of(split.minority), axis=0), sorted_rare())
         assert {number: pool.n_rows for number, pool in split.pools.items()} == {0: N_ROWS - N_RARE}
         assert (split.names, split.counts, split.minority_class) == ([0, 1], [N_ROWS - N_RARE, N_RARE], 1)
 
-    def test_the_first_draw_brings_different_common_rows(self, opened):
-        drawn = opened.open().split(PLAN).pools[0].draw([N_RARE], 0)
+    def test_the_first_draw_brings_different_common_rows(self, table):
+        drawn = table.split(PLAN).pools[0].draw([N_RARE], 0)
         assert len(np.unique(drawn.ids)) == N_RARE
         assert set(features_of(drawn)[:, 0]) <= set(ROWS.loc[ROWS["label"] == 0, "a"])
 
-    def test_identity_is_that_of_the_data(self, opened):
-        assert opened.open().identity() == opened.open().identity()
+    def test_identity_is_that_of_the_data(self, table, opened):
+        assert opened.open().identity() == table.identity()
 
-    def test_a_fit_leaves_the_record_of_the_table(self, opened):
-        table = opened.open()
+    def test_a_fit_leaves_the_record_of_the_table(self, table):
         model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 2, random_state=0).fit_table(table)
         record = model.trained_on_
         assert (record.schema, record.target) == (table.schema, table.roles.target)

@@ -35,13 +35,16 @@ def ensemble(request):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("name", "base"),
-    # The recipes of the classifier that chooses are checked by themselves with the other base model.
+    # `tests/ensembles/test_estimator_checks.py` checks the others with other base models.
     [(name, None) for name in ENSEMBLES]
-    + [(name, GaussianNB()) for name in ENSEMBLES if name != "AutoSelfPacedClassifier"],
+    + [
+        (name, GaussianNB())
+        for name in ("BalanceCascadeClassifier", "EasyEnsembleClassifier", "UnderBaggingClassifier")
+    ],
     ids=str,
 )
 def test_every_check_of_scikit_learn_passes(name, base):
-    results = check_estimator(ENSEMBLES[name](base, 3), on_fail=None)
+    results = check_estimator(ENSEMBLES[name](base, 2), on_fail=None)
     not_passed = {result["check_name"]: result["exception"] for result in results if result["status"] != "passed"}
     assert not_passed == {}
     assert len(results) > 50

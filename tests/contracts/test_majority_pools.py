@@ -130,13 +130,18 @@ def make_pool(request):
     return POOLS[request.param]
 
 
-@pytest.fixture(params=[None, 13, 500], ids=lambda rows: f"chunks of {rows}")
+@pytest.fixture(params=sorted(POOLS))
+def make_pool_here(request):
+    """Those in this process, whose chunks a test may choose."""
+    return POOLS[request.param]
+
+
+@pytest.fixture(params=[13, 500], ids=lambda rows: f"chunks of {rows}")
 def chunk_rows(request, monkeypatch):
-    """All pools of a test read so many rows at once; None leaves it to them."""
-    if request.param is not None:
-        monkeypatch.setattr(memory, "ROWS_HASHED_AT_ONCE", request.param)
-        monkeypatch.setattr(scorer, "FEWEST_ROWS_AT_ONCE", request.param)
-        monkeypatch.setattr(scorer, "MOST_ROWS_AT_ONCE", request.param)
+    """All pools of a test read so many rows at once."""
+    monkeypatch.setattr(memory, "ROWS_HASHED_AT_ONCE", request.param)
+    monkeypatch.setattr(scorer, "FEWEST_ROWS_AT_ONCE", request.param)
+    monkeypatch.setattr(scorer, "MOST_ROWS_AT_ONCE", request.param)
 
 
 def play(pool, hardness="absolute", n_bins=10, n_draw=50, foresight=True, uniform_share=0.0):
@@ -162,8 +167,14 @@ def reference():
 
 
 @pytest.mark.parametrize("hardness", ["absolute", "squared", "cross_entropy"])
-def test_every_pool_gives_the_answers_of_the_reference_bit_for_bit(make_pool, chunk_rows, hardness, reference):
+def test_every_pool_gives_the_answers_of_the_reference_bit_for_bit(make_pool, hardness, reference):
     for answer, expected in zip(play(make_pool(), hardness), reference[hardness], strict=True):
+        np.testing.assert_array_equal(answer, expected)
+
+
+def test_chunks_of_any_size_give_the_answers_of_the_reference_bit_for_bit(make_pool_here, chunk_rows, reference):
+    """Chunks are the same for every hardness. This one asks for the largest value too."""
+    for answer, expected in zip(play(make_pool_here(), "cross_entropy"), reference["cross_entropy"], strict=True):
         np.testing.assert_array_equal(answer, expected)
 
 
@@ -216,7 +227,15 @@ def test_all_rows_are_in_some_bin(make_pool):
     assert pool.cut(hardness_named("absolute"), 20).counts.sum() == IDS.size
 
 
-def test_the_hardest_rows_stay_and_of_equals_the_smallest_keys(make_pool, chunk_rows):
+def test_the_hardest_rows_stay_and_of_equals_the_smallest_keys(make_pool):
+    assert_the_hardest_rows_stay(make_pool)
+
+
+def test_the_hardest_rows_stay_with_chunks_of_any_size(make_pool_here, chunk_rows):
+    assert_the_hardest_rows_stay(make_pool_here)
+
+
+def assert_the_hardest_rows_stay(make_pool):
     pool, doubts = make_pool(), MODELS[1].predict_proba(X[IDS])[:, 1].astype(np.float32)
     keys = row_keys(IDS, SEED, 1)
     expected = IDS[np.lexsort((keys, -doubts))[:700]]

@@ -1,4 +1,7 @@
-"""scikit-learn's own exam, whole: no check is left out and none may fail."""
+"""scikit-learn's own exam, whole: no check is left out and none may fail.
+
+`tests/contracts/test_ensembles.py` has all ensembles with their default base models. Here are others.
+"""
 
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -17,7 +20,6 @@ from selfpaced import (
 @pytest.mark.parametrize(
     "estimator",
     [
-        SelfPacedEnsembleClassifier(),
         SelfPacedEnsembleClassifier(n_estimators=3, n_bins=2, hardness="cross_entropy", ratio=1.5, n_jobs=2),
         SelfPacedEnsembleClassifier(LogisticRegression(), n_estimators=2),
         SelfPacedEnsembleClassifier(RidgeClassifier(), n_estimators=2),

@@ -20,7 +20,7 @@ from selfpaced.exceptions import CheckpointError, TableError
 from selfpaced.tables import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
-from tests.few_recipes import FEW_RECIPES
+from tests.few_recipes import compare_few_methods
 from tests.servers import Proxy, S3Server, free_port
 from tests.tables.three_trees import fitted, members_of
 
@@ -324,7 +324,7 @@ def test_a_server_that_is_not_there_is_one_error():
 
 @pytest.mark.slow
 def test_every_command_reads_and_writes_urls(shop, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+    compare_few_methods(monkeypatch)
     exclude = ["--exclude", "kind", "weight", "when"]
     fast = ["--base", "tree", "--members", "2", "--quiet", "--calibration", "none"]
     where = "s3://bucket/out"
