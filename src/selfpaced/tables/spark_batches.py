@@ -142,8 +142,9 @@ class FrozenBatches:
 
         numbers: NDArray[Any] = pd.Index(self.classes).get_indexer(pd.Index(labels))
         if (numbers < 0).any():
+            unknown = np.asarray(labels[numbers < 0][:1]).tolist()[0]
             raise TableError(
-                f"The label {labels[numbers < 0][0]!r} was not there when the DataFrame was opened. Spark has computed "
+                f"The label {unknown!r} was not there when the DataFrame was opened. Spark has computed "
                 "a part of it again, and it came out otherwise: write the DataFrame to files first."
             )
         return numbers.astype(np.uint8)
