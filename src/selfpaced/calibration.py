@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -229,4 +230,22 @@ def expected_calibration_error(
     return sum(abs(float(np.sum(values[rows]) - np.sum(is_positive[rows]))) for rows in bins) / values.size
 
 
-__all__ = ["BEST_METHOD", "METHODS", "Calibrator", "expected_calibration_error", "fit_calibrator"]
+def expects_the_rare_rows(mean_score: float, n_rows: int, n_rare: int) -> bool:
+    """Whether probabilities expect as many rare rows as there are.
+
+    They may differ by 10%, or by two standard deviations of the number of rare rows.
+
+    >>> expects_the_rare_rows(0.011, 1000, 10), expects_the_rare_rows(0.02, 10_000, 100)
+    (True, False)
+    """
+    n_at_least = max(n_rare, 1)
+    return abs(mean_score * n_rows / n_at_least - 1) <= max(0.1, 2 / sqrt(n_at_least))
+
+
+__all__ = [
+    "BEST_METHOD",
+    "METHODS",
+    "Calibrator",
+    "expected_calibration_error",
+    "fit_calibrator",
+]

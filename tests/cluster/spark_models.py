@@ -8,25 +8,13 @@ from pathlib import Path
 from textwrap import dedent
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from lightgbm import LGBMClassifier
 from pyspark.ml.functions import vector_to_array
-from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.datasets import make_fraud
 from selfpaced.spark import SparkSelfPacedEnsembleClassifier
-
-NAMES = list("abcdef")
-TREE = DecisionTreeClassifier(max_depth=8)
-BOOSTER = LGBMClassifier(n_estimators=10, verbose=-1)
-
-
-@cache
-def transactions():
-    X, y = make_fraud(n_rows=5000, n_frauds=80, n_features=6, random_state=0)
-    return pd.DataFrame(X, columns=NAMES).assign(is_fraud=y)
+from tests.cluster.transactions import NAMES, TREE, transactions
 
 
 def numbered(rows):

@@ -13,7 +13,6 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import (
     BalanceCascadeClassifier,
@@ -27,20 +26,10 @@ from selfpaced.dask import (
     DaskSelfPacedEnsembleClassifier,
     DaskUnderBaggingClassifier,
 )
-from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import TableError
 from selfpaced.pools.dask import DaskEngine
 from selfpaced.tables import dask as dask_tables
-
-NAMES = list("abcdef")
-TREE = DecisionTreeClassifier(max_depth=8)
-BOOSTER = LGBMClassifier(n_estimators=10, verbose=-1)
-
-
-@cache
-def transactions():
-    X, y = make_fraud(n_rows=5000, n_frauds=80, n_features=6, random_state=0)
-    return pd.DataFrame(X, columns=NAMES).assign(is_fraud=y)
+from tests.cluster.transactions import BOOSTER, NAMES, TREE, transactions
 
 
 @pytest.fixture

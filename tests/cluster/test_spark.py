@@ -36,19 +36,8 @@ from selfpaced.spark import (
     SparkUnderSamplingModel,
 )
 from selfpaced.tables import spark as spark_tables
-from tests.cluster.spark_models import (
-    BOOSTER,
-    NAMES,
-    TREE,
-    assert_same,
-    expected,
-    in_memory,
-    numbered,
-    probabilities,
-    run,
-    spe,
-    transactions,
-)
+from tests.cluster.spark_models import assert_same, expected, in_memory, numbered, probabilities, run, spe
+from tests.cluster.transactions import BOOSTER, NAMES, TREE, transactions
 from tests.contracts import test_majority_pools as exam
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
 from tests.exam.forms import parquet

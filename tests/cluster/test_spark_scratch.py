@@ -18,7 +18,8 @@ from selfpaced.pools import spark_blobs
 from selfpaced.pools.scratch import FOLDER, OWNER
 from selfpaced.pools.shortlist import CutAndShortlist
 from selfpaced.pools.spark_scratch import ScratchEngine, ScratchRows
-from tests.cluster.spark_models import TREE, assert_same, expected, numbered, run, spe, transactions
+from tests.cluster.spark_models import assert_same, expected, numbered, run, spe
+from tests.cluster.transactions import TREE, transactions
 from tests.pools.test_scratch import cut_off, removed
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

@@ -10,7 +10,8 @@ import pytest
 from selfpaced.pools.blocks import Fold
 from selfpaced.pools.shortlist import CutAndShortlist
 from selfpaced.pools.spark_scratch import ScratchEngine
-from tests.cluster.spark_models import BOOSTER, assert_same, expected, numbered, spe, transactions
+from tests.cluster.spark_models import assert_same, expected, numbered, spe
+from tests.cluster.transactions import BOOSTER, transactions
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,7 +11,10 @@ from selfpaced._jobs import report as job
 from selfpaced._jobs.report import ReportRequest, report_of_file, report_of_training
 from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.train import train
+from selfpaced.cli.train import _meaning
+from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import NewCategoryWarning, TableError
+from selfpaced.report import make_report
 
 
 @pytest.fixture(params=["in memory", "in files"])
@@ -70,3 +74,22 @@ def test_new_categories_of_a_file_are_counted_once(payments, tmp_path):
     with pytest.warns(NewCategoryWarning, match="'shop' in 5 rows of 1,000") as caught:
         report_of_file(trained.model, tmp_path / "new.parquet", ReportRequest())
     assert len([one for one in caught if issubclass(one.category, NewCategoryWarning)]) == 1
+
+
+def test_a_calibrated_model_on_rows_with_another_share_of_rare_rows_is_not_advised_to_be_calibrated():
+    X, y = make_fraud(n_rows=4000, n_frauds=200, n_features=4, random_state=0)
+    model = SelfPacedEnsembleClassifier(n_estimators=3, calibration="prior", random_state=0).fit(X[::2], y[::2])
+    kept = (y == 0) | (np.cumsum(y) % 10 == 0)
+    report = make_report(model, X[kept], y[kept])
+    assert report.facts.model.calibration == "prior"
+    assert "Not on these rows." in report.to_html()
+    assert "calibration=&#x27;isotonic&#x27;" not in report.to_html().split("Not on these rows.")[1][:600]
+
+
+def test_the_terminal_says_whether_probabilities_fit_the_held_out_rows(trained):
+    fitting = replace(trained.evaluation, mean_score=trained.evaluation.n_positives / trained.evaluation.n_rows)
+    assert _meaning(replace(trained, evaluation=fitting)).startswith("Scores are probabilities (isotonic calibration)")
+    too_high = replace(fitting, mean_score=3 * fitting.mean_score)
+    assert _meaning(replace(trained, evaluation=too_high)).startswith(
+        "Scores are calibrated (isotonic), but not for the held-out rows: they expect 60 rare rows here, and"
+    )

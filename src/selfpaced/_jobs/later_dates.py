@@ -42,7 +42,7 @@ def later_dates(train: StreamedTable, test: StreamedTable) -> list[LaterDate]:
 def _seconds(column: Column, table: StreamedTable) -> NDArray[np.float64]:
     values: Any = table.column(column.source)
     chunks = getattr(values, "chunks", [values])
-    parts = [column.converted(chunk, column.source).to_numpy(zero_copy_only=False) for chunk in chunks]
+    parts = [column.converted(chunk, "the table").to_numpy(zero_copy_only=False) for chunk in chunks]
     return np.concatenate(parts) if parts else np.empty(0)
 
 

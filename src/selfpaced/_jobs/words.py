@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
 from selfpaced._jobs.entities import Repeating
@@ -79,15 +78,6 @@ def expected(found: TableEvaluation) -> str:
     '10 rare rows here, and there are 9'
     """
     return f"{found.mean_score * found.n_rows:,.0f} rare rows here, and there are {found.n_positives:,}"
-
-
-def expects_enough(found: TableEvaluation) -> bool:
-    """Whether probabilities and labels agree about the number of rare rows, as far as chance allows.
-
-    The bound is that of the report: 10%, or two standard deviations of the number of rare rows.
-    """
-    ratio = found.mean_score * found.n_rows / max(found.n_positives, 1)
-    return abs(ratio - 1) <= max(0.1, 2 / sqrt(max(found.n_positives, 1)))
 
 
 def chance(found: TableEvaluation) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from selfpaced._jobs.leakage import Leak, leaking
 from selfpaced._jobs.request import TrainRequest
 from selfpaced._jobs.train import Trained, reference_of_training, train
-from selfpaced._jobs.words import chance, expected, expects_enough, headline, origin, promise, repetition
+from selfpaced._jobs.words import chance, expected, headline, origin, promise, repetition
+from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.callbacks import Callback
 from selfpaced.cli.data import check_output, data_in, what_is_done
 from selfpaced.cli.engine_options import check_engine_options
@@ -185,8 +186,9 @@ def _meaning(trained: Trained | TrainedOnCluster) -> str:
     """What the scores mean."""
     calibration = trained.model.calibration_
     if calibration is not None:
-        found = expected(trained.evaluation)
-        if expects_enough(trained.evaluation):
+        judged = trained.evaluation
+        found = expected(judged)
+        if expects_the_rare_rows(judged.mean_score, judged.n_rows, judged.n_positives):
             return f"Scores are probabilities ({calibration} calibration): they expect {found}."
         return (
             f"Scores are calibrated ({calibration}), but not for the held-out rows: they expect {found}. The held-out "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
+from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.report.facts import Calibration, Facts, Interval
 from selfpaced.report.figures import calibration_curve, roc_curve
 from selfpaced.report.html import Html, element
@@ -69,10 +68,8 @@ def calibration(facts: Facts) -> Html | None:
 
 
 def _verdict(found: Calibration, facts: Facts) -> Html:
-    ratio = found.mean_score / facts.prevalence
-    chance = 2 / sqrt(facts.n_cases)  # two standard deviations of the number of rare rows
     scores = f"The mean score is {percent(found.mean_score)}, the share of rare rows {percent(facts.prevalence)}. "
-    if abs(ratio - 1) <= max(0.1, chance):
+    if expects_the_rare_rows(found.mean_score, facts.n_rows, facts.n_cases):
         return paragraph(element("strong", "On average, yes. "), scores)
     if facts.model is not None and facts.model.calibration is not None:
         return paragraph(
@@ -88,7 +85,7 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
         element("strong", "No. "),
         scores,
         "Members that are trained on balanced rows rank well, but their scores overstate the risk. "
-        if ratio > 1
+        if found.mean_score > facts.prevalence
         else "The scores understate the risk. ",
         "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as probabilities: ",
         element("code", "calibration='isotonic'"),
