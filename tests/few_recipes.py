@@ -3,33 +3,34 @@
 And a comparison of few methods, for tests that are about other things than its results.
 """
 
+from dataclasses import replace
 from itertools import islice
 
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced._jobs.methods import methods_for
 from selfpaced.bases import base_model
-from selfpaced.ensembles.recipes import RECIPES
+from selfpaced.ensembles.recipes import RECIPES, DefaultRecipe
 
 MISSING = "no_such_package"
 NOT_INSTALLED = f"skipped: {MISSING} is not installed (pip install 'selfpaced[{MISSING}]')"
 
 
 def _of(base, n_members):
-    return lambda columns: SelfPacedEnsembleClassifier(base_model(base, columns), n_members)
+    return lambda columns, size: SelfPacedEnsembleClassifier(base_model(base, columns), n_members)
 
 
 FEW_RECIPES = {
-    "trees": ("sklearn", _of("tree", 3)),
-    "linear": ("sklearn", _of("logistic", 2)),
-    "boosted": (MISSING, _of("gbdt", 2)),
+    "trees": DefaultRecipe("sklearn", _of("tree", 3)),
+    "linear": DefaultRecipe("sklearn", _of("logistic", 2)),
+    "boosted": DefaultRecipe(MISSING, _of("gbdt", 2)),
 }
 
 
-def with_members(make, n_members):
-    return lambda columns: make(columns).set_params(n_estimators=n_members)
+def with_members(recipe, n_members):
+    return replace(recipe, make=lambda *given: recipe.make(*given).set_params(n_estimators=n_members))
 
 
-SMALL_RECIPES = {name: (package, with_members(make, 2)) for name, (package, make) in RECIPES.items()}
+SMALL_RECIPES = {name: with_members(recipe, 2) for name, recipe in RECIPES.items()}
 
 
 def compare_few_methods(patch):

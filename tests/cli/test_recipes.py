@@ -2,6 +2,7 @@
 
 import json
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from shutil import copyfile
 
@@ -126,8 +127,9 @@ def test_too_few_rare_rows_to_compare_by_are_warned_of(run, mixed):
 
 @pytest.mark.usefixtures("csv")
 def test_a_recipe_that_fails_is_warned_of_with_its_reason(run, monkeypatch):
-    failing = lambda columns: FEW_RECIPES["trees"][1](columns).set_params(n_bins=0)  # noqa: E731
-    recipes = {"trees": FEW_RECIPES["trees"], "broken": ("sklearn", failing)}
+    trees = FEW_RECIPES["trees"]
+    broken = replace(trees, make=lambda *given: trees.make(*given).set_params(n_bins=0))
+    recipes = {"trees": trees, "broken": broken}
     monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", recipes)
     code, _, complained = run(*TRAIN)
     assert code == 0

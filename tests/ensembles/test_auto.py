@@ -300,11 +300,70 @@ class TestFailures:
         monkeypatch.setattr(recipes, "find_spec", lambda name: None if name in missing else object())
         cheap = {name: part for name, part in SMALL_RECIPES.items() if name in ("linear", "CatBoost")}
         monkeypatch.setattr(recipes, "RECIPES", cheap)
-        instead = {name: with_members(make, 2) for name, make in recipes.INSTEAD.items()}
+        instead = {name: with_members(recipe, 2) for name, recipe in recipes.INSTEAD.items()}
         monkeypatch.setattr(recipes, "INSTEAD", instead)
         model = AutoSelfPacedClassifier(random_state=0).fit(X, y)
         assert {result.name for result in model.recipes_} == {"gradient boosting", "linear", "CatBoost"}
         assert model.recipes_[-1].note == "skipped: catboost is not installed (pip install 'selfpaced[catboost]')"
+
+
+class TestLargeMinorities:
+    """A member's training set is as large as its ratio says, but not larger than a number of values."""
+
+    ALL = recipes.default_recipes(recipes.Columns(None, {}))
+
+    @pytest.mark.parametrize(("n_rare", "n_columns"), [(400, 30), (1000, 40), (10, 1000)])
+    def test_small_minorities_have_the_usual_recipes(self, n_rare, n_columns):
+        size = recipes.MinoritySize(n_rare, n_columns)
+        found = recipes.default_recipes(recipes.Columns(None, {}), size)
+        assert {name: repr(recipe) for name, recipe in found.items()} == {name: repr(r) for name, r in self.ALL.items()}
+        assert recipes.too_slow(size) == []
+
+    def test_with_more_rare_rows_fewer_common_rows_are_drawn(self):
+        found = recipes.default_recipes(recipes.Columns(None, {}), recipes.MinoritySize(4000, 100))
+        assert {name: recipe.ratio for name, recipe in found.items()} == {
+            "LightGBM, small trees": 1,
+            "linear": 1.62,
+            "LightGBM, many common rows": 9.49,
+            "LightGBM, weighted rows": 9.49,
+            "neural network": 1.62,
+            "extra trees": 1.62,
+            "CatBoost": 1.62,
+        }
+        assert {recipe.n_estimators for recipe in found.values()} == {10}
+
+    def test_a_training_set_has_no_more_values_than_the_limit(self):
+        for n_rare in (1, 100, 3000, 5000):
+            size = recipes.MinoritySize(n_rare, 100)
+            for name, recipe in recipes.default_recipes(recipes.Columns(None, {}), size).items():
+                most = recipes.MOST_NUMBERS if "LightGBM" in name else recipes.MOST_NUMBERS_OF_SLOW_KINDS
+                assert (1 + recipe.ratio) * n_rare * 100 <= 1.01 * most
+
+    def test_of_a_large_minority_only_fast_recipes_are_left_with_few_members(self):
+        size = recipes.MinoritySize(10_000, 118)
+        found = recipes.default_recipes(recipes.Columns(None, {}), size)
+        assert [result.name for result in recipes.too_slow(size)] == [
+            "linear",
+            "neural network",
+            "extra trees",
+            "CatBoost",
+        ]
+        fast = [recipe for name, recipe in found.items() if "LightGBM" in name]
+        assert {recipe.n_estimators for recipe in fast} == {5}
+        assert {recipe.estimator.max_bin for recipe in fast} == {63}
+        assert min(recipe.ratio for recipe in found.values()) == 1
+
+    @pytest.mark.parametrize("time_limit", [None, 600])
+    def test_slow_recipes_are_skipped_with_a_note_unless_there_is_a_time_limit(self, rows, monkeypatch, time_limit):
+        X, _, y, _ = rows
+        few = {name: SMALL_RECIPES[name] for name in ("LightGBM, small trees", "linear")}
+        monkeypatch.setattr(recipes, "RECIPES", few)
+        monkeypatch.setattr(recipes, "MOST_NUMBERS_OF_SLOW_KINDS", 500)
+        model = AutoSelfPacedClassifier(time_limit=time_limit, random_state=0).fit(X, y)
+        notes = {result.name: result.note for result in model.recipes_}
+        told = "skipped: slow with 60 rare rows of 8 columns (a time limit includes it)"
+        assert (notes["linear"] == told) is (time_limit is None)
+        assert list(notes) == list(few)
 
 
 class TestTimeLimit:

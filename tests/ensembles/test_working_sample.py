@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from selfpaced.ensembles import working_sample as module
-from selfpaced.ensembles.working_sample import most_common_rows, needs_scout, working_sample
+from selfpaced.ensembles.working_sample import most_common_rows, most_rare_rows, needs_scout, working_sample
 from selfpaced.tables import InMemoryTable
 from selfpaced.tables.arrays import split_classes
 from selfpaced.tables.labels import read_labels
@@ -37,7 +37,14 @@ def hard_above(X, limit):
 
 @pytest.mark.parametrize(("n_rare", "most"), [(10, 20_000), (1000, 30_000), (5000, 45_000)])
 def test_the_most_common_rows_follow_the_rare_rows_between_two_limits(n_rare, most):
-    assert most_common_rows(n_rare) == most
+    assert most_common_rows(n_rare, n_columns=30) == most
+
+
+@pytest.mark.parametrize(("n_columns", "most"), [(1, 1500), (45, 1500), (100, 676), (10_000, 300)])
+def test_wide_tables_have_fewer_rare_rows_in_the_sample(n_columns, most):
+    """At most 2^21 numbers, with 30 common rows for each rare one, but not fewer than 300 rare rows."""
+    assert most_rare_rows(n_columns) == most
+    assert most_common_rows(5000, n_columns) == max(20_000, 30 * most)
 
 
 @pytest.mark.parametrize(("most", "needed"), [(N_COMMON, False), (N_COMMON - 1, True)])

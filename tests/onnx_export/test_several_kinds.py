@@ -18,7 +18,7 @@ from xgboost import XGBClassifier
 
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier
 from selfpaced.bases import Columns, base_model, catboost
-from selfpaced.ensembles.recipes import RECIPES
+from selfpaced.ensembles.recipes import RECIPES, default_recipes
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export import export_onnx
 
@@ -224,6 +224,6 @@ class TestCategories:
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_default_recipes_can_all_be_exported(name, with_missing_values, tmp_path):
     X, y = with_missing_values
-    recipe = RECIPES[name][1](NUMBERS)
+    recipe = default_recipes(NUMBERS)[name]
     model = recipe.set_params(n_estimators=1, random_state=0).fit(X, y)
     assert_the_same(model, X, tmp_path)

@@ -44,14 +44,17 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
     the whole table. The probabilities are a weighted sum of the recipes' log-odds, calibrated by the same scores.
 
     The comparison costs the same for a hundred thousand common rows and for a billion: the sample has at most 1,500
-    rare rows and 30 times as many common rows (at least 20,000). Half of the common rows are drawn by their hardness.
+    rare rows (fewer of wide tables) and 30 times as many common rows (at least 20,000). Half of the common rows are
+    drawn by their hardness.
 
     Parameters
     ----------
     recipes : list of (str, estimator) tuples or None, default=None
         Names and unfitted ensembles to choose from: `SelfPacedEnsembleClassifier`, `UnderBaggingClassifier` or
         `BalanceCascadeClassifier`. By default LightGBM in three ways, a linear model, a neural network, extra trees,
-        and CatBoost if it is installed. The cheapest should come first.
+        and CatBoost if it is installed. The cheapest should come first. With many rare rows the default recipes draw
+        fewer common rows, and if one rare and one common row for each would still be more than 2^20 numbers (rows
+        times columns), only those of LightGBM are tried, unless there is a time limit.
     time_limit : float or None, default=None
         Seconds that a fit should take. Recipes for which no time is left are skipped; there is always a model. With a
         limit, the result depends on the speed of the machine.
@@ -178,11 +181,15 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         check_table(table)
         return self._adopt(AutoTraining(self, table, checkpoint=checkpoint, allow=allow))
 
+    @property
+    def estimators_(self) -> list[Any]:  # type: ignore[override]
+        """All members, those of one ensemble after those of another. They are kept once, in `ensembles_`."""
+        return [member for each in self.ensembles_.values() for member in each.estimators_]
+
     def _adopt(self, training: AutoTraining) -> Self:
         """Set the attributes of a finished fit."""
         blend = training.run()
         self.ensembles_, self.pool_, self.recipes_ = blend.ensembles, blend.pool, blend.results
-        self.estimators_ = [member for each in self.ensembles_.values() for member in each.estimators_]
         self.n_training_rows_ = [each.n_rows for each in self._rounds_of_members()]
         self.calibrator_ = blend.calibrator
         self.calibration_ = None if blend.calibrator is None else training.calibration

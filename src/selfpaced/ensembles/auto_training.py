@@ -19,11 +19,20 @@ from selfpaced.callbacks import Callback, CallbackList, FitPlan, Stop
 from selfpaced.ensembles.averaged import bases_of
 from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
-from selfpaced.ensembles.choosing import NOT_OF_A_RECIPE, TIME_IS_UP, Blend, CallbackError, Chooser, Clock, Judgements
+from selfpaced.ensembles.choosing import (
+    NOT_OF_A_RECIPE,
+    TIME_IS_UP,
+    Blend,
+    CallbackError,
+    Chooser,
+    Clock,
+    Judgements,
+    RecipeResult,
+)
 from selfpaced.ensembles.identity import identity_of_fit
 from selfpaced.ensembles.judging import FEWEST_RARE_ROWS, N_MEMBERS, Judge, folds_of, ignoring_habits, uncalibrated
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory
-from selfpaced.ensembles.recipes import default_recipes, not_installed
+from selfpaced.ensembles.recipes import MinoritySize, default_recipes, not_installed, too_slow
 from selfpaced.ensembles.saved_judgements import SavedJudgements
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.side_by_side import can_be_trained_side_by_side, trained_side_by_side
@@ -95,8 +104,8 @@ class AutoTraining:
         with ignoring_habits(), errors_of_callbacks():
             split = self._split(n_rare)
             check_features(self._model, split.minority.features, reset=True)
-            recipes = self._recipes(split)
-            self._by_name = recipes
+            self._by_name, skipped = self._recipes(split, n_rare)
+            recipes = {name: self._by_name[name] for name in self._by_name if name not in skipped}
             plan = FitPlan(2 * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
             with self._callbacks.during(plan):
                 judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
@@ -105,12 +114,19 @@ class AutoTraining:
                 chooser = Chooser(recipes, judge, lambda names: self._fits(names, n_features), self._clock, told)
                 blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
-        return blend if self._given is not None else replace(blend, results=[*blend.results, *not_installed()])
+        return replace(blend, results=[*blend.results, *skipped.values()])
 
-    def _recipes(self, split: ClassSplit) -> Mapping[str, UnderSamplingEnsemble]:
+    def _recipes(
+        self, split: ClassSplit, n_rare: int
+    ) -> tuple[Mapping[str, UnderSamplingEnsemble], dict[str, RecipeResult]]:
+        """All recipes, and those that are not tried, with the reason. Whoever sets a time limit tries slow ones too."""
         if self._given is not None:
-            return self._given
-        return default_recipes(columns_of(split.minority.features, self.table.schema))
+            return self._given, {}
+        features = split.minority.features
+        size = MinoritySize(n_rare, features.shape[1])
+        slow = too_slow(size) if self._clock.limit is None else []
+        known = default_recipes(columns_of(features, self.table.schema), size)
+        return known, {result.name: result for result in [*slow, *not_installed()]}
 
     def _pooled_classes(self) -> list[int]:
         n_classes = len(self.labels.classes)

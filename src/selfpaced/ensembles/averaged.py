@@ -185,7 +185,7 @@ def scoring_of(model: Any) -> Scoring:
 
 def keeping_to_one_thread(model: Any) -> Any:
     """A fitted ensemble, set to predict in one thread with all its members, because its caller uses several threads."""
-    for ensemble in (model, *getattr(model, "ensembles_", {}).values()):
+    for ensemble in getattr(model, "ensembles_", {"": model}).values():
         ensemble.estimators_ = [in_one_thread(member) for member in ensemble.estimators_]
     return model.set_params(n_jobs=1)
 

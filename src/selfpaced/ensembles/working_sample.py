@@ -22,6 +22,8 @@ from selfpaced.pools.rows import Rows
 from selfpaced.tables import ClassSplit, InMemoryTable, stack
 
 MOST_RARE_ROWS = 1_500
+# Wide tables have fewer, so that the rows that recipes train on have about as many numbers (rows times columns).
+MOST_NUMBERS, FEWEST_RARE_ROWS_OF_WIDE_TABLES = 2**21, 300
 FEWEST_COMMON_ROWS = 20_000
 # More than any recipe draws for each rare row, so that it is judged as it will be trained.
 COMMON_PER_RARE_ROW = 30
@@ -39,14 +41,20 @@ class WorkingSample:
     ids: NDArray[np.integer]
 
 
-def most_common_rows(n_rare: int) -> int:
-    """The most rows of a larger class in the sample, by the number of rare rows that the table has."""
-    return max(FEWEST_COMMON_ROWS, COMMON_PER_RARE_ROW * min(n_rare, MOST_RARE_ROWS))
+def most_rare_rows(n_columns: int) -> int:
+    """The most rare rows in the sample, by the number of columns."""
+    affordable = MOST_NUMBERS // ((1 + COMMON_PER_RARE_ROW) * n_columns)
+    return min(MOST_RARE_ROWS, max(FEWEST_RARE_ROWS_OF_WIDE_TABLES, affordable))
+
+
+def most_common_rows(n_rare: int, n_columns: int) -> int:
+    """The most rows of a larger class in the sample, by the rare rows and the columns that the table has."""
+    return max(FEWEST_COMMON_ROWS, COMMON_PER_RARE_ROW * min(n_rare, most_rare_rows(n_columns)))
 
 
 def needs_scout(split: ClassSplit) -> bool:
     """Whether a class is too large to be taken whole, so that its hard rows must be found first."""
-    most = most_common_rows(len(split.minority))
+    most = most_common_rows(len(split.minority), split.minority.features.shape[1])
     return any(pool.n_rows > most for pool in split.pools.values())
 
 
@@ -56,7 +64,7 @@ def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSamp
     `last_model` is None if all classes are small enough to be taken whole.
     """
     rare = _some(split.minority, seed)
-    most = most_common_rows(len(split.minority))
+    most = most_common_rows(len(split.minority), split.minority.features.shape[1])
     drawn = {number: _drawn(pool, last_model, most) for number, pool in split.pools.items()}
     blocks = {split.minority_class: rare, **drawn}
     rows = stack(list(blocks.values()))
@@ -68,12 +76,13 @@ def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSamp
 
 def _some(minority: Rows, seed: int) -> Rows:
     """Rare rows, all of them or as many as there may be."""
-    if len(minority) <= MOST_RARE_ROWS:
+    most = most_rare_rows(minority.features.shape[1])
+    if len(minority) <= most:
         return minority.standing_for(np.ones(len(minority)))
     keys = row_keys(minority.ids.astype(np.uint64), seed, WORKING_SAMPLE_ROUND)
-    chosen = np.sort(np.argsort(keys)[:MOST_RARE_ROWS])
+    chosen = np.sort(np.argsort(keys)[:most])
     some = InMemoryTable(minority.features, minority.metadata).rows(chosen).with_ids(minority.ids[chosen])
-    return some.standing_for(np.full(MOST_RARE_ROWS, len(minority) / MOST_RARE_ROWS))
+    return some.standing_for(np.full(most, len(minority) / most))
 
 
 def _drawn(pool: MajorityPool[Rows], last_model: Any, most: int) -> Rows:
