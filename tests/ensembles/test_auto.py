@@ -223,7 +223,7 @@ class TestGroups:
         classes = np.repeat([1, 0], [40, 400]).astype(np.intp)
         groups = np.random.default_rng(0).integers(60, size=440)
         rows = InMemoryTable(np.empty((440, 1)), {GROUP: group_hashes(groups)})
-        parts = folds_of(WorkingSample(rows, classes, np.ones(440), np.arange(440)), seed=0)
+        parts = folds_of(WorkingSample(rows, classes, np.ones(440), np.arange(440), np.ones(440)), seed=0)
         assert all(np.unique(parts[groups == group]).size == 1 for group in np.unique(groups))
         assert np.unique(parts).size == 3
 

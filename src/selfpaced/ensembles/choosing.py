@@ -126,8 +126,8 @@ class Chooser:
         pool, calibrator = equal_pool(len(ensembles), classes), None
         if self._judge is not None and all(name in self._judged for name in ensembles):
             honest = [self._judged[name].probabilities for name in ensembles]
-            pool = pool_of(honest, kept, self._judge.rows.weights, classes)
-            calibrator = self._calibrator(calibration, pool(honest))
+            pool, scale = self._scales(self._judge, ensembles, honest, kept, classes)
+            calibrator = self._calibrator(calibration, pool.of_others(honest, scale))
         for name, weight in zip(ensembles, pool.weights.tolist(), strict=True):
             self._note(name, weight=weight)
         return Blend(ensembles, pool, calibrator, list(self._results.values()))
@@ -160,6 +160,25 @@ class Chooser:
         error = standard_error(found.probabilities, judge.rows, judge.seed)
         self._judged[name] = found
         self._note(name, aucprc=score, standard_error=error, seconds_judging=found.seconds)
+
+    def _scales(
+        self,
+        judge: Judge,
+        ensembles: Mapping[str, Any],
+        honest: Sequence[Floats],
+        weights: Floats,
+        classes: Sequence[int],
+    ) -> tuple[LogOddsPool, LogOddsPool]:
+        """The pool of the ensembles, and that of the copies of them that were judged.
+
+        On a sample, copies are trained on fewer rows than the ensembles, and their scores are further from those of
+        other rows. So the log-odds of both are brought to one scale, by the common rows of the sample.
+        """
+        pool = pool_of(honest, weights, judge.rows.weights, classes)
+        if not judge.is_of_a_sample:
+            return pool, pool
+        scores, common = [judge.rescored(each) for each in ensembles.values()], judge.weights_of_common_rows
+        return pool_of(scores, weights, common, classes), pool_of(honest, weights, common, classes)
 
     def _weights(self) -> dict[str, float]:
         """The weights of the recipes that are to be trained."""

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from selfpaced.ensembles.averaged import averaged_members
 from selfpaced.ensembles.blending import Labelled
 from selfpaced.ensembles.group_folds import parts_of_groups, stratified_parts
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
 from selfpaced.ensembles.working_sample import WorkingSample
 from selfpaced.pools.keys import mix, row_keys
 from selfpaced.pools.reserved_rounds import RECIPE_FOLDS_ROUND
+from selfpaced.scoring import mean_probabilities
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +55,30 @@ class Judge:
     def rows(self) -> Labelled:
         ranked = [self.rare_class] if self.n_classes == 2 else list(range(self.n_classes))
         return Labelled(self.sample.classes, self.sample.weights, ranked)
+
+    @property
+    def is_of_a_sample(self) -> bool:
+        """Whether the table has more common rows than the sample."""
+        return bool(self.sample.stands_for.max() > 1)
+
+    @property
+    def weights_of_common_rows(self) -> Floats:
+        """How many rows each row stands for, and 0 for the rare rows, which all members are trained on."""
+        return np.where(self.sample.classes == self.rare_class, 0.0, self.sample.weights)
+
+    def rescored(self, ensemble: Any) -> Floats:
+        """The scores of the sample by an ensemble that was trained on the whole table.
+
+        The score of a row is the mean of the members that were not trained on it, or of all if there are none.
+        """
+        scorers = averaged_members(ensemble).scorers(self.parts.size)
+        unseen = [~np.isin(self.sample.ids, note.ids) for note in ensemble._rounds_of_members()]
+        counted = np.where(np.any(unseen, axis=0), unseen, True)
+        sums = np.zeros((self.parts.size, self.n_classes))
+        for scorer, counts in zip(scorers, counted, strict=True):
+            scores = mean_probabilities([scorer], self.sample.rows, self.n_classes, self.n_threads)
+            sums += scores * counts[:, None]
+        return np.asarray(sums / counted.sum(axis=0)[:, None])
 
     def judged(self, recipes: Sequence[Any]) -> Iterator[Judgement | Exception]:
         """The judgement of each recipe, in order, or the error that it failed with.

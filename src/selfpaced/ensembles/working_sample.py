@@ -33,12 +33,16 @@ UNIFORM_SHARE = 0.5
 
 @dataclass(frozen=True)
 class WorkingSample:
-    """Rows in memory, the number of each row's class, and how many rows of the table each stands for."""
+    """Rows in memory, the number of each row's class, and how many rows of the table each stands for.
+
+    `weights` are these numbers, times the weights that the rows have in the table.
+    """
 
     rows: InMemoryTable
     classes: NDArray[np.intp]
     weights: NDArray[np.float64]
     ids: NDArray[np.integer]
+    stands_for: NDArray[np.float64]
 
 
 def most_rare_rows(n_columns: int) -> int:
@@ -71,7 +75,7 @@ def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSamp
     own = np.asarray(rows.metadata.get("sample_weight", np.ones(len(rows))), dtype=np.float64)
     stands_for = np.concatenate([_behind(block) for block in blocks.values()])
     classes = np.repeat(list(blocks), [len(block) for block in blocks.values()]).astype(np.intp)
-    return WorkingSample(InMemoryTable(rows.features, rows.metadata), classes, own * stands_for, rows.ids)
+    return WorkingSample(InMemoryTable(rows.features, rows.metadata), classes, own * stands_for, rows.ids, stands_for)
 
 
 def _some(minority: Rows, seed: int) -> Rows:
