@@ -34,8 +34,8 @@ def spark_cluster(spark_environment, tmp_path_factory):
 def fitted_in_local_mode(spark_environment):
     """A model that the driver's JVM has trained with three tasks beside each other, before it had a cluster.
 
-    A JVM has one session at a time, and half of what a first fit takes is the start of the JVM. So this one comes first,
-    and the session that tests share begins in a JVM that has loaded Spark.
+    A JVM has one session at a time, and most of what a first fit takes is the start of the JVM. So this one comes
+    first, and the session that tests share begins in a JVM that has loaded Spark.
     """
     session = local_mode(n_cores=3)
     session.sparkContext.setLogLevel("OFF")

@@ -35,7 +35,8 @@ def serve() -> None:
             os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
             os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
             sys.exit(PROGRAMS[program](arguments))
-        print(process, flush=True)
+        sys.stdout.write(f"{process}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
