@@ -91,6 +91,8 @@ class SparkCluster:
         serves = {
             "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
             "spark.connect.grpc.binding.port": str(self._connect_port),
+            # Not three seconds: a lost executor's tasks would wait until Spark has started another one.
+            "spark.locality.wait": "300ms",
         }
         return self.session(settings=WARM_WORKERS | LOOKING_FOR_SLOW_TASKS | serves)
 
