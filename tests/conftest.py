@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xdist.scheduler import LoadScopeScheduling
 
 from selfpaced.datasets import make_checkerboard, make_fraud
-from tests.cluster.dask_cluster import DaskCluster
+from tests.cluster.dask_cluster import WITHOUT_DIAGNOSTICS, DaskCluster
 from tests.requirements import data_file
 
 HERE = Path(__file__).parent
@@ -86,6 +86,6 @@ def credit_fraud_path():
 @pytest.fixture(scope="session")
 def dask_cluster(tmp_path_factory):
     """A Dask scheduler and two workers as processes of their own."""
-    cluster = DaskCluster(tmp_path_factory.mktemp("dask"))
+    cluster = DaskCluster(tmp_path_factory.mktemp("dask"), environment=WITHOUT_DIAGNOSTICS)
     yield cluster
     cluster.close()

@@ -16,8 +16,11 @@ import pyspark
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 # No checks of the code of jars that Spark itself has shipped: a sixth of what it costs to start a JVM.
 TRUSTED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-QUIET = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {TRUSTED}"
-CORES = 2  # of each worker: one for the session that tests share, one for those that tests start
+# Nor a search of the whole heap whenever the classes of one more part of Spark have been loaded.
+QUIET = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=200m {TRUSTED}"
+# Two names of this machine, one for each worker: Spark never starts a task again on the host where it runs already.
+HOSTS = ("127.0.0.1", "localhost")
+CORES = 2  # of each worker: one for the session that tests share, one for programs with a session of their own
 SETTINGS = {
     "spark.cores.max": "2",
     "spark.default.parallelism": "2",
@@ -38,6 +41,14 @@ WARM_WORKERS = {
     # Otherwise Python workers of DataFrames and of RDDs differ in this, and each executor has a daemon for either.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
+# Spark looks for tasks to start again, and finds none until a test lowers the share of others that must have ended.
+LOOKING_FOR_SLOW_TASKS = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "10ms",
+    "spark.speculation.minTaskRuntime": "0ms",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.quantile": "1.0",
+}
 
 
 class SparkCluster:
@@ -49,7 +60,7 @@ class SparkCluster:
     connect_url : of the session that tests share, for programs that speak Spark Connect.
     """
 
-    def __init__(self, folder: Path, n_workers: int = 2) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._processes: list[subprocess.Popen] = []
         self.url = f"spark://127.0.0.1:{_free_port()}"
@@ -57,13 +68,13 @@ class SparkCluster:
         self.connect_url = f"sc://127.0.0.1:{self._connect_port}"
         port = self.url.rpartition(":")[2]
         try:
-            self._start("master.Master", "--port", port)
+            self._start("master.Master", "127.0.0.1", "--port", port)
             self._wait_for(lambda: f"Starting Spark master at {self.url}" in self._log())
-            for number in range(n_workers):
+            for number, host in enumerate(HOSTS):
                 here = ["--work-dir", str(folder / f"worker-{number}")]
                 scratch = {"SPARK_LOCAL_DIRS": str(folder / f"scratch-{number}")}
-                self._start("worker.Worker", "--cores", str(CORES), "--memory", "2g", *here, self.url, **scratch)
-            self._wait_for(lambda: self._log().count("Successfully registered with master") == n_workers)
+                self._start("worker.Worker", host, "--cores", str(CORES), "--memory", "2g", *here, self.url, **scratch)
+            self._wait_for(lambda: self._log().count("Successfully registered with master") == len(HOSTS))
         except BaseException:
             self.close()
             raise
@@ -80,8 +91,10 @@ class SparkCluster:
         serves = {
             "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
             "spark.connect.grpc.binding.port": str(self._connect_port),
+            # Not three seconds: a lost executor's tasks would wait until Spark has started another one.
+            "spark.locality.wait": "300ms",
         }
-        return self.session(settings=WARM_WORKERS | serves)
+        return self.session(settings=WARM_WORKERS | LOOKING_FOR_SLOW_TASKS | serves)
 
     def kill_an_executor(self, n_executors: int = 2) -> None:
         """As the kernel does when memory runs out: no signal that could be caught, no good-bye."""
@@ -102,8 +115,8 @@ class SparkCluster:
         """Where executors write files for themselves. Each worker has a folder of its own, as if on another machine."""
         return sorted(self._folder.glob("scratch-*/spark-*/executor-*/blockmgr-*"))
 
-    def _start(self, name: str, *options: str, **environment: str) -> None:
-        command = [SPARK_CLASS, f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0", *options]
+    def _start(self, name: str, host: str, *options: str, **environment: str) -> None:
+        command = [SPARK_CLASS, f"org.apache.spark.deploy.{name}", "--host", host, "--webui-port", "0", *options]
         daemons = {"SPARK_DAEMON_JAVA_OPTS": QUIET, "SPARK_DAEMON_MEMORY": "256m"}
         environment = os.environ | local_environment() | daemons | environment
         with (self._folder / "log.txt").open("a") as log:
@@ -117,6 +130,12 @@ class SparkCluster:
         while not condition():
             assert time.monotonic() < deadline, f"Spark is not ready after 90 seconds: {self._log()[-2000:]}"
             time.sleep(0.1)
+
+
+def local_mode(n_cores: int) -> pyspark.sql.SparkSession:
+    """A session without a cluster: the driver's JVM is the only executor."""
+    settings = SETTINGS | WARM_WORKERS
+    return pyspark.sql.SparkSession.builder.master(f"local[{n_cores}]").config(map=settings).getOrCreate()
 
 
 def local_environment() -> dict[str, str]:

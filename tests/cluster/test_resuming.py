@@ -1,7 +1,5 @@
 """A fit on a cluster whose driver was stopped goes on, and ends with the model it would have had."""
 
-import subprocess
-import sys
 import time
 from textwrap import dedent
 
@@ -147,10 +145,10 @@ class TestDask:
             spe.fit_table(table, checkpoint={str(tmp_path / "fit")!r})
             """)
         )
-        process = subprocess.Popen([sys.executable, driver])
+        process = dask_cluster.start_script(driver)
         deadline = time.monotonic() + 60
         while not (tmp_path / "fit" / "round-0001.skops").exists():
-            assert process.poll() is None
+            assert process.is_running()
             assert time.monotonic() < deadline
             time.sleep(0.05)
         process.kill()

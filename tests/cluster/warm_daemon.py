@@ -11,7 +11,7 @@ import pandas  # noqa: F401
 import sklearn.tree  # noqa: F401
 from pyspark.daemon import manager
 
-import selfpaced.tables.spark  # noqa: F401
+import selfpaced.spark  # noqa: F401
 
 if __name__ == "__main__":
     gc.freeze()
