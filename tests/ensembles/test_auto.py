@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from lightgbm import LGBMClassifier
 from scipy.sparse import csr_matrix
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import average_precision_score
@@ -17,6 +19,7 @@ from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import choosing, judging, recipes, working_sample
 from selfpaced.ensembles.judging import folds_of
+from selfpaced.ensembles.pooling import log_odds
 from selfpaced.ensembles.working_sample import WorkingSample
 from selfpaced.pools.rows import GROUP
 from selfpaced.tables import InMemoryTable
@@ -155,6 +158,21 @@ class TestRows:
         scores = [average_precision_score(y_test, m.predict_proba(X_test)[:, 1]) for m in (by_sample, fitted)]
         assert scores[0] > scores[1] - 0.05
         assert by_sample.predict_proba(X_test)[:, 1].mean() == pytest.approx(y.mean(), rel=0.25)
+
+    def test_ensembles_are_on_the_scale_that_they_have_on_new_rows(self, monkeypatch):
+        """Copies that are judged on a sample learn from fewer rows, and their log-odds are lower: -1.7 here."""
+        monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 100)
+        monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 1500)
+        monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 15)
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(40_000, 8))
+        y = (rng.random(40_000) < expit(0.7 * X[:, 0] - 4)).astype(int)
+        boosted = SelfPacedEnsembleClassifier(LGBMClassifier(n_estimators=40, num_leaves=15, verbose=-1), 5, ratio=3)
+        model = auto([("boosted", boosted)]).fit(X[:20_000], y[:20_000])
+        new = X[20_000:][y[20_000:] == 0]
+        found = log_odds(model.ensembles_["boosted"].predict_proba(new)[:, 1])
+        assert model.pool_.centres == pytest.approx(found.mean(), abs=0.05)
+        assert model.pool_.spreads == pytest.approx(found.std(), rel=0.05)
 
     @pytest.mark.parametrize(
         ("kind", "names"),
