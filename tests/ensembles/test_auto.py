@@ -159,20 +159,31 @@ class TestRows:
         assert scores[0] > scores[1] - 0.05
         assert by_sample.predict_proba(X_test)[:, 1].mean() == pytest.approx(y.mean(), rel=0.25)
 
-    def test_ensembles_are_on_the_scale_that_they_have_on_new_rows(self, monkeypatch):
-        """Copies that are judged on a sample learn from fewer rows, and their log-odds are lower: -1.7 here."""
+    def test_the_calibration_is_for_the_level_of_the_ensembles_and_not_of_their_copies(self, monkeypatch):
+        """Copies that are judged on some of the rare rows learn from fewer rows, and are surer."""
         monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 100)
         monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 1500)
         monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 15)
+        levels, difference_of_levels = [], choosing.difference_of_levels
+
+        def recorded(copies, ensembles, calibrator, weights):
+            levels.extend(np.average(log_odds(each[:, 1]), weights=weights) for each in (copies, ensembles))
+            levels.append(difference_of_levels(copies, ensembles, calibrator, weights))
+            return levels[-1]
+
+        monkeypatch.setattr(choosing, "difference_of_levels", recorded)
         rng = np.random.default_rng(1)
         X = rng.normal(size=(40_000, 8))
         y = (rng.random(40_000) < expit(0.7 * X[:, 0] - 4)).astype(int)
         boosted = SelfPacedEnsembleClassifier(LGBMClassifier(n_estimators=40, num_leaves=15, verbose=-1), 5, ratio=3)
         model = auto([("boosted", boosted)]).fit(X[:20_000], y[:20_000])
         new = X[20_000:][y[20_000:] == 0]
-        found = log_odds(model.ensembles_["boosted"].predict_proba(new)[:, 1])
-        assert model.pool_.centres == pytest.approx(found.mean(), abs=0.05)
-        assert model.pool_.spreads == pytest.approx(found.std(), rel=0.05)
+        of_copies, of_ensembles, difference = levels
+        on_new_rows = log_odds(model.ensembles_["boosted"].predict_proba(new)[:, 1]).mean()
+        assert of_ensembles == pytest.approx(on_new_rows, abs=0.05)
+        assert of_copies < on_new_rows - 0.15
+        assert difference > 0.1
+        assert model.predict_proba(X[20_000:])[:, 1].mean() == pytest.approx(y[20_000:].mean(), rel=0.1)
 
     @pytest.mark.parametrize(
         ("kind", "names"),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from selfpaced.calibration import Calibrator, fit_calibrator
 from selfpaced.ensembles.blending import aucprc_of, blend_weights, standard_error
 from selfpaced.ensembles.judging import Judge, Judgement
+from selfpaced.ensembles.levels import difference_of_levels, shifted
 from selfpaced.ensembles.pooling import LogOddsPool, equal_pool, log_odds, pool_of
 from selfpaced.exceptions import CheckpointError, ModelFileError, TableError
 
@@ -126,8 +127,10 @@ class Chooser:
         pool, calibrator = equal_pool(len(ensembles), classes), None
         if self._judge is not None and all(name in self._judged for name in ensembles):
             honest = [self._judged[name].probabilities for name in ensembles]
-            pool, scale = self._scales(self._judge, ensembles, honest, kept, classes)
-            calibrator = self._calibrator(calibration, pool.of_others(honest, scale))
+            pool = pool_of(honest, kept, self._judge.rows.weights, classes)
+            calibrator = self._calibrator(calibration, pool(honest))
+            if calibrator is not None and self._judge.has_some_rare_rows:
+                calibrator = self._calibrator(calibration, self._levelled(ensembles, pool, pool(honest), calibrator))
         for name, weight in zip(ensembles, pool.weights.tolist(), strict=True):
             self._note(name, weight=weight)
         return Blend(ensembles, pool, calibrator, list(self._results.values()))
@@ -160,25 +163,6 @@ class Chooser:
         error = standard_error(found.probabilities, judge.rows, judge.seed)
         self._judged[name] = found
         self._note(name, aucprc=score, standard_error=error, seconds_judging=found.seconds)
-
-    def _scales(
-        self,
-        judge: Judge,
-        ensembles: Mapping[str, Any],
-        honest: Sequence[Floats],
-        weights: Floats,
-        classes: Sequence[int],
-    ) -> tuple[LogOddsPool, LogOddsPool]:
-        """The pool of the ensembles, and that of the copies of them that were judged.
-
-        On a sample, copies are trained on fewer rows than the ensembles, and their scores are further from those of
-        other rows. So the log-odds of both are brought to one scale, by the common rows of the sample.
-        """
-        pool = pool_of(honest, weights, judge.rows.weights, classes)
-        if not judge.is_of_a_sample:
-            return pool, pool
-        scores, common = [judge.rescored(each) for each in ensembles.values()], judge.weights_of_common_rows
-        return pool_of(scores, weights, common, classes), pool_of(honest, weights, common, classes)
 
     def _weights(self) -> dict[str, float]:
         """The weights of the recipes that are to be trained."""
@@ -227,6 +211,14 @@ class Chooser:
             return max(taken.values(), default=0.0)
         ratios = [seconds / max(self._judged[other].seconds, SHORTEST) for other, seconds in taken.items()]
         return max(ratios, default=0.0) * max(self._judged[name].seconds, SHORTEST)
+
+    def _levelled(
+        self, ensembles: Mapping[str, Any], pool: LogOddsPool, copies: Floats, calibrator: Calibrator
+    ) -> Floats:
+        """The pooled scores of the copies, at the level of the ensembles."""
+        assert self._judge is not None
+        scores = pool([self._judge.rescored(each) for each in ensembles.values()])
+        return shifted(copies, difference_of_levels(copies, scores, calibrator, self._judge.weights_of_common_rows))
 
     def _calibrator(self, method: str | None, pooled: Floats) -> Calibrator | None:
         if method is None or self._judge is None:

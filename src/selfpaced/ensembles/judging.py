@@ -57,9 +57,9 @@ class Judge:
         return Labelled(self.sample.classes, self.sample.weights, ranked)
 
     @property
-    def is_of_a_sample(self) -> bool:
-        """Whether the table has more common rows than the sample."""
-        return bool(self.sample.stands_for.max() > 1)
+    def has_some_rare_rows(self) -> bool:
+        """Whether the sample has only some rare rows of a table with two classes."""
+        return self.n_classes == 2 and bool((self.sample.stands_for[self.sample.classes == self.rare_class] > 1).any())
 
     @property
     def weights_of_common_rows(self) -> Floats:

@@ -45,11 +45,7 @@ class LogOddsPool:
 
     def __call__(self, parts: Sequence[Floats]) -> Floats:
         """The probabilities of all ensembles together."""
-        return self.of_others(parts, self)
-
-    def of_others(self, parts: Sequence[Floats], scale: LogOddsPool) -> Floats:
-        """The same for other ensembles of the same recipes, whose means and spreads another pool has."""
-        standard = [scale._standardised(number, part) for number, part in enumerate(parts)]
+        standard = [self._standardised(number, part) for number, part in enumerate(parts)]
         # Added one by one: a product of matrices rounds one row in another way than many.
         pooled = sum((weight * part for weight, part in zip(self.weights, standard, strict=True)), np.zeros(1))
         return self._probabilities(pooled, parts[0].shape[1])
