@@ -21,8 +21,9 @@ INTRODUCTION = """# The field: all methods on many tables with rare events
 
 This page and its picture are written by `python benchmarks/field.py --render` from
 [`field.json`](../benchmarks/results/field.json). Every method learns from the same 70% of a table's rows and is judged
-by AUCPRC on the other 30%: the mean over 5 random stratified splits of a table below 20,000 rows and over 3 of a larger
-one. In the order of time the last 30% are tested on, with 3 seeds.
+by AUCPRC on the other 30%: the mean over up to 5 random stratified splits of a table below 20,000 rows and up to 3 of
+a larger one. In the order of time the last 30% are tested on, with up to 3 seeds. The column "splits" counts those that
+have run.
 
 Boosting libraries, CatBoost and our own ensembles read categories and missing values in their own way. Forests get
 categories as numbers. AutoGluon and FLAML get the time that ours took on the same rows, at least 30 and 10 seconds;
@@ -122,16 +123,18 @@ def figure_table(found: Findings) -> str:
     """The best of each table is bold, with all that are equal to it by the digits shown."""
     shown = found.figures.round(3)
     best = shown.max(axis=1)
+    splits = found.frame.groupby(["table", "method"])["split"].nunique().groupby("table").min()
     rows = [
         [
             name,
             f"{facts['rows']:,}",
             f"{facts['rare']:,}",
+            str(splits[name]),
             *("—" if isnan(value) else bold(f"{value:.3f}", value == best[name]) for value in shown.loc[name]),
         ]
         for name, facts in found.facts.iterrows()
     ]
-    return table(["table", "rows", "rare", *found.figures.columns], rows)
+    return table(["table", "rows", "rare", "splits", *found.figures.columns], rows)
 
 
 def duel_table(found: Findings) -> str:

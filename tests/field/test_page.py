@@ -61,7 +61,7 @@ def test_the_picture_is_beside_the_page(page, docs):
 
 
 def test_the_best_figure_of_a_table_is_bold_and_a_failed_one_is_a_dash(page):
-    assert line(page, "AUCPRC by table", "easy") == "| easy | 5,000 | 250 | 0.920 | 0.900 | **0.950** | — |"
+    assert line(page, "AUCPRC by table", "easy") == "| easy | 5,000 | 250 | 3 | 0.920 | 0.900 | **0.950** | — |"
 
 
 def test_a_method_has_its_mean_rank_its_mean_regret_and_its_largest(page):
@@ -108,10 +108,18 @@ def test_seconds_of_a_busy_machine_are_called_too_long(tmp_path):
 
 def test_without_ours_the_page_shows_the_others(tmp_path):
     text = write_page(whole(), ["lightgbm-tuned", "autogluon"], tmp_path).read_text()
-    assert "| easy | 5,000 | 250 | 0.900 | **0.950** |" in text
+    assert "| easy | 5,000 | 250 | 3 | 0.900 | **0.950** |" in text
     assert "Where we lose" not in text
 
 
 def test_without_a_table_that_all_methods_have_finished_there_is_no_page(tmp_path):
     with pytest.raises(SystemExit, match="No table has a figure of every method"):
         write_page({"results": [], "tables": {}}, METHODS, tmp_path)
+
+
+def test_tables_tell_the_splits_that_have_run(tmp_path):
+    some = whole()
+    some["results"] = [row for row in some["results"] if (row["table"], row["split"]) != ("easy", 2)]
+    text = write_page(some, METHODS, tmp_path).read_text()
+    assert "| easy | 5,000 | 250 | 2 | 0.9" in text
+    assert "| hard | 5,000 | 250 | 3 | **0.6" in text
