@@ -127,6 +127,16 @@ def test_a_glob_a_folder_and_a_dataset_are_the_same_table(rows, expected, tmp_pa
         assert same_members(spe().fit_table(open_table(source, target="label")), expected, rows)
 
 
+def test_a_table_has_all_its_rows_after_a_cascade_that_let_some_go(rows, tmp_path):
+    rows.to_parquet(tmp_path / "rows.parquet")
+    table = open_table(tmp_path / "rows.parquet", target="label")
+    counts = table.labels().counts.copy()
+    first, second = (BalanceCascadeClassifier(TREE, 3, random_state=0).fit_table(table) for _ in range(2))
+    X = rows.drop(columns="label")
+    np.testing.assert_array_equal(second.predict_proba(X), first.predict_proba(X))
+    np.testing.assert_array_equal(np.bincount(table.labels().codes), counts)
+
+
 def test_feather_files_are_read_too(rows, expected, tmp_path):
     pyarrow.feather.write_feather(rows, tmp_path / "rows.feather", chunksize=400)
     table = open_table(tmp_path / "rows.feather", target="label", batch_rows=150)

@@ -232,6 +232,7 @@ class Stream:
         """Forget all rows of a class but the hardest: they get the number of no class."""
         own = np.flatnonzero(self.classes == class_number)
         kept = hardest(self.doubt_sum[own], row_keys(self.table.ids_of(own), self.seed, round_number), n_rows)
+        self.classes = self.classes.copy()  # the labels belong to the table, which may be trained on again
         self.classes[np.delete(own, kept)] = NO_CLASS
 
     def doubts(self, positions: slice) -> Floats:
