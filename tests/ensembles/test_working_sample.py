@@ -2,10 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import random as random_sparse
 from sklearn.linear_model import LogisticRegression
 
 from selfpaced.ensembles import working_sample as module
-from selfpaced.ensembles.working_sample import most_common_rows, most_rare_rows, needs_scout, working_sample
+from selfpaced.ensembles.working_sample import (
+    most_common_rows,
+    most_rare_rows,
+    needs_scout,
+    values_in_a_row,
+    working_sample,
+)
 from selfpaced.tables import InMemoryTable
 from selfpaced.tables.arrays import split_classes
 from selfpaced.tables.labels import read_labels
@@ -52,6 +59,13 @@ def test_hard_rows_are_looked_for_only_if_a_class_is_too_large(table, monkeypatc
     monkeypatch.setattr(module, "FEWEST_COMMON_ROWS", most)
     monkeypatch.setattr(module, "COMMON_PER_RARE_ROW", 1)
     assert needs_scout(split_of(*table)) is needed
+
+
+def test_a_wide_sparse_table_is_as_large_as_the_values_that_it_has():
+    """A table of words has thousands of columns, and a row of it a few words."""
+    X = random_sparse(100, 5000, density=0.002, format="csr", random_state=0)
+    assert values_in_a_row(X) == 10
+    assert values_in_a_row(X.toarray()) == 5000
 
 
 class TestWithoutScout:

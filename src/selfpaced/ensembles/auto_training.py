@@ -38,7 +38,7 @@ from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.side_by_side import can_be_trained_side_by_side, trained_side_by_side
 from selfpaced.ensembles.training import Training, rows_to_draw
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
-from selfpaced.ensembles.working_sample import WorkingSample, needs_scout, working_sample
+from selfpaced.ensembles.working_sample import WorkingSample, needs_scout, values_in_a_row, working_sample
 from selfpaced.pools.keys import mix
 from selfpaced.rounds import Round
 from selfpaced.tables import ClassSplit, SplitPlan, Table
@@ -123,7 +123,7 @@ class AutoTraining:
         if self._given is not None:
             return self._given, {}
         features = split.minority.features
-        size = MinoritySize(n_rare, features.shape[1])
+        size = MinoritySize(n_rare, values_in_a_row(features))
         slow = too_slow(size) if self._clock.limit is None else []
         known = default_recipes(columns_of(features, self.table.schema), size)
         return known, {result.name: result for result in [*slow, *not_installed()]}

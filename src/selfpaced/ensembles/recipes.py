@@ -25,21 +25,21 @@ FEW_MEMBERS, FEW_BINS = 5, 63
 
 @dataclass(frozen=True)
 class MinoritySize:
-    """The rare rows of a table and its columns, which decide how much work the members of a recipe are."""
+    """The rare rows of a table and the values of each, which decide how much work the members of a recipe are."""
 
     n_rows: int
-    n_columns: int
+    n_values: int
 
     @property
     def is_large(self) -> bool:
         """Whether even with one common row for each rare one, a member of a slow kind would have too much to learn."""
-        return 2 * self.n_rows * self.n_columns > MOST_NUMBERS_OF_SLOW_KINDS
+        return 2 * self.n_rows * self.n_values > MOST_NUMBERS_OF_SLOW_KINDS
 
     def ratio(self, wanted: float, most_numbers: int) -> float:
         """A number of common rows for each rare one, at least 1, that keeps training sets small enough."""
-        if (1 + wanted) * self.n_rows * self.n_columns <= most_numbers:
+        if (1 + wanted) * self.n_rows * self.n_values <= most_numbers:
             return wanted
-        return max(1.0, round(most_numbers / (self.n_rows * self.n_columns) - 1, 2))
+        return max(1.0, round(most_numbers / (self.n_rows * self.n_values) - 1, 2))
 
 
 UNKNOWN_SIZE = MinoritySize(0, 0)
@@ -122,7 +122,7 @@ def too_slow(size: MinoritySize) -> list[RecipeResult]:
     """The recipes that are skipped because a fit of them would take many times as long as one of LightGBM."""
     if not size.is_large:
         return []
-    note = f"skipped: slow with {size.n_rows:,} rare rows of {size.n_columns:,} columns (a time limit includes it)"
+    note = f"skipped: slow with {size.n_rows:,} rare rows of {size.n_values:,} values each (a time limit includes it)"
     return [RecipeResult(name, note=note) for name, recipe in _installed().items() if recipe.is_slow]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from selfpaced.algorithms.allocation import allocate, with_uniform_share
 from selfpaced.algorithms.hardness import HARDNESS
@@ -45,6 +46,12 @@ class WorkingSample:
     stands_for: NDArray[np.float64]
 
 
+def values_in_a_row(features: Any) -> int:
+    """The number of columns, or of a sparse matrix the mean number of values that a row has."""
+    n_rows, n_columns = features.shape
+    return max(1, round(features.nnz / n_rows)) if issparse(features) else int(n_columns)
+
+
 def most_rare_rows(n_columns: int) -> int:
     """The most rare rows in the sample, by the number of columns."""
     affordable = MOST_NUMBERS // ((1 + COMMON_PER_RARE_ROW) * n_columns)
@@ -58,7 +65,7 @@ def most_common_rows(n_rare: int, n_columns: int) -> int:
 
 def needs_scout(split: ClassSplit) -> bool:
     """Whether a class is too large to be taken whole, so that its hard rows must be found first."""
-    most = most_common_rows(len(split.minority), split.minority.features.shape[1])
+    most = most_common_rows(len(split.minority), values_in_a_row(split.minority.features))
     return any(pool.n_rows > most for pool in split.pools.values())
 
 
@@ -68,7 +75,7 @@ def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSamp
     `last_model` is None if all classes are small enough to be taken whole.
     """
     rare = _some(split.minority, seed)
-    most = most_common_rows(len(split.minority), split.minority.features.shape[1])
+    most = most_common_rows(len(split.minority), values_in_a_row(split.minority.features))
     drawn = {number: _drawn(pool, last_model, most) for number, pool in split.pools.items()}
     blocks = {split.minority_class: rare, **drawn}
     rows = stack(list(blocks.values()))
@@ -80,7 +87,7 @@ def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSamp
 
 def _some(minority: Rows, seed: int) -> Rows:
     """Rare rows, all of them or as many as there may be."""
-    most = most_rare_rows(minority.features.shape[1])
+    most = most_rare_rows(values_in_a_row(minority.features))
     if len(minority) <= most:
         return minority.standing_for(np.ones(len(minority)))
     keys = row_keys(minority.ids.astype(np.uint64), seed, WORKING_SAMPLE_ROUND)
