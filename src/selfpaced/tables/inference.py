@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -136,12 +136,17 @@ def _misfits(form: Form, columns: Mapping[str, Any]) -> set[str]:
     if not columns:
         return set()
     names = list(columns)
-    joined = import_arrow().concat_arrays(list(columns.values()))
-    rows = np.flatnonzero(~_matches(form, joined))
+    rows = np.flatnonzero(~_matches(form, _joined(columns.values())))
     misfits = {names[number] for number in np.unique(rows // len(columns[names[0]]))}
-    if form.limited and not _can_be_cast(form, joined):
-        misfits |= {name for name in names if name not in misfits and not _can_be_cast(form, columns[name])}
+    # Arrow makes an error for every value that it cannot cast, so the others are left out.
+    matching = {name: column for name, column in columns.items() if name not in misfits}
+    if form.limited and matching and not _can_be_cast(form, _joined(matching.values())):
+        misfits |= {name for name, column in matching.items() if not _can_be_cast(form, column)}
     return misfits
+
+
+def _joined(columns: Iterable[Any]) -> Any:
+    return import_arrow().concat_arrays(list(columns))
 
 
 def _matches(form: Form, texts: Any) -> Any:
