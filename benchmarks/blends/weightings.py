@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.ensembles import blending
-from selfpaced.ensembles.blending import Labelled, aucprc_of
+from selfpaced.ensembles.blending import Labelled, Mixtures, aucprc_of
 
 Floats = NDArray[np.float64]
-Shares = Callable[[Sequence[Floats], Labelled, Floats], Floats]
+Shares = Callable[[Mixtures, Floats], Floats]
 
-# A part of the library's weighting, which no public name returns.
+# The two parts of the library's weighting, which no public name returns.
+own_score: Shares = blending._by_own_score
 best_mixture: Shares = blending._by_best_mixture
 DEFAULT = "both, as it is"
 # How many rare rows make equal weights and learned ones count the same, where weights are shrunk.
@@ -23,15 +24,10 @@ TEMPERATURES = (0.01, 0.1)
 LEAST_WEIGHTS = (0.0, 0.02, 0.1)
 
 
-def own_score(honest: Sequence[Floats], rows: Labelled, weights: Floats) -> Floats:
-    """The other part."""
-    return blending._by_own_score([blending._Rankings(each, rows) for each in honest], weights)
-
-
 def weightings(honest: Sequence[Floats], rows: Labelled, seed: int) -> dict[str, Floats]:
     """The weights of recipes by several ways. `honest` are log-odds on one scale."""
-    resampled = blending._resampled(rows, seed)
-    own, mixture = (_mean(shares, honest, rows, resampled) for shares in (own_score, best_mixture))
+    resampled, mixtures = blending._resampled(rows, seed), blending._mixtures(honest, rows)
+    own, mixture = (_mean(shares, mixtures, resampled) for shares in (own_score, best_mixture))
     both = (own + mixture) / 2
     equal = np.full(len(honest), 1 / len(honest))
     n_rare = int((rows.classes == rows.ranked[0]).sum())
@@ -43,11 +39,11 @@ def weightings(honest: Sequence[Floats], rows: Labelled, seed: int) -> dict[str,
         "best mixture": dropped(mixture),
         DEFAULT: dropped(both),
         f"both, shrunk by n / (n + {SHRINKING})": dropped(trust * both + (1 - trust) * equal),
-        "both, by the rows as they are": dropped(_once(honest, rows)),
+        "both, by the rows as they are": dropped(_once(mixtures, rows.weights)),
     }
     for temperature in TEMPERATURES:
         with patch.object(blending, "TEMPERATURE", temperature):
-            own = _mean(own_score, honest, rows, resampled)
+            own = _mean(own_score, mixtures, resampled)
         ways[f"both, temperature {temperature}"] = dropped((own + mixture) / 2)
     return ways | {f"both, weights from {least} on": dropped(both, least) for least in LEAST_WEIGHTS}
 
@@ -59,11 +55,11 @@ def dropped(weights: Floats, least: float = blending.SMALLEST_WEIGHT) -> Floats:
     return total
 
 
-def _mean(shares: Shares, honest: Sequence[Floats], rows: Labelled, resampled: Sequence[Floats]) -> Floats:
-    mean: Floats = np.mean([shares(honest, rows, weights) for weights in resampled], axis=0)
+def _mean(shares: Shares, mixtures: Mixtures, resampled: Sequence[Floats]) -> Floats:
+    mean: Floats = np.mean([shares(mixtures, weights) for weights in resampled], axis=0)
     return mean
 
 
-def _once(honest: Sequence[Floats], rows: Labelled) -> Floats:
+def _once(mixtures: Mixtures, weights: Floats) -> Floats:
     """Without the bootstrap."""
-    return (own_score(honest, rows, rows.weights) + best_mixture(honest, rows, rows.weights)) / 2
+    return (own_score(mixtures, weights) + best_mixture(mixtures, weights)) / 2

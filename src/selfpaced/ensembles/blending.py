@@ -8,8 +8,9 @@ recipe, or one mixture of recipes, wins nearly always.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,11 @@ N_CHOSEN = 8
 AS_GOOD = 1e-9
 # A recipe with less than this is dropped: it would cost time in every prediction and change next to nothing.
 SMALLEST_WEIGHT = 0.05
+# Other weights of the rows often choose the same mixture, whose rows are then in order already.
+MOST_REMEMBERED = 16
+
+# The recipes that were chosen, one after the other, into a mixture; those that help equally are chosen together.
+Chosen = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,10 @@ class _Ranking:
         return float(np.sum(precision * np.diff(found, prepend=0.0)) / found[-1])
 
 
+# What was chosen, and for each recipe the ranking with it added.
+Mixtures = Callable[[Chosen], list[_Rankings]]
+
+
 def standard_error(probabilities: Floats, rows: Labelled, seed: int) -> float:
     """The standard error of the AUCPRC of a recipe, by the Bayesian bootstrap."""
     rankings = _Rankings(probabilities, rows)
@@ -101,8 +111,8 @@ def blend_weights(honest: Sequence[Floats], rows: Labelled, seed: int) -> Floats
         For each recipe, its log-odds for rows that it was not trained on, on the scale that all recipes share: a column
         for each class.
     """
-    rankings = [_Rankings(each, rows) for each in honest]
-    shares = [(_by_own_score(rankings, w) + _by_best_mixture(honest, rows, w)) / 2 for w in _resampled(rows, seed)]
+    mixtures = _mixtures(honest, rows)
+    shares = [(_by_own_score(mixtures, w) + _by_best_mixture(mixtures, w)) / 2 for w in _resampled(rows, seed)]
     weights = np.mean(shares, axis=0)
     weights[weights < SMALLEST_WEIGHT] = 0.0
     total: Floats = weights / weights.sum()
@@ -115,26 +125,43 @@ def _resampled(rows: Labelled, seed: int) -> list[Floats]:
     return [rows.weights * generator.standard_exponential(rows.weights.size) for _ in range(N_RESAMPLES)]
 
 
-def _by_own_score(rankings: Sequence[_Rankings], weights: Floats) -> Floats:
-    scores = np.array([each.aucprc(weights) for each in rankings])
+def _mixtures(honest: Sequence[Floats], rows: Labelled) -> Mixtures:
+    return lru_cache(MOST_REMEMBERED)(partial(_with_one_more, honest, rows))
+
+
+def _with_one_more(honest: Sequence[Floats], rows: Labelled, chosen: Chosen) -> list[_Rankings]:
+    """For each recipe, the ranking by the mixture of those that were chosen and this one."""
+    total = np.zeros_like(honest[0])
+    for together in chosen:
+        total = total + np.mean([honest[number] for number in together], axis=0)
+    return [_Rankings(total + each, rows) for each in honest]
+
+
+def _scores(rankings: Sequence[_Rankings], weights: Floats) -> Floats:
+    return np.array([each.aucprc(weights) for each in rankings])
+
+
+def _by_own_score(mixtures: Mixtures, weights: Floats) -> Floats:
+    scores = _scores(mixtures(()), weights)
     shares = np.exp((scores - scores.max()) / TEMPERATURE)
     normalised: Floats = shares / shares.sum()
     return normalised
 
 
-def _by_best_mixture(honest: Sequence[Floats], rows: Labelled, weights: Floats) -> Floats:
+def _by_best_mixture(mixtures: Mixtures, weights: Floats) -> Floats:
     """The shares of recipes in the mixture that is made by adding, each time, the recipe that helps most.
 
     Recipes that help equally share the place. On easy rows all recipes are right, and get equal shares.
     """
-    shares, total, best = np.zeros(len(honest)), np.zeros_like(honest[0]), 0.0
-    for _ in range(N_CHOSEN):
-        scores = np.array([aucprc_of(total + each, rows, weights) for each in honest])
+    chosen: Chosen = ()
+    shares, best = np.zeros(len(mixtures(()))), 0.0
+    while len(chosen) < N_CHOSEN:
+        scores = _scores(mixtures(chosen), weights)
         if scores.max() <= best + AS_GOOD:
             break
         best = float(scores.max())
-        chosen = np.flatnonzero(scores >= best - AS_GOOD)
-        shares[chosen] += 1 / chosen.size
-        total = total + np.mean([honest[number] for number in chosen.tolist()], axis=0)
+        as_good = np.flatnonzero(scores >= best - AS_GOOD).tolist()
+        shares[as_good] += 1 / len(as_good)
+        chosen = (*chosen, tuple(as_good))
     normalised: Floats = shares / shares.sum()
     return normalised
