@@ -43,8 +43,10 @@ def _rank(item):
 
 
 def group_of(nodeid):
-    """The tests of a file run in one process and share its fixtures; all tests on a cluster share the cluster."""
+    """The tests of a file run in one process and share its fixtures; those on a cluster, or of pages, share that."""
     path, _, name = nodeid.partition("::")
+    if path.startswith("tests/browser/"):
+        return "browser"
     if path.startswith("tests/cluster/"):
         return "spark" if "spark" in nodeid.lower() else "dask"
     return "dask" if "dask" in name.lower() else path
@@ -55,6 +57,11 @@ class GroupScheduling(LoadScopeScheduling):
 
     def _split_scope(self, nodeid):
         return group_of(nodeid)
+
+
+def pytest_xdist_auto_num_workers(config):
+    """One process more than there are cores, because tests also wait: for a server, a signal, a JVM."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_xdist_make_scheduler(config, log):
