@@ -201,7 +201,7 @@ class TestRows:
             "when": pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(800), unit="h"),
         }
         frame = kind(columns)
-        model = AutoSelfPacedClassifier(random_state=0, n_jobs=2).fit(frame, y)
+        model = AutoSelfPacedClassifier(random_state=0).fit(frame, y)
         assert not [result for result in model.recipes_ if result.note and "failed" in result.note]
         scores = model.predict_proba(frame)[:, 1]
         assert average_precision_score(y, scores) > 0.5

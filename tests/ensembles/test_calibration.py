@@ -1,5 +1,7 @@
 """Ensembles whose probabilities are true."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +20,8 @@ from selfpaced.tables import StreamedTable
 from tests.ensembles_by_name import ENSEMBLES
 
 TREE = DecisionTreeClassifier(max_depth=6)
-BASES = pytest.mark.parametrize("base", [TREE, LGBMClassifier(n_estimators=20, verbose=-1)], ids=["trees", "LightGBM"])
+MODELS = {"trees": TREE, "LightGBM": LGBMClassifier(n_estimators=20, verbose=-1)}
+BASES = pytest.mark.parametrize("base", MODELS)
 BY_ROWS = pytest.mark.parametrize("method", sorted(FITTED_MAPS))
 
 
@@ -44,33 +47,34 @@ def three_classes():
     return X, np.array(["calm", "odd", "rare"])[y]
 
 
-def raw_and_calibrated(base, method, train, X):
-    """The scores of new rows by the same ensemble without and with a calibration."""
-    return (spe(base, calibration=how).fit(*train).predict_proba(X)[:, 1] for how in (None, method))
+@pytest.fixture(scope="module")
+def scores(train, test):
+    """The scores of new rows by ensembles of a base model with a calibration or without, each trained once."""
+    return cache(lambda base, method: spe(MODELS[base], calibration=method).fit(*train).predict_proba(test[0])[:, 1])
 
 
 @BASES
 @BY_ROWS
-def test_the_mean_probability_of_new_rows_is_near_the_base_rate(base, method, train, test):
-    X, y = test
-    raw, calibrated = raw_and_calibrated(base, method, train, X)
+def test_the_mean_probability_of_new_rows_is_near_the_base_rate(base, method, scores, test):
+    _, y = test
+    raw, calibrated = scores(base, None), scores(base, method)
     assert raw.mean() > 5 * y.mean()
     assert calibrated.mean() == pytest.approx(y.mean(), rel=0.1)
 
 
 @BASES
 @BY_ROWS
-def test_probabilities_of_new_rows_are_closer_to_the_truth(base, method, train, test):
-    X, y = test
-    raw, calibrated = raw_and_calibrated(base, method, train, X)
+def test_probabilities_of_new_rows_are_closer_to_the_truth(base, method, scores, test):
+    _, y = test
+    raw, calibrated = scores(base, None), scores(base, method)
     assert brier_score_loss(y, calibrated) < 0.5 * brier_score_loss(y, raw)
     assert expected_calibration_error(y, calibrated) < 0.1 * expected_calibration_error(y, raw)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_rank_is_lost(method, train, test):
-    X, y = test
-    raw, calibrated = raw_and_calibrated(TREE, method, train, X)
+def test_no_rank_is_lost(method, scores, test):
+    _, y = test
+    raw, calibrated = scores("trees", None), scores("trees", method)
     assert average_precision_score(y, calibrated) == pytest.approx(average_precision_score(y, raw), abs=1e-9)
 
 
@@ -80,8 +84,8 @@ def test_the_members_are_those_of_an_ensemble_without_calibration(train, test):
         np.testing.assert_array_equal(one.predict_proba(test[0]), other.predict_proba(test[0]))
 
 
-def test_the_prior_is_corrected_in_closed_form(train, test):
-    raw, corrected = raw_and_calibrated(TREE, "prior", train, test[0])
+def test_the_prior_is_corrected_in_closed_form(scores):
+    raw, corrected = scores("trees", None), scores("trees", "prior")
     np.testing.assert_allclose(corrected, raw / (raw + 30 * (1 - raw)))  # 9,000 common rows, 300 drawn
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-N_FILES, N_ROWS, N_COLUMNS, ALLOWED = 12, 3_000_000, 100, 450 * 2**20
+N_FILES, N_ROWS, N_COLUMNS, ALLOWED = 12, 2_640_000, 100, 400 * 2**20
 
 PROGRAM = """
 import resource, sys
@@ -30,7 +30,7 @@ def large(tmp_path):
     n_rows = N_ROWS // N_FILES
     label = np.zeros(n_rows, dtype=np.int8)
     label[rng.choice(n_rows, size=20, replace=False)] = 1
-    dull = pa.array(rng.integers(4, size=n_rows).astype(np.float64))
+    dull = pa.array(rng.integers(4, size=n_rows // 1000).astype(np.float64).repeat(1000))
     telling = pa.array((label + rng.normal(size=n_rows) * 0.3).astype(np.float64))
     columns = {f"V{i}": dull for i in range(N_COLUMNS - 1)}
     folder = tmp_path / "large"

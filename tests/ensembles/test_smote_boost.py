@@ -131,7 +131,7 @@ def test_probabilities_are_the_weighted_mean_of_the_members(fitted, frauds):
 
 
 def test_it_ranks_better_than_a_single_tree():
-    X, y = make_fraud(n_rows=20_000, n_frauds=400, random_state=0)
+    X, y = make_fraud(n_rows=10_000, n_frauds=200, random_state=0)
     tree = DecisionTreeClassifier(max_depth=10, random_state=0)
     alone, boosted = (
         average_precision_score(y[1::2], model.fit(X[::2], y[::2]).predict_proba(X[1::2])[:, 1])

@@ -29,6 +29,19 @@ def flipped():
     return X, y, set(wrong.tolist())
 
 
+@pytest.fixture(scope="module")
+def fitted(flipped):
+    X, y, _ = flipped
+    return SelfPacedEnsembleClassifier(TREE, random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def small(flipped):
+    """An ensemble for tests that are not about what it finds."""
+    X, y, _ = flipped
+    return SelfPacedEnsembleClassifier(TREE, 3, random_state=0).fit(X, y)
+
+
 def found(suspects, wrong):
     return len(wrong & set(suspects.rows.tolist())) / len(wrong)
 
@@ -49,31 +62,29 @@ def test_models_that_know_the_rows_by_heart_find_them_too(flipped):
     assert found(model.suspects(X, y, n=60, trained_on=False), wrong) < 0.1
 
 
-def test_a_calibration_is_used_where_there_is_one(flipped):
+def test_a_calibration_is_used_where_there_is_one(flipped, fitted):
     X, y, wrong = flipped
     model = SelfPacedEnsembleClassifier(TREE, random_state=0, calibration="isotonic").fit(X, y)
     suspects = model.suspects(X, y, n=60)
     assert found(suspects, wrong) > 0.5
-    plain = SelfPacedEnsembleClassifier(TREE, random_state=0).fit(X, y).suspects(X, y, n=60)
-    assert suspects.doubts.tolist() != plain.doubts.tolist()
+    assert suspects.doubts.tolist() != fitted.suspects(X, y, n=60).doubts.tolist()
 
 
-def test_they_come_with_the_most_doubtful_first(flipped):
+def test_they_come_with_the_most_doubtful_first(flipped, fitted):
     X, y, _ = flipped
-    suspects = SelfPacedEnsembleClassifier(TREE, random_state=0).fit(X, y).suspects(X, y, n=10)
+    suspects = fitted.suspects(X, y, n=10)
     assert len(suspects) == 10
     assert (np.diff(suspects.doubts) <= 0).all()
     np.testing.assert_array_equal(suspects.labels, y[suspects.rows])
     np.testing.assert_array_equal(suspects.likelier, 1 - suspects.labels)
 
 
-def test_one_label_can_be_looked_at_alone(flipped):
+def test_one_label_can_be_looked_at_alone(flipped, small):
     X, y, _ = flipped
-    model = SelfPacedEnsembleClassifier(TREE, random_state=0).fit(X, y)
     for label in (0, 1):
-        assert set(model.suspects(X, y, n=15, label=label).labels.tolist()) == {label}
+        assert set(small.suspects(X, y, n=15, label=label).labels.tolist()) == {label}
     with pytest.raises(ValueError, match=r"No row has the label 7\. The labels are"):
-        model.suspects(X, y, label=7)
+        small.suspects(X, y, label=7)
 
 
 def test_other_rows_are_judged_by_the_ensemble_itself(flipped):
@@ -85,15 +96,14 @@ def test_other_rows_are_judged_by_the_ensemble_itself(flipped):
     assert found(suspects, later) > 0.5
 
 
-def test_rows_in_another_order_are_not_taken_for_the_training_rows(flipped):
+def test_rows_in_another_order_are_not_taken_for_the_training_rows(flipped, small):
     X, y, _ = flipped
-    model = SelfPacedEnsembleClassifier(TREE, 3, random_state=0).fit(X, y)
     order = np.random.default_rng(0).permutation(y.size)
     with pytest.warns(UserWarning, match="the rare rows are at other positions"):
-        assert not model.suspects(X[order], y[order]).cross_fitted
-    assert not model.suspects(X[order], y[order], trained_on=False).cross_fitted
+        assert not small.suspects(X[order], y[order]).cross_fitted
+    assert not small.suspects(X[order], y[order], trained_on=False).cross_fitted
     with pytest.raises(ValueError, match="These are not the rows that the ensemble was trained on"):
-        model.suspects(X[order], y[order], trained_on=True)
+        small.suspects(X[order], y[order], trained_on=True)
 
 
 def test_rows_with_ids_may_come_in_any_order(flipped, tmp_path):
@@ -147,19 +157,17 @@ def test_the_smallest_probabilities_of_the_own_class_are_doubted_most():
     np.testing.assert_allclose(suspects.doubts, [0.8, 0.6])
 
 
-def test_training_rows_of_each_round_are_remembered(flipped):
-    X, y, _ = flipped
-    model = SelfPacedEnsembleClassifier(TREE, 3, random_state=0).fit(X, y)
-    for note in model.rounds_:
+def test_training_rows_of_each_round_are_remembered(flipped, small):
+    _, y, _ = flipped
+    for note in small.rounds_:
         assert len(np.unique(note.ids)) == note.n_rows
         assert y[note.ids].sum() == y.sum()
 
 
-def test_hardness_is_the_distance_from_the_label(flipped):
+def test_hardness_is_the_distance_from_the_label(flipped, small):
     X, y, _ = flipped
-    model = SelfPacedEnsembleClassifier(TREE, 3, random_state=0).fit(X, y)
-    scores = model.predict_proba(X)[:, 1]
-    np.testing.assert_allclose(model.hardness_of(X, y), np.abs(scores - y), atol=1e-6)
+    scores = small.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(small.hardness_of(X, y), np.abs(scores - y), atol=1e-6)
     squared = SelfPacedEnsembleClassifier(TREE, 3, random_state=0, hardness="squared").fit(X, y)
     scores = squared.predict_proba(X)[:, 1]
     np.testing.assert_allclose(squared.hardness_of(X, y), (scores - y) ** 2, atol=1e-6)
@@ -176,8 +184,7 @@ def test_hardness_is_the_distance_from_the_label(flipped):
     ],
     ids=["lengths", "unknown labels", "NaN labels", "other features"],
 )
-def test_rows_that_do_not_fit_are_refused(method, change, message, flipped):
+def test_rows_that_do_not_fit_are_refused(method, change, message, flipped, small):
     X, y, _ = flipped
-    model = SelfPacedEnsembleClassifier(TREE, 2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=message):
-        getattr(model, method)(*change(X, y))
+        getattr(small, method)(*change(X, y))
