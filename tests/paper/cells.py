@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 
 def square(setting, run, surroundings):
@@ -18,3 +19,8 @@ def kill_own_process(setting, run, surroundings):
 
 def several_rows(setting, run, surroundings):
     return [{"part": part, "square": part**2} for part in range(3)]
+
+
+def square_in_as_many_seconds(setting, run, surroundings):
+    time.sleep(setting["number"])
+    return square(setting, run, surroundings)

@@ -1,10 +1,12 @@
 """The runner: every cell once, whatever happens to the others."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copyfile
 
 import psutil
 import pytest
@@ -22,16 +24,28 @@ def experiment(work=square, numbers=(1, 2, 3), **options):
     return Experiment("squares", "Squares", {"number": list(numbers)}, work, runs=lambda setting: 2, **options)
 
 
-def run_all(tmp_path, grid, **options):
+def run_all(folder, grid, jobs=1):
     lines = []
-    n_failed = run(
-        [grid], Surroundings(Path("data")), lambda grid: Results(grid, tmp_path), jobs=2, say=lines.append, **options
-    )
-    return n_failed, lines, Results(grid, tmp_path)
+    surroundings = Surroundings(Path("data"))
+    n_failed = run([grid], surroundings, lambda grid: Results(grid, folder), jobs=jobs, say=lines.append)
+    return n_failed, lines, Results(grid, folder)
 
 
-def test_every_cell_is_a_row_with_versions_and_seconds(tmp_path):
-    n_failed, lines, results = run_all(tmp_path, experiment())
+@pytest.fixture(scope="module")
+def finished_run(tmp_path_factory):
+    """A run of all cells in two processes: how many failed, what was said, and the results."""
+    return run_all(tmp_path_factory.mktemp("finished"), experiment(), jobs=2)
+
+
+@pytest.fixture
+def finished(finished_run, tmp_path):
+    """A copy of the results of a finished run, to do harm to."""
+    copyfile(finished_run[-1].path, (copy := Results(experiment(), tmp_path)).path)
+    return copy
+
+
+def test_every_cell_is_a_row_with_versions_and_seconds(finished_run):
+    n_failed, lines, results = finished_run
     frame = results.frame()
     assert n_failed == 0
     assert sorted(zip(frame["number"], frame["run"], frame["square"], strict=True)) == [
@@ -74,7 +88,7 @@ def test_failed_cells_are_tried_again_and_forgotten_once_they_succeed(tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_process_costs_its_own_cell_only(tmp_path):
-    n_failed, _, results = run_all(tmp_path, experiment(work=kill_own_process))
+    n_failed, _, results = run_all(tmp_path, experiment(work=kill_own_process), jobs=2)
     assert n_failed == 2
     assert sorted(set(results.frame()["number"])) == ["1", "3"]
     assert results.failures()["error"].str.contains("killed").all()
@@ -93,23 +107,37 @@ def test_only_some_settings_can_be_asked_for():
     assert grid.cells(only={"number": ["4"]}) == []
 
 
-def test_a_line_that_a_killed_run_did_not_finish_is_dropped(tmp_path):
-    _, _, results = run_all(tmp_path, experiment())
-    whole = results.path.read_text()
-    results.path.write_text(whole[:-20])
-    assert len(results.finished()) == 5
+def test_a_line_that_a_killed_run_did_not_finish_is_dropped(finished, tmp_path):
+    whole = finished.path.read_text()
+    finished.path.write_text(whole[:-20])
+    assert len(finished.finished()) == 5
     _, lines, results = run_all(tmp_path, experiment())
     assert lines[0].startswith("1 cells to run")
     assert sorted(results.path.read_text().splitlines())[0] == sorted(whole.splitlines())[0]
     assert len(results.frame()) == 6
 
 
-def started(tmp_path):
-    """A run from the command line that has finished two cells, and the processes it has started."""
-    command = [sys.executable, "-m", "paper", "run", "checkerboard", "--results", str(tmp_path), "--jobs", "1"]
+# A run whose last cell takes an hour. It imports nothing heavy.
+AN_HOUR = """
+import sys
+from pathlib import Path
+from paper.experiment import Experiment, Surroundings
+from paper.results import Results
+from paper.runner import run
+from tests.paper.cells import square_in_as_many_seconds
+
+grid = Experiment("squares", "Squares", {"number": [0, 0.1, 3600]}, square_in_as_many_seconds, runs=lambda setting: 1)
+folder = Path(sys.argv[1])
+run([grid], Surroundings(folder), lambda grid: Results(grid, folder), jobs=1, say=lambda line: print(line, flush=True))
+"""
+
+
+def started(*arguments):
+    """A Python program that has finished two cells of its run, and the processes it has started."""
+    command = [sys.executable, *map(str, arguments)]
     running = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in running.stdout:
-        if "2/480" in line:
+        if re.search(r" 2/\d+\]", line):
             break
     return running, psutil.Process(running.pid).children(recursive=True)
 
@@ -117,7 +145,7 @@ def started(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends the signal that Ctrl-C sends")
 def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
-    running, children = started(tmp_path)
+    running, children = started("-m", "paper", "run", "checkerboard", "--results", tmp_path, "--jobs", 1)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
@@ -130,7 +158,7 @@ def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
 def test_a_killed_run_leaves_no_process(tmp_path):
-    running, children = started(tmp_path)
+    running, children = started("-c", AN_HOUR, tmp_path)
     running.kill()
     running.communicate(timeout=60)
     assert len(children) >= 1
@@ -144,12 +172,11 @@ def test_a_measure_missing_in_the_first_row_of_a_cell_is_kept_in_the_next(tmp_pa
     assert results.frame()["square"].fillna(-1).tolist() == [-1, 4]
 
 
-def test_reading_leaves_a_line_alone_that_is_being_written(tmp_path):
-    _, _, results = run_all(tmp_path, experiment())
-    torn = results.path.read_text() + "1,0,,"
-    results.path.write_text(torn)
-    assert len(results.frame()) == 6
-    assert results.path.read_text() == torn
+def test_reading_leaves_a_line_alone_that_is_being_written(finished):
+    torn = finished.path.read_text() + "1,0,,"
+    finished.path.write_text(torn)
+    assert len(finished.frame()) == 6
+    assert finished.path.read_text() == torn
 
 
 @pytest.mark.parametrize(
@@ -175,7 +202,7 @@ def test_a_wrong_call_is_explained(arguments, message, capsys):
 
 def test_quick_cells_are_kept_apart_and_pages_go_into_the_folder_that_was_named(tmp_path, capsys):
     arguments = ["checkerboard", "--only", "model=DT", "--only", "method=SPE", "--results", str(tmp_path)]
-    assert main(["run", *arguments, "--quick"]) == 0
+    assert main(["run", *arguments, "--quick", "--jobs", "1"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["quick"]
     assert main(["render", "--quick", "--results", str(tmp_path)]) == 0
     assert (tmp_path / "quick" / "README.md").exists()
