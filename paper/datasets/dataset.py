@@ -34,6 +34,7 @@ class Dataset:
     load : from the folder with the published files to numeric features and labels (1 is the rare class).
     expected : rows and positives that the loaded data must have; None if any number is fine.
     to_standardise : columns that models get with mean 0 and deviation 1.
+    few : from numbers of rows and of positives to so many of them, for data that are generated; None if they are not.
     differs : how the data differ from the paper's, in words for the reader of a table; None if they do not.
     """
 
@@ -42,6 +43,7 @@ class Dataset:
     load: Callable[[Path], tuple[Features, Labels]]
     expected: Statistics | None = None
     to_standardise: tuple[int, ...] = ()
+    few: Callable[[int, int], tuple[Features, Labels]] | None = None
     differs: str | None = None
 
     def read(self, folder: Path) -> tuple[Features, Labels]:

@@ -225,6 +225,7 @@ RECORD_LINKAGE_STAND_IN = Dataset(
     "Record Linkage (generated stand-in)",
     _load_record_linkage,
     record_linkage.STATISTICS,
+    few=record_linkage_stand_in,
     differs=DIFFERS,
 )
 PAYMENT_SIMULATION_STAND_IN = Dataset(
@@ -232,5 +233,6 @@ PAYMENT_SIMULATION_STAND_IN = Dataset(
     "Payment Simulation (generated stand-in)",
     _load_payment_simulation,
     payment_simulation.STATISTICS,
+    few=payment_simulation_stand_in,
     differs=DIFFERS,
 )

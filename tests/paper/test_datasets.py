@@ -347,6 +347,12 @@ def test_a_registered_stand_in_is_of_the_published_size(name, make):
     assert DATASETS[f"{name}-stand-in"].expected == DATASETS[name].expected
 
 
+@pytest.mark.parametrize("name", ["record-linkage-stand-in", "payment-simulation-stand-in"])
+def test_of_a_stand_in_no_more_rows_are_made_than_asked_for(name):
+    X, y = DATASETS[name].few(5000, 17)
+    assert Statistics(len(X), int(y.sum())) == Statistics(5000, 17)
+
+
 def test_pairs_are_compared_by_similarity_of_names_and_equality_of_the_rest(pairs):
     X, _ = pairs
     names, rest = X[:, :4], X[:, 4:]

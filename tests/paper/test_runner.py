@@ -117,8 +117,8 @@ def test_a_line_that_a_killed_run_did_not_finish_is_dropped(finished, tmp_path):
     assert len(results.frame()) == 6
 
 
-# A run whose last cell takes an hour. It imports nothing heavy.
-AN_HOUR = """
+# A run whose last cell takes minutes. It imports nothing heavy.
+MINUTES = """
 import sys
 from pathlib import Path
 from paper.experiment import Experiment, Surroundings
@@ -126,7 +126,7 @@ from paper.results import Results
 from paper.runner import run
 from tests.paper.cells import square_in_as_many_seconds
 
-grid = Experiment("squares", "Squares", {"number": [0, 0.1, 3600]}, square_in_as_many_seconds, runs=lambda setting: 1)
+grid = Experiment("squares", "Squares", {"number": [0, 0.1, 120]}, square_in_as_many_seconds, runs=lambda setting: 1)
 folder = Path(sys.argv[1])
 run([grid], Surroundings(folder), lambda grid: Results(grid, folder), jobs=1, say=lambda line: print(line, flush=True))
 """
@@ -158,7 +158,7 @@ def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
 def test_a_killed_run_leaves_no_process(tmp_path):
-    running, children = started("-c", AN_HOUR, tmp_path)
+    running, children = started("-c", MINUTES, tmp_path)
     running.kill()
     running.communicate(timeout=60)
     assert len(children) >= 1
