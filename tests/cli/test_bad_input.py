@@ -163,7 +163,7 @@ class TestData:
         frame = rows(n=200, n_rare=40)
         frame = frame.rename(columns={"a": 'a "quoted" {name}: [x], <script>alert(1)</script>', "b": "🦊 fox"})
         frame.to_csv("rows.csv", index=False)
-        assert run("train", "rows.csv", "--target", "y", "--base", base, "--members", "3", "-q") == (0, "", "")
+        assert run(*train("rows.csv", "--base", base, "-q")) == (0, "", "")
         assert run("predict", "model.skops", "rows.csv", "-o", "scores.csv", "-q") == (0, "", "")
 
 

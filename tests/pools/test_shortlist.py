@@ -57,14 +57,23 @@ def in_partitions(order, n_partitions):
     return engine, PartitionedTable(lambda: engine, counts, None, Roles(), has_own_ids=True)
 
 
-def orders():
+ORDERS = {
+    "as they are": lambda X, y: np.arange(len(X)),
+    "shuffled": lambda X, y: np.random.default_rng(0).permutation(len(X)),
+    "sorted by a feature": lambda X, y: np.argsort(X[:, 0], kind="stable"),
+    "sorted by hardness": lambda X, y: np.argsort(TREE.fit(X, y).predict_proba(X)[:, 1], kind="stable"),
+}
+
+
+@cache
+def order_called(name):
+    return ORDERS[name](*rows())
+
+
+@cache
+def scores_of_memory():
     X, y = rows()
-    return {
-        "as they are": np.arange(len(X)),
-        "shuffled": np.random.default_rng(0).permutation(len(X)),
-        "sorted by a feature": np.argsort(X[:, 0], kind="stable"),
-        "sorted by hardness": np.argsort(TREE.fit(X, y).predict_proba(X)[:, 1], kind="stable"),
-    }
+    return SelfPacedEnsembleClassifier(TREE, N_ROUNDS, random_state=1).fit(X, y).predict_proba(X)
 
 
 def fitted(table, kind=SelfPacedEnsembleClassifier, **others):
@@ -72,29 +81,28 @@ def fitted(table, kind=SelfPacedEnsembleClassifier, **others):
 
 
 @pytest.mark.parametrize("n_partitions", [1, 8, 50])
-@pytest.mark.parametrize("order", orders())
+@pytest.mark.parametrize("order", ORDERS)
 def test_however_the_rows_are_ordered_the_model_is_that_of_memory(order, n_partitions):
-    model = fitted(in_partitions(orders()[order], n_partitions)[1])
-    expected = SelfPacedEnsembleClassifier(TREE, N_ROUNDS, random_state=1).fit(*rows())
-    np.testing.assert_array_equal(model.predict_proba(rows()[0]), expected.predict_proba(rows()[0]))
+    model = fitted(in_partitions(order_called(order), n_partitions)[1])
+    np.testing.assert_array_equal(model.predict_proba(rows()[0]), scores_of_memory())
 
 
 @pytest.mark.parametrize("n_partitions", [2, 8, 50])
 @pytest.mark.parametrize("order", ["as they are", "shuffled"])
 def test_two_questions_begin_a_fit_and_a_round_asks_two(order, n_partitions):
-    engine, table = in_partitions(orders()[order], n_partitions)
+    engine, table = in_partitions(order_called(order), n_partitions)
     fitted(table)
     assert len(engine.heard) == 2 + 2 * N_ROUNDS
 
 
 def test_a_hardness_without_a_known_largest_value_asks_a_third_question():
-    engine, table = in_partitions(orders()["shuffled"], 4)
+    engine, table = in_partitions(order_called("shuffled"), 4)
     fitted(table, hardness="cross_entropy")
     assert len(engine.heard) == 2 + 3 * N_ROUNDS
 
 
 def test_partitions_that_are_unlike_cost_few_questions_more():
-    engine, table = in_partitions(orders()["sorted by a feature"], 8)
+    engine, table = in_partitions(order_called("sorted by a feature"), 8)
     fitted(table)
     assert 2 + 2 * N_ROUNDS <= len(engine.heard) <= 2 + 2 * N_ROUNDS + 2
 
@@ -103,7 +111,7 @@ def test_partitions_that_are_unlike_cost_few_questions_more():
     ("kind", "n_questions"), [(UnderBaggingClassifier, 2 * N_ROUNDS), (BalanceCascadeClassifier, None)]
 )
 def test_the_first_draw_of_the_rivals_is_foreseen(kind, n_questions):
-    engine, table = in_partitions(orders()["shuffled"], 4)
+    engine, table = in_partitions(order_called("shuffled"), 4)
     fitted(table, kind)
     first, second = (question for question, _ in engine.heard[:2])
     assert type(first).__name__ == "Begin"
@@ -113,7 +121,7 @@ def test_the_first_draw_of_the_rivals_is_foreseen(kind, n_questions):
 
 @pytest.mark.parametrize("n_partitions", [2, 8, 50])
 def test_no_more_keys_are_told_than_a_few_times_the_rows_drawn(n_partitions):
-    engine, table = in_partitions(orders()["shuffled"], n_partitions)
+    engine, table = in_partitions(order_called("shuffled"), n_partitions)
     fitted(table)
     told = engine.heard[0][1].candidates[0].keys.size
     assert told <= N_RARE + 8 * N_RARE**0.5 + 16

@@ -1,5 +1,7 @@
 """The road for LightGBM gives LightGBM's own probabilities, to the last bit."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -52,12 +54,17 @@ BIT_MODELS = {
 }
 
 
+@cache
+def bit_model(name):
+    return BIT_MODELS[name]()
+
+
 @pytest.mark.parametrize("name", BIT_MODELS)
 # LightGBM says that the list of categories overrides the parameter which the wrapper sets.
 @pytest.mark.filterwarnings("ignore:categorical_feature keyword has been found:UserWarning")
 @pytest.mark.parametrize("rows", [X, WITH_GAPS, X * 1e6, X.astype(np.float32)], ids=["plain", "gaps", "far", "float32"])
 def test_trees_as_bits_give_the_same_probabilities(name, rows):
-    model = BIT_MODELS[name]()
+    model = bit_model(name)
     assert road.booster_trees(model.booster_) is not None
     np.testing.assert_array_equal(ours(model, rows), own(model, rows))
 
