@@ -75,17 +75,22 @@ def partitioned(n_partitions=3, shuffled=False):
 def streamed(n_files=3, row_group_rows=700, batch_rows=1000, n_threads=1, **options):
     """The same rows in Parquet files."""
     folder = streamed.folder / f"{n_files}-{row_group_rows}"
-    folder.mkdir(exist_ok=True)
-    label = np.ones(len(X), dtype=np.int8)
-    label[IDS] = 0
-    rows = pd.DataFrame(X.astype(np.float32), columns=NAMES).assign(label=label, number=np.arange(len(X)))
-    for number, part in enumerate(np.array_split(np.arange(len(X)), n_files)):
-        rows.iloc[part].to_parquet(folder / f"part-{number:03}.parquet", row_group_size=row_group_rows)
+    if not folder.exists():
+        write_files(folder, n_files, row_group_rows)
     exclude = [] if "id" in options else ["number"]
     table = open_table(folder, target="label", exclude=exclude, batch_rows=batch_rows, **options)
     labels = table.labels()
     stream = Stream(table, labels.codes, SEED, n_threads, np.zeros(len(X), dtype=np.float32))
     return StreamedPool(stream, 0, [0], IDS.size)
+
+
+def write_files(folder, n_files, row_group_rows):
+    folder.mkdir()
+    label = np.ones(len(X), dtype=np.int8)
+    label[IDS] = 0
+    rows = pd.DataFrame(X.astype(np.float32), columns=NAMES).assign(label=label, number=np.arange(len(X)))
+    for number, part in enumerate(np.array_split(np.arange(len(X)), n_files)):
+        rows.iloc[part].to_parquet(folder / f"part-{number:03}.parquet", row_group_size=row_group_rows)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -136,7 +141,7 @@ def make_pool_here(request):
     return POOLS[request.param]
 
 
-@pytest.fixture(params=[13, 500], ids=lambda rows: f"chunks of {rows}")
+@pytest.fixture(params=[41, 500], ids=lambda rows: f"chunks of {rows}")
 def chunk_rows(request, monkeypatch):
     """All pools of a test read so many rows at once."""
     monkeypatch.setattr(memory, "ROWS_HASHED_AT_ONCE", request.param)
