@@ -1,5 +1,6 @@
 """Programs that start with their packages loaded, as forks: a test of what is left behind need not import each time."""
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -20,9 +21,15 @@ def forked(function, *arguments):
     """A started process that runs a function of a module in a fork of a process without threads."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_LOADED)
-    process = context.Process(target=function, args=arguments)
+    process = context.Process(target=_run, args=(function, *arguments))
     process.start()
     return process
+
+
+def _run(function, *arguments):
+    # A search for garbage among all that was loaded would copy its memory, page by page: as long as a short command.
+    gc.freeze()
+    function(*arguments)
 
 
 def run_command(arguments, folder, environment):
