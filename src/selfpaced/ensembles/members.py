@@ -57,17 +57,22 @@ class MemberFactory:
     ) -> Any:
         """Train member `number`; 0 is the warm-up, where there is one. `beside_others` it gets one thread."""
         base = self._bases[number % len(self._bases)]
-        model = with_params(clone(base), self._random_states(base, number))
+        parts = _parts(base)
+        model = with_params(clone(base), self._random_states(parts, number))
         if "sample_weight" in metadata:
             others = {name: value for name, value in metadata.items() if name != "sample_weight"}
             metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
         # The trees of a forest do not wait for each other, so that threads also help with small training sets.
-        of_forests = _jobs_of_forests(model)
-        with_params(model, dict.fromkeys(of_forests, self._n_threads))
-        if beside_others:
-            self._fit_in_one_thread(model, _jobs(model), X, y, metadata)
-        elif _is_small(X):
-            self._fit_in_one_thread(model, _jobs_left_open(model), X, y, metadata)
+        of_forests = dict.fromkeys(_jobs_of_forests(parts), self._n_threads)
+        with_params(model, of_forests)
+        parts |= of_forests
+        if beside_others or _is_small(X):
+            jobs = _jobs(parts) if beside_others else _jobs_left_open(parts)
+            with_params(model, dict.fromkeys(jobs, 1) | _unlisted(parts, "thread_count", 1))
+            with _one_thread():
+                model.fit(X, y, **metadata, **self._arguments)
+            # The user's settings: predictions use the threads they would have used.
+            with_params(model, jobs)
         else:
             model.fit(X, y, **metadata, **self._arguments)
         return with_params(model, dict.fromkeys(of_forests))
@@ -85,19 +90,10 @@ class MemberFactory:
         own_threads = 1 if _is_small(X) else _threads_of(base)
         return 1 if own_threads > 2 * n_copies else min(max(n_threads, own_threads), n_copies)
 
-    def _fit_in_one_thread(
-        self, model: Any, jobs: Mapping[str, Any], X: Any, y: NDArray[Any], metadata: Mapping[str, Any]
-    ) -> None:
-        """`jobs`, the user's settings, are restored afterwards: predictions use the threads they would have used."""
-        with_params(model, dict.fromkeys(jobs, 1) | _unlisted(model, "thread_count", 1))
-        with _one_thread():
-            model.fit(X, y, **metadata, **self._arguments)
-        with_params(model, jobs)
-
-    def _random_states(self, base: Any, number: int) -> dict[str, int]:
+    def _random_states(self, parts: Mapping[str, Any], number: int) -> dict[str, int]:
         """A seed for every random_state in a base model, nested ones too."""
-        names = [name for name in base.get_params(deep=True) if _is_called(name, "random_state")]
-        names = sorted({*names, *_unlisted(base, "random_seed", None)})
+        names = [name for name in parts if _is_called(name, "random_state")]
+        names = sorted({*names, *_unlisted(parts, "random_seed", None)})
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
 
 
@@ -154,8 +150,9 @@ def in_one_thread(recipe: Any) -> Any:
     bases = recipe.estimator if isinstance(recipe.estimator, list | tuple) else [recipe.estimator]
     for base in bases:
         if base is not None:
-            names = [*_jobs_left_open(base), *(name for name, value in _jobs(base).items() if value)]
-            with_params(base, dict.fromkeys(names, 1) | _unlisted(base, "thread_count", 1))
+            parts = _parts(base)
+            names = [*_jobs_left_open(parts), *(name for name, value in _jobs(parts).items() if value)]
+            with_params(base, dict.fromkeys(names, 1) | _unlisted(parts, "thread_count", 1))
     return recipe.set_params(n_jobs=1)
 
 
@@ -164,36 +161,45 @@ def with_params(model: Any, params: Mapping[str, Any]) -> Any:
     return model.set_params(**params) if params else model
 
 
-def _unlisted(model: Any, name: str, value: Any) -> dict[str, Any]:
+def _parts(model: Any) -> dict[str, Any]:
+    """The model by the name "", and its parameters, nested ones too, by theirs.
+
+    To ask a model for its parameters takes up to a tenth of the training of a small one: it is asked once a member.
+    """
+    return {"": model, **model.get_params(deep=True)}
+
+
+def _owner(parts: Mapping[str, Any], parameter: str) -> Any:
+    """What a parameter belongs to: "step__n_jobs" to the parameter "step", and "n_jobs" to the model."""
+    return parts.get(parameter.rpartition("__")[0], parts[""])
+
+
+def _unlisted(parts: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
     """A value for a parameter of every CatBoost model in a model, by the parameter's name.
 
     CatBoost lists only the parameters that it was given. A parameter that was given is not changed, except the seed,
     which has two names.
     """
-    parts = {"": model, **{f"{name}__": part for name, part in model.get_params(deep=True).items()}}
     found = {}
-    for prefix, part in parts.items():
+    for place, part in parts.items():
         if type(part).__module__.partition(".")[0] == "catboost":
             given = part.get_params()
             if "random_state" not in given if name == "random_seed" else name not in given:
-                found[prefix + name] = value
+                found[f"{place}__{name}" if place else name] = value
     return found
 
 
-def _jobs(model: Any) -> dict[str, Any]:
+def _jobs(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Every n_jobs of a model, with its value."""
-    return {name: value for name, value in model.get_params(deep=True).items() if _is_jobs(name)}
+    return {name: value for name, value in parts.items() if _is_called(name, "n_jobs")}
 
 
-def _jobs_left_open(model: Any) -> dict[str, None]:
+def _jobs_left_open(parts: Mapping[str, Any]) -> dict[str, None]:
     """The parameters n_jobs=None that mean all cores: those of LightGBM and XGBoost. In scikit-learn None means one."""
-    parameters = model.get_params(deep=True)
     return {
         name: None
-        for name, value in _jobs(model).items()
-        if value is None
-        # The owner of "step__n_jobs" is the parameter "step"; the owner of "n_jobs" is the model.
-        and not type(parameters.get(name[: -len("__n_jobs")], model)).__module__.startswith("sklearn.")
+        for name, value in _jobs(parts).items()
+        if value is None and not type(_owner(parts, name)).__module__.startswith("sklearn.")
     }
 
 
@@ -204,18 +210,9 @@ def _threads_of(base: Any) -> int:
     return int(effective_n_jobs(-1 if base.n_jobs is None or base.n_jobs < 1 else base.n_jobs))
 
 
-def _jobs_of_forests(model: Any) -> list[str]:
+def _jobs_of_forests(parts: Mapping[str, Any]) -> list[str]:
     """The parameters n_jobs of forests in a model that the user has not set."""
-    parameters = model.get_params(deep=True)
-    return [
-        name
-        for name, value in _jobs(model).items()
-        if value is None and isinstance(parameters.get(name[: -len("__n_jobs")], model), FORESTS)
-    ]
-
-
-def _is_jobs(parameter: str) -> bool:
-    return _is_called(parameter, "n_jobs")
+    return [name for name, value in _jobs(parts).items() if value is None and isinstance(_owner(parts, name), FORESTS)]
 
 
 def _is_called(parameter: str, name: str) -> bool:
