@@ -24,10 +24,21 @@ FRAMES = {
 }
 
 
-@pytest.fixture(params=sorted(ENSEMBLES))
-def ensemble(request):
+@pytest.fixture(scope="module", params=sorted(ENSEMBLES))
+def make_ensemble(request):
     """An ensemble of three small trees that have dice of their own."""
-    return ENSEMBLES[request.param](DecisionTreeClassifier(max_depth=4, max_features=3), 3, random_state=0)
+    return lambda: ENSEMBLES[request.param](DecisionTreeClassifier(max_depth=4, max_features=3), 3, random_state=0)
+
+
+@pytest.fixture
+def ensemble(make_ensemble):
+    return make_ensemble()
+
+
+@pytest.fixture(scope="module")
+def fitted(make_ensemble, frauds):
+    """The same ensemble, trained once for all tests that only ask it."""
+    return make_ensemble().fit(*frauds)
 
 
 # The exam provokes warnings of base models on hopeless data.
@@ -50,9 +61,9 @@ def test_every_check_of_scikit_learn_passes(name, base):
     assert len(results) > 50
 
 
-def test_two_fits_a_refit_and_a_clone_give_the_same_members(ensemble, frauds):
+def test_two_fits_a_refit_and_a_clone_give_the_same_members(ensemble, fitted, frauds):
     X, y = frauds
-    expected = clone(ensemble).fit(X, y).predict_proba(X)
+    expected = fitted.predict_proba(X)
     model = ensemble.fit(X, y)
     for again in (model, model.fit(X, y), clone(model).fit(X, y), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(again.predict_proba(X), expected)
@@ -70,16 +81,16 @@ def test_a_class_without_weight_is_refused_by_its_name(ensemble, frauds):
         ensemble.fit(X, y, sample_weight=1.0 - y)
 
 
-def test_another_seed_gives_another_model(ensemble, frauds):
+def test_another_seed_gives_another_model(ensemble, fitted, frauds):
     X, y = frauds
-    other = clone(ensemble).set_params(random_state=1)
-    assert not np.array_equal(ensemble.fit(X, y).predict_proba(X), other.fit(X, y).predict_proba(X))
+    other = ensemble.set_params(random_state=1).fit(X, y)
+    assert not np.array_equal(fitted.predict_proba(X), other.predict_proba(X))
 
 
-def test_threads_do_not_change_the_model(ensemble, frauds):
+def test_threads_do_not_change_the_model(ensemble, fitted, frauds):
     X, y = frauds
-    other = clone(ensemble).set_params(n_jobs=2)
-    np.testing.assert_array_equal(ensemble.fit(X, y).predict_proba(X), other.fit(X, y).predict_proba(X))
+    other = ensemble.set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_proba(X), other.predict_proba(X))
 
 
 @pytest.mark.parametrize("frame", FRAMES)
@@ -98,13 +109,12 @@ def test_a_frame_gives_the_model_of_its_numbers_and_remembers_its_names(ensemble
 @pytest.mark.parametrize(
     "labels", [("common", "rare"), (False, True), (-1, 1), (1.0, 2.0)], ids=["words", "bools", "-1 and 1", "floats"]
 )
-def test_labels_of_any_kind_name_the_same_rows(ensemble, frauds, labels):
+def test_labels_of_any_kind_name_the_same_rows(ensemble, fitted, frauds, labels):
     X, y = frauds
-    expected = clone(ensemble).fit(X, y)
     model = ensemble.fit(X, np.array(labels)[y])
     rare = model.classes_.tolist().index(labels[1])
-    np.testing.assert_array_equal(model.predict_proba(X)[:, rare], expected.predict_proba(X)[:, 1])
-    assert model.predict(X).tolist() == np.array(labels)[expected.predict(X)].tolist()
+    np.testing.assert_array_equal(model.predict_proba(X)[:, rare], fitted.predict_proba(X)[:, 1])
+    assert model.predict(X).tolist() == np.array(labels)[fitted.predict(X)].tolist()
 
 
 def test_more_than_two_classes_are_told_apart(ensemble):
@@ -127,22 +137,21 @@ def test_more_than_two_classes_are_told_apart(ensemble):
     assert min(roc_auc_score(y == label, probabilities[:, label]) for label in range(3)) > 0.9
 
 
-def test_probabilities_add_up_to_one_and_the_last_stage_is_the_ensemble(ensemble, frauds):
-    X, y = frauds
-    model = ensemble.fit(X, y)
-    probabilities = model.predict_proba(X)
+def test_probabilities_add_up_to_one_and_the_last_stage_is_the_ensemble(fitted, frauds):
+    X, _ = frauds
+    probabilities = fitted.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
-    stages = list(model.staged_predict_proba(X))
+    stages = list(fitted.staged_predict_proba(X))
     # The classifier that chooses has a stage for each of its ensembles.
-    assert len(stages) == len(getattr(model, "ensembles_", model.estimators_))
+    assert len(stages) == len(getattr(fitted, "ensembles_", fitted.estimators_))
     np.testing.assert_allclose(stages[-1], probabilities)
 
 
-def test_sample_weights_reach_the_members(ensemble, frauds):
+def test_sample_weights_reach_the_members(ensemble, fitted, frauds):
     X, y = frauds
     weights = np.where(X[:, 0] > 0, 10.0, 0.1)
-    weighted = clone(ensemble).fit(X, y, sample_weight=weights).predict_proba(X)
-    assert not np.array_equal(weighted, ensemble.fit(X, y).predict_proba(X))
+    weighted = ensemble.fit(X, y, sample_weight=weights).predict_proba(X)
+    assert not np.array_equal(weighted, fitted.predict_proba(X))
 
 
 def test_nothing_given_is_changed(ensemble, frauds):
@@ -155,8 +164,8 @@ def test_nothing_given_is_changed(ensemble, frauds):
     assert all(not hasattr(base, "tree_") for base in given_bases(ensemble))
 
 
-def test_importances_of_the_features_add_up_to_one(ensemble, frauds):
-    assert ensemble.fit(*frauds).feature_importances_.sum() == pytest.approx(1)
+def test_importances_of_the_features_add_up_to_one(fitted):
+    assert fitted.feature_importances_.sum() == pytest.approx(1)
 
 
 def test_one_rare_row_is_refused_by_name(ensemble):
