@@ -8,16 +8,17 @@ import pytest
 from tests.cluster.spark_cluster import SparkCluster, local_environment, local_mode
 from tests.cluster.spark_models import numbered, spe
 from tests.cluster.transactions import transactions
+from tests.cluster.warm_daemon import ADDRESS, warm_spark
 from tests.requirements import required_program
 from tools.system_packages import JAVA
 
 
 @pytest.fixture(scope="session")
-def spark_environment():
-    """What sessions must know of this machine."""
+def spark_environment(tmp_path_factory):
+    """What sessions must know of this machine, and of the process of which Python workers are forks."""
     required_program(JAVA)
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in local_environment().items():
+    with pytest.MonkeyPatch.context() as environment, warm_spark(tmp_path_factory.mktemp("warm")) as address:
+        for name, value in (local_environment() | {ADDRESS: address}).items():
             environment.setenv(name, value)
         yield
 
