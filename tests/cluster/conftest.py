@@ -8,19 +8,21 @@ import pytest
 from tests.cluster.spark_cluster import SparkCluster, local_environment, local_mode
 from tests.cluster.spark_models import numbered, spe
 from tests.cluster.transactions import transactions
-from tests.cluster.warm_daemon import ADDRESS, warm_spark
+from tests.cluster.warm_daemon import ADDRESS, warm_process
 from tests.requirements import required_program
 from tools.system_packages import JAVA
 
 
 @pytest.fixture(scope="session")
-def spark_environment(tmp_path_factory):
+def spark_environment():
     """What sessions must know of this machine, and of the process of which Python workers are forks."""
     required_program(JAVA)
-    with pytest.MonkeyPatch.context() as environment, warm_spark(tmp_path_factory.mktemp("warm")) as address:
-        for name, value in (local_environment() | {ADDRESS: address}).items():
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in local_environment().items():
             environment.setenv(name, value)
-        yield
+        with warm_process() as address:
+            environment.setenv(ADDRESS, address)
+            yield
 
 
 @pytest.fixture(scope="session")

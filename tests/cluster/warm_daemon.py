@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ADDRESS = "SELFPACED_TESTS_WARM_SPARK"
 # As Spark starts Python: these are read before the first line of a program is.
@@ -23,23 +24,27 @@ AS_SPARK_DOES = {"PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"), "PYTHO
 
 
 @contextmanager
-def warm_spark(folder: Path) -> Iterator[str]:
+def warm_process() -> Iterator[str]:
     """The address of a process of which daemons are forks, for the variable that is called `ADDRESS`."""
-    address = str(folder / "warm")
+    with TemporaryDirectory() as folder:  # tests' own folders may have paths that are too long for a socket
+        process = _start(address := f"{folder}/warm")
+        try:
+            yield address
+        finally:
+            process.communicate()  # it ends where its input ends
+
+
+def _start(address: str) -> subprocess.Popen:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "tests.cluster.warm_spark", str(listener.fileno())],
             stdin=subprocess.PIPE,
             cwd=Path(__file__).parents[2],
             env=os.environ | AS_SPARK_DOES,
             pass_fds=[listener.fileno()],
         )
-    try:
-        yield address
-    finally:
-        process.communicate()  # it ends where its input ends
 
 
 def be_replaced_by_a_fork(address: str) -> None:
