@@ -24,17 +24,41 @@ FLAGS = [
 
 @dataclass
 class Visit:
-    """An open page, and what happened on it that should not."""
+    """An open page, and what happened on it that should not.
+
+    Attributes
+    ----------
+    errors : errors, dialogs, and whatever is said on the console.
+    remarks : those of them that are neither an error nor a warning.
+    """
 
     page: object
     errors: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.on("console", lambda message: self.errors.append(message.text))
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.errors.append(dialog.message), dialog.dismiss()))
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self._listeners = {
+            "console": self._hear,
+            "pageerror": lambda error: self.errors.append(str(error)),
+            "dialog": lambda dialog: (self.errors.append(dialog.message), dialog.dismiss()),
+            "request": lambda request: self.requests.append(request.url),
+        }
+        for event, listener in self._listeners.items():
+            self.page.on(event, listener)
+
+    def _hear(self, message) -> None:
+        text = f"{message.text} ({message.location['url']})"
+        self.errors.append(text)
+        if message.type not in ("error", "warning"):
+            self.remarks.append(text)
+
+    def end(self) -> None:
+        """Listen no more, and leave nothing behind for the next visit."""
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
+        self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        self.page.context.clear_cookies()
 
 
 @pytest.fixture(scope="session")
@@ -46,18 +70,38 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def tab(chromium):
+    """Where pages are visited, one after the other: to open and close a tab costs more than what tests do in it."""
+    context = chromium.new_context()
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture
-def visit(chromium, tmp_path):
+def go_to(tab):
+    """Visit an address, at a width, in a colour scheme. The next visit is the end of this one."""
+    visits = []
+
+    def visited(address, width=1280, scheme="light"):
+        if visits:
+            visits.pop().end()
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.emulate_media(media="screen", color_scheme=scheme)
+        visits.append(Visit(tab))
+        tab.goto(address)
+        return visits[-1]
+
+    yield visited
+    if visits:
+        visits.pop().end()
+
+
+@pytest.fixture
+def visit(go_to, tmp_path):
     """Open a report as a file, at a width, in a colour scheme."""
-    contexts = []
 
     def open_report(report, width=1280, scheme="light"):
-        path = report.save(tmp_path / "report.html")
-        contexts.append(chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
-        visited = Visit(contexts[-1].new_page())
-        visited.page.goto(path.as_uri())
-        return visited
+        return go_to(report.save(tmp_path / "report.html").as_uri(), width, scheme)
 
-    yield open_report
-    for context in contexts:
-        context.close()
+    return open_report
