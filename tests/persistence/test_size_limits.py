@@ -3,6 +3,9 @@
 import struct
 import tracemalloc
 import zipfile
+from functools import cache
+from pathlib import Path
+from shutil import copy
 
 import numpy as np
 import pytest
@@ -17,20 +20,33 @@ from selfpaced.safe_files import archive
 HUGE = 2**28
 
 
-@pytest.fixture
-def padded(saved):
-    """Adds bytes to a part of the saved model, or a part of them, in a compressed archive."""
+@pytest.fixture(scope="module")
+def archive_with_more(model, tmp_path_factory):
+    """Adds bytes to a part of a saved model, or a part of them, in a compressed archive: once for each part."""
+    folder = tmp_path_factory.mktemp("archives")
 
-    def padded(part, n_bytes, method=zipfile.ZIP_DEFLATED):
-        with zipfile.ZipFile(saved) as old:
+    @cache
+    def archive_with_more(part, n_bytes, method):
+        with zipfile.ZipFile(save_model(model, folder / "model.skops")) as old:
             parts = {name: old.read(name) for name in old.namelist()}
-        with zipfile.ZipFile(saved, "w", method) as new:
+        path = folder / f"{part}-{n_bytes}-{method}.skops"
+        with zipfile.ZipFile(path, "w", method) as new:
             for name, content in (parts | {part: parts.get(part, b"")}).items():
                 with new.open(name, "w") as file:
                     file.write(content)
                     for _ in range(n_bytes // 2**20 if name == part else 0):
                         file.write(b" " * 2**20)
-        return saved
+        return path
+
+    return archive_with_more
+
+
+@pytest.fixture
+def padded(archive_with_more, tmp_path):
+    """A copy of such an archive, which a test may change."""
+
+    def padded(part, n_bytes, method=zipfile.ZIP_DEFLATED):
+        return Path(copy(archive_with_more(part, n_bytes, method), tmp_path))
 
     return padded
 
