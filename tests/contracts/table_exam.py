@@ -30,7 +30,7 @@ def make_rows() -> pd.DataFrame:
         kind=kind,
         weight=rng.uniform(1, 2, size=N_ROWS),
         tx=rng.permutation(N_ROWS) + 1000,
-        when=pd.date_range("2024-01-01", periods=N_ROWS, freq="h"),
+        when=pd.date_range("2024-01-01", periods=N_ROWS, freq="h", unit="us"),  # Iceberg has no nanoseconds
     )
 
 

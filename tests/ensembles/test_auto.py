@@ -336,6 +336,11 @@ class TestFailures:
         assert model.recipes_[-1].note == "skipped: catboost is not installed (pip install 'selfpaced[catboost]')"
 
 
+def settings_of(recipe):
+    """The parameters of a recipe and of its base model, which is named by its kind: CatBoost's has no other name."""
+    return repr(recipe.get_params(deep=True) | {"estimator": type(recipe.estimator)})
+
+
 class TestLargeMinorities:
     """A member's training set is as large as its ratio says, but not larger than a number of values."""
 
@@ -345,7 +350,9 @@ class TestLargeMinorities:
     def test_small_minorities_have_the_usual_recipes(self, n_rare, n_columns):
         size = recipes.MinoritySize(n_rare, n_columns)
         found = recipes.default_recipes(recipes.Columns(None, {}), size)
-        assert {name: repr(recipe) for name, recipe in found.items()} == {name: repr(r) for name, r in self.ALL.items()}
+        assert list(found) == list(self.ALL)
+        for name, recipe in found.items():
+            assert settings_of(recipe) == settings_of(self.ALL[name])
         assert recipes.too_slow(size) == []
 
     def test_with_more_rare_rows_fewer_common_rows_are_drawn(self):

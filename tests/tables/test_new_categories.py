@@ -119,9 +119,9 @@ def test_a_category_that_was_declared_in_training_is_not_new(of_frame, new_rows)
 
 
 @pytest.mark.parametrize("batch_rows", [40, 300])
-@pytest.mark.parametrize("kind", ["category", "str"])
-def test_a_model_of_pandas_categories_scores_a_file_as_its_frame(of_frame, new_rows, tmp_path, batch_rows, kind):
-    new_rows.astype({"shop": kind}).to_parquet(tmp_path / "new.parquet")
+@pytest.mark.parametrize("kinds", [{"shop": "category"}, {}], ids=["category", "strings"])
+def test_a_model_of_pandas_categories_scores_a_file_as_its_frame(of_frame, new_rows, tmp_path, batch_rows, kinds):
+    new_rows.astype(kinds).to_parquet(tmp_path / "new.parquet")
     with pytest.warns(NewCategoryWarning, match=r"'shop' in 7 rows of 300"):
         expected = of_frame.predict_proba(new_rows.astype({"shop": "category"}))[:, 1]
     with pytest.warns(NewCategoryWarning, match=r"'shop' in 7 rows of 300"):

@@ -35,7 +35,7 @@ DOUBLE = Column("n", "double")
         (BOOL, pa.array([0, 1, None]), [0.0, 1.0, None]),
         (BOOL, pa.array([0.0, 1.0]), [False, True]),
         (DOUBLE, pa.array([1, 2**63 - 1]), [1.0, 2.0**63]),
-        (DOUBLE, pa.array([1.5, 2.0], pa.float16()), [1.5, 2.0]),
+        (DOUBLE, pa.array(np.array([1.5, 2.0], dtype=np.float16)), [1.5, 2.0]),
         (DOUBLE, pa.array(["1.5", "1.5"]).cast(pa.decimal128(5, 2)).dictionary_encode(), [1.5, 1.5]),
         (Column("n", "uint64"), pa.array([2**63 + 1], pa.uint64()), [2**63 + 1]),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -124,7 +125,10 @@ def _read_column_transformer(step: Any, given: Given) -> Nodes:
 
 def _places(name: str, columns: Any, given: Given) -> NDArray[np.intp]:
     """The numbers of the columns that a part of a ColumnTransformer gets."""
-    chosen = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else [columns]
+    with warnings.catch_warnings():
+        # scikit-learn 1.6 announces that it will store names instead of numbers. Both are read here.
+        warnings.simplefilter("ignore", FutureWarning)
+        chosen = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else [columns]
     if all(isinstance(each, str) for each in chosen) and given.names is not None:
         return np.array([list(given.names).index(each) for each in chosen], dtype=np.intp)
     if all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in chosen):
