@@ -119,6 +119,15 @@ def test_one_seed_gives_the_same_weights():
     np.testing.assert_array_equal(blend_weights(recipes, rows, 7), blend_weights(recipes, rows, 7))
 
 
+def test_a_mixture_that_is_chosen_again_is_not_sorted_again(monkeypatch):
+    rows = labelled(100, 1000)
+    honest = [recipe(rows, strength, seed=0) for strength in (3, 0.1)]  # the first one always wins
+    sorted_by, rankings = [], blending._Rankings
+    monkeypatch.setattr(blending, "_Rankings", lambda *given: sorted_by.append(given) or rankings(*given))
+    blend_weights(honest, rows, seed=0)
+    assert len(sorted_by) <= len(honest) * (blending.N_CHOSEN + 1) < len(honest) * blending.N_RESAMPLES
+
+
 def test_the_pool_adds_standardised_log_odds(rng):
     first, second = rng.random(200), expit(2 * rng.normal(size=200) - 4)
     parts = [np.stack([1 - p, p], axis=1) for p in (first, second)]

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import TableError
-from selfpaced.tables import csv_reading
+from selfpaced.tables import csv_reading, inference
 from selfpaced.tables.conversion import as_parquet
 
 pa = pytest.importorskip("pyarrow")
@@ -109,6 +109,14 @@ def test_a_column_has_the_narrowest_type_that_holds_all_values(read, values, kin
 @pytest.mark.parametrize("value", ["007", "-01", "00.5", "18446744073709551616", "+49", "0x1F", "1_000"])
 def test_what_a_number_would_change_stays_text(read, value):
     assert read(f"a\n1\n{value}\n")["a"].to_pylist() == ["1", value]
+
+
+def test_only_values_that_look_like_a_type_are_cast_to_it(read, monkeypatch):
+    """Arrow makes an error for every value that it cannot cast, which takes longer than to read the file."""
+    tried, cast = [], inference._cast
+    monkeypatch.setattr(inference, "_cast", lambda form, texts: tried.extend(texts.to_pylist()) or cast(form, texts))
+    read("number,word,day\n1.5,a,2024-01-31\n2.5,b,2024-02-01\n")
+    assert set(tried) == {"2024-01-31", "2024-02-01"}
 
 
 def test_missing_values_do_not_make_strings_of_numbers(read):
