@@ -185,6 +185,14 @@ class TestOneOfSeveralLabels:
     def test_a_report_is_about_it(self, forged):
         assert "forged" in forged[1]
 
+    def test_one_that_most_rows_have_is_warned_about(self, run, mixed, kinds, folder):
+        mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
+        code, said, _ = run(*train("kinds.parquet", "--positive", "fine", "--json"))
+        warned = json.loads(said)["warnings"]
+        assert code == 0
+        assert [one.partition(":")[0] for one in warned] == ["'fine', the label to find, is not rare"]
+        assert "97% of the held-out rows have it" in warned[0]
+
 
 def test_a_few_rare_rows_with_strings_are_learned_from(run, folder):
     """Boosted trees with their usual leaves of 20 rows and categories of 100 would learn nothing."""

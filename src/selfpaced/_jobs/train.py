@@ -114,6 +114,7 @@ def fitted_and_judged(
     with stopwatch.running("scoring held-out rows"):
         is_rare = rare_rows(model.trained_on_, split.test)
         scores = scores_of(model, split.test)
+    warned_of += _common_label(model.score_label_, is_rare)
     with stopwatch.running("looking for leakage"):
         leaks = _leaks(model, split.train, request.seed)
     with stopwatch.running("choosing a threshold"):
@@ -121,6 +122,16 @@ def fitted_and_judged(
         judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
     found = (is_rare, scores, judged, leaks, choice, unmet, warned_of, stopwatch.phases())
     return Trained(request, model, source, split, *found)
+
+
+def _common_label(label: Any, has_it: NDArray[np.bool_]) -> list[str]:
+    """A warning if most rows have the label that was to be found, which --positive allows."""
+    if 2 * has_it.sum() <= has_it.size:
+        return []
+    return [
+        f"{label!r}, the label to find, is not rare: {has_it.mean():.0%} of the held-out rows have it. The scores are "
+        "about this label. Train with a rare label for --positive, or without the option."
+    ]
 
 
 def reference_of_training(trained: Trained) -> Reference:
