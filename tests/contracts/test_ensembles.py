@@ -26,7 +26,7 @@ FRAMES = {
 
 @pytest.fixture(scope="module", params=sorted(ENSEMBLES))
 def make_ensemble(request):
-    """An ensemble of three small trees that have dice of their own."""
+    """An ensemble of three small trees that draw their features at random."""
     return lambda: ENSEMBLES[request.param](DecisionTreeClassifier(max_depth=4, max_features=3), 3, random_state=0)
 
 

@@ -114,7 +114,8 @@ def fitted_and_judged(
     with stopwatch.running("scoring held-out rows"):
         is_rare = rare_rows(model.trained_on_, split.test)
         scores = scores_of(model, split.test)
-    warned_of += _common_label(model.score_label_, is_rare)
+    if source.table.roles.positive is not None:
+        warned_of += _common_label(model.score_label_, is_rare)
     with stopwatch.running("looking for leakage"):
         leaks = _leaks(model, split.train, request.seed)
     with stopwatch.running("choosing a threshold"):
@@ -125,12 +126,13 @@ def fitted_and_judged(
 
 
 def _common_label(label: Any, has_it: NDArray[np.bool_]) -> list[str]:
-    """A warning if most rows have the label that was to be found, which --positive allows."""
-    if 2 * has_it.sum() <= has_it.size:
+    """A warning if most rows have the label to find that the user has named."""
+    n_rows = int(has_it.sum())
+    if 2 * n_rows <= has_it.size:
         return []
     return [
-        f"{label!r}, the label to find, is not rare: {has_it.mean():.0%} of the held-out rows have it. The scores are "
-        "about this label. Train with a rare label for --positive, or without the option."
+        f"{label!r}, the label to find, is not rare: {n_rows:,} of {has_it.size:,} held-out rows have it. The scores "
+        "are about this label. Train with a rare label for --positive, or without the option."
     ]
 
 
