@@ -30,8 +30,9 @@ from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from record import RESULTS, save, versions_of
-from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
 from selfpaced.datasets import make_fraud
+from selfpaced.persistence.loading import load_model
 from text_table import text_table
 
 ROOT = Path(__file__).parents[1]
@@ -128,7 +129,9 @@ def drive(engine: str, address: str, path: str, base: str, folder: str) -> None:
 
 # Drivers are forks of a process that has imported what they need: to import it takes longer than a fit.
 PROCESSES = get_context("forkserver")
-PROCESSES.set_forkserver_preload(["__main__", "dask.dataframe", "distributed", "pyspark.sql", "selfpaced.tables.spark"])
+PROCESSES.set_forkserver_preload(
+    ["__main__", "dask.dataframe", "distributed", "pyspark.sql", "selfpaced.clusters.spark.table"]
+)
 
 
 class Driver:

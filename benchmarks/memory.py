@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
+from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
+from selfpaced.persistence.loading import load_model
 
 ROWS_AT_ONCE = 2**18
 PAGE = resource.getpagesize()
@@ -44,21 +45,21 @@ def evaluate(model, path: Path) -> None:
 
 
 def evaluate_by_rule(model, path: Path) -> None:
-    from selfpaced._jobs.evaluate import Judging
-    from selfpaced._jobs.evaluate import evaluate as judge
+    from selfpaced.cli.commands.evaluate import Judging
+    from selfpaced.cli.commands.evaluate import evaluate as judge
 
     judge(model, path, "y", Judging(rule="f1"))
 
 
 def report(model, path: Path) -> None:
-    from selfpaced._jobs.report import ReportRequest, report_of_file
+    from selfpaced.cli.commands.report import ReportRequest, report_of_file
 
     report_of_file(model, path, ReportRequest(id="id")).to_html()
 
 
 def report_streamed(model, path: Path) -> None:
     """As on a machine whose memory the rows would fill."""
-    from selfpaced._jobs import opening
+    from selfpaced.cli.data import opening
 
     opening.SHARE_OF_MEMORY = 0.0
     report(model, path)

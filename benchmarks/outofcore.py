@@ -93,7 +93,7 @@ def predict_files(folder: Path) -> dict[str, Any]:
     fitted = model().fit_table(open_table(sorted(folder.glob("*.parquet"))[0], target="is_fraud"))
     output = folder.parent / "scores.parquet"
     begin = time.perf_counter()
-    fitted.predict_table(folder, output)
+    fitted.write_predictions(folder, output)
     seconds = time.perf_counter() - begin
     output.unlink()
     return {"predict": seconds}

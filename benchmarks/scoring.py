@@ -95,7 +95,7 @@ def file(trial: Trial) -> list[Result]:
         trial.X_test.to_parquet(path)
         table = open_table(path)
         of_file, of_frame, reading = trial.in_turn(
-            lambda: trial.model.score_table(path),
+            lambda: trial.model.predict_proba_table(path),
             lambda: trial.model.predict_proba(trial.X_test),
             lambda: [batch.features() for batch in table.batches()],
         )
@@ -136,7 +136,7 @@ def calibration(trial: Trial) -> list[Result]:
 
 def single(trial: Trial) -> list[Result]:
     """One row after the other, each a dictionary of 118 values."""
-    score = trial.model.scorer()
+    score = trial.model.row_scorer()
     rows = trial.X_test[:1000].to_dict("records")
     milliseconds = [1e3 * _seconds(lambda row=row: score(row)) for row in rows * (N_CALLS // len(rows))]  # type: ignore[misc]
     half, most = np.percentile(milliseconds, [50, 99])

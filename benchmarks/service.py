@@ -30,10 +30,12 @@ from accuracy import DEFAULT_DATA, read_credit_fraud
 from record import save, versions_of
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.cli import main as command_line
-from selfpaced.cli.talk import wrapped
+from selfpaced.cli.output import wrapped
 from selfpaced.datasets import make_fraud
 from selfpaced.metrics import aucprc
-from selfpaced.monitoring import drift_since, estimated, reference_of
+from selfpaced.monitoring import reference_of
+from selfpaced.monitoring.drift import drift_since
+from selfpaced.monitoring.estimates import estimated
 from text_table import text_table
 
 PACKAGES = ("selfpaced", "scikit-learn", "lightgbm", "numpy")

@@ -1,7 +1,7 @@
 """All ensembles of the package, each made from one base model and a number of members."""
 
 import selfpaced
-import selfpaced.ensembles
+import selfpaced.baselines
 
 
 def _auto(estimator=None, n_estimators=3, **params):
@@ -13,7 +13,12 @@ def _auto(estimator=None, n_estimators=3, **params):
     return selfpaced.AutoSelfPacedClassifier(recipes, **{"calibration": None} | params)
 
 
-ENSEMBLES = {name: getattr(selfpaced, name) for name in selfpaced.ensembles.__all__}
+ENSEMBLES = {
+    name: getattr(package, name)
+    for package in (selfpaced, selfpaced.baselines)
+    for name in package.__all__
+    if hasattr(getattr(package, name), "fit") and name != "CostDecisionClassifier"
+}
 ENSEMBLES["AutoSelfPacedClassifier"] = _auto
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import islice
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced._jobs.methods import methods_for
-from selfpaced.bases import base_model
-from selfpaced.ensembles.recipes import RECIPES, DefaultRecipe
+from selfpaced.cli.commands.compare import methods_for
+from selfpaced.ensembles.auto import base_model
+from selfpaced.ensembles.auto.recipes import RECIPES, DefaultRecipe
 
 MISSING = "no_such_package"
 NOT_INSTALLED = f"skipped: {MISSING} is not installed (pip install 'selfpaced[{MISSING}]')"
@@ -35,5 +35,5 @@ SMALL_RECIPES = {name: with_members(recipe, 2) for name, recipe in RECIPES.items
 
 def compare_few_methods(patch):
     """Compare the choosing classifier, with few recipes, and one ensemble: the first two of the methods."""
-    patch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
-    patch.setattr("selfpaced._jobs.compare.methods_for", lambda *given: islice(methods_for(*given), 2))
+    patch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
+    patch.setattr("selfpaced.cli.commands.compare.methods_for", lambda *given: islice(methods_for(*given), 2))

@@ -9,7 +9,7 @@ _LOADED = [
     "lightgbm",
     "pandas",
     "pyarrow.parquet",
-    "selfpaced._jobs.train",
+    "selfpaced.cli.commands.train",
     "selfpaced.cli",
     "selfpaced.report",
     "skops.io",

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from selfpaced import open_table
-from selfpaced._jobs.methods import seeded
-from selfpaced.bases import BASES, base_model, columns_of, numbered_columns
+from selfpaced.cli.commands.compare import seeded
+from selfpaced.ensembles.auto import base_model, columns_of, numbered_columns
+from selfpaced.ensembles.auto.recipes import BASES
 
 
 @pytest.fixture(scope="module")

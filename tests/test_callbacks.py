@@ -11,16 +11,10 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import average_precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import (
-    BalanceCascadeClassifier,
-    EasyEnsembleClassifier,
-    SelfPacedEnsembleClassifier,
-    UnderBaggingClassifier,
-    open_table,
-)
-from selfpaced.callbacks import Callback, EarlyStopping, FitPlan, ProgressBar, Stop
+from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
+from selfpaced.baselines import EasyEnsembleClassifier
+from selfpaced.callbacks import Callback, EarlyStopping, FitPlan, ProgressBar, Round, Stop
 from selfpaced.datasets import make_checkerboard
-from selfpaced.rounds import Round
 
 
 class Diary(Callback):
@@ -131,7 +125,7 @@ class TestEarlyStopping:
         assert (stopping.best_round_, stopping.best_score_) == (2, 0.5)
 
     def test_a_rise_too_small_is_none(self):
-        stopping = self.begin(patience=1, min_rise=0.1)
+        stopping = self.begin(patience=1, min_delta=0.1)
         assert stopping.on_round_end(round_with(1, 0.5)) is None
         assert stopping.on_round_end(round_with(2, 0.55)) == Stop(keep=1)
 

@@ -24,7 +24,7 @@ from selfpaced.metrics import (
     sensitivity_specificity_gmean_score,
 )
 from selfpaced.thresholds import parse_rule
-from selfpaced.thresholds.scorer import rule_score
+from selfpaced.thresholds.choosing import rule_score
 
 rows = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=40).filter(
     lambda rows: {label for label, _ in rows} == {True, False}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from selfpaced.whole_files import whole_file, write_whole
+from selfpaced.storage import whole_file, write_whole
 
 
 def interrupted(path):

@@ -74,9 +74,11 @@ def _is_code(value: Any) -> bool:
 
 def applies(code: str, message: str, what: Any) -> bool:
     """Whether a complaint of numpydoc is justified."""
-    if code == "EX01" and getattr(what, "__module__", "") == "selfpaced.dask":
+    if code == "EX01" and getattr(what, "__module__", "") == "selfpaced.clusters.dask.estimators":
         return False  # one of these classes has an example for all, because it starts a cluster
-    if code == "PR01" and (is_dataclass(what) or getattr(what, "__module__", "") == "selfpaced.dask"):
+    if code == "PR01" and (
+        is_dataclass(what) or getattr(what, "__module__", "") == "selfpaced.clusters.dask.estimators"
+    ):
         return not inspect.isclass(what)
     if code in ("PR01", "PR02") and inspect.isfunction(what):
         options = [each.name for each in inspect.signature(what).parameters.values() if each.kind is each.VAR_KEYWORD]

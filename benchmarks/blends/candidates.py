@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.bases import Columns, base_model, lightgbm
-from selfpaced.ensembles.recipes import default_recipes
+from selfpaced.ensembles.auto import Columns, base_model, lightgbm
+from selfpaced.ensembles.auto.recipes import default_recipes
 
 IN_TURN = ("linear", "LightGBM, many common rows", "extra trees")
 

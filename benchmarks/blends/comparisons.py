@@ -14,11 +14,11 @@ from blends.candidates import IN_TURN, bases_in_turn
 from blends.scales import SCALES, Scaled, log_odds_scaled
 from blends.trial import Scores, Trial
 from blends.weightings import weightings
-from selfpaced.bases import columns_of
-from selfpaced.ensembles import judging, working_sample
-from selfpaced.ensembles.blending import Labelled, blend_weights
-from selfpaced.ensembles.judging import Judge
-from selfpaced.ensembles.recipes import RECIPES
+from selfpaced.ensembles.auto import columns_of, judging
+from selfpaced.ensembles.auto import judging as working_sample
+from selfpaced.ensembles.auto.blending import Labelled, blend_weights
+from selfpaced.ensembles.auto.judging import Judge
+from selfpaced.ensembles.auto.recipes import RECIPES
 
 Floats = NDArray[np.float64]
 Figures = dict[str, float]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from blends.trial import Scores
 from selfpaced.calibration import fit_calibrator
-from selfpaced.ensembles.blending import Labelled
-from selfpaced.ensembles.pooling import log_odds, pool_of
+from selfpaced.ensembles.auto.blending import Labelled
+from selfpaced.model import log_odds, pool_of
 
 Floats = NDArray[np.float64]
 # Honest scores and test scores of each recipe.

@@ -19,12 +19,12 @@ from blends.candidates import candidates
 from contest.splits import held_out_rows
 from contest.table import Data, Labels, Order
 from selfpaced import AutoSelfPacedClassifier
-from selfpaced.bases import columns_of
-from selfpaced.ensembles.auto_training import AutoTraining
-from selfpaced.ensembles.checks import check_labels
-from selfpaced.ensembles.judging import Judge, uncalibrated
+from selfpaced.ensembles import check_labels
+from selfpaced.ensembles.auto import columns_of
+from selfpaced.ensembles.auto.judging import Judge, uncalibrated
+from selfpaced.ensembles.auto.training import AutoTraining
+from selfpaced.storage import whole_file
 from selfpaced.tables import InMemoryTable, LabelledTable
-from selfpaced.whole_files import whole_file
 
 Floats = NDArray[np.float64]
 

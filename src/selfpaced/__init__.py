@@ -4,21 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from selfpaced.backtesting import PrequentialSplit, backtest
-    from selfpaced.deciding import CostDecisionClassifier
+    from selfpaced.backtesting import RollingTimeSplit, backtest
     from selfpaced.ensembles import (
-        AutoSelfPacedClassifier,
         BalanceCascadeClassifier,
-        EasyEnsembleClassifier,
-        RUSBoostClassifier,
         SelfPacedEnsembleClassifier,
-        SMOTEBaggingClassifier,
-        SMOTEBoostClassifier,
         UnderBaggingClassifier,
     )
+    from selfpaced.ensembles.auto import AutoSelfPacedClassifier
     from selfpaced.persistence import load_model, save_model
-    from selfpaced.tables import open_table
-    from selfpaced.thresholds import choose_threshold
+    from selfpaced.tables.sources import open_table
+    from selfpaced.thresholds import CostDecisionClassifier, choose_threshold
 
 __version__ = "0.1.0"
 
@@ -26,11 +21,7 @@ __all__ = [
     "AutoSelfPacedClassifier",
     "BalanceCascadeClassifier",
     "CostDecisionClassifier",
-    "EasyEnsembleClassifier",
-    "PrequentialSplit",
-    "RUSBoostClassifier",
-    "SMOTEBaggingClassifier",
-    "SMOTEBoostClassifier",
+    "RollingTimeSplit",
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
     "__version__",
@@ -41,13 +32,14 @@ __all__ = [
     "save_model",
 ]
 
-_ROOMS = {
-    "PrequentialSplit": "selfpaced.backtesting",
+_PACKAGES = {
+    "AutoSelfPacedClassifier": "selfpaced.ensembles.auto",
+    "CostDecisionClassifier": "selfpaced.thresholds",
+    "RollingTimeSplit": "selfpaced.backtesting",
     "backtest": "selfpaced.backtesting",
-    "CostDecisionClassifier": "selfpaced.deciding",
     "choose_threshold": "selfpaced.thresholds",
     "load_model": "selfpaced.persistence",
-    "open_table": "selfpaced.tables",
+    "open_table": "selfpaced.tables.sources",
     "save_model": "selfpaced.persistence",
 }
 
@@ -56,7 +48,7 @@ def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that the command line does not wait for scikit-learn."""
     if name not in __all__:
         raise AttributeError(f"module 'selfpaced' has no attribute {name!r}")
-    return getattr(import_module(_ROOMS.get(name, "selfpaced.ensembles")), name)
+    return getattr(import_module(_PACKAGES.get(name, "selfpaced.ensembles")), name)
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,11 @@
-"""The errors and warnings of this package."""
+"""Errors and warnings of the package, and suggestions for misspelled names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
 
 
 class TableError(ValueError):
@@ -55,3 +58,44 @@ class NewCategoryWarning(UserWarning):
         )
         self.counts = dict(counts)
         self.n_rows = n_rows
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """A question with the known name that is most similar to the given one, after a space; empty if none is similar.
+
+    >>> did_you_mean("is_frud", ["amount", "is_fraud"])
+    " Did you mean 'is_fraud'?"
+    >>> did_you_mean("Amount", ["amount", "is_fraud"])
+    " Did you mean 'amount'?"
+    >>> did_you_mean("colour", ["amount", "is_fraud"])
+    ''
+    """
+    compared = {_bare(name): name for name in map(str, known)}
+    near = get_close_matches(_bare(given), compared, n=1, cutoff=0.7)
+    return f" Did you mean {compared[near[0]]!r}?" if near else ""
+
+
+def _bare(name: str) -> str:
+    """A name in lower case and without the dashes of an option."""
+    return name.lower().lstrip("-")
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """An optional module. If it is not installed, the error says what needs it and which extra installs it.
+
+    >>> need("no_such_module", "files", "Reading files")
+    Traceback (most recent call last):
+    ...
+    ImportError: Reading files needs no_such_module, which cannot be imported (No module named 'no_such_module'): pip install 'selfpaced[files]'
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{what} needs {module.partition('.')[0]}, which cannot be imported ({error}): "
+            f"pip install 'selfpaced[{extra}]'"
+        ) from error
+
+
+def import_arrow() -> Any:
+    return need("pyarrow", "files", "Reading files")

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfpaced.algorithms.allocation import allocate, with_uniform_share
+from selfpaced.algorithms import allocate, with_uniform_share
 
 bins = st.lists(
     st.tuples(st.floats(0, 1e12) | st.floats(1e-17, 1e-15), st.integers(0, 10**9)),

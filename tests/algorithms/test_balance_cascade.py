@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from selfpaced.algorithms.balance_cascade import balance_cascade, rows_left
-from selfpaced.algorithms.under_bagging import under_bagging
+from selfpaced.algorithms import balance_cascade, under_bagging
+from selfpaced.algorithms.balance_cascade import rows_left
 
 
 class Diary:

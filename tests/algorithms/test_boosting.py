@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from selfpaced.algorithms.boosting import boost, member_weight, reweigh
+from selfpaced.baselines.boosting import boost, member_weight, reweigh
 
 
 def run(doubts_by_round, weights=None, n_models=None, n_classes=2, learning_rate=1.0):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from selfpaced.algorithms.hardness import HARDNESS, hardness_named
+from selfpaced.algorithms import HARDNESS, hardness_named
 
 DOUBTS = np.float32([0, 0.25, 0.5, 1])
 

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfpaced.algorithms.allocation import allocate, with_uniform_share
-from selfpaced.algorithms.outlook import Outlook
+from selfpaced.algorithms import Outlook, allocate, with_uniform_share
 
 counts = st.integers(0, 300)
 

@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from selfpaced.algorithms.pacing import pacing_named, tangent
+from selfpaced.algorithms import pacing_named
+from selfpaced.algorithms.pacing import tangent
 
 
 def test_the_tangent_passes_one_in_the_middle():

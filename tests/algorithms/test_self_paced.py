@@ -11,11 +11,9 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from selfpaced.algorithms.hardness import hardness_named
-from selfpaced.algorithms.pacing import pacing_named, tangent
-from selfpaced.algorithms.self_paced import self_paced
-from selfpaced.pools.keys import row_keys
-from selfpaced.pools.memory import MemoryPool
+from selfpaced.algorithms import hardness_named, pacing_named, self_paced
+from selfpaced.algorithms.pacing import tangent
+from selfpaced.pools import MemoryPool, row_keys
 from selfpaced.tables import InMemoryTable
 
 SEED = 7

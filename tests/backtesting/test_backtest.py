@@ -6,8 +6,10 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import PrequentialSplit, SelfPacedEnsembleClassifier, backtest
+from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.backtesting import Budget, JudgedRows, reached
+from selfpaced.backtesting.rolling import backtest
+from selfpaced.backtesting.splitter import RollingTimeSplit
 from selfpaced.datasets import make_fraud
 from selfpaced.metrics import aucprc
 from selfpaced.thresholds import parse_decision
@@ -28,7 +30,7 @@ def small(**params):
 
 def test_every_model_has_a_row_for_every_fold_and_the_figures_of_its_scores(rows):
     X, y, times = rows
-    cv = PrequentialSplit(times, "14d", delay="3d")
+    cv = RollingTimeSplit(times, "14d", delay="3d")
     found = backtest({"trees": small(), "chance": DummyClassifier()}, X, y, cv)
     folds = cv.folds()
     assert found["model"].tolist() == ["trees", "chance"] * len(folds)
@@ -42,7 +44,7 @@ def test_only_probabilities_expect_rare_rows_and_have_costs(rows):
     X, y, times = rows
     models = {"calibrated": small(calibration="sigmoid"), "raw": small()}
     costs = {"amount": np.full(N_ROWS, 100.0)}
-    found = backtest(models, X, y, PrequentialSplit(times, "20d"), decide="p*amount>5", costs=costs).set_index("model")
+    found = backtest(models, X, y, RollingTimeSplit(times, "20d"), decide="p*amount>5", costs=costs).set_index("model")
     assert found.loc["calibrated", "expected"].sum() == pytest.approx(found.loc["calibrated", "n_rare"].sum(), rel=0.5)
     assert (found.loc["calibrated", "cost"] < found.loc["calibrated", "cost_without"]).all()
     assert found.loc["raw", ["expected", "cost"]].isna().all(axis=None)
@@ -51,7 +53,7 @@ def test_only_probabilities_expect_rare_rows_and_have_costs(rows):
 def test_a_fold_without_rare_rows_is_kept_without_an_aucprc(rows):
     X, y, times = rows
     none_late = np.where(times < times[0] + np.timedelta64(40, "D"), y, 0)
-    found = backtest(small(), X, none_late, PrequentialSplit(times, "10d", first="20d"))
+    found = backtest(small(), X, none_late, RollingTimeSplit(times, "10d", first="20d"))
     assert found["aucprc"].isna().tolist() == (found["n_rare"] == 0).tolist()
     assert found["note"].dropna().unique().tolist() == ["no rare row in the test rows"]
 
@@ -74,8 +76,8 @@ class TestBudget:
         assert (found.alerts, found.precision, found.recall) == (4, 0.5, pytest.approx(2 / 3))
 
     def test_a_card_is_as_good_as_its_best_row_and_right_if_any_of_its_rows_of_the_day_is_rare(self):
-        assert self.measured(1, groups=self.cards).card_precision == 0.5  # card a on the first day, not on the second
-        assert self.measured(2, groups=self.cards).card_precision == 0.75
+        assert self.measured(1, groups=self.cards).group_precision == 0.5  # card a on the first day, not on the second
+        assert self.measured(2, groups=self.cards).group_precision == 0.75
 
     def test_days_are_those_of_the_time_zone(self):
         late = np.array(["2024-01-01T23:30", "2024-01-02T00:30"], dtype="datetime64[us]")
@@ -103,4 +105,4 @@ def test_costs_are_those_of_the_decisions_row_by_row():
 def test_a_column_that_a_rule_reads_must_be_somewhere(rows):
     X, y, times = rows
     with pytest.raises(ValueError, match="which is in neither X nor costs"):
-        backtest(small(), X, y, PrequentialSplit(times), decide="p*amount>5")
+        backtest(small(), X, y, RollingTimeSplit(times), decide="p*amount>5")

@@ -6,8 +6,8 @@ import pytest
 from sklearn.model_selection import cross_validate
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import PrequentialSplit
 from selfpaced.backtesting import span_in
+from selfpaced.backtesting.splitter import RollingTimeSplit
 from selfpaced.exceptions import TableError
 
 DAYS = np.datetime64("2024-01-01", "us") + np.arange(60) * np.timedelta64(1, "D")
@@ -25,7 +25,7 @@ def spans(splitter, times, X=None):
 
 
 def test_a_fold_trains_on_labels_that_are_known_when_its_test_begins():
-    folds = PrequentialSplit(DAYS, "7d", delay="7d").folds()
+    folds = RollingTimeSplit(DAYS, "7d", delay="7d").folds()
     for fold in folds:
         assert DAYS[fold.train].max() + np.timedelta64(7, "D") <= fold.begin
         assert DAYS[fold.test].min() >= fold.begin
@@ -33,12 +33,12 @@ def test_a_fold_trains_on_labels_that_are_known_when_its_test_begins():
 
 
 def test_tests_follow_each_other_and_miss_no_row_after_the_first():
-    tests = np.concatenate([test for _, test in PrequentialSplit(DAYS, "7d", first="20d").split()])
+    tests = np.concatenate([test for _, test in RollingTimeSplit(DAYS, "7d", first="20d").split()])
     assert tests.tolist() == list(range(20, 60))
 
 
 def test_a_window_forgets_what_is_older():
-    splitter = PrequentialSplit(DAYS, "10d", delay="3d", window="14d")
+    splitter = RollingTimeSplit(DAYS, "10d", delay="3d", window="14d")
     assert spans(splitter, DAYS) == [
         (1, 17, 14, 26),
         (11, 27, 24, 36),
@@ -49,13 +49,13 @@ def test_a_window_forgets_what_is_older():
 
 
 def test_an_expanding_window_forgets_nothing():
-    plain, said = (PrequentialSplit(DAYS, "10d", window=window).folds() for window in (None, "expanding"))
+    plain, said = (RollingTimeSplit(DAYS, "10d", window=window).folds() for window in (None, "expanding"))
     assert [fold.train.tolist() for fold in said] == [fold.train.tolist() for fold in plain]
     assert all(fold.train[0] == 0 for fold in said)
 
 
 def test_rows_may_be_in_any_order():
-    in_order, shuffled = (PrequentialSplit(times, "9d", delay="5d") for times in (DAYS, DAYS[ORDER]))
+    in_order, shuffled = (RollingTimeSplit(times, "9d", delay="5d") for times in (DAYS, DAYS[ORDER]))
     for (train, test), (train_too, test_too) in zip(in_order.split(), shuffled.split(), strict=True):
         assert sorted(ORDER[train_too]) == train.tolist()
         assert sorted(ORDER[test_too]) == test.tolist()
@@ -72,15 +72,15 @@ def test_rows_may_be_in_any_order():
     ids=["texts", "a zone", "a series", "a list"],
 )
 def test_times_are_the_same_moments_however_they_are_written(times):
-    expected = PrequentialSplit(DAYS, "7d", delay="7d").folds()
-    for fold, other in zip(PrequentialSplit(times, "7d", delay="7d").folds(), expected, strict=True):
+    expected = RollingTimeSplit(DAYS, "7d", delay="7d").folds()
+    for fold, other in zip(RollingTimeSplit(times, "7d", delay="7d").folds(), expected, strict=True):
         assert fold.train.tolist() == other.train.tolist()
         assert fold.test.tolist() == other.test.tolist()
 
 
 def test_numbers_are_times_with_spans_in_their_unit():
     seconds = np.arange(100.0)
-    (train, test), *_ = PrequentialSplit(seconds, 10, delay=5, first=40).split()
+    (train, test), *_ = RollingTimeSplit(seconds, 10, delay=5, first=40).split()
     assert (train.max(), test.min(), test.max()) == (40, 45, 54)
 
 
@@ -89,14 +89,14 @@ def test_scikit_learn_takes_the_splitter_and_a_column_of_times():
     X = pd.DataFrame({"a": rng.normal(size=60), "when": DAYS.astype(np.int64)})
     y = np.arange(60) % 3 == 0
     day = 86_400_000_000
-    found = cross_validate(DecisionTreeClassifier(), X, y, cv=PrequentialSplit("when", 7 * day, delay=7 * day))
-    assert found["test_score"].size == PrequentialSplit(DAYS, "7d", delay="7d").get_n_splits()
+    found = cross_validate(DecisionTreeClassifier(), X, y, cv=RollingTimeSplit("when", 7 * day, delay=7 * day))
+    assert found["test_score"].size == RollingTimeSplit(DAYS, "7d", delay="7d").get_n_splits()
 
 
 def test_folds_without_a_second_class_are_left_out_with_a_warning():
     y = np.arange(60) >= 30
     with pytest.warns(UserWarning, match="of 6 folds have training rows of one class only"):
-        kept = PrequentialSplit(DAYS, "7d", first="20d").folds(y=y)
+        kept = RollingTimeSplit(DAYS, "7d", first="20d").folds(y=y)
     assert all(y[fold.train].any() for fold in kept)
 
 
@@ -117,12 +117,12 @@ def test_folds_without_a_second_class_are_left_out_with_a_warning():
 )
 def test_what_cannot_be_split_by_is_refused(params, complaint):
     with pytest.raises(ValueError, match=complaint):
-        PrequentialSplit(**{"times": DAYS, **params}).folds()
+        RollingTimeSplit(**{"times": DAYS, **params}).folds()
 
 
 def test_times_of_other_rows_are_refused():
     with pytest.raises(ValueError, match="times has 60 values, but X has 3 rows"):
-        list(PrequentialSplit(DAYS).split(np.zeros((3, 1))))
+        list(RollingTimeSplit(DAYS).split(np.zeros((3, 1))))
 
 
 def test_a_missing_time_is_a_table_error_and_a_value_error():

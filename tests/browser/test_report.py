@@ -66,7 +66,7 @@ def hostile_report(model, rows):
     return report_of_scores(
         labels[2000:],
         model.predict_proba(_plain(held_out))[:, model.classes_.tolist().index(HOSTILE)],
-        rare=HOSTILE,
+        pos_label=HOSTILE,
         sample=held_out,
         train_sample=frame[:2000],
         ids=[f"{HOSTILE}{n}" for n in range(2000)],

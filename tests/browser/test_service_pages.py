@@ -11,8 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.backtesting import FoldResult, Reached
 from selfpaced.monitoring import Alarm, Counter, reference_of, watched
-from selfpaced.report.backtest import backtest_page
-from selfpaced.report.monitor import monitor_page
+from selfpaced.report import backtest_page, monitor_page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 WIDTHS = pytest.mark.parametrize("width", [1280, 420])

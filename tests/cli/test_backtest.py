@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import PrequentialSplit
+from selfpaced.backtesting.splitter import RollingTimeSplit
 
 TREES = ("--base", "tree", "--members", 2, "--calibration", "sigmoid")
 BACKTEST = ("--target", "is_fraud", "--time-column", "when", *TREES)
@@ -40,7 +40,7 @@ def found(dated, tmp_path_factory):
 
 def test_folds_are_those_of_the_splitter(found, dated):
     rows = pd.read_parquet(dated)
-    expected = PrequentialSplit(rows["when"].to_numpy(), "14d", delay="7d").folds()
+    expected = RollingTimeSplit(rows["when"].to_numpy(), "14d", delay="7d").folds()
     folds = found[0]["folds"]
     assert [fold["n_train"] for fold in folds] == [one.train.size for one in expected]
     assert [fold["n_rare"] for fold in folds] == [int(rows["is_fraud"].to_numpy()[one.test].sum()) for one in expected]
@@ -52,7 +52,7 @@ def test_every_fold_says_what_was_reached(found):
         assert fold["expected"] > 0
         assert fold["alerts"] <= 3 * 15
         assert fold["cost"] > 0
-        assert 0 <= fold["card_precision"] <= 1
+        assert 0 <= fold["group_precision"] <= 1
     (course,) = found[0]["courses"]
     assert course["n_rare"] == sum(fold["n_rare"] for fold in found[0]["folds"])
     assert course["cost"] == pytest.approx(sum(fold["cost"] for fold in found[0]["folds"]))

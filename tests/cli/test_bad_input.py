@@ -96,7 +96,7 @@ class TestData:
     def test_a_label_of_two_rows_among_many_labels(self, refused):
         rows().assign(y=["a"] * 30 + ["b"] * 28 + ["c"] * 2).to_csv("rows.csv", index=False)
         assert "has 2 row(s); at least 3 are needed" in (said := refused(*train()))
-        assert "--positive LABEL" in said
+        assert "--pos-label LABEL" in said
 
     def test_the_rows_to_train_on_as_those_to_judge_by(self, refused):
         rows().to_csv("rows.csv", index=False)
@@ -109,7 +109,7 @@ class TestData:
     def test_a_label_that_nobody_has(self, refused):
         rows().to_csv("rows.csv", index=False)
         assert "No row of column 'y' has the label 'fraud'. Its labels are '0', '1'" in refused(
-            *train("rows.csv", "--positive", "fraud")
+            *train("rows.csv", "--pos-label", "fraud")
         )
 
     def test_rows_without_a_label(self, refused):
@@ -269,7 +269,7 @@ class TestModels:
 
 @pytest.mark.usefixtures("folder")
 def test_a_bug_asks_for_debug_and_debug_shows_where(monkeypatch, capsys):
-    from selfpaced.cli import inspect
+    from selfpaced.cli.commands import inspect
 
     def broken(options):
         raise RuntimeError("no such thing")

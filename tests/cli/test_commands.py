@@ -15,15 +15,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from selfpaced import load_model
-from selfpaced.bases import BASES
 from selfpaced.calibration import METHODS
 from selfpaced.cli import main
 from selfpaced.cli.parser import BASES as TYPED_BASES
 from selfpaced.cli.parser import CALIBRATIONS as TYPED_CALIBRATIONS
 from selfpaced.cli.parser import COMMANDS
+from selfpaced.ensembles.auto.recipes import BASES
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
+from selfpaced.persistence.loading import load_model
 from tests.cli.commands import CSV, MODEL, train, train_calibrated
 from tests.few_recipes import FEW_RECIPES
 
@@ -174,7 +174,7 @@ class TestOneOfSeveralLabels:
         mixed.assign(is_fraud=kinds).to_parquet(folder / "kinds.parquet", index=False)
         output = ("-o", folder / MODEL, "--report", folder / "report.html")
         with redirect_stdout(said):
-            assert main([str(one) for one in train(folder / "kinds.parquet", "--positive", "forged", *output)]) == 0
+            assert main([str(one) for one in train(folder / "kinds.parquet", "--pos-label", "forged", *output)]) == 0
         return said.getvalue(), (folder / "report.html").read_text()
 
     def test_it_can_be_the_one_to_find(self, forged, kinds):
@@ -187,7 +187,7 @@ class TestOneOfSeveralLabels:
 
     def test_one_that_most_rows_have_is_warned_about(self, run, mixed, kinds, folder):
         mixed.assign(is_fraud=kinds).to_parquet("kinds.parquet", index=False)
-        code, said, _ = run(*train("kinds.parquet", "--positive", "fine", "--json"))
+        code, said, _ = run(*train("kinds.parquet", "--pos-label", "fine", "--json"))
         warned = json.loads(said)["warnings"]
         assert code == 0
         assert [one.partition(":")[0] for one in warned] == ["'fine', the label to find, is not rare"]
@@ -261,7 +261,7 @@ def test_predict_writes_scores_beside_the_columns_that_are_kept(run, trained, cs
 def test_predict_counts_for_scripts(run, trained, csv, ending):
     output = f"scores.{ending}"
     facts = json.loads(run("predict", trained, csv, "-o", output, "--threshold", "best", "--json")[1])
-    scores = load_model(trained).score_table(csv)
+    scores = load_model(trained).predict_proba_table(csv)
     assert (facts["n_rows"], facts["n_alerts"]) == (3000, int(np.sum(scores >= facts["threshold"])))
     assert facts["n_expected"] == pytest.approx(scores.sum())
     assert json.loads(run("predict", trained, csv, "-o", output, "--json")[1])["n_alerts"] is None
@@ -369,7 +369,7 @@ def test_report_is_written_for_other_rows_with_its_facts(run, trained, mixed, fo
 @pytest.fixture
 def few_payments(mixed, folder, monkeypatch):
     """A third of the payments, and few recipes: what a comparison needs."""
-    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
     mixed.iloc[:1000].to_csv("few.csv", index=False)
     return "few.csv"
 

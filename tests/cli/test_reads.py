@@ -10,8 +10,8 @@ import pytest
 
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
-from selfpaced.tables import conversion
-from selfpaced.tables.files import File
+from selfpaced.tables.files.file import File
+from selfpaced.tables.text import conversion
 
 MEMBERS = 3
 

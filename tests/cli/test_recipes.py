@@ -9,10 +9,11 @@ from shutil import copyfile
 import pandas as pd
 import pytest
 
-from selfpaced import AutoSelfPacedClassifier, load_model
+from selfpaced import AutoSelfPacedClassifier
 from selfpaced.cli import main
-from selfpaced.ensembles.choosing import TIME_IS_UP
+from selfpaced.ensembles.auto.choosing import TIME_IS_UP
 from selfpaced.persistence import read_card
+from selfpaced.persistence.loading import load_model
 from tests.cli.commands import CSV, MODEL
 from tests.few_recipes import FEW_RECIPES, NOT_INSTALLED, SMALL_RECIPES
 
@@ -21,7 +22,7 @@ TRAIN = ("train", CSV, "--target", "is_fraud")
 
 @pytest.fixture
 def few_recipes(monkeypatch):
-    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def auto(payments, tmp_path_factory):
     folder, said, complained = tmp_path_factory.mktemp("auto"), StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(complained):
         patch.chdir(folder)
-        patch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+        patch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
         copyfile(payments / CSV, CSV)
         assert main([*TRAIN, "--report", "report.html"]) == 0
     assert complained.getvalue() == ""
@@ -96,7 +97,7 @@ def test_the_report_has_the_recipes_and_no_rounds(in_folder):
 def test_a_chosen_model_scores_new_rows(run, in_folder):
     assert run("predict", MODEL, CSV, "-o", "scores.csv", "--threshold", "best", "-q") == (0, "", "")
     scores = pd.read_csv("scores.csv")["score"]
-    assert scores.tolist() == pytest.approx(load_model(MODEL).score_table(CSV).tolist())
+    assert scores.tolist() == pytest.approx(load_model(MODEL).predict_proba_table(CSV).tolist())
     assert scores.sum() == pytest.approx(90, rel=0.3)  # as many as there are
 
 
@@ -130,7 +131,7 @@ def test_a_recipe_that_fails_is_warned_of_with_its_reason(run, monkeypatch):
     trees = FEW_RECIPES["trees"]
     broken = replace(trees, make=lambda *given: trees.make(*given).set_params(n_bins=0))
     recipes = {"trees": trees, "broken": broken}
-    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", recipes)
+    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", recipes)
     code, _, complained = run(*TRAIN)
     assert code == 0
     assert complained.startswith("warning: The recipe 'broken' failed and is skipped. ValueError: n_bins must be")
@@ -159,7 +160,7 @@ def test_options_that_do_not_go_together_are_refused_before_the_file_is_read(run
 @pytest.mark.usefixtures("folder")
 def test_the_default_recipes_learn_from_numbers_strings_dates_and_missing_values(run, mixed, monkeypatch):
     mixed.iloc[:2000].to_csv(CSV, index=False)
-    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", SMALL_RECIPES)
+    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", SMALL_RECIPES)
     code, said, complained = run(*TRAIN, "--json")
     facts = json.loads(said)
     assert (code, complained, facts["warnings"]) == (0, "", [])

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import load_model
 from selfpaced.datasets import make_fraud
 from selfpaced.persistence import read_card
+from selfpaced.persistence.loading import load_model
 
 
 @pytest.fixture(scope="module")

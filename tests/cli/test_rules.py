@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, choose_threshold, load_model, save_model
+from selfpaced import SelfPacedEnsembleClassifier, choose_threshold, save_model
 from selfpaced.cli import main
 from selfpaced.persistence import read_card
-from selfpaced.thresholds.rules import WRITTEN
+from selfpaced.persistence.loading import load_model
+from selfpaced.thresholds import WRITTEN
 from tests.cli.commands import MODEL, train
 
 
@@ -73,7 +74,7 @@ def test_the_amount_of_a_row_is_what_missing_it_costs(run, mixed, folder):
     model = load_model("model.skops")
     assert "price" in model.feature_names_in_
     choice = choose_threshold(
-        priced["is_fraud"][1::2], model.score_table("test.parquet"), "cost=5", amounts=priced["price"][1::2]
+        priced["is_fraud"][1::2], model.predict_proba_table("test.parquet"), "cost=5", amounts=priced["price"][1::2]
     )
     assert (facts["threshold"], facts["cost"]) == (choice.threshold, pytest.approx(choice.cost))
     again = json.loads(
@@ -145,7 +146,7 @@ def test_a_threshold_and_a_rule_are_one_too_many(run, trained, csv, capsys):
     ],
 )
 def test_a_wrong_rule_is_refused_before_training(refused, csv, folder, monkeypatch, options, complaint):
-    monkeypatch.setattr("selfpaced._jobs.train.model_for", None)  # nothing is trained
+    monkeypatch.setattr("selfpaced.cli.commands.train.model_for", None)  # nothing is trained
     assert complaint in refused(*train(csv, *options))
     assert not (folder / "model.skops").exists()
 
@@ -181,7 +182,7 @@ class TestTheRuleOfTheTrainingIsRemembered:
         assert (code, complained) == (0, "")
         kept = read_card("model.skops").metrics
         assert (kept["rule"], kept["amount"]) == ("cost=5", "price")
-        scores = load_model("model.skops").score_table("test.parquet")
+        scores = load_model("model.skops").predict_proba_table("test.parquet")
         cost = cost_of(priced, scores, kept["threshold"], priced["price"])
         assert f", chosen by cost=5 in training. By cost=5 these rows cost {cost:,.0f}." in " ".join(said.split())
         again = json.loads(run("evaluate", "model.skops", "test.parquet", "--json")[1])
@@ -189,7 +190,7 @@ class TestTheRuleOfTheTrainingIsRemembered:
 
     def test_another_column_of_amounts_may_be_named(self, run, priced):
         facts = json.loads(run("evaluate", "model.skops", "test.parquet", "--amount", "tx_id", "--json")[1])
-        scores = load_model("model.skops").score_table("test.parquet")
+        scores = load_model("model.skops").predict_proba_table("test.parquet")
         assert facts["cost"] == pytest.approx(cost_of(priced, scores, facts["threshold"], priced["tx_id"]))
 
     def test_amounts_that_are_not_there_are_told_of(self, run, priced):
@@ -249,9 +250,9 @@ def test_an_alert_is_a_written_score_that_reaches_the_threshold(run, mixed, fold
 
 def test_a_row_whose_own_score_is_the_threshold_is_an_alert(trained, csv):
     model = load_model(trained)
-    scores = model.score_table(csv)
+    scores = model.predict_proba_table(csv)
     for threshold in np.unique(scores)[-12:].tolist():
-        model.predict_table(csv, "scores.parquet", threshold=threshold)
+        model.write_predictions(csv, "scores.parquet", threshold=threshold)
         written = pd.read_parquet("scores.parquet")
         assert written["score"].tolist() == scores.tolist()
         assert written["alert"].tolist() == (scores >= threshold).tolist()
@@ -271,7 +272,7 @@ def test_the_report_of_a_training_is_by_its_rule(run, csv, folder, where):
 
 
 def test_a_report_refuses_a_wrong_rule_before_scoring(run, trained, csv, monkeypatch):
-    monkeypatch.setattr("selfpaced._jobs.report.open_to_score", None)
+    monkeypatch.setattr("selfpaced.cli.commands.report.open_to_score", None)
     code, _, complained = run("report", trained, csv, "--rule", "best")
     assert code == 2
     assert "is not a rule for a threshold" in complained

@@ -15,9 +15,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from selfpaced import load_model
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
+from selfpaced.persistence.loading import load_model
 from tests.forked import forked, run_command
 
 # A command that is interrupted inside a string that `exec` runs: CPython once reported it as killed by SIGINT.
@@ -28,7 +28,7 @@ from selfpaced.cli import main
 def run(options):
     exec("os.kill(os.getpid(), signal.{signal}); [None for _ in range(1000)]", globals())
 
-sys.modules["selfpaced.cli.inspect"] = types.SimpleNamespace(run=run)
+sys.modules["selfpaced.cli.commands.inspect"] = types.SimpleNamespace(run=run)
 sys.exit(main(["inspect", "model.skops"]))
 """
 
@@ -39,7 +39,7 @@ def inspecting(monkeypatch):
 
     def inspecting(function):
         command = SimpleNamespace(run=lambda options: function())
-        monkeypatch.setitem(sys.modules, "selfpaced.cli.inspect", command)
+        monkeypatch.setitem(sys.modules, "selfpaced.cli.commands.inspect", command)
         return main(["inspect", "model.skops"])
 
     return inspecting

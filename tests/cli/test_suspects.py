@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import load_model
-from selfpaced._jobs.splits import held_out_at_random
+from selfpaced.cli.data.splitting import held_out_at_random
 from selfpaced.datasets import make_fraud
 from selfpaced.persistence import read_card
-from selfpaced.tables.labels import encode_labels
+from selfpaced.persistence.loading import load_model
+from selfpaced.tables import encode_labels
 
 N_ROWS, FLIPPED = 1500, 5
 

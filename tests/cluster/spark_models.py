@@ -13,7 +13,7 @@ from lightgbm import LGBMClassifier
 from pyspark.ml.functions import vector_to_array
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.spark import SparkSelfPacedEnsembleClassifier
+from selfpaced.clusters.spark.estimators import SparkSelfPacedEnsembleClassifier
 from tests.cluster.transactions import NAMES, TREE, transactions
 
 

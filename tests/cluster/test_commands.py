@@ -8,18 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import load_model, open_table
-from selfpaced._jobs import engines
-from selfpaced._jobs.making import model_for
-from selfpaced._jobs.request import TrainRequest
-from selfpaced.bases import columns_of
+from selfpaced import open_table
 from selfpaced.cli import main
+from selfpaced.cli.commands.train import model_for
+from selfpaced.cli.data import engines
+from selfpaced.cli.data.request import TrainRequest
+from selfpaced.clusters.dask import frame_of_pieces, parquet_pieces
+from selfpaced.clusters.partitions import HOLDING_OUT
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import read_card
-from selfpaced.pools.keys import mix, row_keys
-from selfpaced.tables.dask_files import frame_of_pieces, parquet_pieces
-from selfpaced.tables.holding_out import HOLDING_OUT
+from selfpaced.persistence.loading import load_model
+from selfpaced.pools import mix, row_keys
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 

@@ -14,21 +14,16 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from selfpaced import (
-    BalanceCascadeClassifier,
-    SelfPacedEnsembleClassifier,
-    UnderBaggingClassifier,
-    open_table,
-)
+from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
-from selfpaced.dask import (
+from selfpaced.clusters.dask import table as dask_tables
+from selfpaced.clusters.dask.engine import DaskEngine
+from selfpaced.clusters.dask.estimators import (
     DaskBalanceCascadeClassifier,
     DaskSelfPacedEnsembleClassifier,
     DaskUnderBaggingClassifier,
 )
 from selfpaced.exceptions import TableError
-from selfpaced.pools.dask import DaskEngine
-from selfpaced.tables import dask as dask_tables
 from tests.cluster.transactions import BOOSTER, NAMES, TREE, transactions
 
 

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import EasyEnsembleClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
+from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
+from selfpaced.baselines import EasyEnsembleClassifier
 from selfpaced.callbacks import Callback, Stop
-from selfpaced.dask import DaskUnderBaggingClassifier
+from selfpaced.clusters.dask.engine import OnDaskWorkers
+from selfpaced.clusters.dask.estimators import DaskUnderBaggingClassifier
+from selfpaced.clusters.spark.estimators import SparkUnderBaggingClassifier
 from selfpaced.datasets import make_fraud
-from selfpaced.pools.dask_elsewhere import OnDaskWorkers
-from selfpaced.spark import SparkUnderBaggingClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 

@@ -14,19 +14,19 @@ from selfpaced import (
     SelfPacedEnsembleClassifier,
     UnderBaggingClassifier,
 )
-from selfpaced.dask import (
+from selfpaced.clusters.dask.estimators import (
     DaskAutoSelfPacedClassifier,
     DaskBalanceCascadeClassifier,
     DaskSelfPacedEnsembleClassifier,
     DaskUnderBaggingClassifier,
 )
-from selfpaced.ensembles.parameters import parameters_of, summaries_of
-from selfpaced.spark import (
+from selfpaced.clusters.spark.estimators import (
     SparkAutoSelfPacedClassifier,
     SparkBalanceCascadeClassifier,
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
 )
+from selfpaced.ensembles import parameters_of, summaries_of
 
 IN_MEMORY = [SelfPacedEnsembleClassifier, BalanceCascadeClassifier, UnderBaggingClassifier]
 ON_DASK = [DaskSelfPacedEnsembleClassifier, DaskBalanceCascadeClassifier, DaskUnderBaggingClassifier]

@@ -12,11 +12,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
-from selfpaced.dask import DaskAutoSelfPacedClassifier, DaskSelfPacedEnsembleClassifier
+from selfpaced.clusters.dask.estimators import DaskAutoSelfPacedClassifier, DaskSelfPacedEnsembleClassifier
+from selfpaced.clusters.spark.estimators import SparkSelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles.members import MemberFactory
+from selfpaced.ensembles.fitting import MemberFactory
 from selfpaced.exceptions import CheckpointError
-from selfpaced.spark import SparkSelfPacedEnsembleClassifier
 from tests.ensembles.blends import assert_the_same_model, auto
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

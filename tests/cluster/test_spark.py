@@ -27,15 +27,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import ProgressBar
-from selfpaced.exceptions import ModelFileError, TableError
-from selfpaced.pools.partitioned import PartitionedPool, Partitions
-from selfpaced.spark import (
+from selfpaced.clusters.spark import table as spark_tables
+from selfpaced.clusters.spark.estimators import (
     SparkBalanceCascadeClassifier,
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
-    SparkUnderSamplingModel,
 )
-from selfpaced.tables import spark as spark_tables
+from selfpaced.clusters.spark.model import SparkUnderSamplingModel
+from selfpaced.exceptions import ModelFileError, TableError
+from selfpaced.pools import PartitionedPool, Partitions
 from tests.cluster.spark_models import assert_same, expected, in_memory, numbered, probabilities, run, spe
 from tests.cluster.transactions import BOOSTER, NAMES, TREE, transactions
 from tests.contracts import test_majority_pools as exam
@@ -433,7 +433,7 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark, spark_cluste
         from pyspark.sql import SparkSession
         from selfpaced import UnderBaggingClassifier
         from selfpaced.exceptions import TableError
-        from selfpaced.spark import SparkUnderBaggingClassifier
+        from selfpaced.clusters.spark import SparkUnderBaggingClassifier
         from tests.cluster.spark_models import *
 
         spark = SparkSession.builder.remote({spark_cluster.connect_url!r}).getOrCreate()
@@ -506,6 +506,6 @@ def test_the_same_rows_on_spark_get_the_same_scores(spark, table):
     model = SparkSelfPacedEnsembleClassifier(estimator=small_booster(), n_estimators=2, seed=0, **columns).fit(frame)
     local = model.to_local()
     with TemporaryDirectory() as folder:
-        expected = local.score_table(parquet(table, Path(folder)))
+        expected = local.predict_proba_table(parquet(table, Path(folder)))
     scored = model.transform(frame).orderBy("row_id").select(vector_to_array("probability").alias("p")).collect()
     np.testing.assert_array_equal([row.p[local.trained_on_.score_column] for row in scored], expected)

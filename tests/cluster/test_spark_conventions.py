@@ -12,14 +12,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import EarlyStopping
-from selfpaced.datasets import make_fraud
-from selfpaced.exceptions import TableError
-from selfpaced.spark import (
+from selfpaced.clusters.spark.estimators import (
     SparkAutoSelfPacedClassifier,
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
-    SparkUnderSamplingModel,
 )
+from selfpaced.clusters.spark.model import SparkUnderSamplingModel
+from selfpaced.datasets import make_fraud
+from selfpaced.exceptions import TableError
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
@@ -102,10 +102,10 @@ def test_cross_validation_chooses_among_a_grid_by_raw_predictions(frame):
 
 
 def test_validation_rows_are_scored_and_not_trained_on(frame, rows):
-    stopping = EarlyStopping(patience=1, min_rise=0.5)
+    stopping = EarlyStopping(patience=1, min_delta=0.5)
     model = spe(validation_indicator_col="later", n_estimators=3, callbacks=stopping).fit(frame).to_local()
     train, test = rows[~rows["later"]], rows[rows["later"]]
-    local = SelfPacedEnsembleClassifier(TREE, 3, random_state=0, callbacks=EarlyStopping(patience=1, min_rise=0.5))
+    local = SelfPacedEnsembleClassifier(TREE, 3, random_state=0, callbacks=EarlyStopping(patience=1, min_delta=0.5))
     local.fit(train[NAMES], train["is_fraud"], eval_set=(test[NAMES], test["is_fraud"]))
     assert model.trained_on_.counts == local.trained_on_.counts
     assert len(model.estimators_) == 1
@@ -132,7 +132,7 @@ def test_a_blend_takes_no_validation_rows(frame):
 
 
 def test_a_row_without_an_indicator_is_trained_on(frame):
-    from selfpaced.spark.validation import divided
+    from selfpaced.clusters.spark.estimators import divided
 
     some = frame.filter(sf.col("number") < 10).withColumn("later", sf.when(sf.col("later"), sf.lit(True)))
     train, test = divided(some, "later")

@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql import functions as sf
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, open_table
+from selfpaced.clusters.spark import blobs as spark_blobs
+from selfpaced.clusters.spark.engine import ScratchEngine, ScratchRows
+from selfpaced.clusters.spark.storage import FOLDER, OWNER
 from selfpaced.exceptions import TableError
-from selfpaced.pools import spark_blobs
-from selfpaced.pools.scratch import FOLDER, OWNER
-from selfpaced.pools.shortlist import CutAndShortlist
-from selfpaced.pools.spark_scratch import ScratchEngine, ScratchRows
+from selfpaced.pools.partitioned import CutAndShortlist
 from tests.cluster.spark_models import assert_same, expected, numbered, spe
 from tests.cluster.transactions import TREE, transactions
 from tests.pools.test_scratch import cut_off, removed

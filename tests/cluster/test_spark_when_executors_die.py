@@ -7,9 +7,9 @@ from threading import Timer
 
 import pytest
 
-from selfpaced.pools.blocks import Fold
-from selfpaced.pools.shortlist import CutAndShortlist
-from selfpaced.pools.spark_scratch import ScratchEngine
+from selfpaced.clusters.spark.engine import ScratchEngine
+from selfpaced.pools.blocks import FoldScores as Fold
+from selfpaced.pools.partitioned import CutAndShortlist
 from tests.cluster.spark_models import assert_same, expected, numbered, spe
 from tests.cluster.transactions import BOOSTER, transactions
 

@@ -16,7 +16,7 @@ import lightgbm  # noqa: F401
 import sklearn.tree  # noqa: F401
 from distributed.cli import dask_scheduler, dask_worker
 
-import selfpaced.dask  # noqa: F401
+import selfpaced.clusters.dask  # noqa: F401
 
 PROGRAMS = {
     "scheduler": dask_scheduler.main,

@@ -18,7 +18,7 @@ import pyspark.worker  # noqa: F401
 import sklearn.tree  # noqa: F401
 from pyspark.daemon import manager
 
-import selfpaced.spark  # noqa: F401
+import selfpaced.clusters.spark  # noqa: F401
 
 
 def serve(listener: socket.socket) -> None:

@@ -12,10 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import TableError
-from selfpaced.tables import SplitPlan, Table
-from selfpaced.tables.groups import group_hashes
-from selfpaced.tables.opening import SOURCES
-from selfpaced.tables.options import TableOptions
+from selfpaced.tables import SplitPlan, Table, TableOptions, group_hashes
+from selfpaced.tables.sources.opening import SOURCES
 
 N_ROWS, N_RARE, N_EARLIER = 400, 30, 250
 PLAN = SplitPlan(seed=3, n_threads=1, n_draw=N_RARE, first_round=0, on_rows=lambda n_read, n_rows: None)
@@ -81,8 +79,8 @@ def honoured(option: str, opened: Opened, tmp_path) -> bool:
     seen = []
     if option == "target":
         return opened.open().labels().counts.min() == N_RARE
-    if option == "positive":
-        labels = opened.open(target="kind", exclude=["label", "weight", "tx", "when"], positive=2).labels()
+    if option == "pos_label":
+        labels = opened.open(target="kind", exclude=["label", "weight", "tx", "when"], pos_label=2).labels()
         return labels.names == [False, True] and labels.counts.tolist() == [N_ROWS - N_RARE, N_RARE]
     if option == "columns":
         return opened.open(columns=["b", "a"]).schema.names == ["b", "a"]
@@ -173,7 +171,7 @@ FILE_OPTIONS = {
 }
 GIVEN = {
     "target": "label",
-    "positive": 1,
+    "pos_label": 1,
     "columns": ["b", "a"],
     "exclude": ["a"],
     "filter": [("a", ">", 0.0)],
@@ -228,7 +226,7 @@ class TableExam:
         record = model.trained_on_
         assert (record.schema, record.target) == (table.schema, table.roles.target)
         assert record.counts == {0: N_ROWS - N_RARE, 1: N_RARE}
-        assert (model.score_label_, record.score_column) == (1, 1)
+        assert (model.pos_label_, record.score_column) == (1, 1)
         assert {"python", "selfpaced", "sklearn"} <= set(record.versions)
 
     @pytest.mark.parametrize("option", sorted(TableOptions.__optional_keys__))

@@ -12,18 +12,12 @@ import pytest
 from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.algorithms.allocation import allocate, with_uniform_share
-from selfpaced.algorithms.hardness import hardness_named
-from selfpaced.algorithms.outlook import Outlook
-from selfpaced.pools import memory
-from selfpaced.pools.blocks import Block, Tags
-from selfpaced.pools.keys import row_keys
-from selfpaced.pools.memory import MemoryPool
-from selfpaced.pools.partitioned import PartitionedPool, Partitions
-from selfpaced.pools.streamed import Stream, StreamedPool
+from selfpaced import open_table
+from selfpaced.algorithms import Outlook, allocate, hardness_named, with_uniform_share
+from selfpaced.clusters.partitions import in_order_of_ids
+from selfpaced.pools import Block, MemoryPool, PartitionedPool, Partitions, Stream, StreamedPool, Tags, memory, row_keys
 from selfpaced.scoring import scorer
-from selfpaced.tables import InMemoryTable, open_table
-from selfpaced.tables.partitions import in_order_of_ids
+from selfpaced.tables import InMemoryTable
 
 SEED = 11
 RNG = np.random.default_rng(0)

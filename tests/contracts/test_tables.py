@@ -151,7 +151,7 @@ def test_scores_are_those_of_the_same_rows_in_memory(make, tmp_path, tmp_path_fa
     opened = make(tmp_path)
     reading = {name: value for name, value in opened.needed.items() if name in ("connection", "filesystem")}
     np.testing.assert_array_equal(
-        model.score_table(opened.source, **reading), model.predict_proba(ROWS[["a", "b"]])[:, 1]
+        model.predict_proba_table(opened.source, **reading), model.predict_proba(ROWS[["a", "b"]])[:, 1]
     )
 
 
@@ -159,8 +159,8 @@ def test_one_label_of_several_is_scored_by_its_own_probability(tmp_path):
     """The label 0 must not be taken for False, which the other labels are."""
     rows = ROWS.assign(kind=2 - ROWS["kind"])
     rows.assign(a=rows["a"] + 4 * (rows["kind"] == 0)).to_parquet(tmp_path / "rows.parquet", index=False)
-    table = open_table(tmp_path / "rows.parquet", target="kind", positive=0, columns=["a", "b"])
+    table = open_table(tmp_path / "rows.parquet", target="kind", pos_label=0, columns=["a", "b"])
     model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 5, random_state=0).fit_table(table)
-    assert (model.score_label_, model.trained_on_.score_column) == (0, 1)
-    scores = model.score_table(tmp_path / "rows.parquet")
+    assert (model.pos_label_, model.trained_on_.score_column) == (0, 1)
+    scores = model.predict_proba_table(tmp_path / "rows.parquet")
     assert scores[rows["kind"] == 0].mean() > 0.9 > 0.1 > scores[rows["kind"] == 2].mean()

@@ -17,13 +17,12 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import choosing, judging, recipes, working_sample
-from selfpaced.ensembles.judging import folds_of
-from selfpaced.ensembles.pooling import log_odds
-from selfpaced.ensembles.working_sample import WorkingSample
-from selfpaced.pools.rows import GROUP
-from selfpaced.tables import InMemoryTable
-from selfpaced.tables.groups import group_hashes
+from selfpaced.ensembles.auto import choosing, judging, recipes
+from selfpaced.ensembles.auto import judging as working_sample
+from selfpaced.ensembles.auto.judging import WorkingSample, folds_of
+from selfpaced.model import log_odds
+from selfpaced.pools import GROUP
+from selfpaced.tables import InMemoryTable, group_hashes
 from tests.few_recipes import SMALL_RECIPES, with_members
 
 TREES = SelfPacedEnsembleClassifier(ExtraTreesClassifier(5), 4, ratio=2)
@@ -135,7 +134,7 @@ class TestRows:
         X, _, y, _ = rows
         judged = []
         monkeypatch.setattr(
-            "selfpaced.ensembles.auto_training.folds_of", lambda *a: judged.append(a[0]) or folds_of(*a)
+            "selfpaced.ensembles.auto.training.folds_of", lambda *a: judged.append(a[0]) or folds_of(*a)
         )
         if source == "memory":
             auto().fit(X, y)

@@ -10,8 +10,9 @@ from sklearn.ensemble import ExtraTreesClassifier
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import auto_training, working_sample
-from selfpaced.ensembles.averaged import keeping_to_one_thread
+from selfpaced.ensembles.auto import judging as working_sample
+from selfpaced.ensembles.auto import training as auto_training
+from selfpaced.model import keeping_to_one_thread
 from tests.ensembles.blends import assert_the_same_model, auto
 
 
@@ -57,7 +58,7 @@ def test_files_of_which_a_sample_is_judged_give_the_model_of_the_same_rows_in_me
 def test_scores_of_files_are_those_of_rows_in_memory(frame, path):
     model = in_memory(frame)
     expected = model.predict_proba(frame.drop(columns="label"))[:, 1]
-    np.testing.assert_array_equal(model.score_table(path, batch_rows=333), expected)
+    np.testing.assert_array_equal(model.predict_proba_table(path, batch_rows=333), expected)
 
 
 @pytest.mark.parametrize("n_jobs", [2, -1])

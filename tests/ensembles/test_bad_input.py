@@ -62,10 +62,10 @@ def test_a_patience_that_is_no_number_of_rounds_is_refused(patience):
         spe(callbacks=EarlyStopping(patience=patience)).fit(X, Y, eval_set=(X, Y))
 
 
-@pytest.mark.parametrize("min_rise", [-0.1, 1, np.inf, np.nan, "0.1", True, None])
-def test_a_rise_that_is_none_is_refused(min_rise):
-    with pytest.raises(ValueError, match="min_rise, a difference of AUCPRC, must be at least 0 and below 1; got"):
-        spe(callbacks=EarlyStopping(min_rise=min_rise)).fit(X, Y, eval_set=(X, Y))
+@pytest.mark.parametrize("min_delta", [-0.1, 1, np.inf, np.nan, "0.1", True, None])
+def test_a_rise_that_is_none_is_refused(min_delta):
+    with pytest.raises(ValueError, match="min_delta, a difference of AUCPRC, must be at least 0 and below 1; got"):
+        spe(callbacks=EarlyStopping(min_delta=min_delta)).fit(X, Y, eval_set=(X, Y))
 
 
 @pytest.mark.parametrize(

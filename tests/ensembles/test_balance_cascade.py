@@ -5,7 +5,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, EasyEnsembleClassifier, UnderBaggingClassifier
+from selfpaced import BalanceCascadeClassifier, UnderBaggingClassifier
+from selfpaced.baselines import EasyEnsembleClassifier
 
 
 class Remembering(ClassifierMixin, BaseEstimator):

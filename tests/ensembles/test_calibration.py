@@ -12,11 +12,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import average_precision_score, brier_score_loss
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, load_model, open_table, save_model
+from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table, save_model
 from selfpaced.calibration import FITTED_MAPS, METHODS, expected_calibration_error
 from selfpaced.callbacks import Callback, EarlyStopping, Stop
 from selfpaced.datasets import make_checkerboard, make_fraud
-from selfpaced.tables import StreamedTable
+from selfpaced.persistence.loading import load_model
+from selfpaced.tables.files import StreamedTable
 from tests.ensembles_by_name import ENSEMBLES
 
 TREE = DecisionTreeClassifier(max_depth=6)
@@ -100,7 +101,7 @@ def test_scores_of_training_rows_would_have_misled(train, test):
 
 def test_rows_that_stand_for_others_are_sampled(monkeypatch, train, test):
     """Of a bin with more rows than are taken, some stand for all."""
-    from selfpaced.ensembles import calibrating
+    from selfpaced.ensembles.fitting import cross_fitting as calibrating
 
     whole = spe(calibration="sigmoid").fit(*train)
     monkeypatch.setattr(calibrating, "MOST_ROWS_OF_A_BIN", 200)
@@ -168,7 +169,7 @@ def test_a_file_gives_the_map_of_memory(method, tmp_path):
     expected = spe(calibration=method).fit(frame[list("abcd")], y)
     model = spe(calibration=method).fit_table(open_table(tmp_path / "rows.parquet", target="label"))
     np.testing.assert_array_equal(model.predict_proba(frame[list("abcd")]), expected.predict_proba(frame[list("abcd")]))
-    scores = model.score_table(tmp_path / "rows.parquet")
+    scores = model.predict_proba_table(tmp_path / "rows.parquet")
     np.testing.assert_allclose(scores, expected.predict_proba(frame[list("abcd")])[:, 1], rtol=1e-6)
 
 

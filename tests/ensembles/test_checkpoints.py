@@ -29,8 +29,8 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import identity
-from selfpaced.ensembles.identity import Describer
+from selfpaced.ensembles.fitting import checkpoint as identity
+from selfpaced.ensembles.fitting.checkpoint import Describer
 from selfpaced.exceptions import ModelFileError
 from tests.ensembles.killed import fit_until_killed
 from tests.forked import forked

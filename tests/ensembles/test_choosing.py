@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
-from selfpaced.ensembles.choosing import TIME_IS_UP, Chooser, Clock
-from selfpaced.ensembles.judging import Judgement
+from selfpaced.ensembles.auto.choosing import TIME_IS_UP, Chooser, Clock
+from selfpaced.ensembles.auto.judging import Judgement
 
 SECONDS = {"heavy": 18.0, "heavier": 30.0, "light": 2.0}
 

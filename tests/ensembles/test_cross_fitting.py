@@ -12,11 +12,17 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit, cross_fit_all, folds, honest_means
-from selfpaced.ensembles.members import MemberFactory
-from selfpaced.pools.rows import Rows
-from selfpaced.tables import InMemoryTable
-from selfpaced.tables.labels import encode_labels
+from selfpaced.ensembles.fitting import MemberFactory
+from selfpaced.ensembles.fitting.cross_fitting import (
+    CrossFitted,
+    HonestScores,
+    cross_fit,
+    cross_fit_all,
+    folds,
+    honest_means,
+)
+from selfpaced.pools import Rows
+from selfpaced.tables import InMemoryTable, encode_labels
 
 
 class Parrot(ClassifierMixin, BaseEstimator):

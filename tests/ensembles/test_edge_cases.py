@@ -59,7 +59,7 @@ def test_balanced_data_is_used_whole():
     X, y = make_checkerboard(n_minority=200, n_majority=200, random_state=0)
     model = fit(X, y, n_estimators=3)
     assert [note.n_rows for note in model.rounds_] == [400] * 4
-    assert model.minority_class_ == 1
+    assert model.pos_label_ == 1
 
 
 def test_one_member_is_an_ensemble(board):

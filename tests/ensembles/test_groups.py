@@ -9,11 +9,12 @@ import sklearn
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
-from selfpaced.ensembles.cross_fitting import cross_fit, folds
-from selfpaced.ensembles.members import MemberFactory
-from selfpaced.pools.rows import GROUP, Rows
-from selfpaced.tables.groups import group_hashes
+from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
+from selfpaced.ensembles.fitting import MemberFactory
+from selfpaced.ensembles.fitting.cross_fitting import cross_fit, folds
+from selfpaced.persistence.loading import load_model
+from selfpaced.pools import GROUP, Rows
+from selfpaced.tables import group_hashes
 
 N_CARDS = 300
 TREE = DecisionTreeClassifier(random_state=0)

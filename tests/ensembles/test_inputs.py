@@ -184,7 +184,7 @@ def test_labels_of_any_kind_give_the_same_model(frauds, kind):
     rare_column = model.classes_.tolist().index(rare)
     np.testing.assert_array_equal(model.predict_proba(X)[:, rare_column], spe().fit(X, y).predict_proba(X)[:, 1])
     assert set(model.predict(X).tolist()) == {common, rare}
-    assert model.minority_class_ == rare
+    assert model.pos_label_ == rare
     assert list(model.rounds_[0].bins) == [common]
 
 

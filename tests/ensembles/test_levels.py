@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 
 from selfpaced.calibration import fit_calibrator
-from selfpaced.ensembles.levels import difference_of_levels, shifted
-from selfpaced.ensembles.pooling import log_odds
+from selfpaced.ensembles.auto.blending import difference_of_levels, shifted
+from selfpaced.model import log_odds
 
 
 def of(log_odds):

@@ -19,7 +19,7 @@ from selfpaced import SelfPacedEnsembleClassifier, open_table
 
 model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 1, random_state=0)
 model.fit_table(open_table(sys.argv[1], target="label", batch_rows=8192))
-model.predict_table(sys.argv[1], sys.argv[1] + "-scores.parquet", batch_rows=8192)
+model.write_predictions(sys.argv[1], sys.argv[1] + "-scores.parquet", batch_rows=8192)
 """
 
 

@@ -25,7 +25,7 @@ def fitted(blobs):
 
 
 def test_the_smallest_class_is_the_minority(fitted):
-    assert fitted.minority_class_ == "worm"
+    assert fitted.pos_label_ == "worm"
 
 
 def test_every_other_class_is_drawn_down_to_its_size(fitted):

@@ -7,9 +7,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
-from selfpaced.callbacks import Callback
+from selfpaced.callbacks import Callback, seconds_by_phase
 from selfpaced.datasets import make_checkerboard
-from selfpaced.rounds import seconds_by_phase
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, RUSBoostClassifier, SelfPacedEnsembleClassifier, open_table
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
+from selfpaced.baselines import RUSBoostClassifier
 
 RNG = np.random.default_rng(0)
 N_ROWS = 1500
@@ -44,7 +45,7 @@ def ensemble(base, **parameters):
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_row_of_an_array_has_the_probabilities_of_predict_proba(name, calibration):
     model = ensemble(MEMBERS[name], calibration=calibration).fit(X, Y)
-    scorer, expected = model.scorer(), model.predict_proba(X[:40])
+    scorer, expected = model.row_scorer(), model.predict_proba(X[:40])
     for row, own in zip(X[:40], expected, strict=True):
         np.testing.assert_array_equal(scorer.predict_proba(row), own)
         assert scorer(row.tolist()) == own[1]
@@ -55,20 +56,20 @@ def test_a_row_of_an_array_has_the_probabilities_of_predict_proba(name, calibrat
 def test_missing_values_and_float32_are_read_as_in_arrays(base, dtype):
     rows = WITH_GAPS.astype(dtype)
     model = ensemble(base).fit(rows, Y)
-    scorer = model.scorer()
+    scorer = model.row_scorer()
     assert [scorer(row) for row in rows[:60]] == model.predict_proba(rows[:60])[:, 1].tolist()
 
 
 def test_whole_numbers_are_read_as_in_arrays():
     rows = (X * 10**9).astype(np.int64)
     model = ensemble(LIGHTGBM).fit(rows, Y)
-    scorer = model.scorer()
+    scorer = model.row_scorer()
     assert [scorer(row.tolist()) for row in rows[:60]] == model.predict_proba(rows[:60])[:, 1].tolist()
 
 
 def test_none_is_a_missing_value_of_an_array_too():
     model = ensemble(LIGHTGBM).fit(WITH_GAPS, Y)
-    assert model.scorer()([0.5, None, 1, 2, 3]) == model.predict_proba([[0.5, np.nan, 1, 2, 3]])[0, 1]
+    assert model.row_scorer()([0.5, None, 1, 2, 3]) == model.predict_proba([[0.5, np.nan, 1, 2, 3]])[0, 1]
 
 
 def frame_of(rng, n_rows):
@@ -93,7 +94,7 @@ def of_frames():
 
 
 def test_a_mapping_has_the_probabilities_of_the_same_row_of_a_frame(of_frames):
-    rows, scorer = frame_of(np.random.default_rng(1), 80), of_frames.scorer()
+    rows, scorer = frame_of(np.random.default_rng(1), 80), of_frames.row_scorer()
     assert scorer.is_fast_
     expected = of_frames.predict_proba(rows)[:, 1].tolist()
     assert [scorer(row) for row in rows.to_dict("records")] == expected
@@ -102,14 +103,14 @@ def test_a_mapping_has_the_probabilities_of_the_same_row_of_a_frame(of_frames):
 
 def test_a_category_that_is_not_known_is_a_missing_value(of_frames):
     row = {"amount": 1.5, "country": "XX", "count": 3, "shop": "s7"}
-    scorer = of_frames.scorer()
+    scorer = of_frames.row_scorer()
     assert scorer(row) == scorer(row | {"country": None})
 
 
 def test_large_trees_on_frames_with_categories_are_asked_themselves():
     frame = frame_of(np.random.default_rng(0), 2000)
     model = ensemble(MEMBERS["large LightGBM trees"]).fit(frame, labels_of(frame))
-    scorer = model.scorer()
+    scorer = model.row_scorer()
     assert not scorer.is_fast_
     assert [scorer(row) for row in frame[:5].to_dict("records")] == model.predict_proba(frame[:5])[:, 1].tolist()
 
@@ -130,7 +131,7 @@ def of_files(tmp_path_factory):
 
 def test_a_row_is_read_by_the_schema_of_the_training_table(of_files):
     model, frame = of_files
-    scorer = model.scorer()
+    scorer = model.row_scorer()
     rows = frame[:80].to_dict("records")
     assert [scorer(row) for row in rows] == model.predict_proba(frame[:80])[:, 1].tolist()
     texts = [row | {"at": row["at"].isoformat(), "narrow": float(row["narrow"])} for row in rows]
@@ -141,7 +142,7 @@ def test_a_number_that_a_narrow_column_rounds_is_rounded(of_files):
     model, frame = of_files
     row = frame.dropna().iloc[0].to_dict() | {"narrow": 0.1}
     expected = model.predict_proba(pd.DataFrame([row]))[0, 1]
-    assert model.scorer()(row) == expected
+    assert model.row_scorer()(row) == expected
 
 
 @pytest.mark.parametrize(
@@ -159,12 +160,12 @@ def test_a_number_that_a_narrow_column_rounds_is_rounded(of_files):
 def test_a_value_that_does_not_fit_its_column_is_refused(of_files, change, message):
     model, frame = of_files
     with pytest.raises(ValueError, match=message):
-        model.scorer()(frame.iloc[0].to_dict() | change)
+        model.row_scorer()(frame.iloc[0].to_dict() | change)
 
 
 def test_a_row_without_a_column_is_refused_and_more_columns_are_ignored(of_files):
     model, frame = of_files
-    scorer, row = model.scorer(), frame.iloc[0].to_dict()
+    scorer, row = model.row_scorer(), frame.iloc[0].to_dict()
     assert scorer(row | {"remark": "late"}) == scorer(row)
     del row["amount"]
     with pytest.raises(ValueError, match=r"no value for 'amount'.*Give None if the value is missing"):
@@ -173,7 +174,7 @@ def test_a_row_without_a_column_is_refused_and_more_columns_are_ignored(of_files
 
 def test_dates_and_times_with_a_zone_are_read_as_moments(of_files):
     model, frame = of_files
-    scorer, row = model.scorer(), frame.iloc[0].to_dict()
+    scorer, row = model.row_scorer(), frame.iloc[0].to_dict()
     in_paris = datetime(2024, 3, 5, 1, tzinfo=UTC)
     assert scorer(row | {"at": "2024-03-05T02:00:00+01:00"}) == scorer(row | {"at": in_paris})
     assert scorer(row | {"at": date(2024, 3, 5)}) == scorer(row | {"at": datetime(2024, 3, 5)})
@@ -182,12 +183,12 @@ def test_dates_and_times_with_a_zone_are_read_as_moments(of_files):
 @pytest.mark.parametrize(("row", "message"), [([1, 2], "must have 5 values"), ([1, 2, 3, 4, np.inf], "infinity")])
 def test_an_array_that_is_no_row_is_refused(row, message):
     with pytest.raises(ValueError, match=message):
-        ensemble(TREE).fit(X, Y).scorer()(row)
+        ensemble(TREE).fit(X, Y).row_scorer()(row)
 
 
 def test_a_mapping_for_a_model_without_names_is_refused():
     with pytest.raises(TypeError, match="without feature names"):
-        ensemble(TREE).fit(X, Y).scorer()({"a": 1})
+        ensemble(TREE).fit(X, Y).row_scorer()({"a": 1})
 
 
 def test_ordered_categories_are_refused():
@@ -195,20 +196,20 @@ def test_ordered_categories_are_refused():
     frame["country"] = frame["country"].cat.as_ordered()
     model = ensemble(LIGHTGBM).fit(frame, labels_of(frame))
     with pytest.raises(ValueError, match="ordered categories"):
-        model.scorer()
+        model.row_scorer()
 
 
 def test_several_classes_and_weighted_members_are_scored_too():
     labels = np.digitize(X[:, 0], [1.0, 1.6])
     for model in (ensemble(TREE).fit(X, labels), RUSBoostClassifier(TREE, 3, random_state=0).fit(X, Y)):
-        scorer = model.scorer()
+        scorer = model.row_scorer()
         for row, own in zip(X[:30], model.predict_proba(X[:30]), strict=True):
             np.testing.assert_array_equal(scorer.predict_proba(row), own)
 
 
 def test_a_member_of_another_kind_is_asked_itself():
     model = ensemble(LogisticRegression()).fit(X, Y)
-    scorer = model.scorer()
+    scorer = model.row_scorer()
     assert not scorer.is_fast_
     # BLAS rounds a single row in another way than many.
     np.testing.assert_allclose([scorer(row) for row in X[:20]], model.predict_proba(X[:20])[:, 1], rtol=1e-12)
@@ -221,11 +222,11 @@ class Contrary(LGBMClassifier):
 
 def test_a_subclass_that_predicts_in_its_own_way_is_asked_in_its_own_way():
     model = ensemble(Contrary(n_estimators=5, verbose=-1, n_jobs=1)).fit(X, Y)
-    assert model.scorer()(X[0]) == model.predict_proba(X[:1])[0, 1]
+    assert model.row_scorer()(X[0]) == model.predict_proba(X[:1])[0, 1]
 
 
 def test_boosted_trees_refuse_missing_values_as_they_do_themselves():
-    scorer = ensemble(AdaBoostClassifier(TREE, n_estimators=3)).fit(X, Y).scorer()
+    scorer = ensemble(AdaBoostClassifier(TREE, n_estimators=3)).fit(X, Y).row_scorer()
     assert scorer.is_fast_
     with pytest.raises(ValueError, match="NaN"):
         scorer([1.0, 2.0, None, 3.0, 4.0])
@@ -236,20 +237,20 @@ def test_a_blend_is_scored_as_by_predict_proba():
     recipes = [("boosted", ensemble(LIGHTGBM)), ("trees", ensemble(TREE)), ("linear", ensemble(scaled))]
     model = AutoSelfPacedClassifier(recipes, random_state=0).fit(X, X[:, 0] * X[:, 1] + X[:, 2] + NOISE > 4.5)
     assert len(model.ensembles_) > 1
-    scorer = model.scorer()
+    scorer = model.row_scorer()
     np.testing.assert_allclose([scorer(row) for row in X[:20]], model.predict_proba(X[:20])[:, 1], rtol=1e-12)
 
 
 def test_a_pickled_scorer_gives_the_same_scores_without_pandas_and_lightgbm(of_frames, monkeypatch):
     row = {"amount": 1.5, "country": "DE", "count": 3, "shop": "s7"}
-    expected, pickled = of_frames.scorer()(row), pickle.dumps(of_frames.scorer())
+    expected, pickled = of_frames.row_scorer()(row), pickle.dumps(of_frames.row_scorer())
     for name in [name for name in sys.modules if name.partition(".")[0] in ("pandas", "lightgbm")]:
         monkeypatch.setitem(sys.modules, name, None)
     assert pickle.loads(pickled)(row) == expected
 
 
 def test_threads_share_a_scorer(of_frames):
-    rows, scorer = frame_of(np.random.default_rng(1), 200).to_dict("records"), of_frames.scorer()
+    rows, scorer = frame_of(np.random.default_rng(1), 200).to_dict("records"), of_frames.row_scorer()
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(scorer, rows)) == [scorer(row) for row in rows]
 
@@ -259,5 +260,5 @@ def test_histogram_gradient_boosting_on_a_schema_is_asked_itself(of_files, tmp_p
     path = tmp_path / "rows.parquet"
     frame.to_parquet(path)
     model = ensemble(HistGradientBoostingClassifier(max_iter=5)).fit_table(open_table(path, target="fraud"))
-    scorer = model.scorer()
+    scorer = model.row_scorer()
     assert [scorer(row) for row in frame[:4].to_dict("records")] == model.predict_proba(frame[:4])[:, 1].tolist()

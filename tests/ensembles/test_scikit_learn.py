@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import EarlyStopping
-from selfpaced.ensembles import members
+from selfpaced.ensembles.fitting import members
 
 
 def spe(**parameters):

@@ -79,7 +79,7 @@ def test_members_without_importances_leave_the_ensemble_without(board):
 def test_classes_features_and_minority_are_known(fitted):
     assert fitted.classes_.tolist() == [0, 1]
     assert fitted.n_features_in_ == 2
-    assert fitted.minority_class_ == 1
+    assert fitted.pos_label_ == 1
     assert not hasattr(fitted, "feature_names_in_")
 
 

@@ -11,11 +11,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import side_by_side
-from selfpaced.ensembles.side_by_side import can_be_trained_side_by_side
-from selfpaced.tables import LabelledTable
-from selfpaced.tables.labels import encode_labels
-from selfpaced.tables.memory import InMemoryTable
+from selfpaced.ensembles.auto import training as side_by_side
+from selfpaced.ensembles.auto.training import can_be_trained_side_by_side
+from selfpaced.tables import InMemoryTable, LabelledTable, encode_labels
 
 # With fewer than 10 rare rows recipes are not judged: all of them are trained, and a warning says so.
 N_RARE = 8

@@ -11,9 +11,9 @@ from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SMOTEBaggingClassifier
+from selfpaced.baselines.smote import full_bag, growing_bag
+from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles.bags import full_bag, growing_bag
 
 TREE = DecisionTreeClassifier(max_depth=4)
 
@@ -206,5 +206,5 @@ def test_labels_of_any_kind_give_the_same_model(frauds, fitted, bags, labels):
     X, y = frauds
     model = smote_bagging(bags=bags).fit(X, np.where(y == 1, labels[1], labels[0]))
     assert model.classes_.tolist() == list(labels)
-    assert model.minority_class_ == labels[1]
+    assert model.pos_label_ == labels[1]
     np.testing.assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))

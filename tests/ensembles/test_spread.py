@@ -9,7 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import RUSBoostClassifier, SelfPacedEnsembleClassifier
+from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.datasets import make_checkerboard
 from tests.ensembles_by_name import ENSEMBLES
 

@@ -14,15 +14,10 @@ from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import (
-    BalanceCascadeClassifier,
-    SelfPacedEnsembleClassifier,
-    UnderBaggingClassifier,
-    open_table,
-)
+from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import NewCategoryWarning
-from selfpaced.tables.batch import StreamedBatch
+from selfpaced.tables.files import StreamedBatch
 
 TREE = DecisionTreeClassifier(max_depth=5, max_features=3)
 N_ROWS = 3000
@@ -216,10 +211,10 @@ def test_three_classes_share_a_pass(rows, tmp_path, monkeypatch):
 
 def test_one_label_can_be_told_from_all_others(rows, tmp_path):
     three = rows.assign(label=np.where(rows["label"] == 1, "rare", np.where(rows["V0"] > 1, "some", "many")))
-    table = open_table(write(three, tmp_path / "t"), target="label", positive="rare")
+    table = open_table(write(three, tmp_path / "t"), target="label", pos_label="rare")
     model = spe().fit_table(table)
     assert model.classes_.tolist() == [False, True]
-    assert model.minority_class_
+    assert model.pos_label_ == "rare"
 
 
 class TestWordsAndGaps:
@@ -250,7 +245,7 @@ class TestWordsAndGaps:
         model = spe(self.BASE).fit_table(open_table(write(mixed, tmp_path / "t"), target="label"))
         write(mixed.assign(shop="never seen"), tmp_path / "new")
         with pytest.warns(NewCategoryWarning, match="'shop' in"):
-            model.predict_table(tmp_path / "new", tmp_path / "scores.parquet")
+            model.write_predictions(tmp_path / "new", tmp_path / "scores.parquet")
         without = self.in_memory(mixed).assign(shop=pd.Categorical([None] * N_ROWS, categories=["a", "b"]))
         np.testing.assert_allclose(
             pd.read_parquet(tmp_path / "scores.parquet")["score"], model.predict_proba(without)[:, 1]
@@ -267,7 +262,7 @@ def test_scores_written_are_those_of_memory_with_the_columns_kept(rows, expected
     model = spe().fit_table(open_table(folder, target="label", exclude=["name"]))
     scores = expected.predict_proba(rows.drop(columns="label"))[:, 1]
     for ending, read in ((".parquet", pd.read_parquet), (".csv", pd.read_csv)):
-        path = model.predict_table(folder, tmp_path / f"scores{ending}", keep=["name"], batch_rows=321)
+        path = model.write_predictions(folder, tmp_path / f"scores{ending}", keep=["name"], batch_rows=321)
         written = read(path)
         assert written.columns.tolist() == ["name", "score"]
         assert written["name"].tolist() == [f"row {i}" for i in range(N_ROWS)]
@@ -276,7 +271,7 @@ def test_scores_written_are_those_of_memory_with_the_columns_kept(rows, expected
 
 def test_progress_is_told_batch_by_batch(rows, expected, tmp_path):
     told = []
-    expected.predict_table(
+    expected.write_predictions(
         write(rows, tmp_path / "t"),
         tmp_path / "s.csv",
         batch_rows=1000,
@@ -287,7 +282,7 @@ def test_progress_is_told_batch_by_batch(rows, expected, tmp_path):
 
 def test_a_model_trained_in_memory_scores_files_too(rows, expected, tmp_path):
     folder = write(rows, tmp_path / "t", 3)
-    path = expected.predict_table(folder, tmp_path / "scores.parquet")
+    path = expected.write_predictions(folder, tmp_path / "scores.parquet")
     scores = expected.predict_proba(rows.drop(columns="label"))[:, 1]
     np.testing.assert_array_equal(pd.read_parquet(path)["score"], scores)
 
@@ -302,11 +297,11 @@ def test_lightgbm_scores_files_with_categories_without_making_frames_of_them(tmp
     model = spe(LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=n_jobs), n_jobs=n_jobs).fit_table(table)
     expected = model.predict_proba(rows[["number", "word"]])[:, 1]
     monkeypatch.setattr("pyarrow.pandas_compat.table_to_dataframe", None)
-    np.testing.assert_array_equal(model.score_table(tmp_path / "t"), expected)
+    np.testing.assert_array_equal(model.predict_proba_table(tmp_path / "t"), expected)
 
 
 def test_threads_share_the_rows_of_a_batch_and_put_them_together_in_order(rows, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfpaced.ensembles.averaged.FEWEST_ROWS_OF_A_PART", 170)
+    monkeypatch.setattr("selfpaced.model.predictor.FEWEST_ROWS_OF_A_PART", 170)
     scored = []
     real = StreamedBatch.features_for
     monkeypatch.setattr(
@@ -315,7 +310,7 @@ def test_threads_share_the_rows_of_a_batch_and_put_them_together_in_order(rows, 
     told = []
     several = deepcopy(expected).set_params(n_jobs=3)
     folder = write(rows, tmp_path / "t")
-    scores = several.score_table(folder, batch_rows=1000, progress=lambda *told_now: told.append(told_now))
+    scores = several.predict_proba_table(folder, batch_rows=1000, progress=lambda *told_now: told.append(told_now))
     np.testing.assert_array_equal(scores, expected.predict_proba(rows.drop(columns="label"))[:, 1])
     assert told == [(1000, N_ROWS), (2000, N_ROWS), (3000, N_ROWS)]
     assert sorted(scored) == [start + stop for start in (0, 1000, 2000) for stop in (250, 500, 750, 1000)]
@@ -342,8 +337,8 @@ def test_a_table_that_was_opened_in_another_zone_is_scored_as_in_training(rows, 
         night = pa.compute.hour(moments).to_numpy() < 1
         pa.parquet.write_table(table.append_column("label", pa.array(night)), tmp_path / f"{zone[:3]}.parquet")
     model = spe().fit_table(open_table(tmp_path / "Ame.parquet", target="label"))
-    found = model.score_table(open_table(tmp_path / "UTC.parquet", target="label"))
-    np.testing.assert_array_equal(found, model.score_table(tmp_path / "Ame.parquet"))
+    found = model.predict_proba_table(open_table(tmp_path / "UTC.parquet", target="label"))
+    np.testing.assert_array_equal(found, model.predict_proba_table(tmp_path / "Ame.parquet"))
 
 
 def test_a_later_fit_in_memory_forgets_the_files(rows, tmp_path):
@@ -351,36 +346,36 @@ def test_a_later_fit_in_memory_forgets_the_files(rows, tmp_path):
     model = spe().fit_table(open_table(folder, target="label"))
     shuffled = rows.drop(columns="label").iloc[:, ::-1]
     model.fit(shuffled, rows["label"])
-    path = model.predict_table(folder, tmp_path / "s.parquet")
+    path = model.write_predictions(folder, tmp_path / "s.parquet")
     np.testing.assert_array_equal(pd.read_parquet(path)["score"], model.predict_proba(shuffled)[:, 1])
 
 
 def test_the_label_named_positive_is_the_one_that_is_scored(rows, tmp_path):
     three = rows.assign(label=np.where(rows["label"] == 1, "rare", np.where(rows["V0"] > 1, "some", "many")))
     folder = write(three, tmp_path / "t")
-    model = spe().fit_table(open_table(folder, target="label", positive="many"))
-    scores = pd.read_parquet(model.predict_table(folder, tmp_path / "s.parquet"))["score"]
+    model = spe().fit_table(open_table(folder, target="label", pos_label="many"))
+    scores = pd.read_parquet(model.write_predictions(folder, tmp_path / "s.parquet"))["score"]
     assert scores[three["label"] == "many"].mean() > scores[three["label"] != "many"].mean()
     assert model.evaluate_table(folder).n_positives == (three["label"] == "many").sum()
 
 
-@pytest.mark.parametrize("positive", [0, 1, 2])
+@pytest.mark.parametrize("pos_label", [0, 1, 2])
 @pytest.mark.parametrize("opened", [False, True])
-def test_one_label_is_found_in_a_file_that_lacks_one_of_the_others(rows, tmp_path, positive, opened):
-    kinds = rows.assign(label=np.where(rows["label"] == 1, positive, (positive + 1 + np.arange(N_ROWS) % 2) % 3))
+def test_one_label_is_found_in_a_file_that_lacks_one_of_the_others(rows, tmp_path, pos_label, opened):
+    kinds = rows.assign(label=np.where(rows["label"] == 1, pos_label, (pos_label + 1 + np.arange(N_ROWS) % 2) % 3))
     kinds.to_parquet(tmp_path / "all.parquet")
-    model = spe().fit_table(open_table(tmp_path / "all.parquet", target="label", positive=positive))
-    for other in ((positive + 1) % 3, (positive + 2) % 3):
+    model = spe().fit_table(open_table(tmp_path / "all.parquet", target="label", pos_label=pos_label))
+    for other in ((pos_label + 1) % 3, (pos_label + 2) % 3):
         path = tmp_path / f"without-{other}.parquet"
         kinds[kinds["label"] != other].to_parquet(path)
         found = model.evaluate_table(open_table(path, target="label") if opened else path)
         assert (found.n_positives, found.aucprc > 0.3) == (60, True)
 
 
-@pytest.mark.parametrize("positive", [0, False, np.False_])
-def test_a_number_names_a_boolean_label(rows, tmp_path, positive):
+@pytest.mark.parametrize("pos_label", [0, False, np.False_])
+def test_a_number_names_a_boolean_label(rows, tmp_path, pos_label):
     rows.astype({"label": bool}).to_parquet(tmp_path / "rows.parquet")
-    model = spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", positive=positive))
+    model = spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", pos_label=pos_label))
     assert model.trained_on_.score_label is False
     assert model.trained_on_.score_column == 0
 
@@ -392,7 +387,7 @@ def test_strings_in_the_names_of_folders_of_csv_files_are_scored_too(rows, tmp_p
         rows[rows["flag"] == (shop == "x")].to_csv(tmp_path / "t" / f"shop={shop}" / "part.csv", index=False)
     table = open_table(tmp_path / "t", target="label")
     model = spe(base).fit_table(table)
-    assert pd.read_csv(model.predict_table(tmp_path / "t", tmp_path / "s.csv")).shape == (N_ROWS, 1)
+    assert pd.read_csv(model.write_predictions(tmp_path / "t", tmp_path / "s.csv")).shape == (N_ROWS, 1)
     model.evaluate_table(tmp_path / "t")
     spe(base).fit_table(table)  # what evaluating made of the CSV files is what training had
 

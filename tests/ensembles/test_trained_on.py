@@ -8,16 +8,12 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import (
-    RUSBoostClassifier,
-    SelfPacedEnsembleClassifier,
-    SMOTEBaggingClassifier,
-    load_model,
-    open_table,
-    save_model,
-)
+from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
+from selfpaced.baselines import RUSBoostClassifier
+from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import ModelFileError, TableError
+from selfpaced.persistence.loading import load_model
 
 
 def spe(**options):
@@ -39,8 +35,8 @@ def test_every_fit_leaves_a_record(frauds, model):
     X, y = frauds
     record = model.fit(X, np.where(y, "fraud", "ok")).trained_on_
     assert record.counts == {"fraud": 60, "ok": 2940}
-    assert (record.score_label, record.score_column, model.score_label_) == ("fraud", 0, "fraud")
-    assert (record.schema, record.target, record.positive) == (None, None, None)
+    assert (record.score_label, record.score_column, model.pos_label_) == ("fraud", 0, "fraud")
+    assert (record.schema, record.target, record.pos_label) == (None, None, None)
 
 
 def test_a_second_fit_leaves_nothing_of_the_first(rows, frauds, tmp_path):
@@ -53,7 +49,7 @@ def test_a_second_fit_leaves_nothing_of_the_first(rows, frauds, tmp_path):
 
 def test_the_score_label_is_unknown_before_the_fit():
     with pytest.raises(AttributeError):
-        _ = spe().score_label_
+        _ = spe().pos_label_
 
 
 def test_an_eval_set_is_read_as_predict_proba_reads_it(rows, tmp_path):
@@ -92,14 +88,14 @@ class TestATableThatIsOpenAlready:
         return open_table(tmp_path / "rows.parquet", columns=["a", "b"], filter=[("a", ">", 0.0)])
 
     def test_its_columns_can_be_kept(self, model, table, rows, tmp_path):
-        model.predict_table(table, tmp_path / "scores.parquet", keep=["when", "shop"])
+        model.write_predictions(table, tmp_path / "scores.parquet", keep=["when", "shop"])
         scores = pd.read_parquet(tmp_path / "scores.parquet")
         assert list(scores.columns) == ["when", "shop", "score"]
         assert scores["when"].tolist() == rows.loc[rows["a"] > 0, "when"].tolist()
 
     def test_a_column_to_keep_that_is_missing_is_refused(self, model, table, tmp_path):
         with pytest.raises(TableError, match=r"rows\.parquet has no column 'tx'"):
-            model.predict_table(table, tmp_path / "scores.parquet", keep=["tx"])
+            model.write_predictions(table, tmp_path / "scores.parquet", keep=["tx"])
 
     @pytest.mark.parametrize(
         "option", [{"filter": [("b", ">", 0.0)]}, {"columns": ["a"]}, {"batch_rows": 7}, {"cache": "folder"}], ids=str
@@ -107,7 +103,7 @@ class TestATableThatIsOpenAlready:
     def test_what_it_has_decided_is_refused(self, model, table, tmp_path, option):
         name = next(iter(option))
         with pytest.raises(TableError, match=rf"{name}= does not apply to a table that is open already"):
-            model.predict_table(table, tmp_path / "scores.parquet", **option)
+            model.write_predictions(table, tmp_path / "scores.parquet", **option)
         assert not (tmp_path / "scores.parquet").exists()
 
     def test_another_target_is_refused(self, model, rows, tmp_path):
@@ -119,11 +115,11 @@ class TestATableThatIsOpenAlready:
     def test_another_label_to_find_is_refused(self, rows, tmp_path):
         rows.assign(kind=np.arange(1000) % 3).to_parquet(tmp_path / "kinds.parquet", index=False)
         tables = [
-            open_table(tmp_path / "kinds.parquet", target="kind", positive=label, columns=["a", "b"])
+            open_table(tmp_path / "kinds.parquet", target="kind", pos_label=label, columns=["a", "b"])
             for label in (1, 2)
         ]
         model = spe().fit_table(tables[0])
-        with pytest.raises(TableError, match=r"opened with positive=2, but the model finds 1"):
+        with pytest.raises(TableError, match=r"opened with pos_label=2, but the model finds 1"):
             model.evaluate_table(tables[1])
         assert model.evaluate_table(tables[0]).n_positives == 333
 
@@ -134,12 +130,18 @@ class TestATableThatIsOpenAlready:
         model.fit_table(open_table(tmp_path / "rows.parquet", target="is_fraud", timezone="Asia/Tokyo"))
         rows[rows["shop"] == "web"].to_parquet(tmp_path / "web.parquet", index=False)
         table = open_table(tmp_path / "web.parquet", target="is_fraud")
-        np.testing.assert_array_equal(model.score_table(table), model.score_table(tmp_path / "web.parquet"))
+        np.testing.assert_array_equal(
+            model.predict_proba_table(table), model.predict_proba_table(tmp_path / "web.parquet")
+        )
 
 
 @pytest.mark.parametrize(
     ("method", "given"),
-    [("score_table", {}), ("predict_table", {"output": "scores.parquet"}), ("evaluate_table", {"target": "is_fraud"})],
+    [
+        ("predict_proba_table", {}),
+        ("write_predictions", {"output": "scores.parquet"}),
+        ("evaluate_table", {"target": "is_fraud"}),
+    ],
 )
 def test_a_misspelt_option_is_refused_with_the_known_ones(frauds, method, given):
     with pytest.raises(TypeError, match=r"no option 'fitler'. Its options are batch_rows, cache, .*, filter, "):
@@ -149,7 +151,7 @@ def test_a_misspelt_option_is_refused_with_the_known_ones(frauds, method, given)
 def test_names_of_features_are_for_models_without_names(rows, tmp_path):
     table = open_table(tmp_path / "rows.parquet", target="is_fraud", columns=["a", "b"])
     with pytest.raises(TableError, match=r"columns= is for a model without feature names"):
-        spe().fit_table(table).score_table(tmp_path / "rows.parquet", columns=["b", "a"])
+        spe().fit_table(table).predict_proba_table(tmp_path / "rows.parquet", columns=["b", "a"])
 
 
 def test_a_model_file_whose_record_is_about_other_labels_is_refused(frauds, tmp_path):

@@ -10,8 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.calibration import PriorCorrection
 from selfpaced.datasets import make_fraud
-from selfpaced.scoring import scorer_of
-from selfpaced.scoring.rebalanced import Rebalanced
+from selfpaced.scoring import Rebalanced, scorer_of
 
 
 class Recording(DecisionTreeClassifier):

@@ -5,17 +5,15 @@ import pytest
 from scipy.sparse import random as random_sparse
 from sklearn.linear_model import LogisticRegression
 
-from selfpaced.ensembles import working_sample as module
-from selfpaced.ensembles.working_sample import (
+from selfpaced.ensembles.auto import judging as module
+from selfpaced.ensembles.auto.judging import (
     most_common_rows,
     most_rare_rows,
     needs_scout,
     values_in_a_row,
     working_sample,
 )
-from selfpaced.tables import InMemoryTable
-from selfpaced.tables.arrays import split_classes
-from selfpaced.tables.labels import read_labels
+from selfpaced.tables import InMemoryTable, read_labels, split_classes
 
 N_RARE, N_COMMON = 40, 1000
 

@@ -20,11 +20,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from lightgbm import LGBMClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, load_model, open_table, save_model
-from selfpaced.dask import DaskSelfPacedEnsembleClassifier
+from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
+from selfpaced.clusters.dask.estimators import DaskSelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.onnx_export import export_onnx
-from selfpaced.tables import Roles, open_like
+from selfpaced.persistence.loading import load_model
+from selfpaced.tables import Roles
+from selfpaced.tables.sources import open_like
 from tests.exam.forms import FORMS, UNTYPED, parquet
 from tests.exam.tables import UNREADABLE, as_frames_have_them, tables, written_without_loss
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced._jobs.request import TrainRequest
-from selfpaced._jobs.train import train
+from selfpaced.cli.commands.train import train
+from selfpaced.cli.data.request import TrainRequest
 from selfpaced.datasets import make_fraud
 
 

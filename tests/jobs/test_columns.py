@@ -2,9 +2,8 @@
 
 import pytest
 
-from selfpaced._jobs.columns import dropped_columns, entities
-from selfpaced.tables.look import ColumnProfile
-from selfpaced.tables.schema import MOST_CATEGORIES
+from selfpaced.cli.data.opening import dropped_columns, entities
+from selfpaced.tables import MOST_CATEGORIES, ColumnProfile
 
 
 def profile(name="column", type="int64", n_rows=100, n_missing=0, n_distinct=50, **options):

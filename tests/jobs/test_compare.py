@@ -14,21 +14,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import RUSBoostClassifier, UnderBaggingClassifier
-from selfpaced._jobs import report as report_job
-from selfpaced._jobs.compare import Compared, Comparison, compare, judged, with_intervals
-from selfpaced._jobs.methods import (
+from selfpaced import UnderBaggingClassifier
+from selfpaced.baselines import RUSBoostClassifier
+from selfpaced.cli.commands import report as report_job
+from selfpaced.cli.commands.compare import (
     CHOSEN,
+    Compared,
+    Comparison,
     Method,
     OnNumbers,
     Task,
+    compare,
+    drawn,
+    judged,
     seeded,
     single_models,
     with_class_weights,
+    with_intervals,
     with_threads,
 )
-from selfpaced._jobs.picture import drawn
-from selfpaced._jobs.request import TrainRequest
+from selfpaced.cli.data.request import TrainRequest
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from tests.few_recipes import FEW_RECIPES
@@ -118,7 +123,7 @@ def test_categories_become_the_numbers_of_the_categories():
 
 @pytest.mark.slow
 def test_all_methods_are_compared_best_first_and_told_as_they_come(payments, monkeypatch):
-    monkeypatch.setattr("selfpaced.ensembles.recipes.RECIPES", FEW_RECIPES)
+    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
     told = []
     found = compare(TrainRequest(payments, "label", base="tree", members=2), told.append)
     assert (found.n_train, found.n_test, found.chance) == (800, 200, 0.04)

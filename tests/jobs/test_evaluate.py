@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from selfpaced import open_table
-from selfpaced._jobs.evaluate import Judging, Known, evaluate, known_from
-from selfpaced._jobs.predict import predict
-from selfpaced._jobs.rules import amounts_in, rule_of
+from selfpaced.cli.commands.evaluate import Judging, Known, evaluate, known_from
+from selfpaced.cli.commands.predict import predict
+from selfpaced.cli.data.deciding import amounts_in, rule_of
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.thresholds import parse_rule
@@ -17,7 +17,7 @@ from selfpaced.thresholds import parse_rule
 def scored(trained, payments):
     """Labels, scores and amounts of all payments."""
     frame = pd.read_parquet(payments)
-    return frame["label"].to_numpy() == 1, trained.model.score_table(payments), frame["amount"].to_numpy()
+    return frame["label"].to_numpy() == 1, trained.model.predict_proba_table(payments), frame["amount"].to_numpy()
 
 
 def test_at_a_threshold_the_rows_are_judged_there(trained, payments, scored):

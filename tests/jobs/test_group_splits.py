@@ -6,11 +6,10 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced._jobs.compare import _task, judged
-from selfpaced._jobs.methods import Method
-from selfpaced._jobs.request import TrainRequest
-from selfpaced._jobs.splitting import split_for
-from selfpaced._jobs.train import open_for, train
+from selfpaced.cli.commands.compare import Method, _task, judged
+from selfpaced.cli.commands.train import open_for, train
+from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.data.splitting import split_for
 from selfpaced.exceptions import TableError
 
 

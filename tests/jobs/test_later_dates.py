@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced._jobs.report import report_of_training
-from selfpaced._jobs.request import TrainRequest
-from selfpaced._jobs.train import train
+from selfpaced.cli.commands.report import report_of_training
+from selfpaced.cli.commands.train import train
+from selfpaced.cli.data.request import TrainRequest
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import os
 import pandas as pd
 import pytest
 
-from selfpaced._jobs.opening import Wanted, fits_in_memory, open_source
+from selfpaced.cli.data.opening import Wanted, fits_in_memory, open_source
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import TableError
 from selfpaced.tables import Roles
@@ -79,11 +79,11 @@ def test_columns_to_keep_are_dropped_from_the_features_and_not_read_by_a_fit(pay
 
 
 def test_a_label_is_found_as_a_person_writes_it(payments):
-    source = open_source(Wanted(payments, Roles("label", positive="1")))
-    assert source.table.roles.positive == 1
+    source = open_source(Wanted(payments, Roles("label", pos_label="1")))
+    assert source.table.roles.pos_label == 1
     assert source.labels.counts.tolist() == [960, 40]
     with pytest.raises(TableError, match=r"No row of column 'label' has the label 'fraud'. Its labels are '0', '1'"):
-        open_source(Wanted(payments, Roles("label", positive="fraud")))
+        open_source(Wanted(payments, Roles("label", pos_label="fraud")))
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(payments):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from selfpaced._jobs.paired import N_RESAMPLES, _Ranking, resampled
+from selfpaced.cli.commands.compare import N_RESAMPLES, resampled
+from selfpaced.cli.commands.compare import _PairedRanking as _Ranking
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(2000) < 0.05

@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced._jobs import report as job
-from selfpaced._jobs.report import ReportRequest, report_of_file, report_of_training
-from selfpaced._jobs.request import TrainRequest
-from selfpaced._jobs.train import train
-from selfpaced.cli.train import _meaning
+from selfpaced.cli.commands import report as job
+from selfpaced.cli.commands.report import ReportRequest, report_of_file, report_of_training
+from selfpaced.cli.commands.train import _meaning, train
+from selfpaced.cli.data.request import TrainRequest
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.report import make_report

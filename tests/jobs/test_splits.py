@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from selfpaced import open_table
-from selfpaced._jobs.splits import held_out_at_random, held_out_by_time
+from selfpaced.cli.data.splitting import held_out_at_random, held_out_by_time
 from selfpaced.exceptions import TableError
-from selfpaced.pools.keys import row_keys
-from selfpaced.pools.reserved_rounds import HOLDOUT_ROUND
+from selfpaced.pools import HOLDOUT_ROUND, row_keys
 from selfpaced.tables import Labels
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced._jobs import splitting
-from selfpaced._jobs import train as job
-from selfpaced._jobs.request import TrainRequest
-from selfpaced._jobs.splitting import split_for
-from selfpaced._jobs.train import check_enough, chosen, open_for, train
+from selfpaced.cli.commands.train import check_enough, chosen, open_for, train
+from selfpaced.cli.commands.train import train as job
+from selfpaced.cli.data import splitting
+from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.data.splitting import split_for
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
-from selfpaced.tables.labels import encode_labels
+from selfpaced.tables import encode_labels
 from selfpaced.thresholds import parse_rule
 
 
@@ -79,11 +79,11 @@ def test_three_rows_of_a_class_are_enough_and_two_are_not():
 
 
 def test_with_several_classes_the_way_out_is_named():
-    with pytest.raises(TableError, match="Or name the label to find among all others: --positive LABEL"):
+    with pytest.raises(TableError, match="Or name the label to find among all others: --pos-label LABEL"):
         check_enough(labels_of(50, 20, 2), "kind")
     with pytest.raises(TableError) as refused:
         check_enough(labels_of(50, 2), "kind")
-    assert "--positive" not in str(refused.value)
+    assert "--pos-label" not in str(refused.value)
 
 
 def test_a_single_class_is_refused_for_what_it_is():

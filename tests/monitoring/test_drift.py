@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced.monitoring import ERROR_RATE, drift_since, reference_of
+from selfpaced.monitoring import ERROR_RATE, reference_of
+from selfpaced.monitoring.drift import drift_since
 from selfpaced.monitoring.reference import FEWEST_ROWS, MOST_BYTES
 
 N_COLUMNS, N_ROWS = 20, 1000

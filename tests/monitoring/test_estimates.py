@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from selfpaced.metrics import aucprc
-from selfpaced.monitoring import arrived, estimated
+from selfpaced.monitoring.estimates import arrived, estimated
 
 
 @pytest.fixture(scope="module")

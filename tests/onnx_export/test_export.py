@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.bases import Columns, base_model, catboost, with_scales
+from selfpaced.ensembles.auto import Columns, base_model, catboost
+from selfpaced.ensembles.auto.recipes import with_scales
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export import export_onnx
 from tests.ensembles_by_name import ENSEMBLES

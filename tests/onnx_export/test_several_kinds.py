@@ -17,8 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier
-from selfpaced.bases import Columns, base_model, catboost
-from selfpaced.ensembles.recipes import RECIPES, default_recipes
+from selfpaced.ensembles.auto import Columns, base_model, catboost
+from selfpaced.ensembles.auto.recipes import RECIPES, default_recipes
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export import export_onnx
 

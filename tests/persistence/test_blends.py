@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 from lightgbm import LGBMClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, load_model, open_table, save_model
-from selfpaced.bases import Columns, base_model, catboost
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table, save_model
+from selfpaced.ensembles.auto import Columns, base_model, catboost
+from selfpaced.persistence.loading import load_model
 from tests.ensembles.blends import assert_the_same_model, auto
 
 
@@ -52,7 +53,7 @@ def test_a_blend_of_files(frauds, tmp_path):
     loaded = reloaded(model, tmp_path)
     assert_the_same_model(loaded, model, frame)
     np.testing.assert_array_equal(
-        loaded.score_table(tmp_path / "rows.parquet"), model.score_table(tmp_path / "rows.parquet")
+        loaded.predict_proba_table(tmp_path / "rows.parquet"), model.predict_proba_table(tmp_path / "rows.parquet")
     )
 
 

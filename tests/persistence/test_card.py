@@ -15,11 +15,13 @@ from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import selfpaced
-from selfpaced import RUSBoostClassifier, SelfPacedEnsembleClassifier, load_model, save_model
+from selfpaced import SelfPacedEnsembleClassifier, save_model
+from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning
-from selfpaced.persistence import ModelCard, read_card
-from selfpaced.persistence.archive import CARD
-from selfpaced.persistence.card import card_as_json, card_from
+from selfpaced.persistence import ModelCard, card_as_json, read_card
+from selfpaced.persistence.card import card_from
+from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.saving import CARD
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def test_it_says_what_the_model_was_trained_on(card):
     assert card.feature_names == tuple("abcdef")
     assert card.n_features == 6
     assert (card.classes, card.class_counts, card.minority_class) == (("fraud", "ok"), (60, 2940), "fraud")
-    assert (card.schema, card.target, card.positive) == (None, None, None)
+    assert (card.schema, card.target, card.pos_label) == (None, None, None)
 
 
 def test_it_says_how_the_model_was_trained(card):
@@ -121,7 +123,7 @@ JSON = st.recursive(
     max_leaves=5,
 )
 # What the fields may hold that any JSON value fits.
-FREE = {"metrics", "positive", "minority_class", "classes"}
+FREE = {"metrics", "pos_label", "minority_class", "classes"}
 
 
 @pytest.fixture(scope="module")

@@ -31,10 +31,11 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, load_model, open_table, save_model
+from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table, save_model
 from selfpaced.callbacks import ProgressBar
-from selfpaced.dask import DaskUnderBaggingClassifier
+from selfpaced.clusters.dask.estimators import DaskUnderBaggingClassifier
 from selfpaced.persistence import read_card
+from selfpaced.persistence.loading import load_model
 from tests.ensembles_by_name import ENSEMBLES
 
 TREE = DecisionTreeClassifier(max_depth=4)
@@ -121,7 +122,7 @@ def test_labels_keep_their_kind_in_notes_and_predictions(labels, frauds, tmp_pat
     loaded = load_model(save_model(model, tmp_path / "model.skops"))
     assert list(loaded.rounds_[1].bins) == [labels[0]]
     assert loaded.classes_.dtype == model.classes_.dtype
-    assert loaded.minority_class_ == labels[1]
+    assert loaded.pos_label_ == labels[1]
     assert read_card(tmp_path / "model.skops").minority_class == labels[1]
 
 
@@ -143,18 +144,18 @@ def test_a_model_of_files_scores_files_after_it_is_loaded(frauds, tmp_path):
         shop=np.where(X[:, 3] > 0, "web", "till"), label=np.array(["ok", "fraud"])[y]
     )
     rows.to_parquet(tmp_path / "rows.parquet", index=False)
-    table = open_table(tmp_path / "rows.parquet", target="label", positive="fraud")
+    table = open_table(tmp_path / "rows.parquet", target="label", pos_label="fraud")
     model = spe(LGBMClassifier(n_estimators=5, verbose=-1)).fit_table(table)
     loaded = load_model(save_model(model, tmp_path / "model.skops"))
     assert loaded.trained_on_ == model.trained_on_
     for each, name in ((model, "one.parquet"), (loaded, "other.parquet")):
-        each.predict_table(tmp_path / "rows.parquet", tmp_path / name)
+        each.write_predictions(tmp_path / "rows.parquet", tmp_path / name)
     pd.testing.assert_frame_equal(
         pd.read_parquet(tmp_path / "one.parquet"), pd.read_parquet(tmp_path / "other.parquet")
     )
     assert loaded.evaluate_table(tmp_path / "rows.parquet") == model.evaluate_table(tmp_path / "rows.parquet")
     card = read_card(tmp_path / "model.skops")
-    assert (card.schema, card.target, card.positive) == (model.trained_on_.schema, "label", "fraud")
+    assert (card.schema, card.target, card.pos_label) == (model.trained_on_.schema, "label", "fraud")
 
 
 def test_an_ensemble_on_a_cluster_is_saved_as_the_one_in_memory(frauds, tmp_path):

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, load_model, save_model
+from selfpaced import SelfPacedEnsembleClassifier, save_model
 from selfpaced.exceptions import ModelFileError
 from selfpaced.persistence import read_card
-from selfpaced.persistence.archive import CARD
-from selfpaced.safe_files import archive
+from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.saving import CARD
+from selfpaced.storage import archive
 
 HUGE = 2**28
 

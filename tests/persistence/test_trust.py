@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, load_model, save_model
+from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, save_model
 from selfpaced.exceptions import ModelFileError, PickledModelWarning
 from selfpaced.persistence import read_card
-from selfpaced.persistence.archive import CARD
+from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.saving import CARD
 
 TREE = DecisionTreeClassifier(max_depth=3)
 

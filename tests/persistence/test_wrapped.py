@@ -10,12 +10,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import CostDecisionClassifier, SelfPacedEnsembleClassifier, load_model, save_model
+from selfpaced import SelfPacedEnsembleClassifier, save_model
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence import load_ensemble, read_card, trusted_types
-from selfpaced.thresholds import threshold_scorer
+from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.persistence.loading import load_model
+from selfpaced.storage.archive import trusted_types
+from selfpaced.thresholds.choosing import threshold_scorer
+from selfpaced.thresholds.decisions import CostDecisionClassifier
 
 X, Y = make_fraud(n_rows=1500, n_frauds=90, n_features=4, random_state=0)
 FITTED = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=4), 2, random_state=0, calibration="sigmoid").fit(

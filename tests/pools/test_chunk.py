@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from selfpaced.algorithms.hardness import hardness_named
-from selfpaced.pools import chunk
+from selfpaced.algorithms import hardness_named
+from selfpaced.pools import chunk, row_keys
 from selfpaced.pools.chunk import BinTotals, bin_dtype, cut, doubt, mean_doubt, take_candidates
-from selfpaced.pools.keys import key_limits, row_keys
+from selfpaced.pools.keys import key_limits
 
 doubts = arrays(np.float32, st.integers(1, 60), elements=st.floats(0, 1, width=32))
 ABSOLUTE = hardness_named("absolute")

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfpaced.pools.keys import LARGEST_KEY, bootstrap, key_limits, mix, row_keys, smallest_keys
+from selfpaced.pools import LARGEST_KEY, bootstrap, mix, row_keys
+from selfpaced.pools.keys import key_limits, smallest_keys
 
 
 def splitmix64(state, n):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.algorithms.hardness import hardness_named
-from selfpaced.pools import keys
+from selfpaced.algorithms import hardness_named
+from selfpaced.pools import MemoryPool, keys
 from selfpaced.pools.keys import key_limits
-from selfpaced.pools.memory import MemoryPool
 from selfpaced.tables import InMemoryTable
 
 X = np.random.default_rng(0).normal(size=(3000, 3))

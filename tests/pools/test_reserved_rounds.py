@@ -1,4 +1,4 @@
-from selfpaced.pools import reserved_rounds
+from selfpaced.pools import keys as reserved_rounds
 
 RESERVED = {name: value for name, value in vars(reserved_rounds).items() if name.endswith("_ROUND")}
 

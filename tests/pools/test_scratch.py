@@ -8,8 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from selfpaced.pools import scratch
-from selfpaced.pools.scratch import FOLDER, OWNER, make_folder, read, remove_folder, sweep, touch, write
+from selfpaced.clusters.spark import storage as scratch
+from selfpaced.clusters.spark.storage import FOLDER, OWNER, make_folder, remove_folder, sweep
+from selfpaced.clusters.spark.storage import read_scratch as read
+from selfpaced.clusters.spark.storage import touch_scratch as touch
+from selfpaced.clusters.spark.storage import write_scratch as write
 
 CONTENT = b"some rows " * 1000
 

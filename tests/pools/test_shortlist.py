@@ -7,17 +7,14 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
-from selfpaced.algorithms.hardness import hardness_named
-from selfpaced.algorithms.outlook import Outlook
+from selfpaced.algorithms import Outlook, hardness_named
+from selfpaced.clusters import PartitionedTable
 from selfpaced.datasets import make_fraud
-from selfpaced.pools.blocks import Block, Cut, Tags
+from selfpaced.pools import LARGEST_KEY, Block, Tags, row_keys
+from selfpaced.pools.blocks import Cut
 from selfpaced.pools.chunk import Candidates
-from selfpaced.pools.keys import LARGEST_KEY, row_keys
-from selfpaced.pools.shortlist import CutAndShortlist, Shortlist
-from selfpaced.tables import InMemoryTable
-from selfpaced.tables.labels import ClassCounts
-from selfpaced.tables.partitions import PartitionedTable
-from selfpaced.tables.roles import Roles
+from selfpaced.pools.partitioned import CutAndShortlist, Shortlist
+from selfpaced.tables import ClassCounts, InMemoryTable, Roles
 from tests.contracts.test_majority_pools import InThisProcess
 
 TREE = DecisionTreeClassifier(max_depth=6)

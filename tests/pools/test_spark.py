@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from selfpaced.pools.spark import naming_missing_packages, settle, told
+from selfpaced.clusters.spark.messages import naming_missing_packages, settle, told
 
 
 class TwoWordsError(Exception):

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfpaced.algorithms.allocation import allocate
-from selfpaced.algorithms.outlook import Outlook
+from selfpaced.algorithms import Outlook, allocate
 from selfpaced.pools.keys import smallest_keys
-from selfpaced.pools.streamed import Shortlist
+from selfpaced.pools.streamed import SmallestKeys as Shortlist
 
 
 class Numbers:

@@ -18,26 +18,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import (
-    BalanceCascadeClassifier,
-    RUSBoostClassifier,
-    SelfPacedEnsembleClassifier,
-    SMOTEBaggingClassifier,
-    UnderBaggingClassifier,
-)
+from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, choose_threshold
+from selfpaced.baselines import RUSBoostClassifier
+from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
 from selfpaced.metrics import alerts_at_all_thresholds, alerts_at_threshold, aucprc, best_threshold
-from selfpaced.report import make_report, report_of_scores, suspect_rows
-from selfpaced.report.calibration import calibration_facts
+from selfpaced.report import make_report, report_of_scores
 from selfpaced.report.facts import Case
-from selfpaced.report.ranking import MOST_POINTS, share_interval
-from selfpaced.report.tally import spread, tally
-from selfpaced.report.words import threshold_text
-from selfpaced.thresholds import RecallAtLeast, choose_threshold
+from selfpaced.report.topics import suspect_rows
+from selfpaced.report.topics.quality import MOST_POINTS, calibration_facts, spread, tally
+from selfpaced.report.words import share_interval, threshold_text
+from selfpaced.thresholds.rules import RecallAtLeast
 
 
 class TestRanking:
     def test_the_areas_are_those_of_the_metrics(self, scored):
-        ranking = report_of_scores(*scored, rare=True).facts.ranking
+        ranking = report_of_scores(*scored, pos_label=True).facts.ranking
         assert ranking.aucprc == pytest.approx(aucprc(*scored))
         assert ranking.auroc == pytest.approx(roc_auc_score(*scored))
         assert ranking.chance == scored[0].mean()
@@ -47,7 +42,7 @@ class TestRanking:
         is_case = rng.random(100_000) < 0.01
         scores = rng.normal(size=100_000) + 2 * is_case
         _, alerts = alerts_at_all_thresholds(is_case, scores)
-        curve = report_of_scores(is_case, scores, rare=True).facts.ranking.precision_recall
+        curve = report_of_scores(is_case, scores, pos_label=True).facts.ranking.precision_recall
         assert len(curve.x) <= MOST_POINTS
         assert (curve.x[-1], curve.y[-1]) == (1, pytest.approx(is_case.mean(), abs=1e-5))
         assert (curve.x[0], curve.y[0]) == pytest.approx((alerts.recall[0], alerts.precision[0]), abs=1e-5)
@@ -71,7 +66,7 @@ class TestRanking:
         rng = np.random.default_rng(1)
         draws = [rng.integers(0, is_case.size, is_case.size) for _ in range(300)]
         low, high = np.quantile([aucprc(is_case[rows], scores[rows]) for rows in draws], [0.05, 0.95])
-        interval = report_of_scores(is_case, scores, rare=True).facts.ranking.aucprc_interval
+        interval = report_of_scores(is_case, scores, pos_label=True).facts.ranking.aucprc_interval
         assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.03)
 
     @pytest.mark.parametrize(("part", "whole"), [(8, 10), (0, 5), (5, 5), (121, 131)])
@@ -82,39 +77,39 @@ class TestRanking:
 
 class TestThresholds:
     def test_the_suggested_one_is_the_best_by_f1(self, scored):
-        thresholds = report_of_scores(*scored, rare=True).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True).facts.thresholds
         best = alerts_at_threshold(*scored, best_threshold(*scored))
         assert thresholds.alerts(thresholds.suggested) == best
         assert not thresholds.is_given
 
     def test_a_given_one_is_suggested(self, scored):
-        thresholds = report_of_scores(*scored, rare=True, threshold=0.12345).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True, threshold=0.12345).facts.thresholds
         assert thresholds.values[thresholds.suggested] == 0.12345
         assert thresholds.is_given
 
     def test_the_alerts_at_each_are_those_of_the_metrics(self, scored):
-        thresholds = report_of_scores(*scored, rare=True, threshold=0.12345).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True, threshold=0.12345).facts.thresholds
         assert len(thresholds.values) <= MOST_POINTS
         for place in range(0, len(thresholds.values), 7):
             assert thresholds.alerts(place) == alerts_at_threshold(*scored, thresholds.values[place])
 
     def test_each_is_said_in_full_so_that_a_copy_has_the_same_alerts(self, scored):
-        thresholds = report_of_scores(*scored, rare=True).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True).facts.thresholds
         assert [float(threshold_text(value)) for value in thresholds.values] == list(thresholds.values)
         assert len(threshold_text(thresholds.values[thresholds.suggested])) <= 7
 
     @pytest.mark.parametrize("threshold", [np.nan, np.inf])
     def test_one_that_is_no_number_is_refused(self, scored, threshold):
         with pytest.raises(ValueError, match="threshold must be a finite number"):
-            report_of_scores(*scored, rare=True, threshold=threshold)
+            report_of_scores(*scored, pos_label=True, threshold=threshold)
 
     def test_one_above_all_scores_raises_no_alert(self, scored):
-        thresholds = report_of_scores(*scored, rare=True, threshold=2).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True, threshold=2).facts.thresholds
         assert thresholds.alerts(thresholds.suggested).n_alerts == 0
 
     @pytest.mark.parametrize("rule", ["f1", "precision>=0.6", "recall>=0.7", "alerts<=10/1000", "cost=1:30"])
     def test_one_by_a_rule_is_that_of_the_rule_with_its_interval(self, scored, rule):
-        thresholds = report_of_scores(*scored, rare=True, threshold=rule).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True, threshold=rule).facts.thresholds
         choice = choose_threshold(*scored, rule)
         assert thresholds.values[thresholds.suggested] == choice.threshold
         assert thresholds.alerts(thresholds.suggested) == choice.alerts
@@ -124,22 +119,22 @@ class TestThresholds:
             assert (promise.value, promise.interval) == (choice.value(promise.name), choice.intervals[promise.name])
 
     def test_a_rule_may_be_an_object(self, scored):
-        thresholds = report_of_scores(*scored, rare=True, threshold=RecallAtLeast(0.7)).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True, threshold=RecallAtLeast(0.7)).facts.thresholds
         assert thresholds.chosen.rule == "recall>=0.7"
 
     def test_the_explorer_starts_with_the_costs_of_the_rule(self, scored):
-        by_text = report_of_scores(*scored, rare=True, threshold="cost=2:30").facts.thresholds
-        by_pair = report_of_scores(*scored, rare=True, threshold="cost", costs=(2, 30)).facts.thresholds
+        by_text = report_of_scores(*scored, pos_label=True, threshold="cost=2:30").facts.thresholds
+        by_pair = report_of_scores(*scored, pos_label=True, threshold="cost", costs=(2, 30)).facts.thresholds
         assert by_text == by_pair
         assert (by_text.cost_false_alarm, by_text.cost_missed) == (2, 30)
 
     def test_costs_that_the_rule_has_no_use_for_are_the_explorers(self, scored):
-        thresholds = report_of_scores(*scored, rare=True, threshold="recall>=0.7", costs=(2, 30)).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True, threshold="recall>=0.7", costs=(2, 30)).facts.thresholds
         assert (thresholds.cost_false_alarm, thresholds.cost_missed) == (2, 30)
 
     def test_amounts_take_the_place_of_the_cost_of_a_missed_case(self, scored):
         amounts = np.linspace(1, 99, scored[0].size)
-        thresholds = report_of_scores(*scored, rare=True, threshold="cost=2", amounts=amounts).facts.thresholds
+        thresholds = report_of_scores(*scored, pos_label=True, threshold="cost=2", amounts=amounts).facts.thresholds
         expected = choose_threshold(*scored, "cost=2", amounts=amounts).threshold
         assert thresholds.values[thresholds.suggested] == expected
         assert thresholds.cost_missed == pytest.approx(amounts[scored[0]].mean())
@@ -156,12 +151,12 @@ class TestThresholds:
     def test_a_rule_that_does_not_work_is_refused(self, scored, options, complaint):
         is_case, scores = scored
         with pytest.raises(ValueError, match=complaint):
-            report_of_scores(is_case, np.append(scores[1:], 1.0), rare=True, **options)
+            report_of_scores(is_case, np.append(scores[1:], 1.0), pos_label=True, **options)
 
     @pytest.mark.parametrize("costs", [(1,), (-1, 2), "cheap", 3, (1, np.inf)])
     def test_costs_that_are_none_are_refused(self, scored, costs):
         with pytest.raises(ValueError, match="costs must be two numbers"):
-            report_of_scores(*scored, rare=True, costs=costs)
+            report_of_scores(*scored, pos_label=True, costs=costs)
 
 
 class TestCalibration:
@@ -326,20 +321,20 @@ class TestSuspects:
         missed, alarming = suspect_rows(is_case, scores)
         rows = np.sort([*missed, *alarming[:5]])
         frame = pd.DataFrame({"position": rows, "word": [f"w{n}" for n in rows]})
-        found = report_of_scores(is_case, scores, rare=True, sample=frame, sample_rows=rows).facts.suspects
+        found = report_of_scores(is_case, scores, pos_label=True, sample=frame, sample_rows=rows).facts.suspects
         assert found.missed_cases[0].values == (f"{missed[0]:,}", f"w{missed[0]}")
         assert found.alarming_others[4].values == (f"{alarming[4]:,}", f"w{alarming[4]}")
         assert found.alarming_others[5].values == ("", "")
 
     def test_a_sample_must_say_which_rows_it_holds(self, scored):
         with pytest.raises(ValueError, match="The sample has 10 rows, but there are 5000 labels"):
-            report_of_scores(*scored, rare=True, sample=np.zeros((10, 2)))
+            report_of_scores(*scored, pos_label=True, sample=np.zeros((10, 2)))
         with pytest.raises(ValueError, match="The sample has 10 rows, but there are 2 sample_rows"):
-            report_of_scores(*scored, rare=True, sample=np.zeros((10, 2)), sample_rows=[3, 4])
+            report_of_scores(*scored, pos_label=True, sample=np.zeros((10, 2)), sample_rows=[3, 4])
 
     def test_ids_must_name_every_row(self, scored):
         with pytest.raises(ValueError, match="there are 5000 rows and 3 ids"):
-            report_of_scores(*scored, rare=True, ids=["a", "b", "c"])
+            report_of_scores(*scored, pos_label=True, ids=["a", "b", "c"])
 
 
 def mixed(n_rows=400, moved=0.0):
@@ -396,7 +391,7 @@ class TestData:
 
     def test_dropped_columns_keep_their_reasons(self, scored):
         sample = pd.DataFrame(mixed(5000))
-        facts = report_of_scores(*scored, rare=True, sample=sample, dropped={"id": "every value differs"}).facts
+        facts = report_of_scores(*scored, pos_label=True, sample=sample, dropped={"id": "every value differs"}).facts
         assert facts.data.dropped == {"id": "every value differs"}
 
 
@@ -437,7 +432,7 @@ class TestTheWhole:
         X, y = frauds
         frame = pd.DataFrame(X).add_prefix("x").assign(kind=np.where(y == 1, "fraud", np.where(X[:, 0] > 0, "a", "b")))
         frame.to_parquet(tmp_path / "rows.parquet")
-        table = open_table(tmp_path / "rows.parquet", target="kind", positive="fraud")
+        table = open_table(tmp_path / "rows.parquet", target="kind", pos_label="fraud")
         model = SelfPacedEnsembleClassifier(tree, n_estimators=2, random_state=0).fit_table(table)
         facts = model.report(frame.drop(columns="kind"), frame["kind"]).facts
         assert (facts.case, facts.n_cases) == (Case("fraud", "kind"), 60)

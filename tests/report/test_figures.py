@@ -5,10 +5,20 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from selfpaced.report import figures, report_of_scores
-from selfpaced.report.facts import Contrast, Drift, HardnessBins, Importances, Learning, RoundFacts
-from selfpaced.report.figures.rounds import zone_shares
-from selfpaced.report.figures.svg import Axis
+from selfpaced.report import Axis, report_of_scores
+from selfpaced.report.facts import ColumnDrift as Drift
+from selfpaced.report.facts import Contrast, Importances, Learning, RoundFacts
+from selfpaced.report.facts import HardnessHistogram as HardnessBins
+from selfpaced.report.html import drift_bars, hundred_dots, importance_bars
+from selfpaced.report.topics.data import contrast_strips
+from selfpaced.report.topics.learning import (
+    aucprc_by_round,
+    drawn_by_round,
+    hardness_histogram,
+    hardness_thumbnail,
+    zone_shares,
+)
+from selfpaced.report.topics.quality import calibration_curve, precision_recall_curve, roc_curve
 
 SCRIPT = "<script>alert(1)</script>"
 BINS = HardnessBins((1000, 10, 0, 5, 1), (10, 4, 0, 5, 1), (0.01, 0.3, None, 0.7, 0.9))
@@ -26,20 +36,20 @@ def facts():
 @pytest.fixture(scope="module")
 def drawings(facts):
     return {
-        "precision and recall": figures.precision_recall_curve(facts.ranking, facts.thresholds),
-        "roc": figures.roc_curve(facts.ranking, facts.thresholds),
-        "calibration": figures.calibration_curve(facts.calibration),
-        "dots": figures.hundred_dots("100 alerts", 0.874),
-        "importances": figures.importance_bars(Importances("x", (SCRIPT, "b"), (0.7, -0.1), 2, ())),
-        "importances with errors": figures.importance_bars(
+        "precision and recall": precision_recall_curve(facts.ranking, facts.thresholds),
+        "roc": roc_curve(facts.ranking, facts.thresholds),
+        "calibration": calibration_curve(facts.calibration),
+        "dots": hundred_dots("100 alerts", 0.874),
+        "importances": importance_bars(Importances("x", (SCRIPT, "b"), (0.7, -0.1), 2, ())),
+        "importances with errors": importance_bars(
             Importances("x", (SCRIPT, "b"), (0.7, 0.1), 2, (), (0.02, float("nan")), 500)
         ),
-        "drift": figures.drift_bars({SCRIPT: Drift(0.3, 0.1), "quiet": Drift(0.01, 0.1)}),
-        "contrasts": figures.contrast_strips([Contrast(SCRIPT, (0, 1, 2, 3, 4), (1, 1, 1, 1, 1))]),
-        "histogram": figures.hardness_histogram(ROUND, BINS, 1000, 2),
-        "thumbnail": figures.hardness_thumbnail(ROUND, BINS, 1000),
-        "draws": figures.drawn_by_round([(ROUND, BINS)]),
-        "rounds": figures.aucprc_by_round(LEARNING),
+        "drift": drift_bars({SCRIPT: Drift(0.3, 0.1), "quiet": Drift(0.01, 0.1)}),
+        "contrasts": contrast_strips([Contrast(SCRIPT, (0, 1, 2, 3, 4), (1, 1, 1, 1, 1))]),
+        "histogram": hardness_histogram(ROUND, BINS, 1000, 2),
+        "thumbnail": hardness_thumbnail(ROUND, BINS, 1000),
+        "draws": drawn_by_round([(ROUND, BINS)]),
+        "rounds": aucprc_by_round(LEARNING),
     }
 
 

@@ -9,9 +9,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
-from selfpaced._jobs import report as job
-from selfpaced._jobs.report import ReportRequest, report_of_file
-from selfpaced.ensembles.table_scoring import evaluation
+from selfpaced.cli.commands import report as job
+from selfpaced.cli.commands.report import ReportRequest, report_of_file
+from selfpaced.model import evaluation
 from selfpaced.report import report_of_scores
 
 N_ROWS = 1_000_000
@@ -40,7 +40,7 @@ def test_an_evaluation_takes_at_most_45_bytes_a_row(scored):
 
 def test_a_report_takes_at_most_75_bytes_a_row(scored):
     report_of_scores([0, 1, 0], [0.1, 0.9, 0.2])  # what is imported on first use
-    assert bytes_a_row(report_of_scores, *scored, rare="fraud", ids=pa.array(np.arange(N_ROWS).astype(str))) < 75
+    assert bytes_a_row(report_of_scores, *scored, pos_label="fraud", ids=pa.array(np.arange(N_ROWS).astype(str))) < 75
 
 
 @pytest.mark.parametrize(("common", "rare"), [(0, 1), (1, 0), ("ok", "fraud"), (False, True), (True, False)])

@@ -12,17 +12,13 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import (
-    BalanceCascadeClassifier,
-    RUSBoostClassifier,
-    SelfPacedEnsembleClassifier,
-    SMOTEBaggingClassifier,
-    UnderBaggingClassifier,
-)
-from selfpaced.report import report_of_scores
-from selfpaced.report.html import element, json_script
+from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, choose_threshold
+from selfpaced.baselines import RUSBoostClassifier
+from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
+from selfpaced.report import element, report_of_scores
+from selfpaced.report.html import json_script
 from selfpaced.report.words import between, explorer_texts
-from selfpaced.thresholds import choose_threshold, cost_text
+from selfpaced.thresholds import cost_text
 
 HOSTILE = "</script><script>alert('<!--')</script><img src=x onerror=alert(1)>\u2028\"'&"
 
@@ -70,7 +66,7 @@ class TestTheWords:
     )
     def test_the_headline_names_the_label_and_its_column(self, label, target, says):
         y = [label] * 10 + ["0"] * 90
-        text = Outline(report_of_scores(y, np.linspace(1, 0, 100), rare=label, target=target).to_html()).text
+        text = Outline(report_of_scores(y, np.linspace(1, 0, 100), pos_label=label, target=target).to_html()).text
         assert f"Of 100 alerts, 100 are right; it finds 100% of all rows {says}." in text
 
     def test_the_word_fraud_is_only_used_where_the_label_says_so(self, outline):
@@ -88,7 +84,10 @@ class TestTheWords:
 
     def test_a_threshold_chosen_on_these_rows_is_called_optimistic(self, outline, scored):
         assert "slightly optimistic" in outline.text
-        assert "slightly optimistic" not in Outline(report_of_scores(*scored, rare=True, threshold=0.5).to_html()).text
+        assert (
+            "slightly optimistic"
+            not in Outline(report_of_scores(*scored, pos_label=True, threshold=0.5).to_html()).text
+        )
 
     @pytest.mark.parametrize(
         ("rule", "says"),
@@ -104,14 +103,14 @@ class TestTheWords:
         ],
     )
     def test_the_rule_of_the_threshold_is_said_with_what_it_promises(self, scored, rule, says):
-        text = Outline(report_of_scores(*scored, rare=True, threshold=rule).to_html()).text
+        text = Outline(report_of_scores(*scored, pos_label=True, threshold=rule).to_html()).text
         assert "slightly optimistic" in text
         for words in says:
             assert words in text
 
     def test_a_figure_has_one_interval_and_it_is_that_of_the_choice(self, scored):
         choice = choose_threshold(*scored, "precision>=0.6")
-        text = Outline(report_of_scores(*scored, rare=True, threshold="precision>=0.6").to_html()).text
+        text = Outline(report_of_scores(*scored, pos_label=True, threshold="precision>=0.6").to_html()).text
         for name in ("precision", "recall"):
             said = between(choice.intervals[name])
             assert text.count(said) >= 3  # in the sentence, in short, and where the threshold is moved
@@ -120,17 +119,17 @@ class TestTheWords:
     def test_costs_by_amount_are_those_of_the_rows(self, scored):
         amounts = np.random.default_rng(0).lognormal(3, 2, scored[0].size)
         cost = choose_threshold(*scored, "cost=5", amounts=amounts)
-        text = Outline(report_of_scores(*scored, rare=True, threshold="cost=5", amounts=amounts).to_html()).text
+        text = Outline(report_of_scores(*scored, pos_label=True, threshold="cost=5", amounts=amounts).to_html()).text
         low, high = cost.intervals["cost"].low, cost.intervals["cost"].high
         assert f"{cost_text(cost.cost)}" in text
         assert f"costs its own amount; 90% interval {cost_text(low)} to {cost_text(high)}" in text
         assert f"the chosen threshold costs {cost_text(cost.cost)}" in text
-        plain = Outline(report_of_scores(*scored, rare=True, threshold="cost=5:100").to_html()).text
+        plain = Outline(report_of_scores(*scored, pos_label=True, threshold="cost=5:100").to_html()).text
         assert "mean amount" not in plain
 
     def test_no_alert_at_all_is_said_so(self, scored):
         is_case, scores = scored
-        text = Outline(report_of_scores(is_case, -scores, rare=True, threshold="cost=500:1").to_html()).text
+        text = Outline(report_of_scores(is_case, -scores, pos_label=True, threshold="cost=500:1").to_html()).text
         assert "No row scores high enough for an alert." in text
 
 
@@ -181,7 +180,7 @@ class TestNames:
         report = report_of_scores(
             labels,
             model.predict_proba(frame[[HOSTILE, "a 🙂 b"]])[:, model.classes_.tolist().index(HOSTILE)],
-            rare=HOSTILE,
+            pos_label=HOSTILE,
             sample=frame,
             train_sample=frame[:1000],
             ids=[HOSTILE] * 3000,

@@ -10,20 +10,36 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from selfpaced import UnderBaggingClassifier
-from selfpaced.ensembles import averaged
+from selfpaced.callbacks import BinNotes, Round
 from selfpaced.metrics import aucprc
+from selfpaced.model import predictor as averaged
 from selfpaced.monitoring import reference_of
-from selfpaced.report.calibration import calibration_facts
-from selfpaced.report.choice import suggested
-from selfpaced.report.columns import Values
-from selfpaced.report.data import category_drift, column_facts, data_facts, drift_between, number_drift, some_rows
-from selfpaced.report.facts import Interval
-from selfpaced.report.importance import _difference, _some_of_both, importance_facts
-from selfpaced.report.learning import learning_facts
-from selfpaced.report.ranking import aucprc_interval, check_costs, ranking_facts, share_interval, threshold_facts
-from selfpaced.report.suspects import suspect_facts, suspect_rows
-from selfpaced.report.tally import Tally, spread, tally
-from selfpaced.rounds import BinNotes, Round
+from selfpaced.report.topics import suspect_rows
+from selfpaced.report.topics.answer import suggested
+from selfpaced.report.topics.data import (
+    Values,
+    category_drift,
+    column_facts,
+    data_facts,
+    drift_between,
+    number_drift,
+    some_rows,
+)
+from selfpaced.report.topics.importance import _difference, _some_of_both, importance_facts
+from selfpaced.report.topics.learning import learning_facts
+from selfpaced.report.topics.quality import (
+    Tally,
+    aucprc_interval,
+    calibration_facts,
+    check_costs,
+    ranking_facts,
+    spread,
+    tally,
+    threshold_facts,
+)
+from selfpaced.report.topics.suspects import suspect_facts
+from selfpaced.report.words import share_interval
+from selfpaced.thresholds import Interval
 
 SHIFT, SHARE, N_ROWS = 1.5, 0.05, 1200
 
@@ -79,7 +95,7 @@ class TestTheIntervalOfTheArea:
     def test_it_is_the_middle_90_percent_of_what_is_drawn(self, monkeypatch):
         drawn = []
         monkeypatch.setattr(
-            "selfpaced.report.ranking._aucprc_of_steps", lambda *_: drawn.append(len(drawn)) or drawn[-1]
+            "selfpaced.report.topics.quality._aucprc_of_steps", lambda *_: drawn.append(len(drawn)) or drawn[-1]
         )
         interval = aucprc_interval(tally(*simulated(np.random.default_rng(0))))
         assert (interval.low, interval.high) == pytest.approx((0.05 * drawn[-1], 0.95 * drawn[-1]))
@@ -105,14 +121,14 @@ class TestTheIntervalOfTheArea:
     def test_it_is_that_of_drawing_the_rows_again_also_where_it_takes_larger_steps(self, monkeypatch):
         is_case, scores = simulated(np.random.default_rng(3))
         exact = aucprc_interval(tally(is_case, scores))
-        monkeypatch.setattr("selfpaced.report.ranking.MOST_STEPS", 30)
+        monkeypatch.setattr("selfpaced.report.topics.quality.MOST_STEPS", 30)
         coarse = aucprc_interval(tally(is_case, scores))
         assert (coarse.low, coarse.high) == pytest.approx((exact.low, exact.high), abs=0.02)
 
     def test_of_more_than_5000_rare_rows_5000_evenly_spread_ones_are_steps(self, monkeypatch):
         seen = []
         monkeypatch.setattr(
-            "selfpaced.report.ranking._aucprc_of_steps", lambda cases, others: seen.append(cases.size) or 0.0
+            "selfpaced.report.topics.quality._aucprc_of_steps", lambda cases, others: seen.append(cases.size) or 0.0
         )
         for n_cases in (5000, 6000):
             aucprc_interval(tally(np.arange(7000) < n_cases, np.random.default_rng(0).random(7000)))
@@ -475,7 +491,7 @@ class TestImportance:
         """500,000 cells, but 500 to 5,000 common rows, and a fifth as many rare ones."""
         seen, X = [], np.zeros((12_000, n_columns))
         monkeypatch.setattr(
-            "selfpaced.report.importance._worth_shuffling", lambda frame, _: seen.append(len(frame)) or []
+            "selfpaced.report.topics.importance._worth_shuffling", lambda frame, _: seen.append(len(frame)) or []
         )
         importance_facts(Scorer(*np.zeros(n_columns)), X, np.arange(12_000) < 4000, 1)
         assert seen == [n_rows]

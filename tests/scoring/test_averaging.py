@@ -3,8 +3,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.scoring import mean_probabilities, scorer_of, staged_probabilities
-from selfpaced.scoring.scorer import Scorer
+from selfpaced.scoring import Scorer, mean_probabilities, scorer_of, staged_probabilities
 from selfpaced.tables import InMemoryTable
 
 RNG = np.random.default_rng(0)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfpaced.scoring.bitvectors import MOST_LEAVES, TREES_AT_ONCE, CategorySplit, Numbering, Split, TreeSum
+from selfpaced.trees import MOST_LEAVES, CategorySplit, Numbering, Split, TreeSum
+from selfpaced.trees.bitvectors import TREES_AT_ONCE
 
 N_FEATURES = 4
 CATEGORY = 3  # the feature that is split by categories

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfpaced.scoring import digitize
-from selfpaced.scoring.digitize import Digitizer
+from selfpaced.trees import digitize
+from selfpaced.trees.digitize import Digitizer
 
 numbers = st.floats(-1e307, 1e307)
 

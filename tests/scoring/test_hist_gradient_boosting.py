@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from selfpaced.scoring import ArrowRows, scorer_of, scorers_of
-from selfpaced.scoring.numbered_rows import Numbered
+from selfpaced.scoring import scorer_of, scorers_of
+from selfpaced.trees import ArrowRows, Numbered
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2000, 5))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from lightgbm import LGBMClassifier, early_stopping
 from scipy import sparse
 
-from selfpaced.scoring import ArrowRows, scorer_of, scorers_of
 from selfpaced.scoring import lightgbm as road
+from selfpaced.scoring import scorer_of, scorers_of
+from selfpaced.trees import ArrowRows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 6))

@@ -3,8 +3,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.scoring import probability_spread, scorer_of, spread
-from selfpaced.scoring.spread import quantiles
+from selfpaced.scoring import averaging as spread
+from selfpaced.scoring import probability_spread, scorer_of
+from selfpaced.scoring.averaging import quantiles
 from selfpaced.tables import InMemoryTable
 
 RNG = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfpaced.scoring.threads import over_chunks
+from selfpaced.scoring import over_chunks
 
 
 @given(st.integers(1, 200), st.integers(1, 50), st.integers(1, 3))

@@ -80,7 +80,7 @@ def test_no_positive_row_is_an_error_with_the_labels_found(folder, frame):
 
 def test_a_positive_label_that_no_row_has_is_an_error(folder):
     with pytest.raises(TableError, match=r"No row of column 'label' has the label 7. Its labels are \[0, 1\]"):
-        fit(folder, positive=7)
+        fit(folder, pos_label=7)
 
 
 def test_positives_in_the_last_file_only_are_found(folder, frame):
@@ -260,7 +260,7 @@ class TestScoring:
     def test_a_missing_feature_is_named_with_its_file(self, model, folder, frame, tmp_path):
         frame.drop(columns="b").to_parquet(folder / "1.parquet")
         with pytest.raises(TableError, match=r"1\.parquet has no column 'b', which the model was trained with"):
-            model.predict_table(folder, tmp_path / "scores.csv")
+            model.write_predictions(folder, tmp_path / "scores.csv")
         assert not list(tmp_path.glob("*scores*"))
 
     def test_a_changed_type_is_named_with_its_file(self, model, folder, frame, tmp_path):
@@ -268,32 +268,32 @@ class TestScoring:
         with pytest.raises(
             TableError, match=r"Column 'b' of .*1\.parquet is .*string, but the model was trained with float"
         ):
-            model.predict_table(folder, tmp_path / "scores.parquet")
+            model.write_predictions(folder, tmp_path / "scores.parquet")
         assert not list(tmp_path.glob("*scores*"))
 
     def test_columns_in_another_order_are_put_right(self, model, folder, frame, tmp_path):
         frame[["c", "label", "a", "b"]].to_parquet(tmp_path / "other.parquet")
-        path = model.predict_table(tmp_path / "other.parquet", tmp_path / "scores.csv")
+        path = model.write_predictions(tmp_path / "other.parquet", tmp_path / "scores.csv")
         np.testing.assert_allclose(pd.read_csv(path)["score"], model.predict_proba(frame[list("abc")])[:, 1])
 
     def test_an_output_without_a_folder_or_a_known_ending_is_refused(self, model, folder, tmp_path):
         with pytest.raises(TableError, match=r"the folder .*nowhere does not exist"):
-            model.predict_table(folder, tmp_path / "nowhere" / "scores.csv")
+            model.write_predictions(folder, tmp_path / "nowhere" / "scores.csv")
         with pytest.raises(TableError, match=r"scores\.xls has an unsupported ending"):
-            model.predict_table(folder, tmp_path / "scores.xls")
+            model.write_predictions(folder, tmp_path / "scores.xls")
 
     def test_an_older_output_stays_when_the_new_one_fails(self, model, folder, tmp_path):
         output = tmp_path / "scores.csv"
         output.write_text("as it was")
         (folder / "2.parquet").write_bytes(b"broken")
         with pytest.raises(TableError):
-            model.predict_table(folder, output)
+            model.write_predictions(folder, output)
         assert output.read_text() == "as it was"
         assert not list(tmp_path.glob(".scores*"))
 
     def test_a_column_to_keep_that_is_not_there_is_named(self, model, folder, tmp_path):
         with pytest.raises(TableError, match=r"0\.parquet has no column 'tx'"):
-            model.predict_table(folder, tmp_path / "scores.csv", keep=["tx"])
+            model.write_predictions(folder, tmp_path / "scores.csv", keep=["tx"])
 
 
 def test_running_sums_in_a_file_give_the_same_members(folder, frame):
@@ -319,7 +319,7 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(folder, small_disk, ending)
     noise = np.random.default_rng(0).normal(size=(40_000, 3)).astype(np.float32)  # does not get smaller on the disk
     pd.DataFrame(noise, columns=list("abc")).to_parquet(folder / "many.parquet")
     with pytest.raises(TableError, match=rf"scores\.{ending} cannot be written: .*[Nn]o space"):
-        fit(folder / "0.parquet").predict_table(
+        fit(folder / "0.parquet").write_predictions(
             folder / "many.parquet", small_disk / f"scores.{ending}", keep=["a", "b", "c"]
         )
     assert list(small_disk.iterdir()) == []
@@ -330,7 +330,7 @@ def test_ctrl_c_leaves_no_output(folder, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(folder).predict_table(folder, tmp_path / "scores.csv", batch_rows=50, progress=interrupt)
+        fit(folder).write_predictions(folder, tmp_path / "scores.csv", batch_rows=50, progress=interrupt)
     assert not list(tmp_path.glob("*scores*"))
     assert not list(tmp_path.glob(".scores*"))
 
@@ -338,7 +338,7 @@ def test_ctrl_c_leaves_no_output(folder, tmp_path):
 def test_scores_never_take_the_place_of_the_rows(folder):
     model = fit(folder)
     with pytest.raises(TableError, match="is one of the files that are scored"):
-        model.predict_table(folder, folder / "1.parquet")
+        model.write_predictions(folder, folder / "1.parquet")
     assert len(pd.read_parquet(folder / "1.parquet")) == 300
 
 
@@ -346,14 +346,14 @@ def test_a_column_called_like_the_scores_cannot_be_kept(folder, frame, tmp_path)
     model = fit(folder)
     frame.assign(score=1).to_parquet(tmp_path / "other.pq")
     with pytest.raises(TableError, match="'score' cannot be kept"):
-        model.predict_table(tmp_path / "other.pq", tmp_path / "s.csv", keep="score")
+        model.write_predictions(tmp_path / "other.pq", tmp_path / "s.csv", keep="score")
 
 
 def test_a_model_without_names_asks_for_the_columns(folder, frame, tmp_path):
     model = spe().fit(frame[list("abc")].to_numpy(), frame["label"])
     with pytest.raises(TableError, match=r"trained on 3 features without names, but the files have 4 columns"):
-        model.predict_table(folder, tmp_path / "s.csv")
-    path = model.predict_table(folder, tmp_path / "s.csv", columns=["a", "b", "c"])
+        model.write_predictions(folder, tmp_path / "s.csv")
+    path = model.write_predictions(folder, tmp_path / "s.csv", columns=["a", "b", "c"])
     np.testing.assert_allclose(pd.read_csv(path)["score"], model.predict_proba(frame[list("abc")].to_numpy())[:, 1])
 
 
@@ -361,7 +361,7 @@ def test_infinity_is_refused_when_scoring_too(folder, frame, tmp_path):
     model = fit(folder)
     frame.assign(c=np.inf).to_parquet(folder / "1.parquet")
     with pytest.raises(TableError, match=r"Column 'c' of .*1\.parquet contains infinity"):
-        model.predict_table(folder, tmp_path / "s.csv")
+        model.write_predictions(folder, tmp_path / "s.csv")
 
 
 def test_what_programs_put_aside_is_not_read(folder, frame):

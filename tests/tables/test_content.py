@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced.pools.blocks import Block, Tags
-from selfpaced.tables.content import ContentSum
-from selfpaced.tables.memory import InMemoryTable
+from selfpaced.clusters.partitions import ContentSum
+from selfpaced.pools import Block, Tags
+from selfpaced.tables import InMemoryTable
 
 N_ROWS = 70_000  # more than are hashed at once
 

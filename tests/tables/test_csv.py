@@ -16,8 +16,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import TableError
-from selfpaced.tables import csv_reading, inference
-from selfpaced.tables.conversion import as_parquet
+from selfpaced.tables.text import csv as csv_reading
+from selfpaced.tables.text import inference
+from selfpaced.tables.text.conversion import as_parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -247,9 +248,9 @@ def test_scoring_reuses_what_was_opened_with_types(write, frauds, tree):
     model.fit_table(open_table(write(pd.DataFrame({"a": np.asarray(X)[:, 0], "y": y}).to_csv(index=False)), target="y"))
     path = write("a;b\n170,124;1\n", "july.csv")
     with pytest.raises(TableError, match=r"column 'a' of .*july\.csv may be decimal"):
-        model.predict_table(path, path.with_name("scores.csv"))
+        model.write_predictions(path, path.with_name("scores.csv"))
     open_table(path, types={"a": "decimal comma"})
-    model.predict_table(path, path.with_name("scores.csv"))
+    model.write_predictions(path, path.with_name("scores.csv"))
 
 
 @pytest.mark.parametrize("known", ["", "NA", "None"])
@@ -259,8 +260,8 @@ def test_a_known_string_that_a_csv_file_cannot_tell_from_a_missing_value_is_refu
     model = SelfPacedEnsembleClassifier(HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]), 1)
     model.fit_table(open_table(tmp_path / "june.parquet", target="y"))
     with pytest.raises(TableError, match=rf"Column 'country' of .*july\.csv has missing values\. .*\['{known}'\]"):
-        model.score_table(write(rows.to_csv(index=False), "july.csv"))
-    assert model.score_table(write("country\nDE\nDE\n", "august.csv")).shape == (2,)
+        model.predict_proba_table(write(rows.to_csv(index=False), "july.csv"))
+    assert model.predict_proba_table(write("country\nDE\nDE\n", "august.csv")).shape == (2,)
 
 
 def test_thousands_in_quotes_are_text_in_a_file_with_commas_unless_their_type_is_given(read):
@@ -376,7 +377,7 @@ def test_a_file_that_took_the_place_of_another_is_noticed_by_equal_size_and_time
 def test_other_bytes_at_the_start_the_middle_or_the_end_are_noticed_whatever_the_status_says(write, monkeypatch, row):
     rows = ["1"] * 100_000
     status = write("a\n" + "\n".join(rows)).stat()
-    monkeypatch.setattr("selfpaced.tables.conversion.os.fstat", lambda file: status)
+    monkeypatch.setattr("selfpaced.tables.text.conversion.os.fstat", lambda file: status)
     before = as_parquet([write("a\n" + "\n".join(rows))])
     rows[row] = "2"
     after = as_parquet([path := write("a\n" + "\n".join(rows))])
@@ -421,7 +422,7 @@ def test_temporary_files_of_killed_processes_are_removed_after_a_day(write, tmp_
 def test_a_file_that_has_been_converted_is_not_read_again(write, monkeypatch):
     path = write("a\n1\n")
     as_parquet([path])
-    monkeypatch.setattr("selfpaced.tables.conversion.open_csv", None)
+    monkeypatch.setattr("selfpaced.tables.text.conversion.open_csv", None)
     as_parquet([path])
 
 
@@ -458,7 +459,7 @@ def test_files_of_one_name_do_not_meet_in_the_folder_of_caches(write, tmp_path):
 
 def fail_in_the_middle(monkeypatch, error):
     """Have the writer write the first row group, and fail at the second."""
-    monkeypatch.setattr("selfpaced.tables.conversion.GROUP_ROWS", 1)
+    monkeypatch.setattr("selfpaced.tables.text.conversion.GROUP_ROWS", 1)
     write_table, calls = pq.ParquetWriter.write_table, []
 
     def failing(self, *args, **kwargs):
@@ -532,7 +533,7 @@ def test_progress_goes_up_to_all_bytes_of_all_files(write):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_row_groups_are_bounded_in_bytes(read, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfpaced.tables.conversion.GROUP_BYTES", 500)
+    monkeypatch.setattr("selfpaced.tables.text.conversion.GROUP_BYTES", 500)
     read("a\n" + "1\n" * 1000)
     metadata = pq.read_metadata(tmp_path / "sales.csv.selfpaced.parquet")
     assert max(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) < 150

@@ -12,7 +12,7 @@ import pytest
 from selfpaced import open_table
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
-from selfpaced.tables import DatabaseTable
+from selfpaced.tables.sources import DatabaseTable
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS, Opened, TableExam
 from tests.servers import PostgresServer
 from tests.tables.three_trees import fitted, members_of
@@ -116,7 +116,7 @@ def test_numbers_of_any_precision_are_numbers(postgres):
 
 def test_a_column_may_have_another_type_in_later_rows(monkeypatch):
     """DB-API tells no types, and the first rows may have no value at all."""
-    monkeypatch.setattr("selfpaced.tables.databases.BATCH_ROWS", 2)
+    monkeypatch.setattr("selfpaced.tables.sources.databases.BATCH_ROWS", 2)
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE t (a, y)")
     connection.executemany("INSERT INTO t VALUES (?, ?)", [(None, 0), (None, 1), (1, 0), (2, 1), (2.5, 0), (3, 1)])
@@ -163,7 +163,7 @@ def test_another_thing_than_a_connection_is_refused():
 
 def test_scores_are_written_to_a_table(postgres, model):
     query = {"source": "SELECT * FROM shop ORDER BY position", "connection": postgres.url}
-    model.predict_table(query.pop("source"), DatabaseTable(postgres.url, "scores"), keep=["tx"], **query)
+    model.write_predictions(query.pop("source"), DatabaseTable(postgres.url, "scores"), keep=["tx"], **query)
     found = rows_of(postgres, "SELECT tx, score FROM scores")
     expected = zip(ROWS["tx"], model.predict_proba(ROWS[["a", "b"]])[:, 1], strict=True)
     assert sorted(found) == sorted(expected)
@@ -172,7 +172,7 @@ def test_scores_are_written_to_a_table(postgres, model):
 def test_a_connection_that_cannot_write_scores_is_refused(model, shop):
     connection = sqlite3.connect(":memory:")
     with pytest.raises(TypeError, match="a connection of ADBC or DuckDB"):
-        model.predict_table(IN_ORDER, DatabaseTable(connection, "scores"), connection=shop)
+        model.write_predictions(IN_ORDER, DatabaseTable(connection, "scores"), connection=shop)
     connection.close()
 
 
@@ -186,11 +186,11 @@ def test_all_scores_are_written_or_none(postgres, model):
             raise RuntimeError("stopped")
 
     for if_exists in ("replace", "append"):
-        model.predict_table(IN_ORDER, DatabaseTable(postgres.url, "whole", "replace"), connection=postgres.url)
+        model.write_predictions(IN_ORDER, DatabaseTable(postgres.url, "whole", "replace"), connection=postgres.url)
         n_batches = 0
         output = DatabaseTable(postgres.url, "whole", if_exists)
         with pytest.raises((RuntimeError, TableError), match="stopped"):
-            model.predict_table(IN_ORDER, output, connection=postgres.url, batch_rows=50, on_scores=stop)
+            model.write_predictions(IN_ORDER, output, connection=postgres.url, batch_rows=50, on_scores=stop)
         assert rows_of(postgres, "SELECT count(*) FROM whole") == [(N_ROWS,)]
 
 
@@ -199,7 +199,7 @@ def test_a_table_that_exists_is_kept_extended_or_replaced(postgres, shop, model,
     target = postgres.url if place == "postgres" else tmp_path / "out.duckdb"
 
     def write(if_exists="fail"):
-        model.predict_table(IN_ORDER, DatabaseTable(target, "again", if_exists), connection=shop)
+        model.write_predictions(IN_ORDER, DatabaseTable(target, "again", if_exists), connection=shop)
 
     def n_rows():
         return open_table("SELECT * FROM again", connection=target).n_rows

@@ -52,10 +52,10 @@ def test_a_frame_and_a_file_of_dotted_dates_get_the_scores_of_the_same_dates(row
     expected = model.predict_proba(rows.drop(columns="label"))[:, 1]
     assert np.unique(expected).size > 1
     np.testing.assert_array_equal(model.predict_proba(dotted.drop(columns="label"))[:, 1], expected)
-    np.testing.assert_array_equal(model.score_table(write_csv(dotted, tmp_path)), expected)
+    np.testing.assert_array_equal(model.predict_proba_table(write_csv(dotted, tmp_path)), expected)
 
 
 def test_a_single_row_with_a_dotted_date_gets_the_score_of_its_date(rows, dotted, model):
-    score = model.scorer()
+    score = model.row_scorer()
     expected = model.predict_proba(rows.drop(columns="label"))[:20, 1].tolist()
     assert [score(row) for row in dotted.drop(columns="label").head(20).to_dict("records")] == expected

@@ -10,7 +10,7 @@ import pytest
 
 from selfpaced import open_table
 from selfpaced.exceptions import TableError
-from selfpaced.tables.groups import column_groups, group_hashes
+from selfpaced.tables import column_groups, group_hashes
 
 WRITTEN = {
     "int": [7, 40, 7],

@@ -22,7 +22,7 @@ from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import read_card
-from selfpaced.tables.files import open_file, with_deleted
+from selfpaced.tables.files.file import open_file, with_deleted
 from tests.contracts.lake_tables import ARROW, delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.tables.three_trees import fitted, members_of

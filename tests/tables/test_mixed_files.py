@@ -10,8 +10,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
-from selfpaced._jobs.opening import Wanted, open_source
 from selfpaced.cli import main
+from selfpaced.cli.data.opening import Wanted, open_source
 from selfpaced.datasets import make_fraud
 from selfpaced.tables import Roles
 
@@ -65,7 +65,7 @@ def test_a_missing_value_in_a_later_batch_makes_floats_of_whole_numbers(rows, tm
     table = open_table(tmp_path / "new.parquet", columns=["a", "b", "n"], batch_rows=100)
     found = table.features()["n"]
     assert found.isna().tolist() == (whole.index == 700).tolist()
-    assert len(model.score_table(table)) == 800
+    assert len(model.predict_proba_table(table)) == 800
 
 
 NUMBERS = [(pa.int64(), 2**60 + 1), (pa.float64(), 0.5)], "double", [2.0**60, 0.5]

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import NewCategoryWarning, TableError
-from selfpaced.tables.reader import Reader
+from selfpaced.tables.files import Reader
 
 BASE = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
 
@@ -65,7 +65,7 @@ def test_a_file_gives_one_warning_for_all_its_batches(model, new_rows, tmp_path,
     new_rows.to_parquet(tmp_path / "new.parquet")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.score_table(tmp_path / "new.parquet", batch_rows=batch_rows)
+        model.predict_proba_table(tmp_path / "new.parquet", batch_rows=batch_rows)
     assert [one.counts for one in new_categories(caught)] == [{"shop": 7}]
 
 
@@ -73,7 +73,7 @@ def test_a_file_of_several_threads_is_counted_once(model, new_rows, tmp_path):
     pd.concat([new_rows] * 200, ignore_index=True).to_parquet(tmp_path / "new.parquet")
     model.set_params(n_jobs=2)
     with pytest.warns(NewCategoryWarning, match=r"'shop' in 1,400 rows of 60,000"):
-        model.score_table(tmp_path / "new.parquet")
+        model.predict_proba_table(tmp_path / "new.parquet")
 
 
 def test_missing_values_and_known_categories_are_not_new(model, new_rows):
@@ -125,7 +125,7 @@ def test_a_model_of_pandas_categories_scores_a_file_as_its_frame(of_frame, new_r
     with pytest.warns(NewCategoryWarning, match=r"'shop' in 7 rows of 300"):
         expected = of_frame.predict_proba(new_rows.astype({"shop": "category"}))[:, 1]
     with pytest.warns(NewCategoryWarning, match=r"'shop' in 7 rows of 300"):
-        scores = of_frame.score_table(tmp_path / "new.parquet", batch_rows=batch_rows)
+        scores = of_frame.predict_proba_table(tmp_path / "new.parquet", batch_rows=batch_rows)
     np.testing.assert_array_equal(scores, expected)
 
 
@@ -136,20 +136,22 @@ def test_a_file_whose_strings_are_all_missing_is_scored_as_its_frame(of_frame, n
     nothing = pa.nulls(len(new_rows))
     pq.write_table(pa.table({"amount": new_rows["amount"], "shop": nothing}), tmp_path / "new.parquet")
     frame = new_rows.assign(shop=pd.Categorical([None] * len(new_rows), categories=["web"]))
-    np.testing.assert_array_equal(of_frame.score_table(tmp_path / "new.parquet"), of_frame.predict_proba(frame)[:, 1])
+    np.testing.assert_array_equal(
+        of_frame.predict_proba_table(tmp_path / "new.parquet"), of_frame.predict_proba(frame)[:, 1]
+    )
 
 
 def test_a_model_of_pandas_categories_refuses_a_file_with_numbers_in_their_place(of_frame, new_rows, tmp_path):
     new_rows.assign(shop=1.5).to_parquet(tmp_path / "new.parquet")
     with pytest.raises(TableError, match=r"Column 'shop' of .* is double, but the model was trained with strings"):
-        of_frame.score_table(tmp_path / "new.parquet")
+        of_frame.predict_proba_table(tmp_path / "new.parquet")
 
 
 def test_a_file_is_read_once_for_a_model_of_a_frame(of_frame, new_rows, tmp_path, monkeypatch):
     new_rows.iloc[7:].to_parquet(tmp_path / "new.parquet")
     read, columns = Reader.read, []
     monkeypatch.setattr(Reader, "read", lambda self, names: (columns.append(names), read(self, names))[1])
-    of_frame.score_table(tmp_path / "new.parquet")
+    of_frame.predict_proba_table(tmp_path / "new.parquet")
     assert columns == [["amount", "shop"]]
 
 
@@ -162,7 +164,7 @@ def test_a_pipeline_refuses_a_new_category_of_a_file_as_that_of_a_frame(tmp_path
     with pytest.raises(ValueError, match="unknown categories"):
         of_strings.predict_proba(new_rows.iloc[:9])
     with pytest.raises(ValueError, match="unknown categories"):
-        of_strings.score_table(tmp_path / "new.parquet")
+        of_strings.predict_proba_table(tmp_path / "new.parquet")
 
 
 def test_a_column_in_which_most_categories_are_new_is_said_to_be_written_otherwise(model, new_rows):

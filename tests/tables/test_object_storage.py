@@ -13,11 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from selfpaced import load_model, open_table, remote_files
+from selfpaced import open_table
 from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import CheckpointError, TableError
-from selfpaced.tables import formats
+from selfpaced.persistence.loading import load_model
+from selfpaced.storage import remote as remote_files
+from selfpaced.tables.files import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.few_recipes import compare_few_methods
@@ -343,7 +345,7 @@ def test_every_command_reads_and_writes_urls(shop, tmp_path, capsys, monkeypatch
     scores = pq.read_table(f"{where}/scores.parquet").to_pandas()
     model = load_model(f"{where}/model.skops")
     np.testing.assert_array_equal(scores["tx"], ROWS["tx"])
-    np.testing.assert_array_equal(scores["score"], model.score_table(shop))
+    np.testing.assert_array_equal(scores["score"], model.predict_proba_table(shop))
     capsys.readouterr()
 
 
@@ -355,10 +357,10 @@ def test_an_output_in_a_missing_bucket_is_refused_before_any_work(shop, capsys):
 def test_an_output_appears_whole_or_not_at_all(server, shop, in_memory, monkeypatch):
     model = fitted(open_table(shop, **COLUMNS))
     output = "s3://bucket/whole/scores.parquet"
-    model.predict_table(shop, output)
+    model.write_predictions(shop, output)
     before = server.filesystem().open_input_file("bucket/whole/scores.parquet").read()
     with pytest.raises(RuntimeError, match="stopped"):
-        model.predict_table(shop, output, on_scores=stop)
+        model.write_predictions(shop, output, on_scores=stop)
     names = [one.base_name for one in server.filesystem().get_file_info(fs.FileSelector("bucket/whole"))]
     assert names == ["scores.parquet"]
     assert server.filesystem().open_input_file("bucket/whole/scores.parquet").read() == before

@@ -17,7 +17,7 @@ WHEN = pd.Series(pd.to_datetime(["2024-03-01 13:30", "2024-03-03 00:00", None]))
 
 
 def converted(**columns):
-    from selfpaced.tables.schema import frozen
+    from selfpaced.tables import frozen
 
     batch = pa.RecordBatch.from_pydict(columns)
     fields = {field.name: field.type for field in batch.schema}
@@ -60,7 +60,7 @@ def test_files_with_dates_are_trained_on_and_scored(dated, tmp_path):
     model = SelfPacedEnsembleClassifier(n_estimators=3, random_state=0).fit_table(open_table(path, target="label"))
     assert model.feature_names_in_.tolist() == ["when", "when.weekday", "when.hour"]
     assert model.evaluate_table(path).aucprc == 1
-    scores = pd.read_parquet(model.predict_table(path, tmp_path / "scores.parquet"))
+    scores = pd.read_parquet(model.write_predictions(path, tmp_path / "scores.parquet"))
     assert len(scores) == len(rows)
 
 
@@ -71,7 +71,7 @@ def test_strings_where_dates_were_are_refused(dated, tmp_path):
     with pytest.raises(
         TableError, match=r"Column 'when' of .*words.parquet is (large_)?string, but the model was trained with dates"
     ):
-        model.predict_table(tmp_path / "words.parquet", tmp_path / "scores.parquet")
+        model.write_predictions(tmp_path / "words.parquet", tmp_path / "scores.parquet")
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def worded(tmp_path):
     rows.to_parquet(path, index=False)
     base = LGBMClassifier(n_estimators=10, verbose=-1)
     model = SelfPacedEnsembleClassifier(base, 3, random_state=0).fit_table(open_table(path, target="label"))
-    return rows.drop(columns="label"), model, model.score_table(path)
+    return rows.drop(columns="label"), model, model.predict_proba_table(path)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "converted", "words"])

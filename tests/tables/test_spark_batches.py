@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from selfpaced.clusters.spark.storage import ID
+from selfpaced.clusters.spark.table import LABEL, VECTOR, ColumnBatches, FrozenBatches, VectorBatches, labels_of
 from selfpaced.exceptions import TableError
-from selfpaced.pools.spark_rows import ID
-from selfpaced.tables.roles import WEIGHT
-from selfpaced.tables.spark_batches import LABEL, VECTOR, ColumnBatches, FrozenBatches, VectorBatches, labels_of
+from selfpaced.tables import WEIGHT
 
 PATH = "partition 3"
 COLUMNS = ColumnBatches(["amount", "age"], None)

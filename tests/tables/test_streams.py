@@ -13,7 +13,7 @@ import pytest
 
 from selfpaced import open_table
 from selfpaced.exceptions import TableError
-from selfpaced.tables import spooling
+from selfpaced.tables.sources import streams as spooling
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
 from tests.tables.three_trees import fitted, members_of
 

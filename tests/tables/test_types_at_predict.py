@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.schema import Column, frozen
+from selfpaced.tables import Column, frozen
 
 WHEN = pd.to_datetime(["2024-03-01 23:30", "2024-07-01 00:15", "2024-12-31 12:00"]).tz_localize("America/New_York")
 

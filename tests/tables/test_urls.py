@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from selfpaced import load_model, open_table, save_model
+from selfpaced import open_table, save_model
 from selfpaced.exceptions import ModelFileError, TableError
-from selfpaced.remote_files import RemoteFile
+from selfpaced.persistence.loading import load_model
+from selfpaced.storage import RemoteFile
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
 from tests.tables.three_trees import fitted
 
@@ -110,7 +111,7 @@ def test_a_model_is_saved_and_loaded_by_url(memory):
 def test_scores_and_sources_of_one_url_are_refused(memory):
     model = fitted(open_table("memory://shop", **{**COLUMNS, "exclude": [*COLUMNS["exclude"], "year"]}))
     with pytest.raises(TableError, match="is one of the files that are scored"):
-        model.predict_table("memory://shop/", "memory://shop/year=2023/rows.parquet")
+        model.write_predictions("memory://shop/", "memory://shop/year=2023/rows.parquet")
 
 
 def test_the_same_file_twice_is_refused(memory):

@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from selfpaced.metrics import alerts_at_threshold
-from selfpaced.thresholds import Costs, amounts_of, costs_of
+from selfpaced.thresholds import amounts_of
+from selfpaced.thresholds.costs import Costs, costs_of
 
 
 def test_a_matrix_is_in_the_order_of_scikit_learns_confusion_matrix():

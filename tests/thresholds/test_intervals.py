@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from selfpaced.thresholds import choose_threshold, intervals
+from selfpaced import choose_threshold
+from selfpaced.thresholds import intervals
 from selfpaced.thresholds.intervals import FIGURES, _drawn_at, _drawn_losses, _places, _resamples, _thinned
 from selfpaced.thresholds.rules import Best
 from selfpaced.thresholds.sweep import sweep_of

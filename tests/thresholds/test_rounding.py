@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from selfpaced.thresholds.rounding import short_threshold, silent_threshold
+from selfpaced.thresholds import short_threshold
+from selfpaced.thresholds.sweep import silent_threshold
 
 
 @pytest.mark.parametrize("score", [0.0, 1e-50, 1e-7, 0.25, 1.0, 98, -3.5, 1e300, -1e300])

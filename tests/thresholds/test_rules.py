@@ -5,16 +5,9 @@ import pytest
 
 from selfpaced.exceptions import UnknownRuleError
 from selfpaced.metrics import MEASURES, Alerts
-from selfpaced.thresholds import (
-    AlertsAtMost,
-    Best,
-    Costs,
-    LowestCost,
-    PrecisionAtLeast,
-    RecallAtLeast,
-    parse_rule,
-)
-from selfpaced.thresholds.rules import _down
+from selfpaced.thresholds import LowestCost, parse_rule
+from selfpaced.thresholds.costs import Costs
+from selfpaced.thresholds.rules import AlertsAtMost, Best, PrecisionAtLeast, RecallAtLeast, _down
 
 WRITTEN = {
     "f1": Best("f1"),

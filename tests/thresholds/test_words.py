@@ -2,7 +2,7 @@
 
 import pytest
 
-from selfpaced.thresholds.words import headline, of_hundred
+from selfpaced.thresholds import headline, of_hundred
 
 
 @pytest.mark.parametrize(

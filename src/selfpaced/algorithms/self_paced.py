@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms.allocation import allocate, with_uniform_share
 from selfpaced.algorithms.hardness import Hardness
-from selfpaced.algorithms.outlook import Outlook
 from selfpaced.algorithms.pacing import Pacing
-from selfpaced.algorithms.pool import HardnessBins, MajorityPool
-from selfpaced.algorithms.step import Sample, Step
+from selfpaced.algorithms.pool import HardnessBins, MajorityPool, Outlook, Sample, Step
 
 Rows = TypeVar("Rows")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from selfpaced.algorithms.pool import MajorityPool
-from selfpaced.algorithms.step import Sample, Step
+from selfpaced.algorithms.pool import MajorityPool, Sample, Step
 
 Rows = TypeVar("Rows")
 

@@ -1,4 +1,4 @@
-"""Models trained and tested fold by fold, in the order of time."""
+"""Backtests: what a model would have reached, period by period."""
 
 from __future__ import annotations
 
@@ -13,10 +13,132 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import has_fit_parameter
 
-from selfpaced.backtesting.measures import Budget, JudgedRows, Reached, reached
-from selfpaced.backtesting.splitter import Fold, PrequentialSplit
-from selfpaced.tables import InMemoryTable, encode_labels
-from selfpaced.thresholds import parse_decision
+from selfpaced.backtesting.splitter import Fold, RollingTimeSplit
+from selfpaced.metrics import aucprc
+from selfpaced.tables import InMemoryTable, Moments, encode_labels, periods_of
+from selfpaced.thresholds import Decision, best_rows, parse_decision
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The number of rows that can be looked at in each period. Days are those of a time zone.
+
+    >>> Budget.of("100/day")
+    Budget(top=100, per='day', timezone=None)
+    """
+
+    top: int
+    per: str = "day"
+    timezone: str | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> Budget:
+        """A budget from its text. An object that is already a budget is returned unchanged."""
+        if isinstance(given, Budget):
+            return given
+        number, _, period = str(given).partition("/")
+        if not number.strip().isdigit() or int(number) < 1:
+            raise ValueError(f"A budget must be a number of rows in a period, such as '100/day'; got {given!r}.")
+        return cls(int(number), period.strip() or "day")
+
+    def periods(self, moments: Moments) -> NDArray[Any]:
+        return periods_of(moments, self.per, self.timezone)
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """The test rows of a fold, and how they are judged.
+
+    Attributes
+    ----------
+    groups : NDArray[Any] | None, default=None
+        The group of each row, such as its card; None without groups.
+    decision, costs
+        A rule by costs, and the columns that it reads; None without costs.
+    """
+
+    is_rare: NDArray[np.bool_]
+    moments: Moments
+    groups: NDArray[Any] | None = None
+    budget: Budget | None = None
+    decision: Decision | None = None
+    costs: Mapping[str, Floats] | None = None
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The figures of scores on the test rows of a fold. Figures that are not defined are None.
+
+    Attributes
+    ----------
+    aucprc : float | None
+        The AUCPRC; None without rare rows.
+    expected : float | None
+        The sum of the scores, if they are probabilities: the expected number of rare rows.
+    alerts, precision, recall
+        The figures of the best rows of each period, as many as the budget allows.
+    group_precision : float | None, default=None
+        The share of groups with a rare row among the best groups of each period. A group is ranked by its best row.
+    cost_alerts, cost
+        The alerts that are decided row by row, and the cost of these and of the missed rows.
+    cost_without : float | None, default=None
+        The cost without any alert.
+    """
+
+    aucprc: float | None
+    expected: float | None
+    alerts: int | None = None
+    precision: float | None = None
+    recall: float | None = None
+    group_precision: float | None = None
+    cost_alerts: int | None = None
+    cost: float | None = None
+    cost_without: float | None = None
+
+
+def reached(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
+    """The figures of scores on test rows."""
+    has_rare = bool(tested.is_rare.any())
+    return Reached(
+        aucprc(tested.is_rare, scores) if has_rare else None,
+        float(scores.sum()) if are_probabilities else None,
+        **_within_budget(tested, scores),
+        **(_costs(tested, scores) if are_probabilities else {}),
+    )
+
+
+def _within_budget(tested: JudgedRows, scores: Floats) -> dict[str, Any]:
+    if tested.budget is None:
+        return {}
+    periods, is_rare = tested.budget.periods(tested.moments), tested.is_rare
+    chosen = best_rows(scores, tested.budget.top, periods=periods)
+    found = int(is_rare[chosen].sum())
+    measures = {
+        "alerts": int(chosen.sum()),
+        "precision": found / max(int(chosen.sum()), 1),
+        "recall": found / int(is_rare.sum()) if is_rare.any() else None,
+    }
+    if tested.groups is not None:
+        cards = best_rows(scores, tested.budget.top, periods=periods, groups=tested.groups)
+        pairs = np.stack([np.unique(each, return_inverse=True)[1] for each in (periods, tested.groups)], axis=1)
+        _, number = np.unique(pairs, axis=0, return_inverse=True)
+        has_rare = np.bincount(number.ravel(), weights=is_rare) > 0
+        measures["group_precision"] = float(has_rare[number.ravel()[cards]].mean()) if cards.any() else None
+    return measures
+
+
+def _costs(tested: JudgedRows, scores: Floats) -> dict[str, Any]:
+    if tested.decision is None or tested.costs is None:
+        return {}
+    alerts = tested.decision.alerts(scores, tested.costs)
+    nothing = np.zeros(alerts.size, dtype=bool)
+    return {
+        "cost_alerts": int(alerts.sum()),
+        "cost": tested.decision.cost(tested.is_rare, alerts, tested.costs),
+        "cost_without": tested.decision.cost(tested.is_rare, nothing, tested.costs),
+    }
 
 
 @dataclass(frozen=True)
@@ -55,7 +177,7 @@ def backtest(
     models: Any,
     X: Any,
     y: Any,
-    cv: PrequentialSplit,
+    cv: RollingTimeSplit,
     *,
     groups: Any = None,
     budget: str | Budget | None = None,
@@ -72,7 +194,7 @@ def backtest(
         Rows in memory.
     y : array-like of shape (n_rows,)
         Their labels.
-    cv : PrequentialSplit
+    cv : RollingTimeSplit
         The folds.
     groups : array-like of shape (n_rows,), default=None
         The group of each row, such as a card. Models whose `fit` accepts groups get them. With a budget, the result has
@@ -94,17 +216,17 @@ def backtest(
 
     See Also
     --------
-    selfpaced.PrequentialSplit : The folds, for scikit-learn's tools.
+    selfpaced.RollingTimeSplit : The folds, for scikit-learn's tools.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from selfpaced import PrequentialSplit, SelfPacedEnsembleClassifier, backtest
+    >>> from selfpaced import RollingTimeSplit, SelfPacedEnsembleClassifier, backtest
     >>> from selfpaced.datasets import make_fraud
     >>> X, y = make_fraud(n_rows=6000, n_frauds=120, random_state=0)
     >>> hours = np.datetime64("2024-01-01") + np.arange(6000) * np.timedelta64(20, "m")
     >>> model = SelfPacedEnsembleClassifier(calibration="sigmoid", random_state=0)
-    >>> found = backtest(model, X, y, PrequentialSplit(hours, "14d", delay="7d"), budget="2/day")
+    >>> found = backtest(model, X, y, RollingTimeSplit(hours, "14d", delay="7d"), budget="2/day")
     >>> found[["fold", "n_train", "n_test", "alerts"]].to_numpy().tolist()
     [[1, 2017, 1008, 28], [2, 3025, 1008, 28], [3, 4033, 1008, 28], [4, 5041, 456, 14]]
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +12,55 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from selfpaced.backtesting.durations import span_in
-from selfpaced.tables.moments import Moments, checked_moments
+from selfpaced.tables import Moments, checked_moments
+
+UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
+
+
+def span_in(given: Any, moments: Any, name: str) -> Any:
+    """A duration in the unit of some moments: a timedelta64 for dates, a number for numbers.
+
+    Parameters
+    ----------
+    given : str, number or timedelta
+        The duration, such as "7d", "12h" or "90min". For moments that are numbers, a number in their unit.
+    moments : Any
+        The array that the duration will be added to.
+    name : str
+        What errors call the duration.
+
+    >>> dates = np.array(["2024-01-31"], dtype="datetime64[us]")
+    >>> span_in("36h", dates, "delay"), span_in("1.5", np.array([0.0]), "delay")
+    (np.timedelta64(129600000000,'us'), 1.5)
+    """
+    number, unit = _parts(given, name)
+    if moments.dtype.kind == "M":
+        if unit not in UNITS:
+            raise ValueError(
+                f"{name} {given!r} has no unit, but the times are dates. Write it with one of {', '.join(UNITS)}, as "
+                "7d or 12h."
+            )
+        return np.timedelta64(round(number * UNITS[unit] * 1_000_000), "us")
+    if unit:
+        raise ValueError(
+            f"{name} {given!r} has a unit, but the times are numbers. Give a number in the unit of the column, such "
+            f"as {round(number * UNITS.get(unit, 1))} for seconds."
+        )
+    return number
+
+
+def _parts(given: Any, name: str) -> tuple[float, str]:
+    if hasattr(given, "total_seconds"):
+        return float(given.total_seconds()), "s"
+    if isinstance(given, np.timedelta64):
+        return float(given / np.timedelta64(1, "s")), "s"
+    found = WRITTEN.fullmatch(str(given).strip())
+    unit = "" if found is None else found[2].lower()
+    if found is None or isinstance(given, bool) or (unit and unit not in UNITS):
+        raise ValueError(f"{name} must be a duration such as 7d, 12h or 90min, or a number; got {given!r}.")
+    return float(found[1]), unit
+
 
 EXPANDING = "expanding"
 # The first training of expanding folds takes this share of the time span of the rows.
@@ -93,7 +141,7 @@ def _whole_day(begin: Any, every: Any) -> Any:
     return (midnight if midnight == begin else midnight + day).astype(begin.dtype)
 
 
-class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
+class RollingTimeSplit(BaseEstimator):  # type: ignore[misc]
     """Splits in the order of time with a delay of the labels, for scikit-learn's `cross_validate` and searches.
 
     Every fold trains on rows whose labels are known when its test begins, and tests on the rows after. This is how a
@@ -120,9 +168,9 @@ class PrequentialSplit(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from selfpaced import PrequentialSplit
+    >>> from selfpaced import RollingTimeSplit
     >>> days = np.arange("2024-01-01", "2024-01-31", dtype="datetime64[D]")
-    >>> splitter = PrequentialSplit(days, every="7d", delay="2d", window="10d")
+    >>> splitter = RollingTimeSplit(days, every="7d", delay="2d", window="10d")
     >>> [(train[[0, -1]].tolist(), test[[0, -1]].tolist()) for train, test in splitter.split(days)]
     [([1, 10], [12, 18]), ([8, 17], [19, 25]), ([15, 24], [26, 29])]
     """

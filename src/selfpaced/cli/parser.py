@@ -1,22 +1,209 @@
-"""The commands, their options and their help. The module imports nothing heavy."""
+"""The arguments of all commands."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from selfpaced.cli.command_parser import CommandParser, TopParser
-from selfpaced.cli.engine_options import add_engine_options
-from selfpaced.cli.shared_options import (
-    BASES,
-    data_options,
-    held_out_options,
-    how_options,
-    model_options,
-    rule_options,
-    talk_options,
-    target_options,
-)
+from selfpaced.exceptions import did_you_mean
+
+if TYPE_CHECKING:
+    from selfpaced.cli.data.engines import EngineChoice
+
+
+OPTION = re.compile(r"--[\w-]+")
+WRONG_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose errors suggest the command, option or value that was meant."""
+
+    _given: Sequence[str] = ()
+    _help_shows = "shows the options and examples"
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse unknown options here, as an error of the command that they were given to."""
+        self._given = () if args is None else list(args)
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """End with the message, and with where the options are listed: the usage alone would fill the screen."""
+        suggestion = self._suggestion(message)
+        said = f"{message}.{suggestion}" if suggestion else message
+        self.exit(2, f"{self.prog}: error: {said}\n{self.prog} --help {self._help_shows}.\n")
+
+    def _suggestion(self, message: str) -> str:
+        if wrong := WRONG_CHOICE.search(message):
+            return did_you_mean(wrong.group(1), re.findall(r"[\w-]+", wrong.group(2)))
+        known = OPTION.findall(self.format_usage())
+        for word in self._given:
+            option = OPTION.match(word)
+            if option and not any(each.startswith(option.group()) for each in known):
+                return did_you_mean(option.group(), known)
+        return ""
+
+
+class TopParser(CommandParser):
+    """The parser of `selfpaced` itself. Its help lists the commands by purpose."""
+
+    groups: Mapping[str, Mapping[str, str]] = {}
+    _help_shows = "lists the commands"
+
+    def format_help(self) -> str:
+        """The usage, the commands with their summaries, and where to read more."""
+        lines = [f"usage: {self.prog} COMMAND [options]", "", str(self.description)]
+        for title, commands in self.groups.items():
+            lines += ["", f"{title}:", *(f"  {name:<12}{summary}" for name, summary in commands.items())]
+        lines += ["", f"{self.prog} COMMAND --help shows the options and examples of a command.", ""]
+        return "\n".join([*lines, f"{self.prog} --version prints the version.", ""])
+
+
+ENGINES = ("dask", "spark")
+# What to do instead of an option that is not supported on a cluster.
+INSTEAD = {
+    "valid": "Hold out a share of the rows with --holdout, or judge the model later: selfpaced evaluate MODEL FILE",
+    "time_column": "Rows are held out by a hash of their ids or groups.",
+    "delay": "Filter the rows first.",
+    "pos_label": "Make a column with two labels first.",
+    "amount": "Choose the threshold afterwards: selfpaced evaluate MODEL FILE --rule cost=5 --amount COL",
+    "drop_unlabelled": "Filter the rows first.",
+    "report": "Write the report afterwards: selfpaced report MODEL FILE",
+    "query": "Write the rows to Parquet files first.",
+    "cache": "A cluster reads the files where they are.",
+    "snapshot": "Write the rows of that version to Parquet files first.",
+    "out_of_core": "A cluster never loads the table.",
+    "decide": "Score the rows on the cluster, and decide by the column score.",
+    "top": "Score the rows on the cluster, and sort them by the column score.",
+    "per": "Score the rows on the cluster, and sort them by the column score.",
+    "timezone": "It is for --per.",
+    "group": "Score the rows on the cluster, and sort them by the column score.",
+    "table": "Scores are written to Parquet files.",
+}
+
+
+def add_engine_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("on a cluster", "DATA are Parquet files that every machine can read")
+    group.add_argument("--engine", choices=ENGINES, help="work on this kind of cluster")
+    group.add_argument("--scheduler", metavar="URL", help="the address of Dask's scheduler, such as tcp://HOST:8786")
+    group.add_argument(
+        "--master",
+        metavar="URL",
+        help="the address of Spark, such as spark://HOST:7077, local[4] or sc://HOST (default: spark-submit's)",
+    )
+
+
+def check_engine_options(options: Namespace, not_honoured: Sequence[str]) -> None:
+    """Refuse options that are not supported on a cluster, and addresses without their engine."""
+    from selfpaced.exceptions import TableError  # here, because --help need not wait for it
+
+    for name, engine in (("scheduler", "dask"), ("master", "spark")):
+        if getattr(options, name) is not None and options.engine != engine:
+            given = "" if options.engine is None else f"; got --engine {options.engine}"
+            raise TableError(f"--{name} needs --engine {engine}{given}.")
+    if options.engine is None:
+        return
+    for name in not_honoured:
+        if getattr(options, name) not in (None, False):
+            raise TableError(f"--{name.replace('_', '-')} is not supported on a cluster. {INSTEAD[name]}")
+
+
+def engine_of(options: Namespace) -> EngineChoice:
+    """The engine that was asked for."""
+    from selfpaced.cli.data.engines import EngineChoice
+
+    return EngineChoice(options.engine, options.scheduler or options.master)
+
+
+BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
+
+
+def data_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "data",
+        metavar="DATA",
+        help="CSV, TSV (also compressed), Parquet, Feather or JSON lines: a file, folder, pattern or URL (s3://, "
+        "gs://, abfs://); a Delta or Iceberg table; with --query a database: postgresql://... or a .duckdb file",
+    )
+    command.add_argument("--query", metavar="SELECT", help="the rows to read from the database DATA")
+    command.add_argument("--cache", metavar="FOLDER", help="keep copies of remote and text files in this folder")
+    command.add_argument(
+        "--snapshot", metavar="VERSION", help="the version of a Delta or Iceberg table (default: the newest)"
+    )
+
+
+def model_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL", help="a file that `selfpaced train` wrote")
+
+
+def target_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--target", required=True, metavar="COL", help="the column of labels")
+    command.add_argument("--pos-label", metavar="LABEL", help="the label to find, if there are more than two")
+
+
+def how_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--base",
+        choices=BASES,
+        default="auto",
+        help="the kind of members; auto compares several and blends the best (default: %(default)s)",
+    )
+    command.add_argument("--members", type=int, metavar="N", help="the number of members of one kind (default: 10)")
+    command.add_argument("--bins", type=int, metavar="N", help="hardness bins, for members of one kind (default: 20)")
+    command.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="the time that auto may take to train; it skips recipes for which no time is left (default: no limit)",
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: %(default)s)")
+
+
+def rule_options(command: argparse.ArgumentParser, group: Any, default: str | None = None) -> None:
+    group.add_argument(
+        "--rule",
+        default=default,
+        metavar="RULE",
+        help="the rule that chooses the threshold: f1, mcc, gmean, 'precision>=0.9', 'recall>=0.8', 'alerts<=50/10000' "
+        "or cost=5:100 (a false alarm costs 5, a missed case 100)" + (f" (default: {default})" if default else ""),
+    )
+    command.add_argument(
+        "--amount", metavar="COL", help="a column of what missing each row costs, for a rule such as cost=5"
+    )
+
+
+def held_out_options(command: argparse.ArgumentParser) -> None:
+    rows = command.add_mutually_exclusive_group()
+    rows.add_argument("--valid", metavar="FILE", help="another file, with the rows to judge the model by")
+    rows.add_argument(
+        "--holdout",
+        type=float,
+        default=0.2,
+        metavar="SHARE",
+        help="the share of the rows that is held out to judge the model by (default: %(default)s)",
+    )
+    command.add_argument("--time-column", metavar="COL", help="hold out the last rows by this column; not a feature")
+    command.add_argument(
+        "--delay",
+        metavar="SPAN",
+        help="the time until labels are known, such as 7d or 12h; rows without a known label are not trained on",
+    )
+    command.add_argument(
+        "--group",
+        metavar="COL",
+        help="a column of groups, such as cards: hold out whole groups; not a feature",
+    )
+
+
+def talk_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-q", "--quiet", action="store_true", help="print only errors")
+    command.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
+
 
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
 PERIODS = ("hour", "day", "week", "month")
@@ -286,7 +473,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
             "transactions.csv --target is_fraud",
             "transactions.parquet --target is_fraud --time-column when --time-limit 60 --report report.html",
             "transactions.csv --target is_fraud --base lightgbm --members 20",
-            "'logs/*.parquet' --target attack --positive u2r --exclude session",
+            "'logs/*.parquet' --target attack --pos-label u2r --exclude session",
             "transactions.csv --target is_fraud --rule 'precision>=0.9'",
             "transactions.csv --target is_fraud --rule cost=5 --amount amount",
             "/shared/payments/ --target is_fraud --engine dask --scheduler tcp://head:8786 --checkpoint fit_of_june",

@@ -1,21 +1,25 @@
 """The scikit-learn estimators, one in each file, and what can be done with a fitted one."""
 
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.balance_cascade import BalanceCascadeClassifier
-from selfpaced.ensembles.easy_ensemble import EasyEnsembleClassifier
-from selfpaced.ensembles.rus_boost import RUSBoostClassifier
+from selfpaced.ensembles.base import AveragingEnsemble
+from selfpaced.ensembles.checks import (
+    FEWEST_MINORITY_ROWS,
+    check_classes,
+    check_classifier,
+    check_jobs,
+    check_labels,
+    check_numbers,
+    check_positive,
+    check_seed,
+    check_weighable,
+    check_whole,
+    fit_metadata,
+    give_constructor,
+    parameters_of,
+    split_by_row,
+    summaries_of,
+)
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
-from selfpaced.ensembles.smote_bagging import SMOTEBaggingClassifier
-from selfpaced.ensembles.smote_boost import SMOTEBoostClassifier
+from selfpaced.ensembles.suspects import DoubtingEnsemble, Suspects, suspects_in_table
 from selfpaced.ensembles.under_bagging import UnderBaggingClassifier
-
-__all__ = [
-    "AutoSelfPacedClassifier",
-    "BalanceCascadeClassifier",
-    "EasyEnsembleClassifier",
-    "RUSBoostClassifier",
-    "SMOTEBaggingClassifier",
-    "SMOTEBoostClassifier",
-    "SelfPacedEnsembleClassifier",
-    "UnderBaggingClassifier",
-]
+from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble

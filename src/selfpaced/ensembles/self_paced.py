@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from selfpaced.algorithms.hardness import hardness_named
-from selfpaced.algorithms.pacing import pacing_named
-from selfpaced.algorithms.self_paced import self_paced
+from selfpaced.algorithms import hardness_named, pacing_named, self_paced
 from selfpaced.callbacks import Callback
 from selfpaced.ensembles.checks import check_whole
-from selfpaced.ensembles.training import Algorithm
+from selfpaced.ensembles.fitting.pools import weighting_named
+from selfpaced.ensembles.fitting.training import Algorithm
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
-from selfpaced.ensembles.weighting import weighting_named
 
 # A bin number takes at most two bytes for each row. More bins than this would be nearly empty.
 MOST_BINS = 2**16
@@ -79,8 +77,8 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
         The fitted members.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    minority_class_ : label
-        The label of the rarest class.
+    pos_label_ : label
+        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
     class_counts_ : ndarray of shape (n_classes,)
         The number of training rows of each of `classes_`.
     rounds_ : list of Round

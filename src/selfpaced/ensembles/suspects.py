@@ -1,8 +1,9 @@
-"""The rows whose labels are doubtful, by an ensemble."""
+"""Rows whose labels may be wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length
 
-from selfpaced.rounds import Round
-from selfpaced.tables import ClassCounts, Labels
+from selfpaced.algorithms import hardness_named
+from selfpaced.calibration import PriorCorrection
+from selfpaced.callbacks import Round
+from selfpaced.ensembles.base import AveragingEnsemble
+from selfpaced.ensembles.checks import (
+    check_groups,
+    check_known_labels,
+    check_seed,
+    check_whole,
+    fit_metadata,
+    split_by_row,
+)
+from selfpaced.ensembles.fitting.cross_fitting import cross_fit_all, honest_means, prior_correction
+from selfpaced.ensembles.fitting.members import MemberFactory
+from selfpaced.ensembles.fitting.pools import weighting_named
+from selfpaced.exceptions import TableError
+from selfpaced.model import rows_in_memory, scoring_of
+from selfpaced.pools import GROUP, Rows
+from selfpaced.tables import ClassCounts, InMemoryTable, Labels, column_groups
+from selfpaced.tables.files import StreamedTable
 
 Floats = NDArray[np.float64]
 
@@ -85,3 +104,234 @@ def places_of_training_rows(
             return None
         places.append(found)
     return places
+
+
+def suspects_in_table(
+    model: Any, table: StreamedTable, trained_on: NDArray[np.bool_] | None, n: int, label: Any = None
+) -> Suspects:
+    """The most doubtful rows. One probability of each row is kept, and the training rows of the members are loaded.
+
+    Parameters
+    ----------
+    table : StreamedTable
+        Rows with labels, opened to be scored by the model.
+    trained_on : NDArray[np.bool_] | None
+        Which rows the model was trained on; None for none of them. If the training rows had another order, all rows are
+        treated as other rows.
+    """
+    labels = _as_known(table.labels(), model)
+    calibrator = model.calibrator_ or model._prior_correction()
+    parts = []
+    for _, probabilities in scoring_of(model).streamed(table, None):
+        parts.append(probabilities if model.calibrator_ is not None else calibrator(probabilities))
+    probabilities = np.concatenate(parts)
+    seen = None if trained_on is None else _seen(model, labels, trained_on)
+    if seen is not None:
+        some = _judged_by_copies(model, table, seen)
+        probabilities[some] = calibrator(_honest(model, table, labels, seen, some))
+    return most_doubted(probabilities, labels, n, label, seen is not None)
+
+
+def _as_known(labels: Labels, model: Any) -> Labels:
+    """The labels numbered like those of the training rows."""
+    known, names = model.classes_.tolist(), labels.names
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise TableError(
+            f"The labels are {names}, but the model was trained with {known} and does not know {unknown[0]!r}."
+        )
+    numbers = np.array([known.index(name) for name in names], dtype=np.uint8)
+    codes = numbers[labels.codes]
+    return Labels(model.classes_, np.bincount(codes, minlength=len(known)).astype(np.int64), codes)
+
+
+def _seen(model: Any, labels: Labels, trained_on: NDArray[np.bool_]) -> list[NDArray[np.intp]] | None:
+    """The positions of the training rows of each member in the table; None if these are not the training rows."""
+    codes = labels.codes[trained_on]
+    own = Labels(labels.classes, np.bincount(codes, minlength=labels.classes.size).astype(np.int64), codes)
+    places = places_of_training_rows(model._rounds_of_members(), own, model.class_counts_)
+    positions = np.flatnonzero(trained_on)
+    return None if places is None else [positions[each] for each in places]
+
+
+def _judged_by_copies(model: Any, table: StreamedTable, seen: list[NDArray[np.intp]]) -> NDArray[np.intp]:
+    """The rows that members have seen. With groups, also the other rows of their groups."""
+    rows = np.unique(np.concatenate(seen))
+    if model.trained_on_.group is None:
+        return rows
+    groups = _groups(model, table)
+    return np.flatnonzero(np.isin(groups, groups[rows]))
+
+
+def _groups(model: Any, table: StreamedTable) -> NDArray[np.uint64]:
+    name = model.trained_on_.group
+    return column_groups(table.column(name), f"The group column {name!r}")
+
+
+def _honest(
+    model: Any, table: StreamedTable, labels: Labels, seen: list[NDArray[np.intp]], some: NDArray[np.intp]
+) -> Floats:
+    """The probabilities of some rows, by models that have not seen them."""
+    chosen = np.zeros(labels.codes.size, dtype=bool)
+    chosen[some] = True
+    metadata = {} if model.trained_on_.group is None else {GROUP: _groups(model, table)[some]}
+    rows = InMemoryTable(table.part(chosen).features(), metadata)
+    codes = labels.codes[some]
+    own = Labels(labels.classes, np.bincount(codes, minlength=labels.classes.size).astype(np.int64), codes)
+    means: Floats = model._honest_means(rows, own, [np.searchsorted(some, each) for each in seen], {})
+    return means
+
+
+class DoubtingEnsemble(AveragingEnsemble):
+    """An ensemble that remembers which rows its members were trained on."""
+
+    rounds_: list[Round]
+    # 0 if the algorithm begins with a warm-up, a model that does not become a member.
+    _first_round = 1
+
+    def hardness_of(self, X: Any, y: Any) -> NDArray[np.float32]:
+        """The hardness of each row: the error of the ensemble, by the hardness function of its training. 0 is no error.
+
+        The probabilities are those of the members, before any calibration, as in the rounds of the fit. Rows that
+        members were trained on look easier than they are; `suspects` allows for that.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory.
+        y : array-like of shape (n_rows,)
+            Their labels.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The hardness of each row, at least 0.
+        """
+        table = rows_in_memory(self, X)
+        labels = check_known_labels(y, X, self.classes_)
+        doubts = 1 - own_probabilities(scoring_of(self).means(table), labels)
+        return hardness_named(self.get_params(deep=False).get("hardness", "absolute"))(
+            np.clip(doubts, 0, 1).astype(np.float32)
+        )
+
+    def suspects(
+        self,
+        X: Any,
+        y: Any,
+        n: int = 20,
+        *,
+        label: Any = None,
+        ids: Any = None,
+        trained_on: bool | None = None,
+        groups: Any = None,
+        **fit_params: Any,
+    ) -> Suspects:
+        """The rows whose labels are most doubtful: their labels may be wrong.
+
+        A training row of a member is judged by models that have not seen it: for each fifth of the training rows, a
+        copy of the member is trained on the other four fifths. Doubts are probabilities at the true shares of the
+        classes, by the calibration or, without one, by the closed form for under-sampled classes. At the equal shares
+        that the members see, a mislabelled rare row would hardly look doubtful.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            The rows that the ensemble was trained on, all of them and in the same order; or any rows that it was not
+            trained on. The places of the rare rows show which of the two. Do not mix them.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        n : int, default=20
+            The number of rows to list.
+        label : label, default=None
+            Only rows with this label. Without it, most suspects are rare rows: the label of a rare row that looks
+            common is more doubtful than that of a common row that looks rare, because few rows are rare.
+        ids : array-like of shape (n_rows,), default=None
+            The ids of the rows, if the ensemble was trained on a table with ids.
+        trained_on : bool or None, default=None
+            Whether these are the training rows. With None, the positions of the rare rows decide. With False, they are
+            treated as other rows.
+        groups : array-like of shape (n_rows,), default=None
+            The group of each row, if the ensemble was trained with groups: every row is judged by models that have not
+            seen its group.
+        **fit_params : dict
+            Further arguments that `fit` was given, such as `sample_weight`.
+
+        Returns
+        -------
+        Suspects
+            `rows`, `labels`, `likelier` labels and `doubts`, the most doubtful row first.
+
+        Raises
+        ------
+        ValueError
+            If `trained_on` is True and the rows are not the training rows.
+
+        Examples
+        --------
+        >>> from selfpaced import SelfPacedEnsembleClassifier
+        >>> from selfpaced.datasets import make_fraud
+        >>> X, y = make_fraud(n_rows=4000, n_frauds=80, random_state=0)
+        >>> y[0] = 1  # an honest row by mistake
+        >>> found = SelfPacedEnsembleClassifier(random_state=0).fit(X, y).suspects(X, y, n=20)
+        >>> 0 in found.rows, found.cross_fitted
+        (True, True)
+        """
+        table = rows_in_memory(self, X)
+        labels = check_known_labels(y, X, self.classes_)
+        n = check_whole("n", n)
+        seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
+        if seen is None and (trained_on or (trained_on is None and ids is not None)):
+            raise ValueError(
+                f"These are not the rows that the ensemble was trained on, in the same order. It was trained on "
+                f"{self.class_counts_.sum()} rows, {self.class_counts_.min()} of them of the class "
+                f"{labels.names[self.trained_on_.minority_number]!r}, and the rare rows must be at the same positions "
+                "(or have the same ids). For other rows, set trained_on=False."
+            )
+        if seen is None and trained_on is None and np.array_equal(labels.counts, self.class_counts_):
+            warnings.warn(
+                "Each class has as many rows as in training, but the rare rows are at other positions. If these are "
+                "the training rows, bring them into the order of the fit: now they are treated as other rows, and "
+                "their doubts are too small. If they are other rows, set trained_on=False.",
+                stacklevel=2,
+            )
+        if seen is None:
+            means = scoring_of(self).means(table)
+        else:
+            if (groups is None) != (self.trained_on_.group is None):
+                given = "without groups. Omit" if self.trained_on_.group is None else "with groups. Pass the same as"
+                raise ValueError(f"The ensemble was trained {given} groups=.")
+            means = self._honest_means(table.with_metadata(check_groups(groups, labels)), labels, seen, fit_params)
+        calibrator = self.calibrator_ or self._prior_correction()
+        return most_doubted(calibrator(means), labels, n, label, seen is not None)
+
+    def _places_of_training_rows(self, labels: Labels, ids: Any) -> list[NDArray[np.intp]] | None:
+        return places_of_training_rows(self._rounds_of_members(), labels, self.class_counts_, ids)
+
+    def _honest_means(
+        self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
+    ) -> NDArray[np.float64]:
+        bases, seed, n_threads = self._bases(), check_seed(self.random_state), self._n_threads()
+        per_row, for_all = split_by_row(fit_metadata(self, bases, labels, fit_params), table.n_rows)
+        per_row |= {} if table.groups is None else {GROUP: table.groups}
+        factory, table = MemberFactory(bases, seed, for_all, n_threads), table.with_metadata(per_row)
+        first_number = 1 - self._first_round
+        members = cross_fit_all(
+            factory, self.estimators_, self._training_sets(table, labels, seen), seed, n_threads, first_number
+        )
+        return honest_means(members, table, np.arange(table.n_rows), len(self.classes_), n_threads)
+
+    def _training_sets(
+        self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]]
+    ) -> Iterator[tuple[Rows, NDArray[np.intp]]]:
+        """The rows that each member was trained on, with what they weighed, and their classes."""
+        for places, each in zip(seen, self._rounds_of_members(), strict=True):
+            rows = table.rows(places)
+            yield rows if each.weights is None else rows.weighted(each.weights), labels.codes[places].astype(np.intp)
+
+    def _rounds_of_members(self) -> list[Round]:
+        return self.rounds_[1 - self._first_round :][: len(self.estimators_)]
+
+    def _prior_correction(self) -> PriorCorrection:
+        n_draw = max(int(notes.quota.sum()) for notes in self.rounds_[0].bins.values())
+        weighting = weighting_named(self.get_params(deep=False).get("weighting"))
+        return prior_correction(self.class_counts_.tolist(), self.trained_on_.minority_number, n_draw, weighting)

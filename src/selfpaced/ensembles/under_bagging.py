@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from selfpaced.algorithms.under_bagging import under_bagging
-from selfpaced.ensembles.training import Algorithm
+from selfpaced.algorithms import under_bagging
+from selfpaced.ensembles.fitting.training import Algorithm
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 
 
@@ -36,12 +36,12 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
         The fitted members.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    minority_class_ : label
-        The label of the rarest class.
+    pos_label_ : label
+        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
     class_counts_ : ndarray of shape (n_classes,)
         The number of training rows of each of `classes_`.
     rounds_ : list of Round
-        Notes of each round (`selfpaced.rounds.Round`). All rows of a class are in one bin.
+        Notes of each round (`selfpaced.callbacks.Round`). All rows of a class are in one bin.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features,)

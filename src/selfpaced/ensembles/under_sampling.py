@@ -10,9 +10,6 @@ from typing import Any, Self
 
 from selfpaced.calibration import check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan
-from selfpaced.ensembles.averaged import readable_rows
-from selfpaced.ensembles.calibrating import needs_copies
-from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, stored_seed
 from selfpaced.ensembles.checks import (
     check_classes,
     check_classifiers,
@@ -24,20 +21,21 @@ from selfpaced.ensembles.checks import (
     check_present,
     check_seed,
     check_table,
+    check_takes_weights,
     check_whole,
+    fit_metadata,
     roles_with,
+    split_by_row,
     warn_of_few_rows,
 )
-from selfpaced.ensembles.doubting import DoubtingEnsemble
-from selfpaced.ensembles.evaluation import EvalSet, eval_set_of
-from selfpaced.ensembles.identity import identity_of_fit
-from selfpaced.ensembles.members import MemberFactory
-from selfpaced.ensembles.metadata import check_takes_weights, fit_metadata, split_by_row
-from selfpaced.ensembles.training import Algorithm, Settings, Training, rows_to_draw
-from selfpaced.ensembles.weighting import weighting_named
-from selfpaced.tables import ClassCounts, LabelledTable, SplitPlan, Table
-from selfpaced.tables.memory import not_numbers
-from selfpaced.tables.schema import Schema
+from selfpaced.ensembles.fitting.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
+from selfpaced.ensembles.fitting.cross_fitting import needs_copies
+from selfpaced.ensembles.fitting.members import MemberFactory
+from selfpaced.ensembles.fitting.pools import weighting_named
+from selfpaced.ensembles.fitting.training import Algorithm, EvalSet, Settings, Training, eval_set_of, rows_to_draw
+from selfpaced.ensembles.suspects import DoubtingEnsemble
+from selfpaced.model import readable_rows
+from selfpaced.tables import ClassCounts, LabelledTable, Schema, SplitPlan, Table, not_numbers
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Monitoring without labels: the drift of rows since training, and estimates of the quality from probabilities."""
 
-from selfpaced.monitoring.alarms import Alarm, Limit, alarm_texts, parse_limit
 from selfpaced.monitoring.drift import (
     ERROR_RATE,
     SOME_DRIFT,
@@ -14,20 +13,20 @@ from selfpaced.monitoring.drift import (
 )
 from selfpaced.monitoring.estimates import CONFIDENCE, Arrived, Estimate, arrived, estimated
 from selfpaced.monitoring.reference import FeatureReference, Reference, reference_of
-from selfpaced.monitoring.watching import Counter, Watched, watched
+from selfpaced.monitoring.watching import Alarm, Counter, Limit, Watched, alarm_texts, parse_limit, watched
 
 __all__ = [
-    "CONFIDENCE",
-    "ERROR_RATE",
-    "SOME_DRIFT",
     "Alarm",
     "Arrived",
+    "CONFIDENCE",
     "Counter",
     "Drift",
+    "ERROR_RATE",
     "Estimate",
     "FeatureReference",
     "Limit",
     "Reference",
+    "SOME_DRIFT",
     "Watched",
     "alarm_texts",
     "arrived",

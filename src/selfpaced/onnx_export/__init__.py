@@ -1,7 +1,5 @@
 """Ensembles as ONNX graphs, which score rows without Python."""
 
-from __future__ import annotations
-
 from selfpaced.onnx_export.export import export_onnx
 
 __all__ = ["export_onnx"]

@@ -6,18 +6,15 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.ensembles.averaged import AveragedMembers, averaged_members
-from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.ensembles.pooling import LogOddsPool
 from selfpaced.exceptions import ModelFileError
-from selfpaced.onnx_export.averaging import Average
-from selfpaced.onnx_export.graph import graph_of
+from selfpaced.model import AveragedMembers, LogOddsPool, averaged_members
+from selfpaced.onnx_export.graph import Average, graph_of
+from selfpaced.onnx_export.preparation import Given
 from selfpaced.onnx_export.readers import read_member
-from selfpaced.onnx_export.readers.preparation import Given
-from selfpaced.persistence.card import Said, card_as_json, card_of
-from selfpaced.remote_files import AnyPath, Place, located
-from selfpaced.whole_files import write_whole
+from selfpaced.persistence import Said, card_as_json, card_of
+from selfpaced.storage import AnyPath, Place, located, write_whole
 
 
 def export_onnx(model: Any, path: AnyPath) -> Place:

@@ -1,22 +1,138 @@
-"""One ONNX graph for a model: the means of its ensembles, the pool of these, its calibration, the label.
-
-Everything is computed in 64 bits, as in scikit-learn and LightGBM: with thresholds rounded to 32 bits, a row could take
-the other branch. The operator TreeEnsemble supports 64 bits since ai.onnx.ml 5.
-"""
+"""ONNX graphs: trees, means, pools and calibrations as nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import singledispatch
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.calibration import Calibrator
-from selfpaced.ensembles.pooling import LogOddsPool
-from selfpaced.onnx_export.averaging import Average, add_average
-from selfpaced.onnx_export.calibration import add_calibration
-from selfpaced.onnx_export.nodes import Graph
-from selfpaced.onnx_export.pooling import add_pool
+from selfpaced.calibration import (
+    SMOOTH_SHARE,
+    SOFT,
+    BetaMap,
+    Calibrator,
+    ClassMaps,
+    IsotonicMap,
+    PriorCorrection,
+    RareClassMap,
+)
+from selfpaced.model import SUREST, LogOddsPool
+
+NO_CHILD = -1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes by number, the root first. A row goes left if its feature is <= the threshold, or one of the categories.
+
+    Attributes
+    ----------
+    categories : Mapping[int, NDArray[np.float64]]
+        For nodes that split by category, the numbers of those that go left.
+    left, right : NDArray[np.int64]
+        The children; NO_CHILD in a leaf.
+    missing_left : NDArray[np.bool_]
+        Whether NaN goes left.
+    value : NDArray[np.float64]
+        What a leaf adds to a sum.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    categories: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def is_inner(self) -> NDArray[np.bool_]:
+        inner: NDArray[np.bool_] = self.left != NO_CHILD
+        return inner
+
+
+class Link(Enum):
+    """How a member's sums become probabilities."""
+
+    SHARES = "they are the probabilities"
+    LOGISTIC = "the logistic function of the one sum is the probability of the second class"
+    SOFTMAX = "the softmax of the sums, one for each class"
+
+
+def link_of(n_sums: int) -> Link:
+    """The link of models that add up to log-odds."""
+    return Link.LOGISTIC if n_sums == 1 else Link.SOFTMAX
+
+
+@dataclass(frozen=True)
+class TreeMember:
+    """A member of an ensemble as sums of trees.
+
+    Attributes
+    ----------
+    trees : Sequence[Sequence[Tree]]
+        For each of the sums the trees that it adds up.
+    start : NDArray[np.float64] | float, default=0.0
+        The first summand of each sum, or of all sums.
+    divisor : float, default=1.0
+        The number by which the sums are divided before the link.
+    reads_float32 : bool, default=False
+        Whether the member rounds its features to 32 bits.
+    preparation : tuple[Nodes, ...]
+        The steps that prepare the rows, in order.
+    """
+
+    trees: Sequence[Sequence[Tree]]
+    link: Link
+    start: NDArray[np.float64] | float = 0.0
+    divisor: float = 1.0
+    reads_float32: bool = False
+    preparation: tuple[Nodes, ...] = ()
+
+
+@dataclass(frozen=True)
+class FormulaMember:
+    """A member of an ensemble as a formula: `sums` are the nodes from rows to an array with a column for each sum."""
+
+    sums: Nodes
+    link: Link
+    preparation: tuple[Nodes, ...] = ()
+
+
+Member = TreeMember | FormulaMember
+
+
+class Graph:
+    """Nodes and constants in the order in which they are computed."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
+        """Add a node; return the name of its output."""
+        from onnx import helper
+
+        name = output or f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [name], domain=domain, **attributes))
+        return name
+
+    def constant(self, values: Any) -> str:
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def columns(self, array: str, numbers: Sequence[int] | NDArray[np.integer]) -> str:
+        """Some columns of an array."""
+        return self.add("Gather", array, self.constant(np.asarray(numbers, dtype=np.int64)), axis=1)
+
 
 OPSETS = {"": 18, "ai.onnx.ml": 5}
 IR_VERSION = 10  # as old as the opsets, so that older runtimes can read it
@@ -52,3 +168,252 @@ def graph_of(
     )
     opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
     return helper.make_model(onnx_graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="selfpaced")
+
+
+@dataclass(frozen=True)
+class Average:
+    """Members and their weights; None if all have the same weight."""
+
+    members: Sequence[Member]
+    weights: NDArray[np.float64] | None
+
+
+def add_average(graph: Graph, average: Average) -> str:
+    """The name of the mean of the members' probabilities: rows, classes."""
+    members = average.members
+    weights = np.ones(len(members)) if average.weights is None else average.weights
+    sums = [_sum_of_group(graph, [members[number] for number in group], weights[group]) for group in _groups(members)]
+    total = sums[0] if len(sums) == 1 else graph.add("Sum", *sums)
+    return graph.add("Div", total, graph.constant(float(weights.sum())))
+
+
+def _groups(members: Sequence[Member]) -> list[list[int]]:
+    """The numbers of members that one operator computes: plain trees of one kind. Each other member has its own."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for number, member in enumerate(members):
+        kind: tuple[object, ...] = (number,)
+        if isinstance(member, TreeMember) and not member.preparation:
+            kind = (member.link, len(member.trees), member.reads_float32)
+        groups.setdefault(kind, []).append(number)
+    return list(groups.values())
+
+
+def _sum_of_group(graph: Graph, members: Sequence[Member], weights: NDArray[np.float64]) -> str:
+    """The name of an array of rows, classes."""
+    probabilities = _probabilities(graph, members)
+    if not (weights == 1).all():
+        probabilities = graph.add("Mul", probabilities, graph.constant(weights[:, np.newaxis]))
+    return graph.add("ReduceSum", probabilities, graph.constant(np.array([1])), keepdims=0)
+
+
+def _probabilities(graph: Graph, members: Sequence[Member]) -> str:
+    """The name of an array of rows, members, classes."""
+    first, rows = members[0], "X"
+    for step in first.preparation:
+        rows = step(graph, rows)
+    if isinstance(first, FormulaMember):
+        sums = graph.add("Unsqueeze", first.sums(graph, rows), graph.constant(np.array([1])))
+    else:
+        sums = _tree_sums(graph, rows, [each for each in members if isinstance(each, TreeMember)])
+    if first.link is Link.SHARES:
+        return sums
+    if first.link is Link.SOFTMAX:
+        return graph.add("Softmax", sums, axis=2)
+    second = graph.add("Sigmoid", sums)
+    return graph.add("Concat", graph.add("Sub", graph.constant(1.0), second), second, axis=2)
+
+
+def _tree_sums(graph: Graph, rows: str, members: Sequence[TreeMember]) -> str:
+    """The name of an array of rows, members, sums."""
+    n_sums = len(members[0].trees)
+    rows = _rounded(graph, rows) if members[0].reads_float32 else rows
+    sums = sums_of_trees(graph, rows, [of_sum for each in members for of_sum in each.trees])
+    sums = graph.add("Reshape", sums, graph.constant(np.array([0, len(members), n_sums])))
+    sums = graph.add("Add", sums, graph.constant(np.stack([np.broadcast_to(each.start, n_sums) for each in members])))
+    return graph.add("Div", sums, graph.constant(np.array([[each.divisor] for each in members])))
+
+
+def _rounded(graph: Graph, rows: str) -> str:
+    from onnx import TensorProto
+
+    return graph.add("Cast", graph.add("Cast", rows, to=TensorProto.FLOAT), to=TensorProto.DOUBLE)
+
+
+def add_pool(graph: Graph, means: Sequence[str], pool: LogOddsPool, n_classes: int) -> str:
+    """The name of the probabilities of all ensembles together. `means` are those of each."""
+    terms = []
+    for number, each in enumerate(means):
+        odds = _log_odds(graph, graph.columns(each, pool.classes))
+        centred = graph.add("Sub", odds, graph.constant(pool.centres[number]))
+        terms.append(graph.add("Mul", centred, graph.constant(pool.weights[number] / pool.spreads[number])))
+    standard = graph.add("Sum", *terms)
+    scaled = graph.add("Mul", standard, graph.constant(pool.weights @ pool.spreads))
+    pooled = graph.add("Sigmoid", graph.add("Add", scaled, graph.constant(pool.weights @ pool.centres)))
+    return shares(graph, pooled) if n_classes > 2 else two_classes(graph, pooled, pool.classes[0])
+
+
+def _log_odds(graph: Graph, probabilities: str) -> str:
+    clipped = graph.add("Clip", probabilities, graph.constant(SUREST), graph.constant(1 - SUREST))
+    against = graph.add("Log", graph.add("Sub", graph.constant(1.0), clipped))
+    return graph.add("Sub", graph.add("Log", clipped), against)
+
+
+def add_calibration(graph: Graph, means: str, calibrator: Calibrator | None) -> str:
+    """The name of the calibrated probabilities; without a calibration, the name of the means."""
+    return means if calibrator is None else _calibrated(calibrator, graph, means)
+
+
+@singledispatch
+def _calibrated(calibrator: Any, graph: Graph, means: str) -> str:
+    raise NotImplementedError(type(calibrator).__name__)
+
+
+@_calibrated.register
+def _(calibrator: PriorCorrection, graph: Graph, means: str) -> str:
+    return shares(graph, graph.add("Mul", means, graph.constant(calibrator.factors)))
+
+
+@_calibrated.register
+def _(calibrator: RareClassMap, graph: Graph, means: str) -> str:
+    rare = _mapped(calibrator.map, graph, graph.columns(means, [calibrator.rare]))
+    return two_classes(graph, rare, calibrator.rare)
+
+
+@_calibrated.register
+def _(calibrator: ClassMaps, graph: Graph, means: str) -> str:
+    columns = [_mapped(each, graph, graph.columns(means, [number])) for number, each in enumerate(calibrator.maps)]
+    return shares(graph, graph.add("Concat", *columns, axis=1))
+
+
+@singledispatch
+def _mapped(score_map: Any, graph: Graph, scores: str) -> str:
+    """A column of scores as a column of probabilities."""
+    raise NotImplementedError(type(score_map).__name__)
+
+
+@_mapped.register
+def _(score_map: BetaMap, graph: Graph, scores: str) -> str:
+    below = graph.add("Log", graph.add("Add", scores, graph.constant(SOFT)))
+    above = graph.add("Log", graph.add("Sub", graph.constant(1 + SOFT), scores))
+    rise = graph.add("Mul", below, graph.constant(score_map.from_0))
+    fall = graph.add("Mul", above, graph.constant(score_map.from_1))
+    odds = graph.add("Add", graph.add("Sub", rise, fall), graph.constant(score_map.constant))
+    return graph.add("Sigmoid", odds)
+
+
+@_mapped.register
+def _(score_map: IsotonicMap, graph: Graph, scores: str) -> str:
+    """Straight lines between corners are a sum of ramps, each of which rises from one corner to the next."""
+    starts, widths, rises = _ramps(score_map.scores, score_map.shares)
+    beyond = graph.add("Div", graph.add("Sub", scores, graph.constant(starts)), graph.constant(widths))
+    within = graph.add("Clip", beyond, graph.constant(0.0), graph.constant(1.0))
+    # The share of the steps is in the constants: a factor after a MatMul is rounded to 32 bits by onnxruntime.
+    steps = 1 - SMOOTH_SHARE
+    risen = graph.add("MatMul", within, graph.constant(steps * rises[:, np.newaxis]))
+    stairs = graph.add("Add", risen, graph.constant(steps * float(score_map.shares[0])))
+    smooth = graph.add("Mul", _mapped(score_map.smooth, graph, scores), graph.constant(SMOOTH_SHARE))
+    return graph.add("Add", stairs, smooth)
+
+
+def _ramps(scores: NDArray[np.float64], shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Where each ramp starts, how long it is, and how high.
+
+    >>> [ramps.tolist() for ramps in _ramps(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.0, 1.0]))]
+    [[0.5], [0.5], [1.0]]
+    """
+    widths, rises = np.diff(scores), np.diff(shares)
+    steep = rises > 0
+    if not steep.any():
+        return np.zeros(1), np.ones(1), np.zeros(1)
+    return scores[:-1][steep], widths[steep], rises[steep]
+
+
+def shares(graph: Graph, parts: str) -> str:
+    """Numbers that add up to 1 in every row."""
+    total = graph.add("ReduceSum", parts, graph.constant(np.array([1])), keepdims=1)
+    return graph.add("Div", parts, total)
+
+
+def two_classes(graph: Graph, column: str, number: int) -> str:
+    """The probabilities of both classes, from a column with those of one of them."""
+    other = graph.add("Sub", graph.constant(1.0), column)
+    return graph.add("Concat", *([other, column] if number else [column, other]), axis=1)
+
+
+GOES_LEFT_IF_LESS_OR_EQUAL, GOES_LEFT_IF_MEMBER = 0, 6
+SUM = 1
+TENSORS = ("nodes_splits", "nodes_modes", "membership_values", "leaf_weights")
+
+
+def sums_of_trees(graph: Graph, rows: str, sums: Sequence[Sequence[Tree]]) -> str:
+    """One operator for all trees: a column for each sum."""
+    from onnx import numpy_helper
+
+    tables: list[dict[str, NDArray[Any]]] = []
+    n_nodes = n_leaves = 0
+    for number, trees in enumerate(sums):
+        for tree in trees:
+            tables.append(_numbered(tree, number, n_nodes, n_leaves))
+            n_nodes += tables[-1]["nodes_featureids"].size
+            n_leaves += tables[-1]["leaf_targetids"].size
+    joined = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    # A runtime refuses an empty list of categories, but accepts none.
+    tensors = {name: numpy_helper.from_array(joined[name]) for name in TENSORS if joined[name].size}
+    numbers = {name: joined[name].astype(np.int64).tolist() for name in joined if name not in TENSORS}
+    return graph.add(
+        "TreeEnsemble",
+        rows,
+        domain="ai.onnx.ml",
+        n_targets=len(sums),
+        aggregate_function=SUM,
+        **tensors,
+        **numbers,
+    )
+
+
+def _numbered(tree: Tree, target: int, first_node: int, first_leaf: int) -> dict[str, NDArray[Any]]:
+    """The attributes that a tree contributes, with its inner nodes and its leaves numbered apart."""
+    tree = tree if tree.is_inner.any() else _with_a_split(tree)
+    inner = tree.is_inner
+    by_category = np.isin(np.flatnonzero(inner), list(tree.categories))
+    number = np.where(inner, first_node + np.cumsum(inner) - 1, first_leaf + np.cumsum(~inner) - 1)
+    left, right = tree.left[inner], tree.right[inner]
+    return {
+        "tree_roots": number[:1],
+        "nodes_featureids": tree.feature[inner],
+        "nodes_splits": tree.threshold[inner],
+        "nodes_modes": np.where(by_category, GOES_LEFT_IF_MEMBER, GOES_LEFT_IF_LESS_OR_EQUAL).astype(np.uint8),
+        "membership_values": _separated(tree.categories),
+        "nodes_missing_value_tracks_true": tree.missing_left[inner],
+        "nodes_truenodeids": number[left],
+        "nodes_trueleafs": ~inner[left],
+        "nodes_falsenodeids": number[right],
+        "nodes_falseleafs": ~inner[right],
+        "leaf_targetids": np.full(int(np.sum(~inner)), target),
+        "leaf_weights": tree.value[~inner],
+    }
+
+
+def _separated(categories: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """One set after the other in the order of the nodes, each with NaN at its end.
+
+    >>> _separated({2: np.array([0.0, 3.0]), 1: np.array([5.0])}).tolist()
+    [5.0, nan, 0.0, 3.0, nan]
+    """
+    return np.concatenate([np.empty(0), *(np.append(categories[node], np.nan) for node in sorted(categories))])
+
+
+def _with_a_split(leaf: Tree) -> Tree:
+    """A tree with only a leaf, as the graph needs it: with one split, both sides of which are the leaf."""
+    return Tree(
+        feature=np.zeros(2, dtype=np.int64),
+        threshold=np.zeros(2),
+        left=np.array([1, NO_CHILD]),
+        right=np.array([1, NO_CHILD]),
+        missing_left=np.ones(2, dtype=bool),
+        value=np.repeat(leaf.value, 2),
+    )
+
+
+# A function that adds nodes which read an array, given by name, and returns the name of the result.
+Nodes = Callable[[Graph, str], str]

@@ -4,20 +4,61 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from selfpaced.ensembles import AutoSelfPacedClassifier
-from selfpaced.ensembles.averaged import bases_of
-from selfpaced.ensembles.choosing import RecipeResult
-from selfpaced.ensembles.table_scoring import feature_names_of
+from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier, RecipeResult
+from selfpaced.model import bases_of, feature_names_of
 from selfpaced.monitoring import Reference
-from selfpaced.persistence.wrapped import ensemble_in, kind_of
-from selfpaced.tables.schema import Schema
+from selfpaced.tables import Schema
 from selfpaced.versions import versions_for
+
+# How to get the fitted model inside, by the name of a class. The allow-list decides which classes are loaded.
+INSIDE: dict[str, Callable[[Any], Any]] = {
+    "Pipeline": lambda model: model.steps[-1][1],
+    "BaseSearchCV": lambda model: model.best_estimator_,
+    "FixedThresholdClassifier": lambda model: model.estimator_,
+    "TunedThresholdClassifierCV": lambda model: model.estimator_,
+    "CostDecisionClassifier": lambda model: model.estimator_,
+    "CalibratedClassifierCV": lambda model: model.calibrated_classifiers_[0].estimator,
+    "FrozenEstimator": lambda model: model.estimator,
+}
+
+
+def ensemble_in(model: Any) -> AveragingEnsemble | None:
+    """The fitted ensemble: the model itself, or the one inside it; None if there is none."""
+    if isinstance(model, AveragingEnsemble):
+        return model
+    inside = next((INSIDE[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in INSIDE), None)
+    if inside is None:
+        return None
+    try:
+        return ensemble_in(inside(model))
+    except (AttributeError, IndexError, TypeError):  # it has not been fitted
+        return None
+
+
+def deployed(model: Any) -> Any:
+    """The part of a model that is saved: the best estimator of a search, or else the model itself."""
+    kinds = [kind.__name__ for kind in type(model).__mro__]
+    return model.best_estimator_ if "BaseSearchCV" in kinds and hasattr(model, "best_estimator_") else model
+
+
+def kind_of(model: Any) -> str:
+    """The kind of a model in its card: its class, and the class of the ensemble in it.
+
+    >>> from selfpaced import SelfPacedEnsembleClassifier
+    >>> kind_of(SelfPacedEnsembleClassifier())
+    'SelfPacedEnsembleClassifier'
+    """
+    ensemble = ensemble_in(model)
+    own = type(model).__name__
+    return own if ensemble is None or ensemble is model else f"{own} around {type(ensemble).__name__}"
+
 
 # Files of a higher number are refused. A new field with a default does not need one.
 FORMAT_VERSION = 1
@@ -50,7 +91,7 @@ class ModelCard:
         The base model and the parameters as text. Commas separate several base models.
     feature_names : tuple[str, ...] | None
         The names of the features; None for a model that was trained without names.
-    schema, target, positive
+    schema, target, pos_label
         The schema and the roles of the table that it was trained on; None for rows in memory.
     snapshot : str | None, default=None
         The version of the lake table that it was trained on, if it was one.
@@ -95,7 +136,7 @@ class ModelCard:
     feature_names: tuple[str, ...] | None
     schema: Schema | None
     target: str | None
-    positive: Label
+    pos_label: Label
     classes: tuple[Label, ...]
     class_counts: tuple[int, ...]
     minority_class: Label
@@ -133,7 +174,7 @@ def card_of(model: Any, storage: str, said: Said) -> ModelCard:
         feature_names=None if names is None else tuple(names),
         schema=trained_on.schema,
         target=trained_on.target,
-        positive=trained_on.positive,
+        pos_label=trained_on.pos_label,
         classes=trained_on.classes,
         class_counts=trained_on.class_counts,
         minority_class=trained_on.classes[trained_on.minority_number],

@@ -12,15 +12,11 @@ from typing import Any
 import joblib
 from sklearn.exceptions import InconsistentVersionWarning
 
-from selfpaced.ensembles.averaging import AveragingEnsemble
+from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning
-from selfpaced.persistence.archive import PICKLE, card_in
-from selfpaced.persistence.card import ModelCard
-from selfpaced.persistence.earlier import bring_up_to_date
-from selfpaced.persistence.wrapped import ensemble_in, kind_of
-from selfpaced.remote_files import AnyPath, RemoteFile, content_of, located, shown
-from selfpaced.safe_files.archive import loaded, opened, part_of
-from selfpaced.safe_files.contents import check_contents
+from selfpaced.persistence.card import ModelCard, ensemble_in, kind_of
+from selfpaced.persistence.saving import PICKLE, card_in
+from selfpaced.storage import AnyPath, RemoteFile, check_contents, content_of, loaded, located, opened, part_of, shown
 from selfpaced.versions import differences
 
 
@@ -172,8 +168,6 @@ def _checked(model: Any, name: str) -> Any:
     if ensemble is None:
         raise ModelFileError(f"{name} holds a {type(model).__name__}, which is not an ensemble of selfpaced.")
     try:
-        if "trained_on_" not in vars(ensemble):
-            bring_up_to_date(ensemble)
         check_contents(model)
     except (ModelFileError, AttributeError, IndexError) as error:
         raise ModelFileError(f"{name} is damaged: {error}") from error

@@ -1,1 +1,23 @@
 """The pools of majority rows, with the same methods for rows in memory, in files and on clusters."""
+
+from selfpaced.pools.blocks import Block, Tags
+from selfpaced.pools.chunk import NO_CLASS
+from selfpaced.pools.keys import (
+    CALIBRATION_SAMPLE_ROUND,
+    FOLDS_ROUND,
+    HOLDOUT_ROUND,
+    LARGEST_KEY,
+    RECIPE_FOLDS_ROUND,
+    TABLE_SAMPLE_ROUND,
+    WORKING_SAMPLE_ROUND,
+    Ids,
+    Keys,
+    bootstrap,
+    ids_under,
+    mix,
+    row_keys,
+)
+from selfpaced.pools.memory import MemoryPool
+from selfpaced.pools.partitioned import Answer, Engine, PartitionedPool, Partitions, flattened
+from selfpaced.pools.rows import GROUP, Rows, RowsOnDemand
+from selfpaced.pools.streamed import Stream, StreamedPool

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.algorithms.hardness import Hardness
+from selfpaced.algorithms import Hardness
 from selfpaced.pools.chunk import (
     NO_CLASS,
     BinTotals,
@@ -27,10 +27,8 @@ from selfpaced.pools.chunk import (
     take_candidates,
 )
 from selfpaced.pools.keys import Ids, Keys, ids_under, row_keys
-from selfpaced.pools.rows import Rows, RowSource
-from selfpaced.scoring import Scorer, scorer_of
-from selfpaced.scoring.scorer import chunks_for, probabilities_by
-from selfpaced.scoring.threads import in_one_thread
+from selfpaced.pools.rows import Rows, RowsOnDemand
+from selfpaced.scoring import Scorer, chunks_for, in_one_thread, probabilities_by, scorer_of
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Block:
     """Some rows of a partition with their tags. Whoever asks about tags alone may get no features."""
 
     tags: Tags
-    rows: RowSource | None
+    rows: RowsOnDemand | None
 
     def take(self, some: NDArray[np.intp]) -> Rows:
         assert self.rows is not None
@@ -65,7 +63,7 @@ class TravellingModel:
         self._n_rows = n_rows
         self._scorer: Scorer | None = None
 
-    def scorer(self) -> Scorer:
+    def row_scorer(self) -> Scorer:
         """Made once on every machine: laying out a large model takes time."""
         if self._scorer is None:
             self._scorer = scorer_of(self._model, self._n_rows)
@@ -79,7 +77,7 @@ class TravellingModel:
 
 
 @dataclass(frozen=True)
-class Fold:
+class FoldScores:
     """Add what some models say of every row to the sums: each row's doubt is about its own class."""
 
     classes: Sequence[int]
@@ -87,7 +85,7 @@ class Fold:
     def __call__(self, block: Block, *models: TravellingModel) -> Tags:
         assert block.rows is not None
         tags, doubt_sum = block.tags, block.tags.doubt_sum.copy()
-        scorers = [model.scorer() for model in models]
+        scorers = [model.row_scorer() for model in models]
         rows_at_once, _ = chunks_for(scorers, block.rows.bytes_per_row, 1)
         for start in range(0, tags.ids.size, rows_at_once):
             some = slice(start, start + rows_at_once)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.algorithms.hardness import Hardness
-from selfpaced.algorithms.pool import HardnessBins
+from selfpaced.algorithms import Hardness, HardnessBins
 from selfpaced.pools.keys import Ids, Keys, row_keys, smallest_keys
 
 Floats = NDArray[np.float32]

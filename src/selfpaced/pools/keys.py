@@ -1,7 +1,6 @@
-"""Random draws: every row has a key, a hash of its id, the seed and the round. Rows with the smallest keys are drawn.
+"""Round numbers of draws that belong to no round of a fit, so that they share no keys with one.
 
-There is no random generator and no order of rows, so any division into chunks, files or partitions draws the same rows.
-The keys are the outputs of SplitMix64 (Steele, Lea, Flood 2014): row number r of a round gets output r + 1.
+A fit counts its rounds from 0 and cannot have 2**32 members. The numbers must stay, so that seeds draw the same rows.
 """
 
 from __future__ import annotations
@@ -121,3 +120,12 @@ def smallest_keys(keys: Keys, bins: NDArray[np.unsignedinteger], quota: Sequence
     rank_in_bin = np.arange(keys.size) - np.searchsorted(sorted_bins, sorted_bins, side="left")
     drawn: NDArray[np.intp] = by_bin_and_key[rank_in_bin < np.asarray(quota)[sorted_bins]]
     return drawn
+
+
+HOLDOUT_ROUND = 2**32
+TABLE_SAMPLE_ROUND = 2**33
+CALIBRATION_SAMPLE_ROUND = 2**33 + 1
+WORKING_SAMPLE_ROUND = 2**33 + 2
+RECIPE_FOLDS_ROUND = 2**33 + 3
+# The folds of member i are drawn in round FOLDS_ROUND + i: no number above is free.
+FOLDS_ROUND = 2**34

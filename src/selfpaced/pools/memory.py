@@ -7,9 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from selfpaced.algorithms.hardness import Hardness
-from selfpaced.algorithms.outlook import Outlook
-from selfpaced.algorithms.pool import HardnessBins
+from selfpaced.algorithms import Hardness, HardnessBins, Outlook
 from selfpaced.pools.chunk import (
     BinTotals,
     Candidates,
@@ -22,10 +20,8 @@ from selfpaced.pools.chunk import (
     take_candidates,
 )
 from selfpaced.pools.keys import Ids, Keys, enough_under_limits, row_keys, rows_behind
-from selfpaced.pools.rows import Rows, RowSource
-from selfpaced.scoring import Scorer, scorer_of
-from selfpaced.scoring.scorer import chunks_for, probabilities_by
-from selfpaced.scoring.threads import over_chunks
+from selfpaced.pools.rows import Rows, RowsOnDemand
+from selfpaced.scoring import Scorer, chunks_for, over_chunks, probabilities_by, scorer_of
 
 # Hashing a chunk touches a few arrays of 8 bytes a row: fewer rows at once spend more time between the calls.
 ROWS_HASHED_AT_ONCE = 2**17
@@ -42,7 +38,7 @@ class MemoryPool:
     Remembered per row: its id, the sum of its doubts and its bin. No row is copied unless it is drawn.
     """
 
-    def __init__(self, table: RowSource, ids: Ids, own_class: int, seed: int, n_threads: int = 1) -> None:
+    def __init__(self, table: RowsOnDemand, ids: Ids, own_class: int, seed: int, n_threads: int = 1) -> None:
         self._table = table
         self._ids = ids
         self._own_class = own_class

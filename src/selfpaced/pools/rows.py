@@ -55,7 +55,7 @@ class Rows:
         return replace(self, metadata={**self.metadata, "sample_weight": weights})
 
 
-class RowSource(Protocol):
+class RowsOnDemand(Protocol):
     """What a pool in memory asks of the table that holds its rows."""
 
     bytes_per_row: float

@@ -16,9 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.algorithms.hardness import Hardness
-from selfpaced.algorithms.outlook import Outlook
-from selfpaced.algorithms.pool import HardnessBins
+from selfpaced.algorithms import Hardness, HardnessBins, Outlook
 from selfpaced.pools.chunk import NO_CLASS, BinTotals, Floats, bin_dtype, cut, doubt, hardest, mean_doubt
 from selfpaced.pools.keys import (
     LARGEST_KEY,
@@ -31,9 +29,7 @@ from selfpaced.pools.keys import (
     smallest_keys,
 )
 from selfpaced.pools.rows import Rows
-from selfpaced.scoring import Scorer, scorers_of
-from selfpaced.scoring.scorer import probabilities_by
-from selfpaced.scoring.threads import over_stream, timed
+from selfpaced.scoring import Scorer, over_stream, probabilities_by, scorers_of, timed
 
 ClassNumbers = NDArray[np.unsignedinteger]
 BinOf = Callable[[Floats], NDArray[np.unsignedinteger]]
@@ -82,7 +78,7 @@ class BatchSource(Protocol):
         """What was kept, as rows for a member, in the order of their ids."""
 
 
-class Shortlist:
+class SmallestKeys:
     """The rows with the smallest keys of each bin: as many as may be drawn, with what belongs to them."""
 
     def __init__(self, table: BatchSource, n_bins: int) -> None:
@@ -134,7 +130,7 @@ class Cutting:
     """A cut of one class in the making: what has been counted, and which rows may be drawn."""
 
     totals: BinTotals
-    shortlist: Shortlist
+    shortlist: SmallestKeys
 
 
 @dataclass(frozen=True)
@@ -190,8 +186,8 @@ class Stream:
     def collect(self, class_number: int, bin_of: BinOf, quota: Sequence[int], counts: Sequence[int], i: int) -> Rows:
         """The `quota[b]` smallest keys of every bin b of a class, in a pass of its own."""
 
-        def shortlisted(limits: Keys) -> Shortlist:
-            shortlist = Shortlist(self.table, len(quota))
+        def shortlisted(limits: Keys) -> SmallestKeys:
+            shortlist = SmallestKeys(self.table, len(quota))
             shortlist.limits = limits
             self._over_batches(partial(self._shortlist_into, shortlist, class_number, bin_of, i), [])
             return shortlist
@@ -206,7 +202,7 @@ class Stream:
         `counts` are the rows of each larger class.
         """
         parts: list[Any] = []
-        cuttings = {number: Cutting(BinTotals((n,), (0,)), Shortlist(self.table, 1)) for number, n in counts.items()}
+        cuttings = {number: Cutting(BinTotals((n,), (0,)), SmallestKeys(self.table, 1)) for number, n in counts.items()}
         for number, cutting in cuttings.items():
             cutting.shortlist.limits = key_limits([n_draw], [counts[number]])
 
@@ -255,7 +251,7 @@ class Stream:
     def _fold_and_cut(self, classes: Sequence[int], plan: CutPlan) -> Mapping[int, Cutting]:
         scorers = self._take_waiting()
         nothing = BinTotals((0,) * plan.n_bins, (0,) * plan.n_bins)
-        cuttings = {number: Cutting(nothing, Shortlist(self.table, plan.n_bins)) for number in classes}
+        cuttings = {number: Cutting(nothing, SmallestKeys(self.table, plan.n_bins)) for number in classes}
         n_rows = {number: int(np.count_nonzero(self.classes == number)) for number in classes}
 
         def work(batch: Batch) -> None:
@@ -282,7 +278,7 @@ class Stream:
         return cuttings
 
     def _shortlist_into(
-        self, shortlist: Shortlist, class_number: int, bin_of: BinOf, round_number: int, batch: Batch
+        self, shortlist: SmallestKeys, class_number: int, bin_of: BinOf, round_number: int, batch: Batch
     ) -> None:
         own = np.flatnonzero(self.classes[batch.start : batch.stop] == class_number)
         if not own.size:

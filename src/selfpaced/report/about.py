@@ -1,8 +1,4 @@
-"""What the report needs to know about a fitted model. No other module of the report reads a model.
-
-Any classifier with `predict_proba` works, also at the end of a pipeline. Facts that a model does not have are None or
-empty.
-"""
+"""What a report says of a model. The only module of the report that reads models."""
 
 from __future__ import annotations
 
@@ -12,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.ensembles import AutoSelfPacedClassifier
-from selfpaced.ensembles.averaged import bases_of
-from selfpaced.ensembles.averaging import AveragingEnsemble
-from selfpaced.ensembles.trained_on import TrainedOn
-from selfpaced.report.columns import shortened
+from selfpaced import versions
+from selfpaced.callbacks import Round
+from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.model import TrainedOn, bases_of
 from selfpaced.report.facts import ModelFacts, RecipeFacts
-from selfpaced.rounds import Round
-from selfpaced.versions import versions_of as installed
+from selfpaced.report.words import shortened
 
 LONGEST_PARAMETER = 120
 
@@ -162,4 +157,4 @@ def versions_of(model: Any) -> dict[str, str]:
     blended = isinstance(ensemble, AutoSelfPacedClassifier)
     bases = bases_of(ensemble) if blended else [getattr(ensemble, "estimator", None)]
     packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
-    return installed({"selfpaced", "sklearn", "numpy"} | packages)
+    return versions.versions_of({"selfpaced", "sklearn", "numpy"} | packages)

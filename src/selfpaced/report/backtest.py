@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from selfpaced.backtesting import FoldResult
-from selfpaced.report.figures.course import course_lines
-from selfpaced.report.html import Html, table
+from selfpaced.report.html import Html, columns, figure, paragraph, section, table
 from selfpaced.report.page import assembled
-from selfpaced.report.sections.parts import columns, figure, paragraph, section
+from selfpaced.report.topics.course import course_lines
 from selfpaced.report.words import decimals, moment_text, plural, whole
 from selfpaced.thresholds import cost_text
 
@@ -43,7 +42,7 @@ def _course(folds: Sequence[FoldResult]) -> Html:
             "The sum of the calibrated probabilities in each fold, and the number of rare rows.",
         ),
         _shown("Precision within the budget", series(lambda one: one.reached.precision), begins, _BUDGET, 1.0),
-        _shown("Card precision", series(lambda one: one.reached.card_precision), begins, _CARDS, 1.0),
+        _shown("Card precision", series(lambda one: one.reached.group_precision), begins, _CARDS, 1.0),
         _shown(
             "Cost",
             {
@@ -88,7 +87,7 @@ def _folds(folds: Sequence[FoldResult]) -> Html:
         "Expected": lambda one: _text(one.reached.expected, 1),
         "AUCPRC": lambda one: _text(one.reached.aucprc),
         "Precision": lambda one: _text(one.reached.precision),
-        "Card precision": lambda one: _text(one.reached.card_precision),
+        "Card precision": lambda one: _text(one.reached.group_precision),
         "Cost": lambda one: "" if one.reached.cost is None else cost_text(one.reached.cost),
         "Note": lambda one: one.note or "",
     }

@@ -1,10 +1,11 @@
-"""From a model and rows, or from scores alone, to a report."""
+"""Reports from models or scores: which facts are computed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +13,68 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.metrics import aucprc
-from selfpaced.report import about
-from selfpaced.report.calibration import calibration_facts
-from selfpaced.report.choice import suggested
-from selfpaced.report.course import course_facts
-from selfpaced.report.data import data_facts
+from selfpaced.monitoring import Reference
+from selfpaced.report.about import (
+    eval_scores_of,
+    model_facts,
+    recipes_of,
+    score_column,
+    score_label,
+    stages_of,
+    target_of,
+    versions_of,
+)
 from selfpaced.report.facts import Case, Decided, Facts, RowByRow
-from selfpaced.report.importance import importance_facts
-from selfpaced.report.learning import learning_facts
-from selfpaced.report.options import ReportOptions, ScoresOptions
-from selfpaced.report.ranking import ranking_facts, threshold_facts
-from selfpaced.report.report import Report
-from selfpaced.report.suspects import suspect_facts
-from selfpaced.report.tally import tally
-from selfpaced.thresholds import parse_decision
+from selfpaced.report.page import Report
+from selfpaced.report.topics.answer import suggested
+from selfpaced.report.topics.course import course_facts
+from selfpaced.report.topics.data import data_facts
+from selfpaced.report.topics.importance import importance_facts
+from selfpaced.report.topics.learning import learning_facts
+from selfpaced.report.topics.quality import calibration_facts, ranking_facts, tally, threshold_facts
+from selfpaced.report.topics.suspects import suspect_facts
+from selfpaced.thresholds import Rule, parse_decision
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The options that `make_report` and `report_of_scores` share. `make_report` explains them."""
+
+    ids: Any = None
+    threshold: float | str | Rule | None = None
+    costs: tuple[float, float] | None = None
+    amounts: Any = None
+    y_train: Any = None
+    dropped: Mapping[str, str] | None = None
+    title: str | None = None
+    target: str | None = None
+    times: Any = None
+    decide: str | None = None
+    decide_columns: Mapping[str, Any] | None = None
+    reference: Reference | None = None
+    cautions: Sequence[str] = ()
+
+    @classmethod
+    def checked(cls, function: str, given: Mapping[str, Any], *others: str) -> Self:
+        """Options from keywords. `others` are further keywords of the function, which the message names as well."""
+        known = [field.name for field in fields(cls)]
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            options = ", ".join(sorted([*known, *others], key=str.lower))
+            raise TypeError(f"{function} has no option {unknown[0]!r}. Its options are: {options}.")
+        return cls(**given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoresOptions(ReportOptions):
+    """All options of `report_of_scores`, which explains them."""
+
+    pos_label: Any = 1
+    model: Any = None
+    sample: Any = None
+    sample_rows: Any = None
+    train_sample: Any = None
+    stage_scores: Sequence[float] | None = None
 
 
 def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: Any) -> Report:
@@ -99,12 +148,12 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
     check_is_fitted(model)
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
-    rare = about.score_label(model, labels)
+    rare = score_label(model, labels)
     is_case = _cases(labels, rare)
-    stage_scores, scores = _scored(model, X, is_case, about.score_column(model, rare))
+    stage_scores, scores = _scored(model, X, is_case, score_column(model, rare))
     ids = _index_of(X) if given.ids is None else given.ids
     shared = replace(given, ids=ids, target=given.target or getattr(y, "name", None))
-    known = {"rare": rare, "model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
+    known = {"pos_label": rare, "model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
     return _report(is_case, scores, ScoresOptions(**vars(shared), **known))
 
 
@@ -116,15 +165,15 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
     Parameters
     ----------
     y : array-like of shape (n_rows,)
-        The labels of all rows. Booleans mark the rows of the class `rare`, unless `rare` is itself a boolean.
+        The labels of all rows. Booleans mark the rows of `pos_label`, unless it is itself a boolean.
     scores : array-like of shape (n_rows,)
-        Their scores for the class `rare`. Higher scores mean that the class is more likely.
-    rare : label, default=1
+        Their scores for `pos_label`. Higher scores mean that the class is more likely.
+    pos_label : label, default=1
         The class that the scores are for.
     model : classifier, default=None
         The fitted model, for the sections on learning and importance.
     sample : {array-like, sparse matrix, data frame}, default=None
-        The features of some rows. It should contain the rows `selfpaced.report.suspect_rows(y == rare, scores)`.
+        The features of some rows. It should contain the rows `selfpaced.report.suspect_rows(y == pos_label, scores)`.
     sample_rows : array-like of int, default=None
         The positions of the sample's rows among the scores. Without them the sample must hold all rows.
     train_sample : {array-like, sparse matrix, data frame}, default=None
@@ -156,7 +205,7 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
     1.0
     """
     given = ScoresOptions.checked("report_of_scores", options)
-    return _report(_cases(column_or_1d(y), given.rare), np.asarray(column_or_1d(scores)), given)
+    return _report(_cases(column_or_1d(y), given.pos_label), np.asarray(column_or_1d(scores)), given)
 
 
 def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOptions) -> Report:
@@ -169,21 +218,21 @@ def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOpt
     importances = None
     if model is not None and sample is not None:
         in_sample = is_case if rows is None else is_case[rows]
-        importances = importance_facts(model, sample, in_sample, about.score_column(model, options.rare))
+        importances = importance_facts(model, sample, in_sample, score_column(model, options.pos_label))
     important = importances.names if importances else ()
     facts = Facts(
         title=options.title or "How well are the rare rows found?",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=about.versions_of(model),
-        case=_case(options.rare, options.target or about.target_of(model)),
+        versions=versions_of(model),
+        case=_case(options.pos_label, options.target or target_of(model)),
         n_rows=int(is_case.size),
         n_cases=counts.n_cases,
-        model=None if model is None else about.model_facts(model, options.y_train),
+        model=None if model is None else model_facts(model, options.y_train),
         ranking=ranking_facts(counts),
         thresholds=threshold_facts(counts, suggestion.threshold, suggestion.costs, suggestion.chosen),
         calibration=calibration_facts(counts),
         learning=None if model is None else learning_facts(model, options.stage_scores),
-        recipes=() if model is None else about.recipes_of(model),
+        recipes=() if model is None else recipes_of(model),
         importances=importances,
         suspects=suspect_facts(is_case, scores, names, sample, rows, important),
         data=None
@@ -247,7 +296,7 @@ def _scored(
     model: Any, X: Any, is_case: NDArray[np.bool_], column: int
 ) -> tuple[list[float] | None, NDArray[np.float64]]:
     """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set."""
-    stages = None if about.eval_scores_of(model) else about.stages_of(model, X)
+    stages = None if eval_scores_of(model) else stages_of(model, X)
     if stages is None:
         return None, model.predict_proba(X)[:, column]
     stage_scores = []

@@ -12,8 +12,7 @@ from math import isfinite
 from typing import Any
 
 from selfpaced.metrics import Alerts
-from selfpaced.thresholds import Interval as Interval  # other modules of the report import it from here
-from selfpaced.thresholds.words import rows_where
+from selfpaced.thresholds import Interval, rows_where
 
 CONFIDENCE = 0.9  # of all intervals on the page, as in `choose_threshold`
 Z = 1.644854  # 90% of a normal distribution are within so many standard deviations of its mean
@@ -71,7 +70,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Promise:
+class PromisedRecall:
     """A figure on the rows of the report, and its interval on other rows."""
 
     name: str
@@ -95,13 +94,13 @@ class Chosen:
 
     rule: str
     confidence: float
-    promises: tuple[Promise, ...]
+    promises: tuple[PromisedRecall, ...]
     precision: Interval
     recall: Interval
     by_amount: bool = False
 
     @property
-    def cost(self) -> Promise | None:
+    def cost(self) -> PromisedRecall | None:
         return next((promise for promise in self.promises if promise.name == "cost"), None)
 
 
@@ -159,7 +158,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class HardnessBins:
+class HardnessHistogram:
     """The hardness bins of the class that most rows are drawn from. The mean of an empty bin is None."""
 
     counts: tuple[int, ...]
@@ -173,7 +172,7 @@ class RoundFacts:
     alpha: float | None
     n_rows: int
     aucprc: float | None
-    bins: HardnessBins | None
+    bins: HardnessHistogram | None
 
 
 @dataclass(frozen=True)
@@ -258,7 +257,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Suspects:
+class SuspectFacts:
     """The rows whose labels the scores contradict most, of both classes, with the values of some columns."""
 
     columns: tuple[str, ...]
@@ -267,7 +266,7 @@ class Suspects:
 
 
 @dataclass(frozen=True)
-class Drift:
+class ColumnDrift:
     """The drift of a column since training, from 0 to 1. Without any drift, 1 column in 20 exceeds `chance`."""
 
     distance: float
@@ -287,7 +286,7 @@ class ColumnFacts:
     missing: float
     n_distinct: int
     values: str
-    drift: Drift | None
+    drift: ColumnDrift | None
 
 
 @dataclass(frozen=True)
@@ -352,7 +351,7 @@ class Facts:
     learning: Learning | None
     recipes: tuple[RecipeFacts, ...]
     importances: Importances | None
-    suspects: Suspects
+    suspects: SuspectFacts
     data: DataFacts | None
     course: Course | None = None
     decision: RowByRow | None = None

@@ -1,11 +1,16 @@
-"""HTML and SVG elements. All text in them is escaped."""
+"""HTML and SVG: elements, axes and bars."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from math import log10
 from typing import Any
+
+from selfpaced.report.facts import ColumnDrift, Importances
+from selfpaced.report.words import decimals, shortened
 
 WITHOUT_END = {"br", "input", "meta"}
 
@@ -75,3 +80,205 @@ def table(
     head = element("thead", element("tr", cells("th", header)))
     body = element("tbody", [element("tr", cells("td", row)) for row in rows])
     return element("div", element("table", head, body, **attributes), class_="scroll", tabindex=0, role="group")
+
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From values to coordinates."""
+
+    low: float
+    high: float
+    start: float
+    stop: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high = self._stretched(self.low), self._stretched(self.high)
+        share = (self._stretched(value) - low) / (high - low) if high > low else 0.5
+        return self.start + share * (self.stop - self.start)
+
+    def _stretched(self, value: float) -> float:
+        return log10(max(value, self.low)) if self.is_log else value
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A pair of axes."""
+
+    x: Axis
+    y: Axis
+
+    def point(self, x: float, y: float) -> Point:
+        return self.x(x), self.y(y)
+
+
+def drawing(title: str, description: str, width: int, height: int, *children: Any, **attributes: Any) -> Html:
+    """An SVG with a title and a description for screen readers."""
+    return element(
+        "svg",
+        element("title", title),
+        element("desc", description),
+        *children,
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        aria_label=f"{title}. {description}",
+        **attributes,
+    )
+
+
+def text(x: float, y: float, words: Any, class_: str = "tick", anchor: str = "start", **attributes: Any) -> Html:
+    return element("text", words, x=x, y=y, class_=class_, text_anchor=anchor, **attributes)
+
+
+def line(one: Point, other: Point, class_: str) -> Html:
+    return element("line", x1=one[0], y1=one[1], x2=other[0], y2=other[1], class_=class_)
+
+
+def rectangle(x: float, y: float, width: float, height: float, class_: str, *children: Any) -> Html:
+    return element("rect", *children, x=x, y=y, width=max(width, 0.0), height=max(height, 0.0), class_=class_)
+
+
+def dot(at: Point, radius: float, class_: str, *children: Any, **attributes: Any) -> Html:
+    return element("circle", *children, cx=at[0], cy=at[1], r=radius, class_=class_, **attributes)
+
+
+def path(points: Iterable[Point], class_: str) -> Html:
+    return element("path", d="M" + "L".join(_pair(point) for point in points), class_=class_)
+
+
+def area(points: Sequence[Point], floor: float, class_: str) -> Html:
+    closed = [(points[0][0], floor), *points, (points[-1][0], floor)]
+    return element("path", d="M" + "L".join(_pair(point) for point in closed) + "Z", class_=class_)
+
+
+def grid(frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_name: str, y_name: str) -> Html:
+    """Horizontal grid lines, ticks, and the names of the axes."""
+    x, y = frame.x, frame.y
+    across = [line((x.start, y(value)), (x.stop, y(value)), "grid") for value in y_ticks]
+    left = [text(x.start - 7, y(value) + 4, words, anchor="end") for value, words in y_ticks.items()]
+    below = [text(x(value), y.start + 17, words, anchor="middle") for value, words in x_ticks.items()]
+    names = [
+        text(x.stop, y.start + 35, x_name, "axis-name", "end"),
+        text(0, y.stop - 14, y_name, "axis-name"),
+    ]
+    return joined([*across, *left, *below, *names])
+
+
+def _pair(point: Point) -> str:
+    return f"{point[0]:.1f} {point[1]:.1f}"
+
+
+STEP = 14
+
+
+def hundred_dots(title: str, share: float) -> Html:
+    """Ten rows of ten dots. From the bottom left, as many are filled as the share has per cent."""
+    n_filled = round(100 * share)
+    dots = [
+        dot((STEP * (n % 10 + 0.5), STEP * (9.5 - n // 10)), 5, "dot filled" if n < n_filled else "dot")
+        for n in range(100)
+    ]
+    return drawing(title, f"{n_filled} of 100 dots are filled.", 10 * STEP, 10 * STEP, dots, class_="dots")
+
+
+WIDTH, NAMES, VALUES, VALUES_WITH_ERRORS = 460, 170, 52, 104
+ROW = 21
+LONGEST_NAME = 19
+
+
+@dataclass(frozen=True)
+class _Bar:
+    name: str
+    value: float
+    class_: str
+    mark: float | None = None
+    error: float | None = None
+
+    @property
+    def figure(self) -> str:
+        """The value as it is written, with its error if that is known."""
+        is_known = self.error is not None and self.error == self.error
+        return decimals(self.value) + (f" ± {decimals(self.error or 0.0)}" if is_known else "")
+
+
+def importance_bars(importances: Importances) -> Html:
+    errors = importances.errors or (None,) * len(importances.names)
+    found = zip(importances.names, importances.values, errors, strict=True)
+    bars = [_Bar(name, value, "bar other", error=error) for name, value, error in found]
+    return _drawn("Most important features", f"By {importances.method}; {bars[0].name} comes first.", bars)
+
+
+def drift_bars(drifts: Mapping[str, ColumnDrift]) -> Html:
+    """The drift of each column, with a mark at the drift that chance alone exceeds 1 time in 20."""
+    bars = [
+        _Bar(name, drift.distance, "bar case" if drift.is_real else "bar quiet", drift.chance)
+        for name, drift in drifts.items()
+    ]
+    return _drawn("Drift since training", f"{bars[0].name} has the largest drift.", bars)
+
+
+def psi_bars(indices: Mapping[str, tuple[float, bool]]) -> Html:
+    """The stability index of each column. Large ones are in colour."""
+    bars = [_Bar(name, psi, "bar case" if is_large else "bar quiet") for name, (psi, is_large) in indices.items()]
+    said = f"{bars[0].name} has the largest index." if bars else "There are no columns."
+    return _drawn("Population stability index", said, bars)
+
+
+def _drawn(title: str, description: str, bars: Sequence[_Bar]) -> Html:
+    longest = max([bar.value for bar in bars] + [bar.mark or 0.0 for bar in bars], default=1.0)
+    beside = VALUES if all(bar.error is None for bar in bars) else VALUES_WITH_ERRORS
+    axis = Axis(0.0, longest or 1.0, NAMES, WIDTH - beside)
+    rows = [_row(bar, axis, ROW * place) for place, bar in enumerate(bars)]
+    return drawing(title, description, WIDTH, ROW * len(bars), rows)
+
+
+def _row(bar: _Bar, axis: Axis, top: float) -> Html:
+    end = axis(max(bar.value, 0.0))
+    beyond = end if bar.mark is None else max(end, axis(bar.mark))
+    mark = None if bar.mark is None else line((axis(bar.mark), top + 2), (axis(bar.mark), top + ROW - 3), "mark")
+    name = shortened(bar.name, LONGEST_NAME)
+    return joined(
+        [
+            text(NAMES - 8, top + 15, [name, element("title", bar.name)], "bar-name", "end"),
+            rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
+            mark,
+            text(beyond + 6, top + 15, bar.figure, "tick"),
+        ]
+    )
+
+
+LONGEST_ON_ONE_LINE = 24
+
+
+def section(id: str, title: str, *children: Any) -> Html:
+    return element("section", element("h2", title, id=f"{id}-title"), *children, id=id, aria_labelledby=f"{id}-title")
+
+
+def figure(title: str, drawn: Html, *caption: Any, **attributes: Any) -> Html:
+    return element("figure", element("h3", title), drawn, element("figcaption", *caption), **attributes)
+
+
+def paragraph(*children: Any, **attributes: Any) -> Html:
+    return element("p", *children, **attributes)
+
+
+def columns(*children: Any) -> Html:
+    return element("div", *children, class_="columns")
+
+
+def label(words: str) -> Html:
+    """A name from the user's data. A short one stays on one line."""
+    return element("b", words.replace(" ", "\N{NO-BREAK SPACE}") if len(words) <= LONGEST_ON_ONE_LINE else words)
+
+
+def named(words: str, longest: int = 32) -> Html:
+    """A shortened name in a table, with the full name as its tooltip."""
+    short = shortened(words, longest)
+    return element("span", short, title=None if short == words else words)
+
+
+def unfolding(summary: str, *children: Any) -> Html:
+    return element("details", element("summary", summary), *children)

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfpaced.monitoring import ERROR_RATE, Alarm, Drift, Reference, Watched, alarm_texts
-from selfpaced.report.figures.bars import psi_bars
-from selfpaced.report.figures.course import course_lines
-from selfpaced.report.html import Html, element, table
+from selfpaced.report.html import Html, columns, element, figure, named, paragraph, psi_bars, section, table
 from selfpaced.report.page import assembled
-from selfpaced.report.sections.parts import columns, figure, named, paragraph, section
+from selfpaced.report.topics.course import course_lines
 from selfpaced.report.words import between, decimals, percent, plural, threshold_text, whole
 
 MOST_BARS = 15

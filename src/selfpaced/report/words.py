@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from selfpaced.metrics import Alerts
-from selfpaced.report.facts import Interval, Promise
-from selfpaced.report.ranking import share_interval
-from selfpaced.thresholds import cost_text
-from selfpaced.thresholds.words import headline
+from selfpaced.report.facts import PromisedRecall, Z
+from selfpaced.thresholds import Interval, cost_text, headline
 
 MOST_DECIMALS = 7
 NO_ALERTS = "No row scores high enough for an alert."
@@ -57,7 +55,7 @@ FIGURES = {
 }
 
 
-def promise_text(promise: Promise, n_rows: int) -> str:
+def promise_text(promise: PromisedRecall, n_rows: int) -> str:
     """The interval of a figure on other rows.
 
     >>> promise_text(Promise("precision", 0.9, Interval(0.81, 0.97)), 1000)
@@ -129,3 +127,24 @@ def moment_text(moment: Any) -> str:
         return f"{moment:,.6g}"
     text = str(moment.astype("datetime64[m]")).replace("T", " ")
     return text.removesuffix(" 00:00")
+
+
+LONGEST_TEXT = 60
+
+
+def shortened(text: str, longest: int = LONGEST_TEXT) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def share_interval(part: float, whole: float) -> Interval:
+    """The 90% Wilson interval of a share; from 0 to 1 if the whole is 0.
+
+    >>> interval = share_interval(8, 10)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.541, 0.931)
+    """
+    if whole == 0:
+        return Interval(0.0, 1.0)
+    share, z2 = part / whole, Z * Z / whole
+    middle, reach = share + z2 / 2, Z * np.sqrt(share * (1 - share) / whole + z2 / (4 * whole))
+    return Interval(float(max(0.0, (middle - reach) / (1 + z2))), float(min(1.0, (middle + reach) / (1 + z2))))

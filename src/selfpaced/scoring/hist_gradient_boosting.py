@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from threadpoolctl import ThreadpoolController
 
-from selfpaced.scoring.bitvectors import MOST_LEAVES, AnySplit, CategorySplit, Numbering, Split, TreeSum
-from selfpaced.scoring.columns import FrameColumns, float64_columns
 from selfpaced.scoring.lightgbm import ROWS_WORTH_TABLES
-from selfpaced.scoring.numbered_rows import Numbered, NumberedRows
-from selfpaced.scoring.plain import BYTES_AT_ONCE, as_is
-from selfpaced.scoring.scorer import Probabilities, Scorer
+from selfpaced.scoring.scorer import BYTES_AT_ONCE, Probabilities, Scorer, as_is
+from selfpaced.trees import (
+    MOST_LEAVES,
+    AnySplit,
+    CategorySplit,
+    FrameColumns,
+    Numbered,
+    NumberedRows,
+    Numbering,
+    Split,
+    TreeSum,
+    float64_columns,
+)
 
 BITS_OF_A_WORD = 32
 
@@ -28,7 +36,7 @@ def hist_gradient_boosting_scorers(models: Sequence[Any], n_rows: int) -> list[S
     of_numbers = [trees for trees in found if trees is not None and not trees.categories]
     shared = _view(of_numbers) if of_numbers else None
     return [
-        Scorer(as_is, BoosterScore(model), BYTES_AT_ONCE, threads=None)
+        Scorer(as_is, HistBoosterScore(model), BYTES_AT_ONCE, threads=None)
         if trees is None
         else _bits_scorer(model, trees, shared if shared is not None and not trees.categories else _view([trees]))
         for model, trees in zip(models, found, strict=True)
@@ -44,10 +52,10 @@ def _view(some: Sequence[SmallTrees]) -> NumberedRows:
 
 def _bits_scorer(model: Any, trees: SmallTrees, view: NumberedRows) -> Scorer:
     tree_sum = TreeSum(trees.splits, trees.leaf_values, view.numbering, trees.start)
-    return Scorer(view, BoosterScore(model, tree_sum), BYTES_AT_ONCE, threads=None, reads_arrow=True)
+    return Scorer(view, HistBoosterScore(model, tree_sum), BYTES_AT_ONCE, threads=None, reads_arrow=True)
 
 
-class BoosterScore:
+class HistBoosterScore:
     """The probabilities of one fitted model: of numbered rows by its trees as bits, of others by itself.
 
     Chunks are scored in our threads rather than each in the model's own: those wait for each other on busy cores.

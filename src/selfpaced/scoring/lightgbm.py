@@ -9,12 +9,17 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import expit
 
-from selfpaced.scoring.bitvectors import Numbering, TreeSum
-from selfpaced.scoring.columns import FrameColumns, lightgbm_columns
-from selfpaced.scoring.lightgbm_trees import BoosterTrees, booster_trees
-from selfpaced.scoring.numbered_rows import Numbered, NumberedRows
-from selfpaced.scoring.plain import as_is
-from selfpaced.scoring.scorer import Probabilities, Scorer
+from selfpaced.scoring.scorer import Probabilities, Scorer, as_is
+from selfpaced.trees import (
+    BoosterTrees,
+    FrameColumns,
+    Numbered,
+    NumberedRows,
+    Numbering,
+    TreeSum,
+    booster_trees,
+    lightgbm_columns,
+)
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE = 2**23

@@ -1,4 +1,4 @@
-"""A scorer: how one fitted base model turns rows into class probabilities."""
+"""Scorers: how a model gives probabilities of a chunk of rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
 
 Probabilities = NDArray[np.floating]
 
@@ -67,3 +68,64 @@ def probabilities_by(scorers: Sequence[Scorer], features: Any) -> Iterator[Proba
         if scorer.view not in views:
             views[scorer.view] = scorer.view(features)
         yield scorer.score(views[scorer.view])
+
+
+@dataclass(frozen=True)
+class Rebalanced:
+    """A fitted model, and the correction of its probabilities. Pools score rows with it as with any other model."""
+
+    model: Any
+    correct: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        return self.correct(self.model.predict_proba(X))
+
+
+# Each call costs checks and conversions of its own: few calls on large chunks.
+BYTES_AT_ONCE = 2**24
+
+
+def plain_scorer(model: Any) -> Scorer:
+    # Unknown models may bring threads of their own, or not bear several of ours.
+    return Scorer(as_is, _road(model), BYTES_AT_ONCE, threads=1)
+
+
+def as_is(features: Any) -> Any:
+    return features
+
+
+def _road(model: Any) -> Any:
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba
+    if hasattr(model, "decision_function"):
+        return lambda features: from_decision(model.decision_function(features))
+    return lambda features: from_votes(model.predict(features), len(model.classes_))
+
+
+def from_decision(decision: Any) -> Probabilities:
+    """
+    >>> from_decision([0.0, np.inf]).tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
+    """
+    decision = np.asarray(decision, dtype=np.float64)
+    if decision.ndim == 1:
+        return np.column_stack([expit(-decision), expit(decision)])
+    probabilities: Probabilities = softmax(decision, axis=1)
+    return probabilities
+
+
+def from_votes(predicted: Any, n_classes: int) -> Probabilities:
+    """
+    >>> from_votes([1, 0], 2).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    return np.eye(n_classes)[np.asarray(predicted, dtype=np.intp)]
+
+
+ALL_CORES = 0
+
+
+def xgboost_scorer(model: Any, n_rows: int) -> Scorer:
+    # A booster goes on with the threads it was trained with, and a small training set had one.
+    model.get_booster().set_param({"nthread": ALL_CORES if model.n_jobs is None else model.n_jobs})
+    return plain_scorer(model)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from selfpaced.scoring.rebalanced import Rebalanced
+from selfpaced.scoring.scorer import Rebalanced
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")

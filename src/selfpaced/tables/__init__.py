@@ -1,44 +1,55 @@
 """Tables: every source of rows that a user can name, split into minority rows and majority pools."""
 
-from selfpaced.tables.arrays import LabelledTable, split_classes
-from selfpaced.tables.as_trained import as_trained
-from selfpaced.tables.databases import DatabaseTable
-from selfpaced.tables.frame_schema import schema_of_frame
-from selfpaced.tables.labels import ClassCounts, Labels, encode_labels, read_labels, refuse_missing_labels
-from selfpaced.tables.memory import InMemoryTable, float_array, float_columns, is_frame, polars_as_arrow, stack
-from selfpaced.tables.opening import open_table
-from selfpaced.tables.opening_rows import open_like, open_like_frame
-from selfpaced.tables.options import ReadingOptions
-from selfpaced.tables.partitions import PartitionedTable
-from selfpaced.tables.roles import Roles
-from selfpaced.tables.streamed import StreamedTable
-from selfpaced.tables.table import ClassSplit, SplitPlan, Table
-
-__all__ = [
-    "ClassCounts",
-    "ClassSplit",
-    "DatabaseTable",
-    "InMemoryTable",
-    "LabelledTable",
-    "Labels",
-    "PartitionedTable",
-    "ReadingOptions",
-    "Roles",
-    "SplitPlan",
-    "StreamedTable",
-    "Table",
-    "as_trained",
-    "encode_labels",
-    "float_array",
-    "float_columns",
-    "is_frame",
-    "open_like",
-    "open_like_frame",
-    "open_table",
-    "polars_as_arrow",
-    "read_labels",
-    "refuse_missing_labels",
-    "schema_of_frame",
-    "split_classes",
-    "stack",
-]
+from selfpaced.tables.frames import NewCategories, as_trained, categories_in, schema_of_frame, warn_of_new
+from selfpaced.tables.groups import column_groups, group_hashes
+from selfpaced.tables.labels import (
+    MOST_LABELS,
+    ClassCounts,
+    LabelLook,
+    Labels,
+    encode_labels,
+    keys_looked_at,
+    read_labels,
+    refuse_bad,
+    refuse_missing_labels,
+    refuse_repeated,
+    refuse_weightless,
+)
+from selfpaced.tables.memory import (
+    KINDS,
+    InMemoryTable,
+    LabelledTable,
+    float_array,
+    float_columns,
+    is_dask,
+    is_dask_array,
+    is_dask_frame,
+    is_frame,
+    kind_of,
+    not_numbers,
+    polars_as_arrow,
+    split_classes,
+    stack,
+)
+from selfpaced.tables.profile import ColumnLook, ColumnProfile, look_through
+from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, are_strings, frozen, plain, unified_fields
+from selfpaced.tables.table import (
+    ID,
+    WEIGHT,
+    ClassSplit,
+    ClusterOptions,
+    DaskOptions,
+    Elsewhere,
+    FrameOptions,
+    Progress,
+    ReadingOptions,
+    Roles,
+    SplitPlan,
+    Table,
+    TableOptions,
+    check_names,
+    check_options,
+    feature_names,
+    names_of,
+)
+from selfpaced.tables.times import PERIODS, Moments, checked_moments, iso_date, moments_in, periods_of, zone_of

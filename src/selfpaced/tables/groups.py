@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError
-from selfpaced.pools.keys import row_keys
-from selfpaced.tables.formats import import_arrow
+from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.pools import row_keys
 
 Hashes = NDArray[np.uint64]
 

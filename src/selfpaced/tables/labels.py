@@ -1,8 +1,8 @@
-"""Labels of any kind as small whole numbers."""
+"""Labels, weights and ids of rows: read, counted and checked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from selfpaced.exceptions import TableError
-from selfpaced.pools.keys import Ids
+from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.pools import LARGEST_KEY, Ids, Rows
+from selfpaced.tables.schema import Described
+from selfpaced.tables.table import Roles
 
 ROWS_AT_ONCE = 2**18
 FEW_CLASSES = 20
@@ -36,9 +38,9 @@ class ClassCounts:
         """The number of the smallest class. If several are equally small, the last: with 0 and 1 that is 1."""
         return self.counts.size - 1 - int(self.counts[::-1].argmin())
 
-    def score_label(self, positive: Any) -> Any:
+    def score_label(self, pos_label: Any) -> Any:
         """The label whose probability is the score: the one to separate from all others, or else the rarest."""
-        return self.names[self.rarest] if positive is None else positive
+        return self.names[self.rarest] if pos_label is None else pos_label
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,11 @@ class Labels(ClassCounts):
         numbers = (np.cumsum(present) - 1).astype(self.codes.dtype)
         return Labels(self.classes[present], counts[present].astype(np.int64), numbers[codes])
 
-    def separated(self, positive: Any, target: str | None) -> Labels:
+    def separated(self, pos_label: Any, target: str | None) -> Labels:
         """The positive label against all others, if there are more than two labels."""
-        is_positive = self.classes == positive
+        is_positive = self.classes == pos_label
         if not np.any(is_positive):
-            raise TableError(f"No row of column {target!r} has the label {positive!r}. Its labels are {self.names}.")
+            raise TableError(f"No row of column {target!r} has the label {pos_label!r}. Its labels are {self.names}.")
         if self.classes.size <= 2:
             return self
         n_positive = int(self.counts[is_positive].sum())
@@ -112,3 +114,100 @@ def refuse_missing_labels(y: NDArray[Any]) -> None:
         assert_all_finite(y, input_name="y")
     if y.dtype == object and any(label is None for label in y):
         raise ValueError("Input y contains None: every row needs a label. Drop the rows without one, or label them.")
+
+
+class LabelLook:
+    """Labels as far as they have been read: one byte a row."""
+
+    def __init__(self, roles: Roles) -> None:
+        self._roles = roles
+        self._known: Any = None
+        self._numbers: list[NDArray[np.uint8]] = []
+
+    def add(self, column: Any, file: Described) -> None:
+        import pyarrow.compute as pc
+
+        pa = import_arrow()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if column.null_count or (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()):
+            raise TableError(
+                f"{file.path} has rows without a label. Drop these rows (--drop-unlabelled on the command line), or "
+                "label them."
+            )
+        new = column.unique()
+        if self._known is None:
+            self._known = new
+        elif self._known.type != new.type:
+            column, new = self._alike(column, file), self._alike(new, file)
+        fresh = new.filter(pc.invert(pc.is_in(new, value_set=self._known)))
+        if len(fresh):
+            self._known = pa.concat_arrays([self._known, fresh])
+        if len(self._known) > MOST_LABELS:
+            raise TableError(
+                f"The target has more than {MOST_LABELS} different values. It looks like a number to predict "
+                "(regression), not like classes. Name a column of classes."
+            )
+        numbers = pc.index_in(column, value_set=self._known)
+        self._numbers.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint8))
+
+    def labels(self) -> Labels:
+        """The labels of all rows; one against all others if the roles say so."""
+        if self._known is None:
+            raise TableError("The table has no rows. At least two classes with two rows each are needed.")
+        classes, number_of = np.unique(self._known.to_numpy(zero_copy_only=False), return_inverse=True)
+        numbers = number_of.astype(np.uint8)
+        codes = np.concatenate([numbers[part] for part in self._numbers])
+        # Part by part, because np.bincount takes eight bytes for every row.
+        counts = sum(np.bincount(numbers[part], minlength=classes.size) for part in self._numbers)
+        labels = Labels(classes, np.asarray(counts, dtype=np.int64), codes)
+        pos_label, target = self._roles.pos_label, self._roles.target
+        return labels if pos_label is None else labels.separated(pos_label, target)
+
+    def roles(self) -> Roles:
+        """The roles with the positive label as the data have it: 0 is False among booleans."""
+        found = [label for label in self._known.to_pylist() if label == self._roles.pos_label]
+        return replace(self._roles, pos_label=found[0]) if found else self._roles
+
+    def _alike(self, column: Any, file: Described) -> Any:
+        pa = import_arrow()
+        try:
+            return column.cast(self._known.type)
+        except pa.ArrowException as error:
+            raise TableError(
+                f"The labels of {file.path} are {column.type}, those of the files before it {self._known.type}: {error}"
+            ) from error
+
+
+def refuse_weightless(rows: Rows, name: Any) -> None:
+    """Refuse a class whose rows all have a weight of 0."""
+    weights = rows.metadata.get("sample_weight")
+    if weights is not None and len(weights) and not np.any(weights):
+        raise TableError(f"All rows of the class {name!r} have a weight of 0. Give some of them a positive weight.")
+
+
+def refuse_bad(weights: NDArray[Any], what: str) -> None:
+    """Refuse weights that are missing, infinite or negative."""
+    n_bad = int(np.count_nonzero(~np.isfinite(weights)))
+    if n_bad:
+        raise TableError(f"{what} has {n_bad:,} weight(s) that are NaN or infinite. Every row needs a finite weight.")
+    n_negative = int(np.count_nonzero(weights < 0))
+    if n_negative:
+        raise TableError(f"{what} has {n_negative:,} negative weight(s). Weights must be at least 0.")
+
+
+IDS_LOOKED_AT = 2**17
+
+
+def keys_looked_at(n_rows: int) -> int:
+    """The largest key that is checked: all keys of a small table, about 100,000 of a large one.
+
+    The key of an id decides whether it is checked, so either all copies of an id are checked or none.
+    """
+    return LARGEST_KEY if n_rows <= IDS_LOOKED_AT else int(IDS_LOOKED_AT / n_rows * LARGEST_KEY)
+
+
+def refuse_repeated(sorted_ids: NDArray[Any], where: str = "") -> None:
+    twice = np.flatnonzero(sorted_ids[1:] == sorted_ids[:-1])
+    if twice.size:
+        raise TableError(f"The id {sorted_ids[twice[0]]}{where} occurs more than once. Every row needs its own id.")

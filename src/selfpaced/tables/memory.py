@@ -1,16 +1,236 @@
-"""Tables in memory: one interface for arrays, sparse matrices and data frames."""
+"""Rows in memory, with and without labels, in every kind of array and frame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
 
-from selfpaced.pools.rows import GROUP, Rows
-from selfpaced.tables.kinds import KINDS, POLARS, Positions, kind_of
+from selfpaced.pools import GROUP, MemoryPool, Rows
+from selfpaced.storage import fingerprint
+from selfpaced.tables.labels import Labels, read_labels
+from selfpaced.tables.schema import Schema, are_numbers
+from selfpaced.tables.table import ClassSplit, Roles, SplitPlan
+
+Positions = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class ColumnReader:
+    """One column of a table. Its values are only converted when they are asked for."""
+
+    type: str  # as the table's own library names it
+    is_number: bool  # numeric or boolean
+    is_float: bool  # only these types can hold infinities
+    floats: Callable[[], NDArray[np.float64]]  # NaN for missing values; for numbers only
+    objects: Callable[[], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The operations on one kind of table. Columns go by position, because names may be duplicated."""
+
+    open: Callable[[Any], Any]  # done once, before the first row is read
+    span: Callable[[Any, int, int], Any]  # consecutive rows, without a copy where possible
+    take: Callable[[Any, Positions], Any]  # the rows at some positions
+    stack: Callable[[Sequence[Any]], Any]  # several blocks of rows below each other
+    bytes_per_row: Callable[[Any], float]
+    names: Callable[[Any], list[Any]]  # of any type; x0, x1, ... for a table without names
+    column: Callable[[Any, int], ColumnReader]
+    # The same table with the values of one column in another order; None where it would copy too much.
+    permuted: Callable[[Any, int, Positions], Any] | None = None
+
+    def columns(self, table: Any) -> Iterator[tuple[Any, ColumnReader]]:
+        """Name and column, one after the other."""
+        for position, name in enumerate(self.names(table)):
+            yield name, self.column(table, position)
+
+
+def kind_of(table: Any) -> Kind:
+    """The kind of a table, by package and class name. So pandas and others need not be imported to recognise it."""
+    for cls in type(table).__mro__:
+        kind = KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
+        if kind is not None:
+            return kind
+    return SPARSE if sparse.issparse(table) else ARRAY
+
+
+def _as_given(table: Any) -> Any:
+    return table
+
+
+def _numbered_names(table: Any) -> list[Any]:
+    return [f"x{position}" for position in range(table.shape[1])]
+
+
+def _array_column(values: NDArray[Any]) -> ColumnReader:
+    kind, floats = values.dtype.kind, partial(values.astype, np.float64, copy=False)
+    return ColumnReader(str(values.dtype), kind in "biuf", kind == "f", floats, lambda: values)
+
+
+def _permuted_array(table: Any, position: int, order: Positions) -> Any:
+    changed = table.copy()
+    changed[:, position] = table[order, position]
+    return changed
+
+
+ARRAY = Kind(
+    open=_as_given,
+    span=lambda table, start, stop: table[start:stop],
+    take=lambda table, positions: table[positions],
+    stack=np.concatenate,
+    bytes_per_row=lambda table: table.shape[1] * table.itemsize,
+    names=_numbered_names,
+    column=lambda table, position: _array_column(np.asarray(table[:, position])),
+    permuted=_permuted_array,
+)
+
+
+def _narrow(rows: Any) -> Any:
+    """The same rows with 32-bit indices: a chunk never needs wider ones, and few models accept them."""
+    indices, indptr = rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int32, copy=False)
+    return type(rows)((rows.data, indices, indptr), shape=rows.shape)
+
+
+SPARSE = Kind(
+    open=_as_given,
+    span=lambda table, start, stop: _narrow(table[start:stop]),
+    take=lambda table, positions: _narrow(table[positions.astype(np.intp)]),
+    stack=lambda blocks: sparse.vstack(blocks, format="csr"),
+    bytes_per_row=lambda table: 12 * table.nnz / table.shape[0] + 8,
+    names=_numbered_names,
+    column=lambda table, position: _array_column(table[:, [position]].toarray().ravel()),
+)
+
+
+def _stack_pandas(blocks: Sequence[Any]) -> Any:
+    import pandas as pd
+
+    return pd.concat(blocks, ignore_index=True)
+
+
+def _pandas_column(table: Any, position: int) -> ColumnReader:
+    column = table.iloc[:, position]
+    kind = getattr(column.dtype, "kind", "O")  # some extension types have none
+    floats = partial(column.to_numpy, dtype=np.float64, na_value=np.nan)
+    return ColumnReader(str(column.dtype), kind in "biuf", kind == "f", floats, column.tolist)
+
+
+def _permuted_pandas(table: Any, position: int, order: Positions) -> Any:
+    changed = table.copy()
+    changed.isetitem(position, table.iloc[order, position].set_axis(table.index))
+    return changed
+
+
+PANDAS = Kind(
+    open=_as_given,
+    span=lambda table, start, stop: table.iloc[start:stop],
+    take=lambda table, positions: table.iloc[positions],
+    stack=_stack_pandas,
+    bytes_per_row=lambda table: 8 * table.shape[1],
+    names=lambda table: list(table.columns),
+    column=_pandas_column,
+    permuted=_permuted_pandas,
+)
+
+
+def _stack_polars(blocks: Sequence[Any]) -> Any:
+    import polars as pl
+
+    return pl.concat(blocks)
+
+
+def _polars_column(table: Any, position: int) -> ColumnReader:
+    import polars as pl
+
+    column = table.to_series(position)
+    dtype, is_number = column.dtype, column.dtype.is_numeric() or column.dtype == pl.Boolean
+    return ColumnReader(
+        str(dtype), is_number, dtype.is_float(), lambda: column.cast(pl.Float64).to_numpy(), column.to_list
+    )
+
+
+POLARS = Kind(
+    open=_as_given,
+    span=lambda table, start, stop: table.slice(start, stop - start),
+    take=lambda table, positions: table[positions],
+    stack=_stack_polars,
+    bytes_per_row=lambda table: 8 * table.shape[1],
+    names=lambda table: table.columns,
+    column=_polars_column,
+    permuted=lambda table, position, order: table.with_columns(table.to_series(position)[order]),
+)
+
+
+def _open_arrow(table: Any) -> Any:
+    """One list of categories per column, with signed numbers, and floats for whole numbers with missing values.
+
+    pyarrow makes a column of a pandas frame what its rows need: without this, chunks of one column would differ.
+    """
+    import pyarrow as pa
+
+    def readable(column: Any, dtype: Any) -> Any:
+        if pa.types.is_dictionary(dtype) and pa.types.is_unsigned_integer(dtype.index_type):
+            return pa.dictionary(pa.int32(), dtype.value_type, dtype.ordered)  # for pyarrow before 23
+        is_whole = pa.types.is_integer(dtype) or pa.types.is_boolean(dtype)
+        return pa.float64() if column.null_count and is_whole else dtype
+
+    table = table.unify_dictionaries()
+    columns = zip(table.schema, table.columns, strict=True)
+    fields = [field.with_type(readable(column, field.type)) for field, column in columns]
+    return table.cast(pa.schema(fields))
+
+
+def _arrow_column(table: Any, position: int) -> ColumnReader:
+    import pyarrow as pa
+
+    column = table.column(position)
+    kind, floats = column.type, lambda: column.cast(pa.float64()).to_numpy()
+    return ColumnReader(str(kind), are_numbers(kind), pa.types.is_floating(kind), floats, column.to_pylist)
+
+
+# scikit-learn and most base models do not read pyarrow tables: rows leave them as pandas frames, chunk by chunk.
+ARROW = Kind(
+    open=_open_arrow,
+    span=lambda table, start, stop: table.slice(start, stop - start).to_pandas(),
+    take=lambda table, positions: table.take(positions).to_pandas(),
+    stack=_stack_pandas,
+    bytes_per_row=lambda table: 8 * table.num_columns,
+    names=lambda table: table.column_names,
+    column=_arrow_column,
+)
+
+KINDS: dict[tuple[str, str], Kind] = {
+    ("pandas", "DataFrame"): PANDAS,
+    ("polars", "DataFrame"): POLARS,
+    ("pyarrow", "Table"): ARROW,
+}
+
+
+def is_dask_frame(thing: Any) -> bool:
+    return is_dask(thing) and hasattr(thing, "columns") and hasattr(thing, "to_delayed")
+
+
+def is_dask_array(thing: Any) -> bool:
+    return is_dask(thing) and hasattr(thing, "chunks")
+
+
+def is_dask(thing: Any) -> bool:
+    return type(thing).__module__.partition(".")[0] == "dask"
+
+
+def is_spark_frame(thing: Any) -> bool:
+    """Also of a Connect session, whose frames are of another type."""
+    return type(thing).__module__.startswith("pyspark.sql.") and hasattr(thing, "mapInArrow")
 
 
 class InMemoryTable:
@@ -92,3 +312,65 @@ def stack(blocks: Sequence[Rows]) -> Rows:
         kind_of(blocks[0].features).stack([block.features for block in blocks]),
         {name: np.concatenate([block.metadata[name] for block in blocks]) for name in blocks[0].metadata},
     )
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """Rows in memory whose labels are known.
+
+    Attributes
+    ----------
+    source : Any, default=None
+        The array that holds the rows. A resumed fit recognises them by it. None if a fit cannot be resumed.
+    schema : Schema | None, default=None
+        How the rows were read from a frame with strings or dates; None for other rows.
+    """
+
+    rows: InMemoryTable
+    known_labels: Labels
+    source: Any = None
+    schema: Schema | None = None
+    roles: Roles = field(default_factory=Roles)
+    snapshot: None = None
+
+    @property
+    def bytes_in_memory(self) -> int:
+        return int(self.rows.n_rows * self.rows.bytes_per_row)
+
+    def labels(self) -> Labels:
+        return self.known_labels
+
+    def split(self, plan: SplitPlan) -> ClassSplit:
+        return split_classes(self.rows, self.known_labels, plan.seed, plan.n_threads)
+
+    def identity(self) -> dict[str, Any]:
+        """A memory map is identified by its file and its offset in the file, any other array by its content."""
+        path = getattr(self.source, "filename", None)
+        content = _in_file(self.source, Path(path)) if path else joblib.hash(np.ascontiguousarray(self.source))
+        labels = joblib.hash((self.known_labels.classes, self.known_labels.codes))
+        return {"shape": self.source.shape, "features": content, "labels": labels}
+
+
+def _in_file(array: Any, path: Path) -> dict[str, Any]:
+    whole = array
+    while isinstance(whole.base, np.ndarray):  # an array that is a part of a memory map
+        whole = whole.base
+    start = array.offset + array.ctypes.data - whole.ctypes.data
+    return {"file": str(path), **fingerprint(path), "start": start, "strides": array.strides, "type": str(array.dtype)}
+
+
+def open_array(array: Any, target: Any = None) -> LabelledTable:
+    """An array, such as a memory map, which is read where it is. `target` are its labels."""
+    checked = check_array(array, dtype="numeric", ensure_all_finite="allow-nan", input_name="X")
+    return LabelledTable(InMemoryTable(checked), read_labels(target, checked), array)
+
+
+def split_classes(rows: InMemoryTable, labels: Labels, seed: int, n_threads: int) -> ClassSplit:
+    """The rarest class is the minority."""
+    pools = {
+        number: MemoryPool(rows, labels.ids(number), number, seed, n_threads)
+        for number in range(labels.classes.size)
+        if number != labels.rarest
+    }
+    minority = rows.rows(labels.ids(labels.rarest))
+    return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)

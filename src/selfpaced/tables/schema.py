@@ -9,10 +9,8 @@ from itertools import product
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from selfpaced.exceptions import TableError
-from selfpaced.suggesting import did_you_mean
-from selfpaced.tables.dotted_dates import iso_dates
-from selfpaced.tables.formats import import_arrow
+from selfpaced.exceptions import TableError, did_you_mean, import_arrow
+from selfpaced.tables.times import iso_dates
 
 MOST_CATEGORIES = 10_000
 

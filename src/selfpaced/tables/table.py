@@ -1,16 +1,236 @@
-"""`Table`: the protocol that every kind of table implements for a fit."""
+"""The protocol of a table, the roles of its columns, and the options of reading one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
-from selfpaced.algorithms.pool import MajorityPool
-from selfpaced.pools.rows import Rows
-from selfpaced.tables.labels import ClassCounts
-from selfpaced.tables.roles import Roles
+from selfpaced.algorithms import MajorityPool
+from selfpaced.exceptions import TableError, did_you_mean
+from selfpaced.pools import GROUP, Rows
 from selfpaced.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from selfpaced.tables.labels import ClassCounts
+
+# Names of internal columns beside the features. Columns of a user's table must not have them.
+ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
+
+Progress = Callable[[int, int | None], object]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a table are not features, and what they are for.
+
+    Attributes
+    ----------
+    target : str | None, default=None
+        The column of labels; None if the labels have no name or there are none.
+    pos_label : Any, default=None
+        The label to separate from all others; None if the labels are taken as they are.
+    weight : str | None, default=None
+        The column of sample weights.
+    id : str | None, default=None
+        The column of whole numbers by which rows are drawn.
+    amount : str | None, default=None
+        The column of what a missed row costs. It may be a feature too.
+    time : str | None, default=None
+        The column by which rows are ordered.
+    group : str | None, default=None
+        The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
+    keep : tuple[str, ...]
+        Further columns that are read along with the rows, such as names of rows.
+    """
+
+    target: str | None = None
+    pos_label: Any = None
+    weight: str | None = None
+    id: str | None = None
+    amount: str | None = None
+    time: str | None = None
+    group: str | None = None
+    keep: tuple[str, ...] = ()
+
+    @property
+    def labels_are_in(self) -> str:
+        """What error messages call the labels."""
+        return "y" if self.target is None else f"Column {self.target!r}"
+
+    @property
+    def not_features(self) -> set[str]:
+        """The columns that no model may see."""
+        names = (self.target, self.weight, self.id, self.time, self.group, *self.keep)
+        return {name for name in names if name is not None}
+
+    @property
+    def read_along(self) -> list[str]:
+        """The columns that are read together with the features."""
+        return [name for name in (self.id, self.weight, self.group, *self.keep) if name is not None]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that have a role."""
+        names = (self.target, self.amount, self.time, *self.read_along)
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def names_of(columns: str | Sequence[str]) -> list[str]:
+    """Names of columns; a single one may come without a list around it."""
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def feature_names(
+    known: Iterable[str], columns: Sequence[str] | None, exclude: Sequence[str], roles: Roles
+) -> list[str]:
+    """The columns that are features, in their order: those that are named, or all known ones."""
+    fields = list(known)
+    columns, exclude = None if columns is None else names_of(columns), names_of(exclude)
+    if columns is not None and len(set(columns)) < len(columns):
+        raise TableError(f"columns names a feature twice: {list(columns)}. Name each feature once.")
+    for name in [*(columns or ()), *exclude]:
+        if name not in fields:
+            raise TableError(f"There is no column {name!r}. The columns are {fields}.{did_you_mean(name, fields)}")
+    others = {*roles.not_features, *exclude}
+    names = [name for name in (fields if columns is None else columns) if name not in others]
+    if not names:
+        raise TableError(f"No column is left as a feature. The columns are {fields}. Exclude fewer of them.")
+    if {ID, WEIGHT, GROUP} & set(names):
+        raise TableError(f"The names {ID!r}, {WEIGHT!r} and {GROUP!r} are reserved. Rename the column.")
+    return names
+
+
+class ArrayOptions(TypedDict, total=False):
+    """For an array in memory."""
+
+    target: Any
+
+
+class FrameOptions(TypedDict, total=False):
+    """For a table with named columns."""
+
+    target: str | None
+    columns: Sequence[str] | None
+    exclude: Sequence[str]
+    weight: str | None
+    id: str | None
+    group: str | None
+    timezone: str | None
+
+
+class ClusterOptions(FrameOptions, total=False):
+    """For a table on a cluster."""
+
+    fit_on: str
+
+
+class DaskOptions(ClusterOptions, total=False):
+    client: Any
+
+
+class ReadingOptions(TypedDict, total=False):
+    """How rows are read."""
+
+    filter: Any
+    batch_rows: int
+    cache: str | PathLike[str] | None
+    cache_bytes: int | None
+    filesystem: Any
+    connection: Any
+    version: Any
+
+
+class StreamOptions(FrameOptions, total=False):
+    """For rows that are read batch by batch."""
+
+    pos_label: Any
+    filter: Any
+    batch_rows: int
+    memory_for_tags: int
+    cache: str | PathLike[str] | None
+    progress: Progress | None
+
+
+class QueryOptions(StreamOptions, total=False):
+    connection: Any
+
+
+class LakeOptions(StreamOptions, total=False):
+    version: Any
+    cache_bytes: int | None
+
+
+class FilesOptions(StreamOptions, total=False):
+    types: Mapping[str, str] | None
+    filesystem: Any
+    cache_bytes: int | None
+
+
+class RowOptions(FilesOptions, QueryOptions, LakeOptions, total=False):
+    """For all sources whose rows are read batch by batch."""
+
+
+class TableOptions(RowOptions, DaskOptions, total=False):
+    """All options. What they mean is in the documentation of `open_table`."""
+
+
+class Honouring(Protocol):
+    """A kind of source: what errors call it, and the options that it honours."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def honours(self) -> frozenset[str]: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind of source.
+
+    Attributes
+    ----------
+    name : str
+        What error messages call it.
+    recognises : Callable[[Any, Mapping[str, Any]], bool]
+        Whether something is a source of this kind, by itself and the options given.
+    opens : Callable[..., Table]
+        From the source and the options to a table.
+    honours : frozenset[str]
+        The names of the options that it honours. All others are refused.
+    """
+
+    name: str
+    recognises: Callable[[Any, Mapping[str, Any]], bool]
+    opens: Callable[..., Table]
+    honours: frozenset[str]
+
+
+def check_options(source: Honouring, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given. Unknown ones, and those that the source cannot honour, are refused by name."""
+    check_names(options, TableOptions.__optional_keys__, "open_table")
+    given = {name: value for name, value in options.items() if not _is_default(name, value)}
+    refused = sorted(set(given) - source.honours)
+    if refused:
+        raise TableError(
+            f"open_table does not support {refused[0]}= for {source.name}. The options for {source.name} are "
+            f"{', '.join(sorted(source.honours))}."
+        )
+    return given
+
+
+def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> None:
+    """Refuse unknown options, such as misspelled ones."""
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise TypeError(f"{who} has no option {unknown[0]!r}. Its options are {', '.join(sorted(known))}.")
+
+
+def _is_default(name: str, value: Any) -> bool:
+    """Whether an option was given. None and an empty list count as not given; an empty list of features counts."""
+    return value is None or (name != "columns" and isinstance(value, list | tuple) and not value)
 
 
 @dataclass(frozen=True)

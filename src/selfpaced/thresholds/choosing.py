@@ -1,4 +1,4 @@
-"""A threshold by a rule, with intervals of the figures to expect."""
+"""Choosing a threshold by a rule, also inside scikit-learn's searches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,49 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import make_scorer
 
 from selfpaced.exceptions import UnreachableRuleError
-from selfpaced.metrics import Alerts, Scored
+from selfpaced.metrics import Alerts, Scored, alerts_of_labels
 from selfpaced.thresholds.costs import amounts_of, cost_text, costs_of
 from selfpaced.thresholds.intervals import FIGURES, Interval, costs_in, intervals_of
-from selfpaced.thresholds.rules import LowestCost, Rule, parse_rule
+from selfpaced.thresholds.rules import AlertsAtMost, LowestCost, Rule, parse_rule
 from selfpaced.thresholds.sweep import Sweep, sweep_of
+
+
+def headline(precision: float, recall: float, rows: str = "rare rows") -> str:
+    """
+    >>> headline(0.874, 0.79, rows_where("1", "is_fraud"))
+    'Of 100 alerts, 87 are right; it finds 79% of all rows where is_fraud is 1.'
+    """
+    return "".join(headline_parts(precision, recall, rows))
+
+
+def headline_parts(precision: float, recall: float, rows: str = "rare rows") -> tuple[str, ...]:
+    """The headline in parts. Every second part is emphasised."""
+    right = of_hundred(precision)
+    verb = "is" if right in ("1", "fewer than 1") else "are"
+    return "Of 100 alerts, ", right, f" {verb} right; it finds ", f"{of_hundred(recall)}%", f" of all {rows}."
+
+
+def rows_where(label: str, target: str | None) -> str:
+    """
+    >>> rows_where("1", "is_fraud"), rows_where("'fraud'", None)
+    ('rows where is_fraud is 1', "rows of the class 'fraud'")
+    """
+    return f"rows where {target} is {label}" if target else f"rows of the class {label}"
+
+
+def of_hundred(share: float) -> str:
+    """
+    >>> [of_hundred(share) for share in (0, 0.001, 0.874, 0.999, 1)]
+    ['0', 'fewer than 1', '87', 'more than 99', '100']
+    """
+    # Halves are rounded to even numbers: 0.5 of 100 to none, 99.5 to all.
+    if 0 < share <= 0.005:
+        return "fewer than 1"
+    return "more than 99" if 0.995 <= share < 1 else f"{100 * share:.0f}"
+
 
 SAID = {"f1": "F1", "mcc": "MCC"}
 FEWEST_DRAWS = 100  # with fewer, an interval may miss its own figure
@@ -308,3 +344,64 @@ def with_costs(rule: Rule, costs: Any, by_amount: bool) -> Rule:
             "Or give both costs, such as cost=5:100."
         )
     return rule
+
+
+# scikit-learn takes the lowest of equally good thresholds, but most rules take the highest. This bonus is smaller than
+# real differences of values, and large enough for one row among a hundred thousand to count.
+TRACE = 1e-10
+
+
+def threshold_scorer(rule: str | Rule = "f1", *, costs: Any = None, pos_label: Any = None) -> Any:
+    """A scorer for scikit-learn that is highest where a rule is met best, and below 0 where its condition is not met.
+
+    The rules are those of `choose_threshold`, except rules with amounts and budgets for all rows: a scorer sees only
+    some rows at a time, and no amounts.
+
+    Parameters
+    ----------
+    rule : str or Rule, default="f1"
+        The rule.
+    costs : tuple of (float, float) or matrix, default=None
+        The costs, for the rule "cost".
+    pos_label : label, default=None
+        The label of the rare class, as for `choose_threshold`.
+
+    Returns
+    -------
+    callable
+        A scorer for `TunedThresholdClassifierCV` and other tools of scikit-learn.
+
+    Raises
+    ------
+    ValueError
+        If the rule is a budget of alerts in all rows, or needs amounts.
+
+    See Also
+    --------
+    selfpaced.choose_threshold : Chooses a threshold with intervals.
+    sklearn.model_selection.TunedThresholdClassifierCV : Tunes a threshold by cross-validation.
+
+    Examples
+    --------
+    >>> from selfpaced import SelfPacedEnsembleClassifier
+    >>> from selfpaced.datasets import make_fraud
+    >>> from sklearn.model_selection import TunedThresholdClassifierCV
+    >>> X, y = make_fraud(n_rows=4000, n_frauds=80, random_state=0)
+    >>> model = SelfPacedEnsembleClassifier(n_estimators=3, random_state=0)
+    >>> tuned = TunedThresholdClassifierCV(model, scoring=threshold_scorer("precision>=0.8"), cv=3).fit(X, y)
+    >>> bool(0 < tuned.best_threshold_ < 1)
+    True
+    """
+    rule = with_costs(parse_rule(rule), costs, by_amount=False)
+    if isinstance(rule, AlertsAtMost) and rule.per is None:
+        raise ValueError(
+            f"{rule} counts alerts in all rows, but a scorer sees only some. Give the number of rows: {rule}/10000."
+        )
+    return make_scorer(rule_score, rule=rule, pos_label=pos_label)
+
+
+def rule_score(y_true: ArrayLike, y_pred: ArrayLike, *, rule: Rule, pos_label: Any = None) -> float:
+    """The value of a rule for predicted labels, with a small bonus for those that the rule prefers among equals."""
+    alerts = alerts_of_labels(y_true, y_pred, pos_label=pos_label)
+    trace = TRACE * float(alerts.alert_share)
+    return float(rule.value(alerts)) + (trace if rule.prefers_more else -trace)

@@ -1,1 +1,0 @@
-"""The work of each command as a function that prints nothing. Internal."""

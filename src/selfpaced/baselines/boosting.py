@@ -1,0 +1,215 @@
+"""AdaBoost.M2 and the base class of ensembles that use it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from math import log
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.ensembles import (
+    AveragingEnsemble,
+    check_classifier,
+    check_labels,
+    check_positive,
+    check_seed,
+    check_weighable,
+    check_whole,
+    fit_metadata,
+    split_by_row,
+)
+from selfpaced.ensembles.fitting import MemberFactory, naming_the_round
+from selfpaced.model import readable_rows
+from selfpaced.scoring import mean_probabilities, scorer_of
+from selfpaced.tables import InMemoryTable, Labels
+
+Floats = NDArray[np.float64]
+
+# A member without any loss would have an infinite weight.
+SMALLEST_LOSS = 1e-10
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """A member, the number of its fit, and its weight."""
+
+    number: int
+    model: Any
+    weight: float
+
+
+def boost(
+    fit: Callable[[int, Floats], Any],
+    doubts_of: Callable[[Any], Floats],
+    weights: Floats,
+    n_models: int,
+    n_classes: int,
+    learning_rate: float,
+) -> Iterator[Boosted]:
+    """Yield `n_models` members.
+
+    A model that is not better than chance does not become a member: the weights have become too extreme, and boosting
+    starts again from the first ones (Breiman 1998). If the next model is not better either, there are no more members.
+
+    Parameters
+    ----------
+    fit : Callable[[int, Floats], Any]
+        Trains a member from its number, 0 at first, and the weights of all rows.
+    doubts_of : Callable[[Any], Floats]
+        Gives each row's doubt: the probability that a member gives to the classes the row does not belong to.
+    weights : Floats
+        The first weights of the rows. Their scale does not matter; `fit` gets them with a mean of 1.
+    """
+    weights = first_weights = with_mean_one(weights)
+    n_members = 0
+    for number in count():
+        model = fit(number, weights)
+        doubts = doubts_of(model)
+        loss = float(np.average(doubts, weights=weights))  # eps
+        if loss < 1 - 1 / n_classes:
+            alpha = member_weight(loss, n_classes, learning_rate)
+            yield Boosted(number, model, alpha)
+            weights = reweigh(weights, doubts, alpha)
+            n_members += 1
+            if n_members == n_models:
+                return
+        elif weights is not first_weights:
+            weights = first_weights
+        else:
+            if n_members == 0:
+                yield Boosted(number, model, 1.0)  # better than an ensemble without members
+            return
+
+
+def member_weight(loss: float, n_classes: int, learning_rate: float) -> float:
+    """The weight of a member: 0 at chance, and a large but finite number if it has no loss.
+
+    >>> member_weight(0.5, n_classes=2, learning_rate=1.0), round(member_weight(0.0, 2, 1.0))
+    (0.0, 23)
+    """
+    loss = max(loss, SMALLEST_LOSS)
+    return learning_rate * (log((1 - loss) / loss) + log(n_classes - 1))
+
+
+def reweigh(weights: Floats, doubts: Floats, alpha: float) -> Floats:
+    """Higher weights for rows with more doubt. If no row has a doubt, the weights do not change.
+
+    >>> reweigh(np.ones(4), np.array([1.0, 0.0, 0.0, 0.0]), alpha=log(3)).round(2).tolist()
+    [2.0, 0.67, 0.67, 0.67]
+    """
+    # Relative to the row with the largest doubt, so that a large alpha does not overflow.
+    return with_mean_one(weights * np.exp(alpha * (doubts - doubts.max())))
+
+
+def with_mean_one(weights: Floats) -> Floats:
+    """Scale weights to a mean of 1, for base models that add up weights as numbers of rows, such as LightGBM."""
+    scaled: Floats = weights / weights.mean()
+    return scaled
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """What a member is trained on: rows, the numbers of their classes, their weights and other metadata."""
+
+    features: Any
+    y: NDArray[Any]
+    weights: Floats
+    metadata: Mapping[str, Any]
+
+
+# A function of the number of a round, 0 at first, and of the weights of all real rows.
+RowsOfRound = Callable[[int, Floats], TrainingRows]
+
+
+class BoostingEnsemble(AveragingEnsemble):
+    """AdaBoost.M2. A subclass chooses the rows of every round."""
+
+    learning_rate: Any
+
+    @abstractmethod
+    def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
+        """Check the parameters of the sampling. Return the function that gives the training rows of each round."""
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Train the ensemble.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            Features; see the class for the types that it accepts.
+        y : array-like of shape (n_rows,)
+            Labels of any kind. The rarest class is the minority.
+        **fit_params : metadata for the base model's `fit`
+            `sample_weight` has the weights of the rows in the first round. Other metadata need metadata routing.
+
+        Returns
+        -------
+        self : estimator
+            The fitted ensemble.
+        """
+        n_members = check_whole("n_estimators", self.n_estimators)
+        learning_rate = check_positive("learning_rate", self.learning_rate)
+        seed = check_seed(self.random_state)
+        base = check_weighable(check_classifier(self._base()))
+
+        X = self._features(X, reset=True)
+        labels = check_labels(y, X)
+        per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
+        weights = np.asarray(per_row.pop("sample_weight", np.ones(labels.codes.size)), dtype=np.float64)
+        self._check_row_metadata(per_row)
+        table = readable_rows(self, X, per_row)
+        rows_of_round = self._rows_of_round(table, labels, seed)
+
+        work = _Work(table, labels, rows_of_round, MemberFactory([base], seed, for_all), self._n_threads())
+        steps = boost(work.fit, work.doubts_of, weights, n_members, labels.classes.size, learning_rate)
+        members = list(naming_the_round(steps, 1, n_members))
+        self.estimators_ = [member.model for member in members]
+        self.estimator_weights_ = np.array([member.weight for member in members])
+        # Not every model that was trained is a member.
+        self.n_training_rows_ = [work.n_rows[member.number] for member in members]
+        self.calibrator_ = self.calibration_ = None
+        self._remember(labels, rows=X)
+        return self
+
+    def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
+        """Refuse metadata that the training rows cannot have. Real rows can have all of them."""
+
+    def _member_weights(self) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = self.estimator_weights_
+        return weights
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the boosting loop needs: it trains members, and gives their doubts about all real rows."""
+
+    table: InMemoryTable
+    labels: Labels
+    rows_of_round: RowsOfRound
+    factory: MemberFactory
+    n_threads: int
+    n_rows: list[int] = field(default_factory=list)
+
+    def fit(self, number: int, weights: Floats) -> Any:
+        rows = self.rows_of_round(number, weights)
+        self.n_rows.append(len(rows.y))
+        return self.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
+
+    def doubts_of(self, model: Any) -> Floats:
+        scorer = scorer_of(model, self.table.n_rows)
+        probabilities = mean_probabilities([scorer], self.table, self.labels.classes.size, self.n_threads)
+        return _doubts(probabilities, self.labels)
+
+
+def _doubts(probabilities: NDArray[np.floating], labels: Labels) -> Floats:
+    """The probability given to the classes that each row does not belong to."""
+    doubts: Floats = 1 - probabilities[np.arange(labels.codes.size), labels.codes]
+    if np.isnan(doubts.max()):
+        raise ValueError("A member of the ensemble predicted NaN as a probability of a training row.")
+    # By rounding, probabilities may be slightly outside of [0, 1].
+    return doubts.clip(0, 1)

@@ -1,0 +1,481 @@
+"""`selfpaced compare`"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from selfpaced.baselines import EasyEnsembleClassifier, RUSBoostClassifier
+from selfpaced.cli.commands.train import N_BINS, N_MEMBERS, auto_model, check_enough, open_for, request_of
+from selfpaced.cli.data.cautions import kept_warnings
+from selfpaced.cli.data.opening import OpenedSource, check_output
+from selfpaced.cli.data.request import AUTO, TrainRequest, check_time_limit
+from selfpaced.cli.data.splitting import split_for
+from selfpaced.cli.output import Talk, table
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.auto import Columns, base_model, catboost, columns_of, lightgbm, numbered_columns, with_codes
+from selfpaced.exceptions import TableError
+from selfpaced.metrics import aucprc
+from selfpaced.report import Axis, Html, drawing, element, joined, line, rectangle, shortened, text
+from selfpaced.storage import write_whole
+
+WIDTH, LINE = 760, 28
+
+
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+
+N_RESAMPLES = 200
+CONFIDENCE = 0.9
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """The AUCPRC of a method on each of many draws of the test rows. The draws are the same for all methods."""
+
+    areas: Floats
+
+    def interval(self) -> Interval:
+        return _middle(self.areas)
+
+    def difference_to(self, other: Resampled) -> Interval:
+        """The interval of the difference to another method. Random effects that both share cancel out."""
+        return _middle(self.areas - other.areas)
+
+
+def resampled(is_rare: NDArray[np.bool_], scores: Mapping[str, Floats], seed: int = 0) -> dict[str, Resampled]:
+    """Draw the test rows again, with replacement, and measure every method on each draw.
+
+    Each row is drawn a number of times that has a Poisson distribution, which is the bootstrap but for the total.
+    """
+    rng = np.random.default_rng(seed)
+    rankings = {name: _PairedRanking(is_rare, each) for name, each in scores.items()}
+    areas: dict[str, list[float]] = {name: [] for name in scores}
+    for _ in range(N_RESAMPLES):
+        counts = rng.poisson(1.0, is_rare.size).astype(np.float64)
+        if not counts[is_rare].any():
+            continue  # without a rare row there is no AUCPRC
+        for name, ranking in rankings.items():
+            areas[name].append(ranking.aucprc(counts))
+    return {name: Resampled(np.array(found)) for name, found in areas.items()}
+
+
+class _PairedRanking:
+    """Rows in the order of their scores, the highest first. Rows with equal scores are taken together."""
+
+    def __init__(self, is_rare: NDArray[np.bool_], scores: Floats) -> None:
+        self._order = np.argsort(-scores, kind="stable")
+        self._is_rare = is_rare[self._order]
+        ordered = scores[self._order]
+        self._ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), scores.size - 1)
+
+    def aucprc(self, counts: Floats) -> float:
+        ordered = counts[self._order]
+        found = np.cumsum(ordered * self._is_rare)[self._ends]
+        alerts = np.cumsum(ordered)[self._ends]
+        return float(np.sum(np.diff(found, prepend=0.0) * found / np.maximum(alerts, 1)) / found[-1])
+
+
+def _middle(values: Floats) -> Interval:
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+# The method that all others are compared with.
+CHOSEN = "AutoSelfPaced"
+# The usual numbers. Three times as many are three times as slow and hardly better.
+N_TREES = N_ROUNDS = 100
+N_CATBOOST_ROUNDS = 300
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows to train on and test rows, as frames or arrays; y says which rows are rare.
+
+    `groups` are those of the rows to train on, for models whose `fit` takes groups.
+    """
+
+    X: Any
+    y: NDArray[np.bool_]
+    X_test: Any
+    y_test: NDArray[np.bool_]
+    groups: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A model, its name, and the positions of its training rows; None for all rows."""
+
+    name: str
+    model: Any
+    rows: NDArray[np.intp] | None = None
+
+
+def methods_for(request: TrainRequest, columns: Columns, task: Task) -> Iterator[Method]:
+    """All methods, made one by one as they are tried."""
+    name = _kind_of_members(request.base)
+    base = base_model(name, columns)
+    yield Method(CHOSEN, auto_model(request, calibration=None))  # a calibration does not change the ranking
+    yield from _ensembles(request, base)
+    if request.base != AUTO:
+        yield from single_models(name, base, task, request.seed)
+    for method in _alternatives(columns, request.seed):
+        yield Method(method.name, seeded(with_threads(method.model, request.n_jobs), request.seed))
+
+
+def _kind_of_members(base: str) -> str:
+    if base != AUTO:
+        return base
+    return "lightgbm" if find_spec("lightgbm") is not None else "gbdt"
+
+
+def _ensembles(request: TrainRequest, base: Any) -> Iterator[Method]:
+    n_members = N_MEMBERS if request.members is None else request.members
+    settings: dict[str, Any] = {"n_estimators": n_members, "random_state": request.seed}
+    threads: dict[str, Any] = {"n_jobs": request.n_jobs}
+    n_bins = N_BINS if request.bins is None else request.bins
+    yield Method("Self-paced Ensemble", SelfPacedEnsembleClassifier(base, n_bins=n_bins, **settings, **threads))
+    yield Method("BalanceCascade", BalanceCascadeClassifier(base, **settings, **threads))
+    yield Method("under-bagging", UnderBaggingClassifier(base, **settings, **threads))
+    yield Method("EasyEnsemble", OnNumbers(EasyEnsembleClassifier(**settings, **threads)))
+    yield Method("RUSBoost", OnNumbers(RUSBoostClassifier(_last_step(base), **settings)))
+
+
+def single_models(name: str, base: Any, task: Task, seed: int) -> Iterator[Method]:
+    """Ways to train one base model: on all rows, with class weights if it has them, and on a random under-sample."""
+    alone = seeded(clone(base), seed)
+    yield Method(f"{name}, all rows", alone)
+    balanced = with_class_weights(clone(alone))
+    if balanced is not None:
+        yield Method(f"{name}, class weights", balanced)
+    yield Method(f"{name}, random under-sample", clone(alone), _under_sample(task.y, seed))
+
+
+def _alternatives(columns: Columns, seed: int) -> Iterator[Method]:
+    """Models that are often trained on all rows of such tables, as far as their packages are installed."""
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+
+    if find_spec("lightgbm") is not None:
+        plain = lightgbm(columns, n_estimators=N_ROUNDS)
+        yield Method(f"LightGBM, {N_ROUNDS} rounds", plain)
+        yield Method("LightGBM, class weights", with_class_weights(clone(plain)))
+    for name, forest in (("extra trees", ExtraTreesClassifier), ("random forest", RandomForestClassifier)):
+        yield Method(f"{name}, {N_TREES} trees", with_codes(forest(N_TREES), columns.categorical))
+    if find_spec("xgboost") is not None:
+        yield Method(f"XGBoost, {N_ROUNDS} rounds", _xgboost())
+    if find_spec("catboost") is not None:
+        yield Method(f"CatBoost, {N_CATBOOST_ROUNDS} rounds", _catboost(columns, seed))
+
+
+def _catboost(columns: Columns, seed: int) -> Any:
+    return catboost(columns, iterations=N_CATBOOST_ROUNDS, random_seed=seed)
+
+
+def _xgboost() -> Any:
+    """XGBoost on numbers. It refuses some characters in the names of columns, so these are numbers too."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+    from xgboost import XGBClassifier
+
+    return OnNumbers(make_pipeline(FunctionTransformer(numbered_columns), XGBClassifier(n_estimators=N_ROUNDS)))
+
+
+class OnNumbers:
+    """A model that reads categories by their codes. A pipeline cannot be used: boosting could not weight its rows."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> OnNumbers:
+        self.model.fit(_as_numbers(X), y)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.model.predict_proba(_as_numbers(X))
+
+
+def _as_numbers(frame: Any) -> Any:
+    categorical = frame.select_dtypes("category").columns
+    return frame.assign(**{name: frame[name].cat.codes.astype(float) for name in categorical})
+
+
+def _last_step(base: Any) -> Any:
+    return base[-1] if hasattr(base, "steps") else base
+
+
+def seeded(model: Any, seed: int) -> Any:
+    """The model with every random_state in it set."""
+    inner = model.model if isinstance(model, OnNumbers) else model
+    inner.set_params(**dict.fromkeys(_parameters(inner, "random_state"), seed))
+    return model
+
+
+def with_threads(model: Any, n_jobs: int) -> Any:
+    """The model with a number of threads, if it has such a parameter. Encoders before it need no threads."""
+    last = _last_step(model.model if isinstance(model, OnNumbers) else model)
+    if "n_jobs" in last.get_params():
+        last.set_params(n_jobs=n_jobs)
+    return model
+
+
+def with_class_weights(model: Any) -> Any:
+    """The model with balanced class weights; None if it does not support them."""
+    names = _parameters(model, "class_weight")
+    return model.set_params(**dict.fromkeys(names, "balanced")) if names else None
+
+
+def _parameters(model: Any, parameter: str) -> list[str]:
+    """The parameters of a name in a model and in its parts."""
+    return [name for name in model.get_params() if name.rpartition("__")[2] == parameter]
+
+
+def _under_sample(is_rare: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
+    rare, common = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
+    drawn = np.random.default_rng(seed).choice(common, size=min(rare.size, common.size), replace=False)
+    return np.sort(np.concatenate([rare, drawn]))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A method, its figures on the test rows and its cost, or the reason why it failed.
+
+    Attributes
+    ----------
+    seconds : float
+        The time for training and for scoring the test rows.
+    n_rows : int
+        The number of rows that its models were trained on, added up.
+    interval : Interval | None, default=None
+        The interval of the AUCPRC, over draws of the test rows.
+    warnings : tuple[str, ...]
+        The warnings of its training.
+    ahead, ahead_interval
+        How much higher its AUCPRC is than that of `AutoSelfPaced`, over the same draws for both.
+    """
+
+    method: str
+    aucprc: float | None
+    seconds: float
+    n_rows: int
+    failure: str | None = None
+    warnings: tuple[str, ...] = ()
+    interval: Interval | None = None
+    ahead: float | None = None
+    ahead_interval: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All methods on one table, best first; `chance` is the share of rare rows."""
+
+    methods: list[Compared]
+    n_train: int
+    n_test: int
+    chance: float
+
+
+def compare(request: TrainRequest, on_result: Callable[[Compared], None] = lambda one: None) -> Comparison:
+    """Train and judge each method in turn. `on_result` is called with each result as soon as it is known."""
+    check_time_limit(request.time_limit)
+    source = open_for(request)
+    if not source.in_memory:
+        raise TableError("The table is too large for a comparison in memory. Give a smaller part of it.")
+    task = _task(request, source)
+    methods, scores = [], {}
+    for method in methods_for(request, columns_of(None, source.table.schema), task):
+        found, given = _tried(method, task)
+        methods.append(found)
+        if given is not None:
+            scores[method.name] = given
+        on_result(found)
+    sure = with_intervals(methods, scores, task.y_test)
+    best_first = sorted(sure, key=lambda one: -1 if one.aucprc is None else one.aucprc, reverse=True)
+    return Comparison(best_first, len(task.y), len(task.y_test), float(task.y_test.mean()))
+
+
+def _task(request: TrainRequest, source: OpenedSource) -> Task:
+    labels = source.labels
+    check_enough(labels, request.target)
+    split = split_for(request, source)
+    train, test = split.train, split.test
+    rare = labels.score_label(source.table.roles.pos_label)
+    is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
+    groups = None if request.group is None else np.asarray(train.column(request.group).to_pylist(), dtype=object)
+    return Task(train.features(), is_rare[0], test.features(), is_rare[1], groups)
+
+
+def with_intervals(
+    methods: list[Compared], scores: Mapping[str, NDArray[np.float64]], is_rare: NDArray[np.bool_]
+) -> list[Compared]:
+    """The methods with the intervals of their AUCPRC, and of its difference to that of `AutoSelfPaced`."""
+    draws = resampled(is_rare, scores)
+    ours = next((one for one in methods if one.method == CHOSEN), None)
+    return [one if one.aucprc is None else _with_interval(one, ours, draws) for one in methods]
+
+
+def _with_interval(one: Compared, ours: Compared | None, draws: Mapping[str, Resampled]) -> Compared:
+    own = draws[one.method]
+    sure = replace(one, interval=own.interval())
+    if one.aucprc is None or ours is None or ours.aucprc is None or one is ours:
+        return sure
+    return replace(sure, ahead=one.aucprc - ours.aucprc, ahead_interval=own.difference_to(draws[CHOSEN]))
+
+
+def judged(method: Method, task: Task) -> Compared:
+    """Train the method's model, and score the test rows."""
+    return _judged(method, task)[0]
+
+
+def _judged(method: Method, task: Task) -> tuple[Compared, NDArray[np.float64]]:
+    X = task.X.iloc if hasattr(task.X, "iloc") else task.X
+    rows = slice(None) if method.rows is None else method.rows
+    takes_groups = task.groups is not None and has_fit_parameter(method.model, "groups")
+    along = {} if task.groups is None or not takes_groups else {"groups": task.groups[rows]}
+    begin = time.perf_counter()
+    method.model.fit(X[rows], task.y[rows], **along)
+    scores = np.asarray(method.model.predict_proba(task.X_test)[:, 1], dtype=np.float64)
+    seconds = time.perf_counter() - begin
+    n_rows = _rows_trained_on(method.model, len(task.y[rows]))
+    return Compared(method.name, aucprc(task.y_test, scores), seconds, n_rows), scores
+
+
+def _tried(method: Method, task: Task) -> tuple[Compared, NDArray[np.float64] | None]:
+    begin = time.perf_counter()
+    try:
+        with kept_warnings() as warned_of:
+            found, scores = _judged(method, task)
+        return replace(found, warnings=tuple(warned_of)), scores
+    except Exception as error:  # other libraries raise errors of all kinds; the other methods are compared nevertheless
+        reason = " ".join(str(error).split())
+        return Compared(method.name, None, time.perf_counter() - begin, 0, reason), None
+
+
+def _rows_trained_on(model: Any, n_rows: int) -> int:
+    """The number of training rows of a model. For an ensemble, the rows of all its members are added up."""
+    model = model.model if isinstance(model, OnNumbers) else model
+    if hasattr(model, "rounds_"):
+        return sum(round.n_rows for round in model.rounds_)
+    return sum(model.n_training_rows_) if hasattr(model, "n_training_rows_") else n_rows
+
+
+HEADER = [
+    "",
+    "AUCPRC",
+    f"{CONFIDENCE:.0%} interval",
+    f"to {CHOSEN}",
+    f"{CONFIDENCE:.0%} interval",
+    "seconds",
+    "trained on",
+]
+
+LONGEST_REASON = 120
+
+
+def run(options: Namespace) -> None:
+    talk = Talk(options)
+    picture = None if options.picture is None else check_output(options.picture, [".svg"])
+
+    def tell(one: Compared) -> None:
+        talk.say(_line(one))
+        for warning in one.warnings:
+            talk.warn(f"{one.method}: {warning}")
+
+    comparison = compare(request_of(options, []), tell)
+    talk.say(
+        f"\nTrained on {comparison.n_train:,} rows, judged on {comparison.n_test:,} others; chance is "
+        f"{comparison.chance:.4f}. Best first. Intervals are over random draws of the test rows, the same for all "
+        f"methods. A difference to {CHOSEN} whose interval contains 0 may be chance.\n"
+    )
+    talk.say(table([_row(one) for one in comparison.methods if one.aucprc is not None], header=HEADER))
+    if picture is not None:
+        write_whole(picture, drawn(comparison))
+        talk.say(f"\nThe picture is in {picture}.")
+    talk.result(asdict(comparison))
+
+
+def _line(one: Compared) -> str:
+    if one.aucprc is None:
+        return f"{one.method}: failed. {shortened(one.failure or '', LONGEST_REASON)}"
+    return f"{one.method}: AUCPRC {one.aucprc:.3f} in {one.seconds:.1f} s"
+
+
+def _row(one: Compared) -> list[str]:
+    return [
+        one.method,
+        f"{one.aucprc:.3f}",
+        _between(one.interval, ""),
+        "" if one.ahead is None else f"{one.ahead:+.3f}",
+        _between(one.ahead_interval, "+"),
+        f"{one.seconds:.1f}",
+        f"{one.n_rows:,}",
+    ]
+
+
+def _between(interval: Interval | None, sign: str) -> str:
+    return "" if interval is None else " to ".join(f"{end:{sign}.3f}" for end in interval)
+
+
+AXIS = Axis(0.0, 1.0, start=270, stop=560)
+
+
+STYLE = Html("""
+text { font: 14px system-ui, sans-serif; fill: #222 } .grey { fill: #666 }
+rect { fill: #9db7d5 } .best { fill: #1f5fa8 } line { stroke: #111; stroke-width: 1.5 }
+.chance { stroke: #c33; stroke-dasharray: 3 3; stroke-width: 1 }
+@media (prefers-color-scheme: dark) {
+  text { fill: #eee } .grey { fill: #aaa } rect { fill: #46648a } .best { fill: #7fb2ec } line { stroke: #fff }
+  .chance { stroke: #f77 }
+}
+""")
+
+
+def drawn(comparison: Comparison) -> str:
+    """An SVG file for pages and slides. It follows the light or dark mode of the page."""
+    methods = [one for one in comparison.methods if one.aucprc is not None]
+    height, chance = LINE * (len(methods) + 3), AXIS(comparison.chance)
+    held_out = f"AUCPRC on {comparison.n_test:,} rows held out, with {CONFIDENCE:.0%} intervals"
+    picture = drawing(
+        f"AUCPRC of {len(methods)} methods on the same rows",
+        ", ".join(f"{one.method} {one.aucprc:.3f}" for one in methods),
+        WIDTH,
+        height,
+        element("style", STYLE),
+        text(AXIS.start, 20, held_out, "grey"),
+        [_bar(place, one) for place, one in enumerate(methods)],
+        line((chance, LINE), (chance, height - LINE), "chance"),
+        text(chance + 4, height - 10, f"chance {comparison.chance:.4f}", "grey"),
+        xmlns="http://www.w3.org/2000/svg",
+    )
+    return f"{picture}\n"
+
+
+def _bar(place: int, one: Compared) -> Html:
+    assert one.aucprc is not None
+    top, end = LINE * (place + 1), AXIS(one.aucprc)
+    beyond = end if one.interval is None else max(end, AXIS(one.interval[1]))
+    return joined(
+        [
+            text(AXIS.start - 10, top + 18, one.method, "name", "end"),
+            rectangle(AXIS.start, top + 5, end - AXIS.start, LINE - 10, "best" if place == 0 else "bar"),
+            _whisker(one, top + LINE / 2),
+            text(beyond + 6, top + 18, f"{one.aucprc:.3f}", "value"),
+            text(WIDTH - 10, top + 18, f"{one.seconds:.1f} s", "grey", "end"),
+        ]
+    )
+
+
+def _whisker(one: Compared, y: float) -> Html | None:
+    if one.interval is None:
+        return None
+    low, high = (AXIS(end) for end in one.interval)
+    ends = [line((x, y - 4), (x, y + 4), "whisker-end") for x in (low, high)]
+    return joined([line((low, y), (high, y), "whisker"), *ends])

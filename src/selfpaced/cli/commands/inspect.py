@@ -1,0 +1,68 @@
+"""`selfpaced inspect`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+
+from selfpaced.cli.output import WHAT_THEY_ARE, Talk, recipe_table, table
+from selfpaced.persistence import ModelCard, read_card
+
+IN_FULL = ("threshold", "best_threshold")  # a rounded threshold would give other alerts
+
+
+def run(options: Namespace) -> None:
+    talk = Talk(options)
+    card = read_card(options.model)
+    n_blended = sum(one.weight > 0 for one in card.recipes)
+    made_of = f"{n_blended} of {len(card.recipes)} recipes" if card.recipes else card.base_model
+    talk.headline(f"{card.kind} of {made_of}")
+    counts = ", ".join(f"{count:,} of {label!r}" for label, count in zip(card.classes, card.class_counts, strict=True))
+    features = card.feature_names or [f"{card.n_features} without names"]
+    facts = {
+        "written": card.created_at,
+        "trained on": counts,
+        "snapshot": card.snapshot or "",
+        "to find": repr(card.pos_label if card.pos_label is not None else card.minority_class),
+        "target": card.target or "",
+        "features": ", ".join(features),
+        **{name: str(value) if name in IN_FULL else _short(value) for name, value in card.metrics.items()},
+        "reference": _reference(card),
+        "made with": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
+        "notes": card.notes or "",
+    }
+    talk.say("\n".join(f"{name:<12} {value}" for name, value in facts.items() if value))
+    talk.say()
+    talk.say(f"{WHAT_THEY_ARE}\n\n{recipe_table(card.recipes)}" if card.recipes else _rounds(card))
+    talk.result(asdict(card))
+
+
+def _reference(card: ModelCard) -> str:
+    """The reference in the file, which monitoring needs."""
+    kept = card.reference
+    return "none" if kept is None else f"counts of {kept.n_rows:,} held-out rows in {len(kept.features)} columns"
+
+
+def _rounds(card: ModelCard) -> str:
+    rows = [
+        [
+            str(one.number),
+            f"{one.n_rows:,}",
+            "" if one.alpha is None else f"{one.alpha:.3g}",
+            "" if one.seconds is None else f"{one.seconds:.2f}",
+        ]
+        for one in card.rounds
+    ]
+    return table(rows, header=["round", "rows", "alpha", "seconds"])
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} ({_short(one)})" for name, one in value.items())
+    if value is None:
+        return ""
+    if isinstance(value, list):  # of texts, such as warnings; or of the two ends of an interval
+        return (" " if all(isinstance(one, str) for one in value) else " to ").join(map(_short, value))
+    return str(value)

@@ -1,0 +1,320 @@
+"""`selfpaced monitor`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.cli.data.cautions import counted_new_categories
+from selfpaced.cli.data.opening import check_output, data_in, data_of, what_is_done
+from selfpaced.cli.entry import ALARM, OK
+from selfpaced.cli.output import Talk, table
+from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.exceptions import TableError
+from selfpaced.model import RowsDone, open_to_score, scoring_of
+from selfpaced.monitoring import (
+    SOME_DRIFT,
+    Alarm,
+    Counter,
+    Limit,
+    Reference,
+    Watched,
+    alarm_texts,
+    parse_limit,
+    watched,
+)
+from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.tables import Roles, moments_in, periods_of, plain, zone_of
+from selfpaced.tables.files import StreamedBatch, StreamedTable
+
+MOST_PERIODS = 1000
+
+
+@dataclass(frozen=True)
+class MonitorRequest:
+    """The options of monitoring.
+
+    Attributes
+    ----------
+    by, time_column, timezone : str | None, default=None
+        The periods that get their own figures, besides those of all rows. None without `by`.
+    target : str | None, default=None
+        The column of labels that are known already. Values of other rows are missing.
+    threshold : float | None, default=None
+        The lowest score of an alert; by default the model's own threshold.
+    limits : Sequence[Limit]
+        The limits that raise an alarm.
+    """
+
+    by: str | None = None
+    time_column: str | None = None
+    timezone: str | None = None
+    target: str | None = None
+    threshold: float | None = None
+    limits: Sequence[Limit] = ()
+
+
+@dataclass(frozen=True)
+class Monitored:
+    """The results of monitoring.
+
+    Attributes
+    ----------
+    periods : dict[str, Watched]
+        The figures of each period, by its name, in the order of time.
+    alarms : list[Alarm]
+        The limits that all rows or a period exceeded.
+    """
+
+    reference: Reference
+    threshold: float | None
+    whole: Watched
+    periods: dict[str, Watched]
+    alarms: list[Alarm]
+    is_calibrated: bool
+
+
+def monitor(
+    model: AveragingEnsemble,
+    reference: Reference | None,
+    source: Any,
+    request: MonitorRequest,
+    progress: RowsDone | None = None,
+) -> Monitored:
+    """Score the rows of a file, and compare them with those of the reference."""
+    if reference is None:
+        raise TableError(
+            "The model file has no reference, which monitoring compares rows with. Train the model again without "
+            "--no-reference, or save it with save_model(..., reference=reference_of(X, scores))."
+        )
+    if request.threshold is not None:
+        reference = _at_threshold(reference, request.threshold)
+    if (request.by is None) != (request.time_column is None):
+        raise TableError("Periods need the times of the rows. Name their column: --by day --time-column COL.")
+    data = data_of(source)
+    table = open_to_score(model, data.source, Roles(keep=_also(request)), data.reading)
+    names, period_of = _periods(table, request)
+    counters = _counters(model, reference, len(names))
+    with counted_new_categories():  # the counters have them by period
+        scores = _scored(model, table, counters, period_of, progress)
+    if not scores.size:
+        raise TableError("The table has no rows to monitor.")
+    known = None if request.target is None else _labels(model, table, request.target)
+    calibrated = model.calibrator_ is not None
+    whole = watched(reference, counters, scores, known, calibrated)
+    periods = {}
+    for place, name in enumerate(names if request.by is not None else ()):
+        own = period_of == place
+        labels = None if known is None else (known[0][own], known[1][own])
+        periods[name] = watched(reference, counters, scores[own], labels, calibrated, place)
+    return Monitored(
+        reference, reference.threshold, whole, periods, _alarms(request.limits, whole, periods), calibrated
+    )
+
+
+def _also(request: MonitorRequest) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in (request.time_column, request.target) if name is not None))
+
+
+def _at_threshold(reference: Reference, threshold: float) -> Reference:
+    """The reference with another threshold. Its share of alerts is not known."""
+    return replace(reference, threshold=threshold, alert_share=None)
+
+
+def _periods(table: StreamedTable, request: MonitorRequest) -> tuple[list[str], NDArray[np.intp]]:
+    """The names of the periods, and the number of each row's."""
+    assert table.n_rows is not None
+    if request.by is None or request.time_column is None:
+        return ["all"], np.zeros(table.n_rows, dtype=np.intp)
+    column = table.column(request.time_column)
+    moments = moments_in(column, request.time_column)
+    names, numbers = np.unique(
+        periods_of(moments, request.by, request.timezone or zone_of(column)), return_inverse=True
+    )
+    if names.size > MOST_PERIODS:
+        raise TableError(f"There are {names.size:,} periods, more than {MOST_PERIODS:,}. Choose longer ones with --by.")
+    return [str(name).replace("T", " ") for name in names], numbers.astype(np.intp)
+
+
+def _counters(model: AveragingEnsemble, reference: Reference, n_periods: int) -> dict[str, Counter]:
+    schema = model.trained_on_.schema
+    known = {} if schema is None else {one.name: one.categories for one in schema.columns}
+    return {
+        feature.name: Counter(
+            feature, n_periods, None if known.get(feature.name) is None else frozenset(known[feature.name] or ())
+        )
+        for feature in reference.features
+    }
+
+
+def _scored(
+    model: AveragingEnsemble,
+    table: StreamedTable,
+    counters: dict[str, Counter],
+    period_of: NDArray[np.intp],
+    progress: RowsDone | None,
+) -> NDArray[np.float64]:
+    """The scores of all rows. Their values are counted in the same pass."""
+    parts = []
+    for batch, probabilities in scoring_of(model).streamed(table, progress):
+        parts.append(probabilities[:, model.trained_on_.score_column].copy())
+        periods = period_of[batch.start : batch.stop]
+        features = batch.features()
+        for name, counter in counters.items():
+            counter.add(_values(batch, features, name), periods)
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _values(batch: StreamedBatch, features: Any, name: str) -> Any:
+    """A feature as the reference counts it: strings as they are in the table, including unknown categories."""
+    column = next(one for one in batch.schema.columns if one.name == name)
+    if column.categories is not None:
+        return plain(batch.batch.column(column.source)).to_pylist()
+    return np.asarray(features.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _labels(model: AveragingEnsemble, table: StreamedTable, target: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which rows are rare, and which rows have a label. Labels that the model does not know are refused."""
+    trained_on = model.trained_on_
+    labels = plain(table.column(target)).to_pylist()
+    is_known = np.array([label is not None and label == label for label in labels], dtype=bool)
+    names = [*trained_on.classes, trained_on.score_label]
+    strange = [label for label in dict.fromkeys(labels) if label is not None and label == label and label not in names]
+    if strange and not trained_on.is_one_against_all:
+        raise TableError(
+            f"Column {target!r} has labels that the model does not know, such as {strange[:3]}. The model knows "
+            f"{list(trained_on.classes)}."
+        )
+    is_rare = np.array([label == trained_on.score_label for label in labels], dtype=bool)
+    return is_rare & is_known, is_known
+
+
+def _alarms(limits: Sequence[Limit], whole: Watched, periods: dict[str, Watched]) -> list[Alarm]:
+    """The limits that all rows exceed, and the limits of counts and shares that a period exceeds."""
+    found = [limit.passed_by(whole) for limit in limits if not (periods and limit.name == "alerts")]
+    for name, one in periods.items():
+        found += [limit.passed_by(one, name) for limit in limits]
+    return [alarm for alarm in found if alarm is not None]
+
+
+MOST_COLUMNS = 10
+
+
+def run(options: Namespace) -> int:
+    talk = Talk(options)
+    page = None if options.html is None else check_output(options.html, [".html"])
+    limits = [parse_limit(text) for text in options.alarm]
+    reference = read_card(options.model).reference
+    model = load_ensemble(options.model)
+    request = MonitorRequest(
+        options.by, options.time_column, options.timezone, options.target, options.threshold, limits
+    )
+    with talk.progress(what_is_done(options, "scoring")) as progress:
+        found = monitor(model, reference, data_in(options), request, progress)
+    _tell(talk, found)
+    if page is not None:
+        from selfpaced.report import monitor_page
+        from selfpaced.storage import write_whole
+
+        write_whole(page, monitor_page(found.whole, found.periods, found.reference, found.alarms))
+        talk.say(f"The report is in {page}.")
+    talk.result(
+        {
+            "n_rows": found.whole.n_rows,
+            "threshold": found.threshold,
+            "alarms": [asdict(one) for one in found.alarms],
+            "all": asdict(found.whole),
+            "periods": {name: asdict(one) for name, one in found.periods.items()},
+            "html": None if page is None else str(page),
+        }
+    )
+    for text in alarm_texts(found.alarms):
+        talk.warn(f"alarm: {text}")
+    return ALARM if found.alarms else OK
+
+
+def _tell(talk: Talk, found: Monitored) -> None:
+    whole = found.whole
+    drifted, n_columns = [one for one in whole.drifts if one.is_large], len(whole.drifts)
+    named = ", ".join(f"{one.name!r}" for one in drifted[:5])
+    n_real = sum(one.is_real for one in whole.drifts)
+    talk.headline(
+        f"{len(drifted)} of {n_columns} columns {'has' if len(drifted) == 1 else 'have'} drifted: {named}."
+        if drifted
+        else f"None of {n_columns} columns has drifted much."
+    )
+    talk.say(
+        f"Drifted columns have a stability index (PSI) of {SOME_DRIFT} or more; {n_real} of {n_columns} moved more "
+        "than chance explains."
+    )
+    talk.say(
+        f"{whole.n_rows:,} rows, compared with {found.reference.n_rows:,} held-out rows of the training. "
+        f"{_estimate(whole)}"
+    )
+    if not found.is_calibrated:
+        talk.say("The scores of this model are not probabilities, so nothing can be estimated without labels.")
+    if whole.arrived is not None:
+        talk.say(_arrived(whole))
+    rows = [
+        [one.name, f"{one.psi:.3f}", f"{one.p_value:.2g}", f"{one.missing_before:.1%}", f"{one.missing:.1%}",
+         "" if one.unseen is None else f"{one.unseen:.1%}"]
+        for one in ([] if whole.score_drift is None else [whole.score_drift]) + list(whole.drifts[:MOST_COLUMNS])
+    ]  # fmt: skip
+    header = ["", "PSI", "p-value", "missing before", "missing now", "unseen"]
+    talk.say(f"\n{table(rows, header=header)}\n")
+    if found.periods:
+        talk.say(table([_period(name, one) for name, one in found.periods.items()], header=PERIODS) + "\n")
+
+
+PERIODS = ["", "rows", "alerts", "expected", "precision", "recall", "score PSI", "drifted", "known", "found"]
+
+
+def _period(name: str, one: Watched) -> list[str]:
+    estimate, arrived = one.estimate, one.arrived
+    return [
+        name,
+        f"{one.n_rows:,}",
+        "" if one.n_alerts is None else f"{one.n_alerts:,}",
+        "" if estimate is None else f"{estimate.expected:,.1f}",
+        "" if estimate is None or estimate.precision is None else f"{estimate.precision:.2f}",
+        "" if estimate is None or estimate.recall is None else f"{estimate.recall:.2f}",
+        "" if one.score_drift is None else f"{one.score_drift.psi:.3f}",
+        f"{sum(each.is_large for each in one.drifts)}",
+        "" if arrived is None else f"{arrived.n_known:,}",
+        "" if arrived is None else f"{arrived.found:,}",
+    ]
+
+
+def _estimate(one: Watched) -> str:
+    alerts = "" if one.n_alerts is None else f"{one.n_alerts:,} alerts. "
+    estimate = one.estimate
+    if estimate is None:
+        return alerts
+    between = f"{estimate.expected_interval.low:,.0f} to {estimate.expected_interval.high:,.0f}"
+    parts = [f"{estimate.expected:,.0f} rare rows ({between})"]
+    for name in ("precision", "recall", "aucprc"):
+        value = getattr(estimate, name)
+        if value is not None:
+            parts.append(f"{'AUCPRC' if name == 'aucprc' else name} {value:.2f}")
+    return f"{alerts}If the probabilities are still right, expect {', '.join(parts)}."
+
+
+def _arrived(one: Watched) -> str:
+    found = one.arrived
+    assert found is not None
+    low, high = found.expected_interval.low, found.expected_interval.high
+    said = "more or fewer than expected" if found.is_surprising else "as expected"
+    parts = [f"Of {found.n_known:,} rows with a label {found.found:,} are rare, {said}: {found.expected:,.1f} "
+             f"({low:,.0f} to {high:,.0f})"]  # fmt: skip
+    if found.precision is not None and found.precision_interval is not None:
+        interval = found.precision_interval
+        parts.append(f"precision {found.precision:.2f} ({interval.low:.2f} to {interval.high:.2f})")
+    if found.recall is not None and found.recall_interval is not None:
+        interval = found.recall_interval
+        parts.append(f"recall {found.recall:.2f} ({interval.low:.2f} to {interval.high:.2f})")
+    return "; ".join(parts) + "."

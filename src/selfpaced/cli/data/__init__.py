@@ -1,0 +1,1 @@
+"""What the commands share: opening a table, splitting it, cautions about it, engines."""

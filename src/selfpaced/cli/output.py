@@ -1,0 +1,252 @@
+"""What commands print: progress, rounds, results."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from selfpaced.callbacks import Callback, FitPlan, ProgressBar, Round, Stop
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier, RecipeResult
+from selfpaced.model import TableEvaluation
+from selfpaced.thresholds import ThresholdChoice, cost_text, rows_where
+from selfpaced.thresholds import headline as headline_of
+
+if TYPE_CHECKING:
+    from selfpaced.cli.commands.evaluate import Evaluated, Known
+    from selfpaced.cli.commands.predict import Predicted
+    from selfpaced.cli.data.cautions import Repeating
+
+
+def headline(found: TableEvaluation, target: str | None, label: Any, choice: ThresholdChoice | None = None) -> str:
+    """The first line of a result, also for a rule that chooses no alerts."""
+    if choice is not None and choice.alerts.n_alerts == 0:
+        return "No alert is worth its cost. To raise no alerts is cheapest."
+    return headline_of(found.precision, found.recall, rows_where(repr(label), target))
+
+
+def cost_in_words(judged: Evaluated, known: Known) -> str:
+    """The cost of rows by the rule of training, or why it is not known."""
+    if judged.unpriced is not None:
+        return f"The cost of these rows by {known.rule} is not known: {judged.unpriced}."
+    return "" if judged.cost is None else f"By {known.rule} these rows cost {cost_text(judged.cost)}."
+
+
+def origin(choice: ThresholdChoice | None) -> str:
+    """How a threshold was chosen on the rows that it is judged by."""
+    rule = "f1" if choice is None else str(choice.rule)
+    return "the best threshold by F1 on these rows" if rule == "f1" else f"chosen by {rule} on these rows"
+
+
+def promise(choice: ThresholdChoice) -> str:
+    """What to expect of a threshold.
+
+    >>> from selfpaced import choose_threshold
+    >>> promise(choose_threshold([0] * 98 + [1] * 2, range(100), "recall>=0.9"))[:82]
+    'What to expect of other rows, with 90% intervals: 2 alerts in 100 rows (1 to 6), r'
+    """
+    names = dict.fromkeys(["alert_share", *choice.rule.promises(), "precision", "recall"])
+    said = choice.said(*names) if choice.alerts.n_alerts else choice.said(*choice.rule.promises())
+    return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}."
+
+
+def repetition(one: Repeating) -> str:
+    """A warning that held-out rows share something with training rows.
+
+    >>> repetition(Repeating("card_id", 0.974))[:59]
+    "column 'card_id' repeats: 97% of the held-out rows have a v"
+    """
+    return (
+        f"column {one.name!r} repeats: {one.share:.0%} of the held-out rows have a value that was trained on. If the "
+        f"model is meant for new values too, these figures are too good. Hold out whole groups: --group {one.name!r}"
+    )
+
+
+def counted(found: Predicted) -> str:
+    """
+    >>> counted(Predicted(n_rows=3000, n_alerts=1, n_expected=2.7)), counted(Predicted(3000, None, None))
+    ('3,000 rows, 1 alert among them and about 3 rare rows to expect,', '3,000 rows')
+    """
+    parts = []
+    if found.n_alerts is not None:
+        parts.append(f"{found.n_alerts:,} alert{'' if found.n_alerts == 1 else 's'} among them")
+    if found.n_expected is not None:
+        n_expected = round(found.n_expected)
+        parts.append(f"about {n_expected:,} rare row{'' if n_expected == 1 else 's'} to expect")
+    return f"{found.n_rows:,} rows" + (f", {' and '.join(parts)}," if parts else "")
+
+
+def expected(found: TableEvaluation) -> str:
+    """The number of rare rows that the probabilities expect, and the number that there are.
+
+    >>> expected(TableEvaluation(1000, 9, 0.8, 0.5, 0.8, 0.9, 0.8, best_threshold=0.5, best_f1=0.8, mean_score=0.01))
+    '10 rare rows here, and there are 9'
+    """
+    return f"{found.mean_score * found.n_rows:,.0f} rare rows here, and there are {found.n_positives:,}"
+
+
+def chance(found: TableEvaluation) -> str:
+    """The AUCPRC of random scores.
+
+    >>> chance(TableEvaluation(100_000, 3, 0.8, 0.5, 0.8, 0.9, 0.8, best_threshold=0.5, best_f1=0.8, mean_score=0.1))
+    '3e-05'
+    """
+    return f"{found.n_positives / found.n_rows:.2g}"
+
+
+BOLD, YELLOW, RESET = "\x1b[1m", "\x1b[33m", "\x1b[0m"
+
+
+class Talk:
+    """The output of a command. Results go to standard output, everything else to standard error."""
+
+    def __init__(self, options: Namespace) -> None:
+        self._quiet = options.quiet or options.json
+        self._json = options.json
+        self._shows_progress = not self._quiet and sys.stderr.isatty() and _has_rich()
+        self._colours = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+    def say(self, text: str = "") -> None:
+        if not self._quiet:
+            print(_fitted(text))
+
+    def headline(self, text: str) -> None:
+        if not self._quiet:
+            print(f"{BOLD}{_fitted(text)}{RESET}" if self._colours else _fitted(text))
+
+    def warn(self, text: str) -> None:
+        if not self._quiet:
+            colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+            print(f"{YELLOW}warning:{RESET} {text}" if colours else f"warning: {text}", file=sys.stderr)
+
+    def result(self, facts: Mapping[str, Any]) -> None:
+        """Print one JSON object for scripts."""
+        if self._json:
+            print(json.dumps(facts, indent=2, default=_plain))
+
+    def callbacks(self) -> list[Callback]:
+        return [ProgressBar()] if self._shows_progress else []
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Callable[[int, int | None], None] | None]:
+        """A function of the work done and of all work, which shows the progress; None if there is no terminal."""
+        if not self._shows_progress:
+            yield None
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=None, visible=False)
+            yield lambda done, total: bar.update(task, completed=done, total=total, visible=done != total)
+
+
+def _fitted(text: str) -> str:
+    """Lines as wide as the terminal, broken between words. In a pipe they are not broken."""
+    return wrapped(text, get_terminal_size().columns) if sys.stdout.isatty() else text
+
+
+def wrapped(text: str, width: int) -> str:
+    """
+    >>> print(wrapped("A line that is rather long.\\nA short one.", 16))
+    A line that is
+    rather long.
+    A short one.
+    """
+    lines = (wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""] for line in text.split("\n"))
+    return "\n".join(part for line in lines for part in line)
+
+
+def _has_rich() -> bool:
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), text: Collection[int] = (0,)) -> str:
+    """Columns as wide as their widest cell. Columns of text are aligned left, the others right.
+
+    >>> print(table([["tree", "0.5"], ["forest", "0.75"]], header=["", "AUCPRC"]))
+            AUCPRC
+    tree       0.5
+    forest    0.75
+    """
+    lines = [header, *rows] if header else list(rows)
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place in text else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+class RoundLines(Callback):
+    """Prints to standard error, which jobs on a cluster keep in their logs.
+
+    >>> import numpy as np
+    >>> from selfpaced.callbacks import BinNotes
+    >>> RoundLines.line(Round(3, 0.1, {0: BinNotes([9], [0.1], [2])}, 4, 9.81, 1.92, 0.6, None), 10)
+    'round 3 of 10: 12.3 s (9.8 s scoring, 1.9 s drawing, 0.6 s fitting), 4 rows'
+    """
+
+    def on_fit_begin(self, plan: FitPlan) -> None:
+        self._n_members = plan.n_members
+        print(f"fitting {plan.n_rows:,} rows, {plan.n_minority:,} of them rare", file=sys.stderr, flush=True)
+
+    def on_recipe_begin(self, name: str, stage: str) -> None:
+        print(f"{stage} {name}", file=sys.stderr, flush=True)
+
+    def on_round_end(self, round: Round) -> Stop | None:
+        print(self.line(round, self._n_members), file=sys.stderr, flush=True)
+        return None
+
+    @staticmethod
+    def line(round: Round, n_members: int) -> str:
+        """What a round cost."""
+        phases = ("scoring", "drawing", "fitting", "calibrating")
+        spent = {phase: getattr(round, f"seconds_{phase}") for phase in phases}
+        parts = ", ".join(f"{seconds:.1f} s {phase}" for phase, seconds in spent.items() if seconds)
+        return f"round {round.number} of {n_members}: {round.seconds:.1f} s ({parts}), {round.n_rows:,} rows"
+
+
+HEADER = ["recipe", "AUCPRC", "weight", "seconds", ""]
+NOTE = HEADER.index("")
+WHAT_THEY_ARE = "Recipes, with their cross-fitted AUCPRC (± standard error) on training rows:"
+
+
+def recipes_of(model: Any) -> list[RecipeResult]:
+    """Print the results of all recipes; print nothing for a model without recipes."""
+    return model.recipes_ if isinstance(model, AutoSelfPacedClassifier) else []
+
+
+def recipe_table(recipes: Sequence[RecipeResult]) -> str:
+    """A table of the recipes, those with the largest weight first. Recipes without a weight have a reason.
+
+    >>> linear = RecipeResult("linear", 0.61, 0.03, seconds_judging=0.5, note="no weight: the others are better")
+    >>> print(recipe_table([linear, RecipeResult("trees", 0.8, 0.02, 1.0, 2.0, 3.0)]))
+    recipe         AUCPRC  weight  seconds
+    trees   0.800 ± 0.020    1.00      5.0
+    linear  0.610 ± 0.030    0.00      0.5  no weight: the others are better
+    """
+    ordered = sorted(recipes, key=lambda one: (-one.weight, -(one.aucprc or 0.0)))
+    return table([_row(one) for one in ordered], header=HEADER, text=(0, NOTE))
+
+
+def _row(one: RecipeResult) -> list[str]:
+    is_judged = one.aucprc is not None and one.standard_error is not None
+    judged = f"{one.aucprc:.3f} ± {one.standard_error:.3f}" if is_judged else ""
+    return [one.name, judged, f"{one.weight:.2f}", f"{one.seconds_judging + one.seconds_fitting:.1f}", one.note or ""]

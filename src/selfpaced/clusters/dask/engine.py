@@ -1,0 +1,115 @@
+"""Questions to partitions and other work on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from selfpaced.pools import Answer, Block, Rows, RowsOnDemand, Tags
+
+
+class DaskEngine:
+    """Partitions as futures: the rows, which stay as they are, and their tags, which every round makes anew.
+
+    Of old tags the scheduler remembers how they were made, so that those of a lost worker can be made again.
+    """
+
+    def __init__(
+        self, client: Any, rows: Sequence[Any], tags: Sequence[Any], stacked: Callable[[Sequence[Rows]], Rows]
+    ) -> None:
+        self._client = client
+        self._rows = list(rows)
+        self._tags = list(tags)
+        self._stacked = stacked
+
+    def ask(
+        self,
+        question: Callable[[Block], Answer],
+        merge: Callable[[Sequence[Answer]], Answer],
+        *,
+        features: bool,
+    ) -> Answer:
+        rows = self._rows if features else [None] * len(self._rows)
+        answers = self._client.map(_answer, [question] * len(rows), rows, self._tags, pure=False)
+        with naming_the_cluster():
+            return merge(self._client.gather(answers))
+
+    def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
+        """What is shared is the result of a task, not scattered data: it can be made again if its worker dies."""
+        sent = [send(self._client, one) for one in shared]
+        every = [[one] * len(self._rows) for one in sent]
+        self._tags = self._client.map(_advanced, [step] * len(self._rows), self._rows, self._tags, *every, pure=False)
+
+    def stacked(self, parts: Sequence[Rows]) -> Rows:
+        return self._stacked(parts)
+
+
+def send(client: Any, thing: Any) -> Any:
+    """A future of a thing. It travels as bytes, which the scheduler need not understand."""
+    import cloudpickle
+
+    return client.submit(received, cloudpickle.dumps(thing), pure=False)
+
+
+def received(content: bytes) -> Any:
+    """What was sent, on a worker. A package that is missing there is named."""
+    import pickle
+
+    from distributed import get_worker
+
+    try:
+        return pickle.loads(content)
+    except ImportError as error:
+        raise ImportError(
+            f"The Dask worker {get_worker().address} cannot read the model: {error}. Install the package in the "
+            "workers' environment."
+        ) from error
+
+
+def _answer(question: Callable[[Block], Answer], rows: RowsOnDemand | None, tags: Tags) -> Answer:
+    return question(Block(tags, rows))
+
+
+def _advanced(step: Callable[..., Tags], rows: RowsOnDemand, tags: Tags, *shared: Any) -> Tags:
+    return step(Block(tags, rows), *shared)
+
+
+@contextmanager
+def naming_the_cluster() -> Iterator[None]:
+    """Errors of tasks say where they come from."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note("This happened on a Dask worker, or on the way to it.")
+        raise
+
+
+WARNS_OF_TASKS_ABOVE = "distributed.admin.large-graph-warning-threshold"
+
+
+class OnDaskWorkers:
+    """Sends work to workers, one piece for each of their threads. Work that is lost with a worker is done again."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    @property
+    def n_at_once(self) -> int:
+        """The number of pieces of work that the workers do at the same time."""
+        n_threads: int = sum(self._client.nthreads().values())
+        return max(1, n_threads)
+
+    def __call__(self, work: Callable[[], Any]) -> Any:
+        """A promise of what the work gives: `result()` waits for it, and raises what the work raised."""
+        import cloudpickle
+        import dask
+
+        # Dask advises against large tasks. But data that are sent ahead of a task are lost with their worker, and
+        # then the task cannot be repeated.
+        with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):
+            return self._client.submit(_done, cloudpickle.dumps(work), pure=False)
+
+
+def _done(work: bytes) -> Any:
+    return received(work)()

@@ -1,0 +1,356 @@
+"""Ensembles on a Dask cluster. Needs `selfpaced[dask]`.
+
+Each partition scores its own rows and counts its own bins. Only the rows of the rarest class and the drawn rows are
+sent to this process, which trains the members. The members are the same as those of `fit` in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.clusters.dask.table import (
+    LABEL,
+    active_client,
+    fitting_on,
+    open_dask_arrays,
+    over_array,
+    over_frame,
+    with_column,
+)
+from selfpaced.clusters.partitions import PartitionedTable
+from selfpaced.ensembles import (
+    BalanceCascadeClassifier,
+    DoubtingEnsemble,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+    UnderSamplingEnsemble,
+    give_constructor,
+    parameters_of,
+)
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.model import keeping_to_one_thread
+from selfpaced.pools import GROUP
+from selfpaced.tables import ID, WEIGHT, DaskOptions, is_dask_array, is_dask_frame
+from selfpaced.tables.sources import open_table
+
+
+class DaskEnsemble(DoubtingEnsemble):
+    """An ensemble whose rows are on a Dask cluster. A subclass defines `fit`."""
+
+    def __init__(self, *values: Any, client: Any = None, fit_on: str = "driver", **named: Any) -> None:
+        super().__init__(*values, **named)
+        self.client = client
+        self.fit_on = fit_on
+
+    @classmethod
+    def in_memory(cls) -> type[DoubtingEnsemble]:
+        """The class of the same ensemble that takes rows in memory.
+
+        Returns
+        -------
+        type
+            A class of `selfpaced.ensembles`.
+        """
+        return next(kind for kind in cls.__mro__ if kind.__module__.startswith("selfpaced.ensembles."))
+
+    def predict_proba(self, X: Any) -> Any:
+        """The mean of the members' probabilities, one column for each of `classes_`.
+
+        Parameters
+        ----------
+        X : Dask DataFrame, Dask array, or rows in memory
+            Rows to score.
+
+        Returns
+        -------
+        dask.array.Array or ndarray of shape (n_rows, n_classes)
+            Lazy for a Dask DataFrame or array, and computed at once for rows in memory.
+        """
+        check_is_fitted(self)
+        return self._lazily("predict_proba", X, (len(self.classes_),), np.dtype(np.float64))
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : Dask DataFrame, Dask array, or rows in memory
+            Rows to classify.
+
+        Returns
+        -------
+        dask.array.Array or ndarray of shape (n_rows,)
+            Lazy for a Dask DataFrame or array, and computed at once for rows in memory.
+        """
+        check_is_fitted(self)
+        return self._lazily("predict", X, (), self.classes_.dtype)
+
+    def to_local(self) -> DoubtingEnsemble:
+        """The same model without Dask: it predicts in memory, and can be pickled.
+
+        Returns
+        -------
+        estimator
+            An ensemble of the class for rows in memory.
+        """
+        given = self.get_params(deep=False)
+        params = {name: given[name] for name in parameters_of(self.in_memory())}
+        local = self.in_memory()(**params)
+        local.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        return local
+
+    def _open_training(self, X: Any, **others: Any) -> PartitionedTable:
+        """`others` are what goes along with X, by the names of the arguments of `fit`; those not given are None."""
+        client = active_client(self.client)
+        if is_dask_array(X):
+            return fitting_on(open_dask_arrays(X, others, client), self.fit_on, client)
+        if not is_dask_frame(X):
+            raise TypeError(
+                f"X is a {type(X).__name__}, not a Dask DataFrame or array. For rows in memory, use "
+                f"{type(self.to_local()).__name__}."
+            )
+        if others["y"] is None:
+            raise ValueError("This classifier requires y to be passed, but the target y is None.")
+        frame, target = with_column(X, LABEL, others["y"])
+        frame, weight = with_column(frame, WEIGHT, others["sample_weight"])
+        frame, id = with_column(frame, ID, others["ids"])
+        frame, group = with_column(frame, GROUP, others["groups"])
+        options: DaskOptions = {
+            "target": target,
+            "weight": weight,
+            "id": id,
+            "group": group,
+            "client": client,
+            "fit_on": self.fit_on,
+        }
+        table = open_table(frame, **options)
+        assert isinstance(table, PartitionedTable)
+        return replace(table, roles=replace(table.roles, target=None)) if target == LABEL else table
+
+    def _in_memory(self, pair: Any) -> tuple[Any, ...]:
+        """A pair of features and labels, with what is on the cluster brought to this process."""
+        if not (isinstance(pair, tuple | list) and any(is_dask_frame(one) or is_dask_array(one) for one in pair)):
+            return pair  # type: ignore[no-any-return]
+        return tuple(active_client(self.client).gather(active_client(self.client).compute(list(pair))))
+
+    def _lazily(self, method: str, X: Any, width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        if not (is_dask_frame(X) or is_dask_array(X)):
+            return getattr(self.to_local(), method)(X)
+        work = Predicting(method, self.to_local(), np.empty((0, *width), dtype=dtype))
+        schema = self.trained_on_.schema
+        if is_dask_frame(X):
+            return over_frame(work, X, list(X.columns) if schema is None else schema.sources, width, dtype)
+        if schema is not None:
+            raise TypeError("The model was trained on named columns. Pass a Dask DataFrame with these columns.")
+        return over_array(work, X, width, dtype)
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone uses the same cluster."""
+        params = self.get_params(deep=False) | {"client": None}
+        cloned = type(self)(**{name: clone(value, safe=False) for name, value in params.items()})
+        cloned.client = self.client
+        return cloned
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the client, which is a connection of this process."""
+        return super().__getstate__() | {"client": None}  # type: ignore[no-any-return]
+
+
+class UnderSamplingOnDask(DaskEnsemble, UnderSamplingEnsemble):
+    """An ensemble on under-sampled pools whose rows are on a Dask cluster."""
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        ids: Any = None,
+        groups: Any = None,
+        eval_set: tuple[Any, Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
+    ) -> Self:
+        """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Dask array
+            Features. All partitions are converted to the same types. Strings become categories.
+        y : Dask Series or array, or the name of a column of X
+            Labels. A Series that is a column of X is not a feature.
+        sample_weight : Dask Series or array, or the name of a column of X, default=None
+            How much each row counts in the fit of a member.
+        ids : Dask Series or array, or the name of a column of X, default=None
+            Unique integers. Rows are drawn by them, so their order does not matter. Without ids, a row's id is its
+            position in X.
+        groups : Dask Series or array, or the name of a column of X, default=None
+            The group of each row, such as a card. It is not a feature. The calibration judges every row by models that
+            have not seen its group.
+        eval_set : tuple (X, y), default=None
+            Held-out rows, which are in memory or are sent to this process. After each round the ensemble so far is
+            scored on them, by AUCPRC.
+        checkpoint : path or URL, default=None
+            A folder of this machine, or of an object store, that keeps every finished round. The same call after a
+            crash continues, as for `SelfPacedEnsembleClassifier.fit_table`.
+        allow : str or list of str, default=()
+            Types that the files of the checkpoint may hold besides those that `load_model` accepts.
+
+        Returns
+        -------
+        self : estimator
+            The fitted ensemble.
+        """
+        table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
+        held_out = None if eval_set is None else self._in_memory(eval_set)
+        return self.fit_table(table, eval_set=held_out, checkpoint=checkpoint, allow=allow)
+
+
+class Predicting:
+    """A method of a model on its way to the rows. There each call keeps to one thread: others work beside it."""
+
+    def __init__(self, method: str, model: DoubtingEnsemble, nothing: NDArray[Any]) -> None:
+        self._method = method
+        self._nothing = nothing
+        self._model = keeping_to_one_thread(deepcopy(model))
+
+    def __call__(self, part: Any) -> NDArray[Any]:
+        if self._model.trained_on_.schema is None:
+            part = np.asarray(part)
+        if not len(part):
+            return self._nothing  # members refuse to be asked about no rows
+        answers: NDArray[Any] = getattr(self._model, self._method)(part)
+        return answers
+
+
+Ensemble = TypeVar("Ensemble", bound=DaskEnsemble)
+
+
+def with_client(kind: type[Ensemble]) -> type[Ensemble]:
+    """A class decorator: the constructor takes the parameters of the ensemble in memory, and those of a cluster."""
+    give_constructor(kind, [*parameters_of(kind.in_memory()).values(), *parameters_of(DaskEnsemble).values()])
+    return kind
+
+
+@with_client
+class DaskSelfPacedEnsembleClassifier(UnderSamplingOnDask, SelfPacedEnsembleClassifier):
+    """`SelfPacedEnsembleClassifier` on a Dask cluster.
+
+    Parameters and attributes are those of `SelfPacedEnsembleClassifier`, and two more.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The client of the cluster; by default the active one. It is not pickled with the model.
+    fit_on : {"driver", "executor"}, default="driver"
+        Where members are trained: in this process, or on the workers, as for `open_table`.
+
+    See Also
+    --------
+    selfpaced.SelfPacedEnsembleClassifier : The same ensemble for rows in memory.
+    selfpaced.open_table : Opens a Dask DataFrame for `fit_table`.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd
+    >>> from distributed import Client
+    >>> from selfpaced.clusters.dask import DaskSelfPacedEnsembleClassifier
+    >>> from selfpaced.datasets import make_fraud
+    >>> X, y = make_fraud(n_rows=2000, n_frauds=40, n_features=4, random_state=0)
+    >>> rows = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(is_fraud=y)
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0") as client:
+    ...     table = dd.from_pandas(rows, npartitions=4)
+    ...     model = DaskSelfPacedEnsembleClassifier(random_state=0, client=client).fit(table, "is_fraud")
+    ...     lazy = model.predict_proba(table)
+    ...     scores = lazy.compute()
+    >>> scores.shape
+    (2000, 2)
+    >>> type(model.to_local()).__name__
+    'SelfPacedEnsembleClassifier'
+    """
+
+
+@with_client
+class DaskBalanceCascadeClassifier(UnderSamplingOnDask, BalanceCascadeClassifier):
+    """`BalanceCascadeClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
+
+    See Also
+    --------
+    selfpaced.BalanceCascadeClassifier : The same ensemble for rows in memory.
+    """
+
+
+@with_client
+class DaskUnderBaggingClassifier(UnderSamplingOnDask, UnderBaggingClassifier):
+    """`UnderBaggingClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
+
+    See Also
+    --------
+    selfpaced.UnderBaggingClassifier : The same ensemble for rows in memory.
+    """
+
+
+@with_client
+class DaskAutoSelfPacedClassifier(DaskEnsemble, AutoSelfPacedClassifier):
+    """`AutoSelfPacedClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
+
+    The rows by which recipes are compared are sent to this process. Their number does not grow with the table.
+
+    See Also
+    --------
+    selfpaced.AutoSelfPacedClassifier : The same classifier for rows in memory.
+    """
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        ids: Any = None,
+        groups: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
+    ) -> Self:
+        """Choose among the recipes, and train those with a weight: the same model as in memory, for any partitions.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Dask array
+            Features, as for `DaskSelfPacedEnsembleClassifier.fit`.
+        y : Dask Series or array, or the name of a column of X
+            Labels.
+        sample_weight : Dask Series or array, or the name of a column of X, default=None
+            How much each row counts, in training and in judging.
+        ids : Dask Series or array, or the name of a column of X, default=None
+            Unique integers by which rows are drawn.
+        groups : Dask Series or array, or the name of a column of X, default=None
+            The group of each row, as for `DaskSelfPacedEnsembleClassifier.fit`.
+        checkpoint, allow : path or URL; str or list of str
+            A folder that keeps what has been judged and every finished round, as for
+            `DaskSelfPacedEnsembleClassifier.fit`.
+
+        Returns
+        -------
+        self : estimator
+            The fitted ensemble.
+        """
+        table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
+        return self.fit_table(table, checkpoint=checkpoint, allow=allow)
+
+
+__all__ = [
+    "DaskAutoSelfPacedClassifier",
+    "DaskBalanceCascadeClassifier",
+    "DaskSelfPacedEnsembleClassifier",
+    "DaskUnderBaggingClassifier",
+]

@@ -1,0 +1,306 @@
+"""Ensembles as `pyspark.ml` estimators."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from inspect import Parameter
+from io import BytesIO
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from pyspark import keyword_only
+from pyspark.ml import Estimator
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param.shared import HasSeed, HasValidationIndicatorCol, HasWeightCol
+from pyspark.sql import functions as sf
+from pyspark.sql.types import BooleanType
+
+from selfpaced.clusters.partitions import PartitionedTable
+from selfpaced.clusters.spark.model import (
+    ALLOWING,
+    SHARED_COLUMNS,
+    OutputColumns,
+    Saved,
+    SparkAutoSelfPacedModel,
+    SparkEnsembleModel,
+    SparkUnderSamplingModel,
+    give_accessors,
+)
+from selfpaced.clusters.spark.table import LABEL, VECTOR, as_array, column, feature, fitting_on, open_spark_vectors
+from selfpaced.ensembles import (
+    BalanceCascadeClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+    give_constructor,
+    parameters_of,
+    summaries_of,
+)
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.exceptions import TableError
+from selfpaced.storage import check_contents, dumped, loaded
+from selfpaced.tables import ClusterOptions, Roles
+from selfpaced.tables.sources import open_table
+
+
+def divided(dataset: Any, indicator: str) -> tuple[Any, Any]:
+    """The rows to train on, and those to score on: where a column of booleans is true."""
+    if indicator not in dataset.columns:
+        raise TableError(f"There is no column {indicator!r}; the columns are {dataset.columns}.")
+    kind = dataset.schema[indicator].dataType
+    if not isinstance(kind, BooleanType):
+        raise TableError(
+            f"validationIndicatorCol must be a column of booleans; {indicator!r} is {kind.simpleString()}."
+        )
+    held_out = sf.coalesce(column(indicator), sf.lit(False))  # a row without a value is trained on
+    return dataset.filter(~held_out).drop(indicator), dataset.filter(held_out).drop(indicator)
+
+
+def rows_in_memory(rows: Any, features: str | Sequence[str], label: str) -> tuple[Any, Any]:
+    """Features as models read them, and labels."""
+    if isinstance(features, str):
+        columns = [as_array(rows, features).alias(VECTOR)]
+    else:
+        columns = [feature(rows, name) for name in features]
+    found = rows.select(*columns, column(label).alias(LABEL)).toArrow()
+    y = found.column(LABEL).to_numpy()
+    if isinstance(features, str):
+        return np.stack(found.column(VECTOR).to_pandas().to_numpy()), y
+    return found.drop_columns([LABEL]), y
+
+
+# What the constructors call Spark's own parameters.
+SPARK_NAMES = SHARED_COLUMNS | {
+    "weight_col": "weightCol",
+    "validation_indicator_col": "validationIndicatorCol",
+    "id_col": "idCol",
+    "group_col": "groupCol",
+}
+OF_A_FIT = ("seed", "fit_on", "checkpoint", "allow")
+# Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
+NOT_ON_SPARK = {"random_state", "n_jobs"}
+# By the type of the default.
+CONVERTERS = {int: TypeConverters.toInt, float: TypeConverters.toFloat}
+
+
+class OfAFit(HasWeightCol, HasValidationIndicatorCol, HasSeed):  # type: ignore[misc]
+    """Spark's own parameters that an estimator does not share with its model."""
+
+
+def _as_text(place: str | os.PathLike[str] | None) -> str | None:
+    return None if place is None else os.fspath(place)
+
+
+def _as_list(names: str | Sequence[str]) -> list[str]:
+    """A list, because Spark's `explainParams` takes a tuple for several values."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: ignore[misc]
+    """What the ensembles on Spark share."""
+
+    kind: type[Any]
+    model: type[SparkEnsembleModel] = SparkUnderSamplingModel
+    own_params: Sequence[str]
+    idCol = Param(Params._dummy(), "idCol", "a column of unique integers by which rows are drawn.")  # noqa: N815
+    groupCol = Param(Params._dummy(), "groupCol", "a column of groups of rows, such as cards.")  # noqa: N815
+    fit_on = Param(
+        Params._dummy(), "fit_on", 'where members are trained, "driver" or "executor".', TypeConverters.toString
+    )
+    checkpoint = Param(
+        Params._dummy(),
+        "checkpoint",
+        "a folder of the driver, or a URL, that keeps finished rounds.",
+        _as_text,
+    )
+    allow = Param(
+        Params._dummy(), "allow", "types that the files of the checkpoint may hold besides the usual ones.", _as_list
+    )
+
+    @keyword_only  # type: ignore[untyped-decorator]
+    def __init__(
+        self,
+        *,
+        features_col: str | Sequence[str] = "features",
+        label_col: str = "label",
+        prediction_col: str = "prediction",
+        probability_col: str = "probability",
+        raw_prediction_col: str = "rawPrediction",
+        weight_col: str | None = None,
+        validation_indicator_col: str | None = None,
+        id_col: str | None = None,
+        group_col: str | None = None,
+        seed: int | None = None,
+        fit_on: str = "driver",
+        checkpoint: str | os.PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
+        **params: Any,
+    ) -> None:
+        super().__init__()
+        known = parameters_of(self.kind)
+        self._setDefault(
+            weightCol=None,
+            validationIndicatorCol=None,
+            idCol=None,
+            groupCol=None,
+            seed=None,
+            fit_on="driver",
+            checkpoint=None,
+            allow=[],
+            **{name: known[name].default for name in self.own_params},
+        )
+        self.setParams(**self._input_kwargs)
+
+    def setParams(self, **given: Any) -> Self:  # noqa: N802  as everywhere in Spark
+        """Set parameters by the names that the constructor has for them."""
+        self._set(**{SPARK_NAMES.get(name, name): value for name, value in given.items()})
+        return self
+
+    def as_bytes(self, given: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        own = {name: given.pop(name) for name in self.own_params if name in given}
+        own.pop("callbacks", None)  # as in model files: they belong to a fit
+        return dumped(own, f"The {type(self).__name__}", ALLOWING), given
+
+    @classmethod
+    def from_bytes(cls, content: BytesIO, path: str) -> Self:
+        own = loaded(content, path, ALLOWING)
+        check_contents(own)
+        estimator: Self = cls(**own)
+        return estimator
+
+    def _fit(self, dataset: Any) -> SparkEnsembleModel:
+        params = {name: self.getOrDefault(name) for name in self.own_params}
+        kept = {name: self.getOrDefault(name) for name in ("checkpoint", "allow")}
+        local = self.kind(**params, random_state=self.getOrDefault("seed"))
+        indicator = self.getOrDefault("validationIndicatorCol")
+        if indicator is None:
+            local.fit_table(self._open(dataset), **kept)
+        else:
+            rows, held_out = divided(dataset, indicator)
+            eval_set = self._in_memory(held_out)
+            local.fit_table(self._open(rows), eval_set=eval_set, **kept)
+        model = self.model(local.set_params(callbacks=None))  # they have seen what they came for
+        return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
+
+    def _in_memory(self, rows: Any) -> tuple[Any, Any]:
+        """The features and labels of a few rows."""
+        return rows_in_memory(rows, self.getOrDefault("featuresCol"), self.getOrDefault("labelCol"))
+
+    def _open(self, dataset: Any) -> PartitionedTable:
+        where = self.getOrDefault("fit_on")
+        features, target, weight, id, group = (
+            self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol", "groupCol")
+        )
+        if isinstance(features, str):
+            vectors = open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
+            return fitting_on(vectors, where, dataset)
+        options: ClusterOptions = {
+            "target": target,
+            "columns": features,
+            "weight": weight,
+            "id": id,
+            "group": group,
+            "fit_on": where,
+        }
+        table = open_table(dataset, **options)
+        assert isinstance(table, PartitionedTable)
+        return table
+
+
+SparkEstimator = TypeVar("SparkEstimator", bound=SparkEnsembleEstimator)
+
+
+def with_params_of(ensemble: type[Any]) -> Callable[[type[SparkEstimator]], type[SparkEstimator]]:
+    """A class decorator: Spark's Params and the constructor are made from the parameters of a scikit-learn class."""
+    own = {name: each for name, each in parameters_of(ensemble).items() if name not in NOT_ON_SPARK}
+    summaries = summaries_of(ensemble)
+
+    def decorated(kind: type[SparkEstimator]) -> type[SparkEstimator]:
+        kind.kind, kind.own_params = ensemble, tuple(own)
+        for name, each in own.items():
+            text = summaries.get(name, "")
+            small = text[:1].lower() + text[1:]  # as Spark's own texts begin
+            setattr(kind, name, Param(Params._dummy(), name, small, CONVERTERS.get(type(each.default))))
+        columns = parameters_of(SparkEnsembleEstimator).values()
+        give_accessors(kind, [*own, *SPARK_NAMES.values(), *OF_A_FIT])
+        give_constructor(kind, [*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()), *columns])
+        return kind
+
+    return decorated
+
+
+@with_params_of(SelfPacedEnsembleClassifier)
+class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
+    """`SelfPacedEnsembleClassifier` as a `pyspark.ml` estimator.
+
+    Parameters
+    ----------
+    estimator, n_estimators, n_bins, hardness, pacing, ratio, callbacks, calibration
+        As for `SelfPacedEnsembleClassifier`.
+    features_col : list of str, or str, default="features"
+        The names of the features, or the name of a column of vectors (or of arrays of numbers).
+    label_col : str, default="label"
+        Labels of any kind. The rarest class is the minority.
+    prediction_col, probability_col, raw_prediction_col : str
+        The columns that the model adds: the most probable label, a string if the labels are strings and otherwise a
+        number; a vector of the probabilities of `model.classes`; and a vector of their scores before the calibration,
+        by which Spark's evaluators rank rows. A column with the name "" is not added.
+    weight_col : str, optional
+        Sample weights.
+    validation_indicator_col : str, optional
+        A column of booleans. Rows where it is true are held out: they are sent to the driver, and after each round the
+        ensemble so far is scored on them, by AUCPRC, as for an `eval_set` in memory.
+    id_col : str, optional
+        A column of unique integers. Rows are drawn by them, because Spark has no order of rows. Not needed for Parquet
+        files, in which rows have positions.
+    group_col : str, optional
+        A column of groups, such as cards. It is not a feature. The calibration judges every row by models that have not
+        seen its group.
+    seed : int, optional
+        The same number gives the same members, those of `random_state=seed` in memory, for any partitions.
+    fit_on : {"driver", "executor"}, default="driver"
+        Where members are trained: by the driver, or on executors, as for `open_table`.
+    checkpoint : path or URL, optional
+        A folder that keeps every finished round, as `SelfPacedEnsembleClassifier.fit_table` has it. The driver writes
+        it, so that a path is one of the driver's machine.
+    allow : str or list of str, default=()
+        Types that the files of the checkpoint may hold besides those that `load_model` accepts.
+
+    Examples
+    --------
+    A sketch; `docs/guide/clusters.md` has one that runs::
+
+        model = SparkSelfPacedEnsembleClassifier(
+            estimator=LGBMClassifier(), features_col=["amount", "country"], label_col="is_fraud", id_col="tx_id", seed=0
+        ).fit(df)
+        scored = model.transform(df)
+        model.write().overwrite().save("models/fraud")
+        local = model.to_local()
+    """
+
+
+@with_params_of(BalanceCascadeClassifier)
+class SparkBalanceCascadeClassifier(SparkEnsembleEstimator):
+    """`BalanceCascadeClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
+
+
+@with_params_of(UnderBaggingClassifier)
+class SparkUnderBaggingClassifier(SparkEnsembleEstimator):
+    """`UnderBaggingClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
+
+
+@with_params_of(AutoSelfPacedClassifier)
+class SparkAutoSelfPacedClassifier(SparkEnsembleEstimator):
+    """`AutoSelfPacedClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`.
+
+    The rows by which recipes are compared are sent to the driver. Their number does not grow with the table.
+    `model.recipes` has the result of each recipe.
+    """
+
+    model = SparkAutoSelfPacedModel
+
+    def _in_memory(self, rows: Any) -> tuple[Any, Any]:
+        raise ValueError(
+            "validationIndicatorCol is for one ensemble. SparkAutoSelfPacedClassifier holds out rows itself to compare "
+            "its recipes. Omit the column."
+        )

@@ -1,0 +1,288 @@
+"""Choosing among recipes within a time limit, with judgements that a checkpoint keeps."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.calibration import Calibrator, fit_calibrator
+from selfpaced.ensembles.auto.blending import aucprc_of, blend_weights, difference_of_levels, shifted, standard_error
+from selfpaced.ensembles.auto.judging import Judge, Judgement
+from selfpaced.ensembles.fitting.checkpoint import ALLOWING, plan_hash
+from selfpaced.exceptions import CheckpointError, ModelFileError, TableError
+from selfpaced.model import LogOddsPool, equal_pool, log_odds, pool_of
+from selfpaced.storage import PrivateFolder, dumped, loaded
+
+Floats = NDArray[np.float64]
+
+# The share of a time limit that judging may take; the rest is for training on the whole table.
+SHARE_TO_JUDGE = 0.5
+TIME_IS_UP = "skipped: the time limit was reached"
+SHORTEST = 1e-3  # seconds of judging, to divide by
+
+
+class CallbackError(Exception):
+    """Wraps an error of a user's callback, to distinguish it from an error of a recipe."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+# Errors that end the whole fit. After other errors the fit continues without the recipe.
+NOT_OF_A_RECIPE = (CallbackError, CheckpointError, ModelFileError, OSError, TableError)
+
+
+@dataclass(frozen=True)
+class RecipeResult:
+    """The result of a recipe.
+
+    Attributes
+    ----------
+    name : str
+        The name of the recipe.
+    aucprc, standard_error : float or None
+        AUCPRC on rows that it was not trained on, of the working sample; None if it was not judged.
+    weight : float
+        How much it counts in the blend; 0 if it is not a part of it.
+    seconds_judging, seconds_fitting : float
+        Time spent on judging it, and on training it on the whole table.
+    note : str or None
+        Why it is not a part of the blend, or was not judged.
+    """
+
+    name: str
+    aucprc: float | None = None
+    standard_error: float | None = None
+    weight: float = 0.0
+    seconds_judging: float = 0.0
+    seconds_fitting: float = 0.0
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The time limit of a fit in seconds; None for no limit."""
+
+    limit: float | None
+    begin: float
+
+    def allows(self, seconds: float, share: float = 1.0) -> bool:
+        """Whether a number of further seconds is within a share of the limit."""
+        return self.limit is None or time.perf_counter() - self.begin + seconds <= share * self.limit
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The ensembles with a weight, in the order of their recipes, their pool, its calibration, and all results."""
+
+    ensembles: dict[str, Any]
+    pool: LogOddsPool
+    calibrator: Calibrator | None
+    results: list[RecipeResult]
+
+
+class Chooser:
+    """Chooses among recipes, given by name. `on_step` is called with the name of a recipe and what happens to it.
+
+    Parameters
+    ----------
+    judge : Judge | None
+        Compares the recipes; None if there are too few rare rows.
+    fits : Callable[[Sequence[str]], Iterator[tuple[Any | Exception, float]]]
+        Trains recipes, given by name, on the whole table. Returns each recipe or its error, and the seconds.
+    """
+
+    def __init__(
+        self,
+        recipes: Mapping[str, Any],
+        judge: Judge | None,
+        fits: Callable[[Sequence[str]], Iterator[tuple[Any | Exception, float]]],
+        clock: Clock,
+        on_step: Callable[[str, str], None],
+    ) -> None:
+        self._recipes = recipes
+        self._judge = judge
+        self._fits = fits
+        self._clock = clock
+        self._on_step = on_step
+        self._results = {name: RecipeResult(name) for name in recipes}
+        self._judged: dict[str, Judgement] = {}
+
+    def chosen(self, classes: Sequence[int], calibration: str | None, saved: Judgements) -> Blend:
+        """The blend. `classes` are the numbers of the classes that are pooled."""
+        if self._judge is not None:
+            self._judge_all(self._judge, saved)
+        weights = self._weights()
+        ensembles = self._fitted(weights)
+        if not ensembles:
+            reasons = "; ".join(f"{name}: {each.note}" for name, each in self._results.items())
+            raise ValueError(f"No recipe could be trained on these rows. {reasons}")
+        kept = np.array([weights[name] for name in ensembles])
+        pool, calibrator = equal_pool(len(ensembles), classes), None
+        if self._judge is not None and all(name in self._judged for name in ensembles):
+            honest = [self._judged[name].probabilities for name in ensembles]
+            pool = pool_of(honest, kept, self._judge.rows.weights, classes)
+            calibrator = self._calibrator(calibration, pool(honest))
+            if calibrator is not None and self._judge.has_some_rare_rows:
+                calibrator = self._calibrator(calibration, self._levelled(ensembles, pool, pool(honest), calibrator))
+        for name, weight in zip(ensembles, pool.weights.tolist(), strict=True):
+            self._note(name, weight=weight)
+        return Blend(ensembles, pool, calibrator, list(self._results.values()))
+
+    def _judge_all(self, judge: Judge, saved: Judgements) -> None:
+        known = {name: earlier for name in self._recipes if (earlier := saved.get(name)) is not None}
+        at_once, names = None, list(self._recipes)
+        if self._clock.limit is None:
+            # All at once, beginning with the last: these take longest, so no core waits for them at the end.
+            names.reverse()
+            at_once = judge.judged([self._recipes[name] for name in names if name not in known])
+        # With a time limit recipes are judged one after the other, to stop in time.
+        slowest = 0.0
+        for name in names:
+            if self._judged and not self._clock.allows(slowest, SHARE_TO_JUDGE):
+                self._note(name, note=TIME_IS_UP)
+                continue
+            self._on_step(name, "judging")
+            found: Judgement | Exception = known.get(name) or next(at_once or judge.judged([self._recipes[name]]))
+            if isinstance(found, Exception):
+                self._note_failure(name, found)
+                continue
+            saved.put(name, found)
+            slowest = max(slowest, found.seconds)
+            self._take(name, found, judge)
+        self._judged = {name: self._judged[name] for name in self._recipes if name in self._judged}
+
+    def _take(self, name: str, found: Judgement, judge: Judge) -> None:
+        score = aucprc_of(found.probabilities, judge.rows)
+        error = standard_error(found.probabilities, judge.rows, judge.seed)
+        self._judged[name] = found
+        self._note(name, aucprc=score, standard_error=error, seconds_judging=found.seconds)
+
+    def _weights(self) -> dict[str, float]:
+        """The weights of the recipes that are to be trained."""
+        if self._judge is None:
+            return dict.fromkeys(self._recipes, 1 / len(self._recipes))
+        if not self._judged:
+            return {}
+        rows = self._judge.rows
+        equal = np.full(len(self._judged), 1 / len(self._judged))
+        honest = [each.probabilities for each in self._judged.values()]
+        scale = pool_of(honest, equal, rows.weights, range(honest[0].shape[1]))
+        standard = [
+            (log_odds(each) - centre) / spread
+            for each, centre, spread in zip(honest, scale.centres, scale.spreads, strict=True)
+        ]
+        weights = blend_weights(standard, rows, self._judge.seed)
+        for name, weight in zip(self._judged, weights.tolist(), strict=True):
+            if weight == 0:
+                self._note(name, note="no weight: the others are better without it")
+        return {name: w for name, w in zip(self._judged, weights.tolist(), strict=True) if w > 0}
+
+    def _fitted(self, weights: Mapping[str, float]) -> dict[str, Any]:
+        """The recipes trained on the whole table, those with the largest weight first, as far as the time allows."""
+        fitted: dict[str, Any] = {}
+        taken: dict[str, float] = {}
+        names = sorted(weights, key=lambda name: -weights[name])
+        # With a time limit a recipe may be skipped, and a faster one after it trained.
+        all_of_them = self._fits(names) if self._clock.limit is None else None
+        for name in names:
+            if fitted and not self._clock.allows(self._seconds_to_fit(name, taken)):
+                self._note(name, note=TIME_IS_UP)
+                continue
+            self._on_step(name, "fitting")
+            found, seconds = next(all_of_them or self._fits([name]))
+            if isinstance(found, Exception):
+                self._note_failure(name, found)
+            else:
+                fitted[name] = found
+            taken[name] = seconds
+            self._note(name, seconds_fitting=seconds)
+        return {name: fitted[name] for name in self._recipes if name in fitted}
+
+    def _seconds_to_fit(self, name: str, taken: Mapping[str, float]) -> float:
+        """How long a recipe may take on the whole table, by the seconds of others and the seconds of judging each."""
+        if self._judge is None:
+            return max(taken.values(), default=0.0)
+        ratios = [seconds / max(self._judged[other].seconds, SHORTEST) for other, seconds in taken.items()]
+        return max(ratios, default=0.0) * max(self._judged[name].seconds, SHORTEST)
+
+    def _levelled(
+        self, ensembles: Mapping[str, Any], pool: LogOddsPool, copies: Floats, calibrator: Calibrator
+    ) -> Floats:
+        """The pooled scores of the copies, at the level of the ensembles."""
+        assert self._judge is not None
+        scores = pool([self._judge.rescored(each) for each in ensembles.values()])
+        return shifted(copies, difference_of_levels(copies, scores, calibrator, self._judge.weights_of_common_rows))
+
+    def _calibrator(self, method: str | None, pooled: Floats) -> Calibrator | None:
+        if method is None or self._judge is None:
+            return None
+        judge = self._judge
+        return fit_calibrator(method, pooled, judge.sample.classes, judge.sample.weights, judge.rare_class)
+
+    def _note(self, name: str, **facts: Any) -> None:
+        self._results[name] = replace(self._results[name], **facts)
+
+    def _note_failure(self, name: str, error: Exception) -> None:
+        """Report a recipe that failed. The fit continues with the others."""
+        if isinstance(error, NOT_OF_A_RECIPE):
+            raise error
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        self._note(name, note=f"failed: {reason}")
+        warnings.warn(f"The recipe {name!r} failed and is skipped. {reason}", stacklevel=7)
+
+
+class Judgements:
+    """The judgements of an earlier fit that was interrupted. Here there are none, and none are kept."""
+
+    def get(self, name: str) -> Judgement | None:
+        return None
+
+    def put(self, name: str, judgement: Judgement) -> None:
+        pass
+
+
+class SavedJudgements(Judgements):
+    """Judgements in the files of a checkpoint. `plan` describes the fit."""
+
+    def __init__(self, folder: PrivateFolder, plan: Mapping[str, Any], allow: str | Sequence[str]) -> None:
+        self._folder = folder
+        self._plan = plan_hash(plan)
+        self._allow = allow
+
+    def get(self, name: str) -> Judgement | None:
+        file = _file_name(name)
+        if not self._folder.has(file):
+            return None
+        path, content = f"{self._folder}/{file}", self._folder.read(file)
+        try:
+            parts = loaded(BytesIO(content), path, ALLOWING, self._allow)
+            belongs = (parts.pop("plan"), parts.pop("name")) == (self._plan, name)
+            found = Judgement(**parts)
+        except Exception as error:  # damaged files may raise anything
+            raise CheckpointError(
+                f"{path} of the checkpoint is damaged. Remove it, and the recipe is judged again."
+            ) from error
+        if not belongs:
+            raise CheckpointError(f"{path} belongs to another fit. Remove it, and the recipe is judged again.")
+        return found
+
+    def put(self, name: str, judgement: Judgement) -> None:
+        file = _file_name(name)
+        if not self._folder.has(file):
+            parts = {"plan": self._plan, "name": name, **vars(judgement)}
+            content = dumped(parts, "The judgement", ALLOWING, self._allow, "Fit without a checkpoint.")
+            self._folder.write(file, content)
+
+
+def _file_name(name: str) -> str:
+    return f"judged-{sha256(name.encode()).hexdigest()[:16]}.skops"

@@ -1,0 +1,237 @@
+"""The classifier that chooses among self-paced recipes and blends them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import get_tags
+
+from selfpaced.calibration import BEST_METHOD, PriorCorrection
+from selfpaced.callbacks import Callback, Round
+from selfpaced.ensembles.auto.choosing import RecipeResult
+from selfpaced.ensembles.auto.recipes import Columns, default_recipes
+from selfpaced.ensembles.auto.training import AutoTraining, recipes_to_try
+from selfpaced.ensembles.checks import check_features, check_groups, check_labels, check_table, roles_with, weights_only
+from selfpaced.ensembles.suspects import DoubtingEnsemble
+from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.model import BlendedEnsembles, LogOddsPool, Scoring, averaged_members, bases_of
+from selfpaced.tables import (
+    InMemoryTable,
+    LabelledTable,
+    Labels,
+    Table,
+    as_trained,
+    is_frame,
+    polars_as_arrow,
+    schema_of_frame,
+)
+
+
+class AutoSelfPacedClassifier(DoubtingEnsemble):
+    """The best model without tuning: a blend of the self-paced recipes that rank held-out rows best.
+
+    No single recipe is best on all tables. This classifier compares several on a sample of the rows, by the scores
+    that each gives to rows that it was not trained on. Recipes that help the ranking get a weight and are trained on
+    the whole table. The probabilities are a weighted sum of the recipes' log-odds, calibrated by the same scores.
+
+    The comparison costs the same for a hundred thousand common rows and for a billion: the sample has at most 1,500
+    rare rows (fewer of wide tables) and 30 times as many common rows (at least 20,000). Half of the common rows are
+    drawn by their hardness.
+
+    Parameters
+    ----------
+    recipes : list of (str, estimator) tuples or None, default=None
+        Names and unfitted ensembles to choose from: `SelfPacedEnsembleClassifier`, `UnderBaggingClassifier` or
+        `BalanceCascadeClassifier`. By default LightGBM in three ways, a linear model, a neural network, extra trees,
+        and CatBoost if it is installed. The cheapest should come first. With many rare rows the default recipes draw
+        fewer common rows, and if one rare and one common row for each would still be more than 2^20 numbers (rows
+        times columns), only those of LightGBM are tried, unless there is a time limit.
+    time_limit : float or None, default=None
+        Seconds that a fit should take. Recipes for which no time is left are skipped; there is always a model. With a
+        limit, the result depends on the speed of the machine.
+    calibration : {"isotonic", "beta", "sigmoid"} or None, default="isotonic"
+        How scores become probabilities. With None, scores rank as well, but are far higher than probabilities.
+    n_jobs : int or None, default=None
+        Threads; None is 1 and -1 is all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of everything random. The same number gives the same model.
+    callbacks : Callback, list of Callback or None, default=None
+        Callbacks during the fit, such as `selfpaced.callbacks.ProgressBar`.
+
+    Attributes
+    ----------
+    recipes_ : list of RecipeResult
+        The result of each recipe: its AUCPRC on rows that it was not trained on with the standard error, its weight,
+        its seconds, and the reason if it is not a part of the blend.
+    ensembles_ : dict of str to estimator
+        The fitted ensembles that make up the blend, by the names of their recipes.
+    estimators_ : list of estimator
+        All members of these ensembles.
+    pool_ : LogOddsPool
+        How the ensembles' probabilities become one.
+    calibrator_ : Calibrator or None
+        The map of the calibration.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    pos_label_ : label
+        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
+    class_counts_ : ndarray of shape (n_classes,)
+        Rows of each of `classes_` in the training data.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X had names.
+
+    See Also
+    --------
+    SelfPacedEnsembleClassifier : one recipe, with all its parameters.
+
+    Examples
+    --------
+    >>> from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier
+    >>> from selfpaced.datasets import make_fraud
+    >>> from sklearn.ensemble import ExtraTreesClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_fraud(n_rows=4000, n_frauds=80, random_state=0)
+    >>> trees = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=5))
+    >>> forest = SelfPacedEnsembleClassifier(ExtraTreesClassifier(20), ratio=5)
+    >>> model = AutoSelfPacedClassifier([("trees", trees), ("forest", forest)], random_state=0).fit(X, y)
+    >>> [result.name for result in model.recipes_ if result.weight > 0.5]
+    ['forest']
+    """
+
+    ensembles_: dict[str, UnderSamplingEnsemble]
+    pool_: LogOddsPool
+    recipes_: list[RecipeResult]
+    n_training_rows_: list[int]
+
+    def __init__(
+        self,
+        recipes: Sequence[tuple[str, Any]] | None = None,
+        *,
+        time_limit: float | None = None,
+        calibration: str | None = BEST_METHOD,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+    ) -> None:
+        self.recipes = recipes
+        self.time_limit = time_limit
+        self.calibration = calibration
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> Self:
+        """Choose among the recipes, and train those with a weight.
+
+        Parameters
+        ----------
+        X : {ndarray, memory map, CSR matrix, pandas or polars DataFrame, pyarrow Table} of shape (n_rows, n_features)
+            Features. Strings of a frame become categories, and dates become seconds since 1970, weekday and hour.
+        y : array-like of shape (n_rows,)
+            Labels of any type. The rarest class is the minority.
+        groups : array-like of shape (n_rows,), default=None
+            The group of each row, such as a card or a customer. No group is in the training rows and in the rows that a
+            recipe is judged by.
+        **fit_params : dict
+            `sample_weight`, of shape (n_rows,): how much each row counts, in training and in judging. Recipes whose
+            base models do not accept weights are skipped.
+
+        Returns
+        -------
+        self : estimator
+            The fitted ensemble.
+        """
+        schema = schema_of_frame(X) if is_frame(X) else None
+        X = check_features(self, X if schema is None else as_trained(schema, X), reset=True)
+        labels = check_labels(y, X)
+        weights = weights_only(fit_params, labels)
+        rows = InMemoryTable(polars_as_arrow(X), weights | check_groups(groups, labels))
+        return self._adopt(AutoTraining(self, LabelledTable(rows, labels, schema=schema, roles=roles_with(groups))))
+
+    def fit_table(
+        self, table: Table, *, checkpoint: str | PathLike[str] | None = None, allow: str | Sequence[str] = ()
+    ) -> Self:
+        """Choose among the recipes, and train those with a weight, on rows that need not fit into memory.
+
+        Parameters
+        ----------
+        table : Table
+            What `selfpaced.open_table` returns.
+        checkpoint : path, default=None
+            A folder for the judgements and every finished round. The same call after a crash continues.
+        allow : str or list of str, default=()
+            Types that the files of the checkpoint may hold besides those that `load_model` accepts.
+
+        Returns
+        -------
+        self : estimator
+            The fitted ensemble.
+        """
+        check_table(table)
+        return self._adopt(AutoTraining(self, table, checkpoint=checkpoint, allow=allow))
+
+    @property
+    def estimators_(self) -> list[Any]:  # type: ignore[override]
+        """All members, those of one ensemble after those of another. They are kept once, in `ensembles_`."""
+        return [member for each in self.ensembles_.values() for member in each.estimators_]
+
+    def _adopt(self, training: AutoTraining) -> Self:
+        """Set the attributes of a finished fit."""
+        blend = training.run()
+        self.ensembles_, self.pool_, self.recipes_ = blend.ensembles, blend.pool, blend.results
+        self.n_training_rows_ = [each.n_rows for each in self._rounds_of_members()]
+        self.calibrator_ = blend.calibrator
+        self.calibration_ = None if blend.calibrator is None else training.calibration
+        table = training.table
+        self._remember(training.labels, table.roles, table.schema, table.snapshot)
+        return self
+
+    def _scoring(self) -> Scoring:
+        parts = [averaged_members(each.set_params(n_jobs=self.n_jobs)) for each in self.ensembles_.values()]
+        return BlendedEnsembles(parts, self.pool_, self.calibrator_, len(self.classes_), self._n_threads())
+
+    def _member_weights(self) -> NDArray[np.float64]:
+        sizes = [len(each.estimators_) for each in self.ensembles_.values()]
+        return np.repeat(self.pool_.weights / sizes, sizes)
+
+    def _bases(self) -> list[Any]:
+        """The base models of all recipes: of the fitted blend, of the given recipes, or of the default ones."""
+        if hasattr(self, "ensembles_"):
+            recipes: Mapping[str, Any] = self.ensembles_
+        elif self.recipes is None:
+            recipes = default_recipes(Columns(None, {}))
+        else:
+            recipes = recipes_to_try(self.recipes)
+        return [base for recipe in recipes.values() for base in bases_of(recipe)]
+
+    def __sklearn_tags__(self) -> Any:
+        """Recipes that cannot read the rows are skipped, so one that can read them is enough."""
+        tags = super().__sklearn_tags__()
+        bases = [get_tags(base).input_tags for base in self._bases()]
+        tags.input_tags.sparse = any(base.sparse for base in bases)
+        tags.input_tags.allow_nan = any(base.allow_nan for base in bases)
+        return tags
+
+    def _rounds_of_members(self) -> list[Round]:
+        return [note for each in self.ensembles_.values() for note in each._rounds_of_members()]
+
+    def _honest_means(
+        self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
+    ) -> NDArray[np.float64]:
+        parts, start = [], 0
+        for each in self.ensembles_.values():
+            stop = start + len(each.estimators_)
+            parts.append(each._honest_means(table, labels, seen[start:stop], fit_params))
+            start = stop
+        return self.pool_(parts)
+
+    def _prior_correction(self) -> PriorCorrection:
+        """The closed forms of the ensembles, pooled as their log-odds are."""
+        logs = [np.log(each._prior_correction().factors) for each in self.ensembles_.values()]
+        return PriorCorrection(np.exp(self.pool_.weights @ np.array(logs)))

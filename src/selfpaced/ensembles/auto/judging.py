@@ -1,0 +1,262 @@
+"""How good recipes are on rows that they were not trained on."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from selfpaced.algorithms import HARDNESS, MajorityPool, allocate, with_uniform_share
+from selfpaced.ensembles.auto.blending import Labelled
+from selfpaced.ensembles.fitting.cross_fitting import parts_of_groups, stratified_parts
+from selfpaced.ensembles.fitting.members import LARGEST_RANDOM_STATE, in_one_thread
+from selfpaced.model import averaged_members
+from selfpaced.pools import RECIPE_FOLDS_ROUND, WORKING_SAMPLE_ROUND, Rows, mix, row_keys
+from selfpaced.scoring import mean_probabilities
+from selfpaced.tables import ClassSplit, InMemoryTable, stack
+
+MOST_RARE_ROWS = 1_500
+# Wide tables have fewer, so that the rows that recipes train on have about as many numbers (rows times columns).
+MOST_NUMBERS, FEWEST_RARE_ROWS_OF_WIDE_TABLES = 2**21, 300
+FEWEST_COMMON_ROWS = 20_000
+# More than any recipe draws for each rare row, so that it is judged as it will be trained.
+COMMON_PER_RARE_ROW = 30
+N_BINS = 20
+UNIFORM_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class WorkingSample:
+    """Rows in memory, the number of each row's class, and how many rows of the table each stands for.
+
+    `weights` are these numbers, times the weights that the rows have in the table.
+    """
+
+    rows: InMemoryTable
+    classes: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    ids: NDArray[np.integer]
+    stands_for: NDArray[np.float64]
+
+
+def values_in_a_row(features: Any) -> int:
+    """The number of columns, or of a sparse matrix the mean number of values that a row has."""
+    n_rows, n_columns = features.shape
+    return max(1, round(features.nnz / n_rows)) if issparse(features) else int(n_columns)
+
+
+def most_rare_rows(n_columns: int) -> int:
+    """The most rare rows in the sample, by the number of columns."""
+    affordable = MOST_NUMBERS // ((1 + COMMON_PER_RARE_ROW) * n_columns)
+    return min(MOST_RARE_ROWS, max(FEWEST_RARE_ROWS_OF_WIDE_TABLES, affordable))
+
+
+def most_common_rows(n_rare: int, n_columns: int) -> int:
+    """The most rows of a larger class in the sample, by the rare rows and the columns that the table has."""
+    return max(FEWEST_COMMON_ROWS, COMMON_PER_RARE_ROW * min(n_rare, most_rare_rows(n_columns)))
+
+
+def needs_scout(split: ClassSplit) -> bool:
+    """Whether a class is too large to be taken whole, so that its hard rows must be found first."""
+    most = most_common_rows(len(split.minority), values_in_a_row(split.minority.features))
+    return any(pool.n_rows > most for pool in split.pools.values())
+
+
+def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSample:
+    """The sample of a table whose pools have scored the models of a small ensemble, except the last.
+
+    `last_model` is None if all classes are small enough to be taken whole.
+    """
+    rare = _some(split.minority, seed)
+    most = most_common_rows(len(split.minority), values_in_a_row(split.minority.features))
+    drawn = {number: _drawn(pool, last_model, most) for number, pool in split.pools.items()}
+    blocks = {split.minority_class: rare, **drawn}
+    rows = stack(list(blocks.values()))
+    own = np.asarray(rows.metadata.get("sample_weight", np.ones(len(rows))), dtype=np.float64)
+    stands_for = np.concatenate([_behind(block) for block in blocks.values()])
+    classes = np.repeat(list(blocks), [len(block) for block in blocks.values()]).astype(np.intp)
+    return WorkingSample(InMemoryTable(rows.features, rows.metadata), classes, own * stands_for, rows.ids, stands_for)
+
+
+def _some(minority: Rows, seed: int) -> Rows:
+    """Rare rows, all of them or as many as there may be."""
+    most = most_rare_rows(values_in_a_row(minority.features))
+    if len(minority) <= most:
+        return minority.standing_for(np.ones(len(minority)))
+    keys = row_keys(minority.ids.astype(np.uint64), seed, WORKING_SAMPLE_ROUND)
+    chosen = np.sort(np.argsort(keys)[:most])
+    some = InMemoryTable(minority.features, minority.metadata).rows(chosen).with_ids(minority.ids[chosen])
+    return some.standing_for(np.full(most, len(minority) / most))
+
+
+def _drawn(pool: MajorityPool[Rows], last_model: Any, most: int) -> Rows:
+    if last_model is None:
+        return pool.draw([pool.n_rows], WORKING_SAMPLE_ROUND)
+    pool.score(last_model)
+    bins = pool.cut(HARDNESS["absolute"], N_BINS)
+    hardness = bins.counts * np.nan_to_num(bins.mean_hardness)
+    quota = allocate(with_uniform_share(hardness, bins.counts, UNIFORM_SHARE), bins.counts, most)
+    return pool.draw(quota.tolist(), WORKING_SAMPLE_ROUND)
+
+
+def _behind(rows: Rows) -> NDArray[np.float64]:
+    assert rows.stands_for is not None  # every pool sets it
+    return rows.stands_for
+
+
+Floats = NDArray[np.float64]
+
+N_FOLDS = 3
+# Fewer members than in the final fit: a few are enough to compare recipes.
+N_MEMBERS = 5
+FEWEST_RARE_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The scores of a recipe for the rows of the sample, by copies that had not seen them, and the time it took."""
+
+    probabilities: Floats
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Compares recipes on a sample. `parts` are the folds: a part for each row."""
+
+    sample: WorkingSample
+    parts: NDArray[np.intp]
+    n_classes: int
+    rare_class: int
+    seed: int
+    n_threads: int
+
+    @property
+    def rows(self) -> Labelled:
+        ranked = [self.rare_class] if self.n_classes == 2 else list(range(self.n_classes))
+        return Labelled(self.sample.classes, self.sample.weights, ranked)
+
+    @property
+    def has_some_rare_rows(self) -> bool:
+        """Whether the sample has only some rare rows of a table with two classes."""
+        return self.n_classes == 2 and bool((self.sample.stands_for[self.sample.classes == self.rare_class] > 1).any())
+
+    @property
+    def weights_of_common_rows(self) -> Floats:
+        """How many rows each row stands for, and 0 for the rare rows, which all members are trained on."""
+        return np.where(self.sample.classes == self.rare_class, 0.0, self.sample.weights)
+
+    def rescored(self, ensemble: Any) -> Floats:
+        """The scores of the sample by an ensemble that was trained on the whole table.
+
+        The score of a row is the mean of the members that were not trained on it, or of all if there are none.
+        """
+        scorers = averaged_members(ensemble).scorers(self.parts.size)
+        unseen = [~np.isin(self.sample.ids, note.ids) for note in ensemble._rounds_of_members()]
+        counted = np.where(np.any(unseen, axis=0), unseen, True)
+        sums = np.zeros((self.parts.size, self.n_classes))
+        for scorer, counts in zip(scorers, counted, strict=True):
+            scores = mean_probabilities([scorer], self.sample.rows, self.n_classes, self.n_threads)
+            sums += scores * counts[:, None]
+        return np.asarray(sums / counted.sum(axis=0)[:, None])
+
+    def judged(self, recipes: Sequence[Any]) -> Iterator[Judgement | Exception]:
+        """The judgement of each recipe, in order, or the error that it failed with.
+
+        Copies of a recipe are trained without a part of the sample each, and score that part. With more than one thread
+        they are trained in processes: scikit-learn's forests and column transformers change the filters for warnings
+        while they are fitted, for all threads at once.
+        """
+        parts = [self._part(number) for number in range(int(self.parts.max()) + 1)]
+        work = Parallel(n_jobs=self.n_threads, return_as="generator")
+        scores = work(delayed(scores_of)(recipe, part) for recipe in recipes for part in parts)
+        for _ in recipes:
+            yield self._joined([next(scores) for _ in parts])
+
+    def _part(self, number: int) -> Part:
+        learnt, left_out = (np.flatnonzero(chosen) for chosen in (self.parts != number, self.parts == number))
+        rows = self.sample.rows.rows(learnt)
+        seed = mix(self.seed, number) % LARGEST_RANDOM_STATE
+        return Part(rows.features, self.sample.classes[learnt], rows.arguments, self.sample.rows.take(left_out), seed)
+
+    def _joined(self, scores: Sequence[tuple[Floats | Exception, float]]) -> Judgement | Exception:
+        probabilities, seconds = np.empty((self.parts.size, self.n_classes)), 0.0
+        for number, (of_part, took) in enumerate(scores):
+            if isinstance(of_part, Exception):
+                return of_part
+            probabilities[self.parts == number] = of_part
+            seconds += took
+        return Judgement(probabilities, seconds / self.n_threads)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows to train a copy of a recipe on, and the rows that it has to score."""
+
+    features: Any
+    classes: NDArray[np.intp]
+    metadata: dict[str, Any]
+    left_out: Any
+    seed: int
+
+
+def scores_of(recipe: Any, part: Part) -> tuple[Floats | Exception, float]:
+    """The scores of a copy of a recipe for the rows that it was not trained on, or its error, and the seconds."""
+    begin = time.perf_counter()
+    model = in_one_thread(clone(recipe)).set_params(
+        n_estimators=min(N_MEMBERS, recipe.n_estimators), random_state=part.seed, callbacks=None, **uncalibrated(recipe)
+    )
+    try:
+        with ignoring_habits():
+            scores = model.fit(part.features, part.classes, **part.metadata).predict_proba(part.left_out)
+    except Exception as error:  # base models raise errors of all kinds
+        return error, time.perf_counter() - begin
+    return scores, time.perf_counter() - begin
+
+
+@contextmanager
+def ignoring_habits() -> Iterator[None]:
+    """Ignore warnings about what is usual for recipes."""
+    with warnings.catch_warnings():
+        # Their ratio may ask for more common rows than there are. Then they take all.
+        warnings.filterwarnings("ignore", message="ratio=")
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a member that did not converge is judged as it is
+        yield
+
+
+def uncalibrated(recipe: Any) -> dict[str, None]:
+    """The parameters by which a recipe gives raw scores: the blend is calibrated, not its parts."""
+    return {"calibration": None} if "calibration" in recipe.get_params(deep=False) else {}
+
+
+def folds_of(sample: WorkingSample, seed: int) -> NDArray[np.intp]:
+    """A part of the sample for each of its rows, stratified by class; rows of one group are all in one part."""
+    n_folds = min(N_FOLDS, int(np.unique(sample.classes, return_counts=True)[1].min()))
+    groups = sample.rows.groups
+    if groups is None:
+        keys = row_keys(sample.ids.astype(np.uint64), seed, RECIPE_FOLDS_ROUND)
+        return stratified_parts(keys, sample.classes, n_folds)
+    parts = parts_of_groups(groups, sample.classes, seed, RECIPE_FOLDS_ROUND, n_folds)
+    _refuse_parts_without_classes(parts, sample.classes)
+    return parts
+
+
+def _refuse_parts_without_classes(parts: NDArray[np.intp], classes: NDArray[np.intp]) -> None:
+    n_parts = int(parts.max()) + 1
+    for number in np.unique(classes):
+        there = np.unique(parts[classes == number])
+        if n_parts < 2 or there.size < n_parts:
+            raise ValueError(
+                f"Only {there.size} of {n_parts} folds have rows of class number {number}, but every fold needs some. "
+                "The rows of the class are in too few groups. Give smaller groups, or omit groups."
+            )

@@ -1,0 +1,335 @@
+"""Base models by name, and the default recipes made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from scipy.sparse import issparse
+
+from selfpaced.ensembles.auto.choosing import RecipeResult
+from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier as Recipe
+from selfpaced.tables import KINDS, Schema, kind_of
+
+# The defaults of boosted trees are for thousands of rows: 20 rows in a leaf, and 100 of a category. Members may see a
+# few dozen rows, from which such trees would learn nothing.
+FEWEST_ROWS_IN_A_LEAF = 5
+MOST_CATEGORIES_OF_GBDT = 255
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a base model must know about the features of a table.
+
+    Attributes
+    ----------
+    names : Sequence[str] | None
+        The names of all features; None if they have none. Features without names are numbers.
+    categorical : dict[str, int]
+        The number of categories of each categorical feature, by name.
+    are_sparse : bool, default=False
+        Whether the features are a sparse matrix.
+    """
+
+    names: Sequence[str] | None
+    categorical: dict[str, int]
+    are_sparse: bool = False
+
+    @property
+    def numbers(self) -> list[str]:
+        return [name for name in self.names or () if name not in self.categorical]
+
+
+def columns_of(features: Any, schema: Schema | None) -> Columns:
+    """The columns of a table with a schema, or of some rows without one."""
+    if schema is not None:
+        counts = {column.name: column.categories for column in schema.columns}
+        return Columns(schema.names, {name: len(known) for name, known in counts.items() if known is not None})
+    kind = kind_of(features)
+    if kind not in KINDS.values():
+        return Columns(None, {}, issparse(features))
+    readers = dict(kind.columns(features))
+    categories = {name: len(set(each.objects())) for name, each in readers.items() if not each.is_number}
+    return Columns(list(readers), categories)
+
+
+def base_model(name: str, columns: Columns) -> Any:
+    """A classifier for some features. Models that cannot read categories or missing values get an encoder first."""
+    return BASES[name](columns)
+
+
+def _tree(columns: Columns) -> Any:
+    from sklearn.tree import DecisionTreeClassifier
+
+    return with_codes(DecisionTreeClassifier(max_depth=10), columns.categorical)
+
+
+def _forest(columns: Columns) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return with_codes(RandomForestClassifier(n_estimators=50), columns.categorical)
+
+
+def _extra_trees(columns: Columns) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return with_codes(ExtraTreesClassifier(n_estimators=100), columns.categorical)
+
+
+def _gbdt(columns: Columns) -> Any:
+    """scikit-learn's histogram gradient boosting, which supports up to 255 categories of a feature."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(max_iter=50, early_stopping=False, min_samples_leaf=FEWEST_ROWS_IN_A_LEAF)
+    many = [name for name, n_categories in columns.categorical.items() if n_categories > MOST_CATEGORIES_OF_GBDT]
+    return with_codes(model, many)
+
+
+def _lightgbm(columns: Columns) -> Any:
+    return lightgbm(columns, n_estimators=50)
+
+
+def lightgbm(columns: Columns, **parameters: Any) -> Any:
+    """LightGBM for small training sets. It reads categories of pandas frames and missing values by itself."""
+    try:
+        from lightgbm import LGBMClassifier
+    except ImportError as error:
+        raise ImportError("LightGBM is not installed: pip install 'selfpaced[lightgbm]', or --base gbdt") from error
+    few = FEWEST_ROWS_IN_A_LEAF
+    fewer = {"min_child_samples": few, "min_data_per_group": few}
+    model = LGBMClassifier(**fewer | parameters, verbose=-1)
+    return _with_plain_names(columns, model)
+
+
+def catboost(columns: Columns, **parameters: Any) -> Any:
+    """CatBoost on numbers. It gets categories as codes: its own encoding needs strings without missing values."""
+    try:
+        from catboost import CatBoostClassifier
+    except ImportError as error:
+        raise ImportError("CatBoost is not installed: pip install 'selfpaced[catboost]'") from error
+    model = CatBoostClassifier(verbose=0, allow_writing_files=False, **parameters)
+    return with_codes(model, columns.categorical)
+
+
+def _catboost(columns: Columns) -> Any:
+    return catboost(columns, iterations=200)
+
+
+def _logistic(columns: Columns) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return with_scales(LogisticRegression(max_iter=1000), columns)
+
+
+def _knn(columns: Columns) -> Any:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return with_scales(KNeighborsClassifier(), columns)
+
+
+def _mlp(columns: Columns) -> Any:
+    return neural_network(columns, max_iter=300)
+
+
+def neural_network(columns: Columns, max_iter: int = 100) -> Any:
+    """A network with one hidden layer. Its training stops after `max_iter` passes, converged or not."""
+    from sklearn.neural_network import MLPClassifier
+
+    return with_scales(MLPClassifier(hidden_layer_sizes=(64,), alpha=0.01, max_iter=max_iter), columns)
+
+
+BASES: dict[str, Callable[[Columns], Any]] = {
+    "tree": _tree,
+    "gbdt": _gbdt,
+    "lightgbm": _lightgbm,
+    "catboost": _catboost,
+    "forest": _forest,
+    "extra_trees": _extra_trees,
+    "logistic": _logistic,
+    "knn": _knn,
+    "mlp": _mlp,
+}
+
+
+def with_codes(model: Any, categorical: Sequence[str] | dict[str, int]) -> Any:
+    """A model that reads some categorical columns as numbers, which trees split well enough.
+
+    All categories that it was not trained with have the same number.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    if not categorical:
+        return model
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
+    columns = ColumnTransformer(
+        [("categories", encoder, list(categorical))], remainder="passthrough", verbose_feature_names_out=False
+    )
+    return make_pipeline(columns.set_output(transform="pandas"), model)  # other categories remain categories
+
+
+def with_scales(model: Any, columns: Columns) -> Any:
+    """A model that gets numbers on one scale, missing values filled and marked, and a column for each category.
+
+    Sparse numbers are divided by their largest, so that zeros stay zeros.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+
+    if columns.are_sparse:
+        return make_pipeline(MaxAbsScaler(), model)
+    filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    if columns.names is None:
+        return make_pipeline(filled, StandardScaler(), model)
+    encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=100, sparse_output=False)
+    parts = [
+        ("numbers", make_pipeline(filled, StandardScaler()), columns.numbers),
+        ("categories", encoder, list(columns.categorical)),
+    ]
+    return make_pipeline(ColumnTransformer([part for part in parts if part[2]]), model)
+
+
+def _with_plain_names(columns: Columns, model: Any) -> Any:
+    """LightGBM refuses some characters in the names of columns. Such columns are renamed to numbers."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    if not any(set(str(name)) & set('",:[]{}') or not str(name).isascii() for name in columns.names or ()):
+        return model
+    return make_pipeline(FunctionTransformer(numbered_columns), model)
+
+
+def numbered_columns(frame: Any) -> Any:
+    return frame.set_axis([f"column_{number}" for number in range(frame.shape[1])], axis=1)
+
+
+# The most numbers (rows times columns) in the training set of a member. Recipes draw fewer common rows than they ask
+# for if there would be more.
+MOST_NUMBERS = 2**22
+MOST_NUMBERS_OF_SLOW_KINDS = 2**20
+# Of large training sets, half of the usual ten members are as good, and so are 63 bins instead of 255.
+FEW_MEMBERS, FEW_BINS = 5, 63
+
+
+@dataclass(frozen=True)
+class MinoritySize:
+    """The rare rows of a table and the values of each, which decide how much work the members of a recipe are."""
+
+    n_rows: int
+    n_values: int
+
+    @property
+    def is_large(self) -> bool:
+        """Whether even with one common row for each rare one, a member of a slow kind would have too much to learn."""
+        return 2 * self.n_rows * self.n_values > MOST_NUMBERS_OF_SLOW_KINDS
+
+    def ratio(self, wanted: float, most_numbers: int) -> float:
+        """A number of common rows for each rare one, at least 1, that keeps training sets small enough."""
+        if (1 + wanted) * self.n_rows * self.n_values <= most_numbers:
+            return wanted
+        return max(1.0, round(most_numbers / (self.n_rows * self.n_values) - 1, 2))
+
+
+UNKNOWN_SIZE = MinoritySize(0, 0)
+
+
+def _lightgbm_recipe(
+    columns: Columns, size: MinoritySize, ratio: float, weighting: str | None, **parameters: Any
+) -> Recipe:
+    ratio = size.ratio(ratio, MOST_NUMBERS)
+    if size.is_large:
+        return Recipe(lightgbm(columns, max_bin=FEW_BINS, **parameters), FEW_MEMBERS, ratio=ratio, weighting=weighting)
+    return Recipe(lightgbm(columns, **parameters), ratio=ratio, weighting=weighting)
+
+
+def _small_trees(columns: Columns, size: MinoritySize) -> Recipe:
+    return _lightgbm_recipe(columns, size, ratio=1, weighting=None, n_estimators=100, num_leaves=8)
+
+
+def _many_rows(columns: Columns, size: MinoritySize) -> Recipe:
+    return _lightgbm_recipe(columns, size, ratio=10, weighting=None, n_estimators=100)
+
+
+def _weighted_rows(columns: Columns, size: MinoritySize) -> Recipe:
+    slow = {"n_estimators": 150, "learning_rate": 0.05, "num_leaves": 8, "colsample_bytree": 0.7}
+    return _lightgbm_recipe(columns, size, ratio=20, weighting="sqrt", **slow)
+
+
+def _linear(columns: Columns, size: MinoritySize) -> Recipe:
+    return _slow(base_model("logistic", columns), size, ratio=10)
+
+
+def _neural_network(columns: Columns, size: MinoritySize) -> Recipe:
+    return _slow(neural_network(columns), size, ratio=5)
+
+
+def _extra_trees_recipe(columns: Columns, size: MinoritySize) -> Recipe:
+    return _slow(base_model("extra_trees", columns), size, ratio=20)
+
+
+def _catboost_recipe(columns: Columns, size: MinoritySize) -> Recipe:
+    return _slow(catboost(columns, iterations=200), size, ratio=20)
+
+
+def _slow(base: Any, size: MinoritySize, ratio: float) -> Recipe:
+    return Recipe(base, ratio=size.ratio(ratio, MOST_NUMBERS_OF_SLOW_KINDS))
+
+
+def _gbdt_recipe(columns: Columns, size: MinoritySize) -> Recipe:
+    return Recipe(base_model("gbdt", columns))
+
+
+@dataclass(frozen=True)
+class DefaultRecipe:
+    """A recipe, the package that it needs, and whether it takes too long on tables with a large minority."""
+
+    package: str
+    make: Callable[[Columns, MinoritySize], Recipe]
+    is_slow: bool = True
+
+
+# The cheapest come first, because a time limit may skip the others. The first recipe finds the hard rows of large
+# tables.
+RECIPES = {
+    "LightGBM, small trees": DefaultRecipe("lightgbm", _small_trees, is_slow=False),
+    "linear": DefaultRecipe("sklearn", _linear),
+    "LightGBM, many common rows": DefaultRecipe("lightgbm", _many_rows, is_slow=False),
+    "LightGBM, weighted rows": DefaultRecipe("lightgbm", _weighted_rows, is_slow=False),
+    "neural network": DefaultRecipe("sklearn", _neural_network),
+    "extra trees": DefaultRecipe("sklearn", _extra_trees_recipe),
+    "CatBoost": DefaultRecipe("catboost", _catboost_recipe),
+}
+# Recipes that replace LightGBM if it is not installed.
+INSTEAD = {"gradient boosting": DefaultRecipe("sklearn", _gbdt_recipe, is_slow=False)}
+
+
+def default_recipes(columns: Columns, size: MinoritySize = UNKNOWN_SIZE) -> dict[str, Any]:
+    """The recipes whose packages are installed, for the features of a table and the size of its minority."""
+    return {name: recipe.make(columns, size) for name, recipe in _installed().items()}
+
+
+def too_slow(size: MinoritySize) -> list[RecipeResult]:
+    """The recipes that are skipped because a fit of them would take many times as long as one of LightGBM."""
+    if not size.is_large:
+        return []
+    note = f"skipped: slow with {size.n_rows:,} rare rows of {size.n_values:,} values each (a time limit includes it)"
+    return [RecipeResult(name, note=note) for name, recipe in _installed().items() if recipe.is_slow]
+
+
+def not_installed() -> list[RecipeResult]:
+    """The recipes that are skipped because a package is missing, with what to install."""
+    missing = {name: recipe.package for name, recipe in RECIPES.items() if find_spec(recipe.package) is None}
+    return [
+        RecipeResult(name, note=f"skipped: {package} is not installed (pip install 'selfpaced[{package}]')")
+        for name, package in missing.items()
+    ]
+
+
+def _installed() -> dict[str, DefaultRecipe]:
+    installed = {name: recipe for name, recipe in RECIPES.items() if find_spec(recipe.package) is not None}
+    return installed if find_spec("lightgbm") is not None else INSTEAD | installed

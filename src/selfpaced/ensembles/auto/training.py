@@ -1,0 +1,329 @@
+"""A fit of the classifier that chooses: from a table to a blend of recipes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from numbers import Real
+from os import PathLike
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+from sklearn.base import clone
+
+from selfpaced.calibration import FITTED_MAPS, check_method
+from selfpaced.callbacks import Callback, CallbackList, FitPlan, Round, Stop
+from selfpaced.ensembles.auto.choosing import (
+    NOT_OF_A_RECIPE,
+    TIME_IS_UP,
+    Blend,
+    CallbackError,
+    Chooser,
+    Clock,
+    Judgements,
+    RecipeResult,
+    SavedJudgements,
+)
+from selfpaced.ensembles.auto.judging import (
+    FEWEST_RARE_ROWS,
+    N_MEMBERS,
+    Judge,
+    WorkingSample,
+    folds_of,
+    ignoring_habits,
+    needs_scout,
+    uncalibrated,
+    values_in_a_row,
+    working_sample,
+)
+from selfpaced.ensembles.auto.recipes import Columns, MinoritySize, columns_of, default_recipes, not_installed, too_slow
+from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
+from selfpaced.ensembles.fitting.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
+from selfpaced.ensembles.fitting.members import LARGEST_RANDOM_STATE, SMALL_TRAINING_SET, MemberFactory
+from selfpaced.ensembles.fitting.training import Training, rows_to_draw
+from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.model import bases_of
+from selfpaced.pools import mix
+from selfpaced.tables import ClassCounts, ClassSplit, SplitPlan, Table
+
+# Every process gets a copy of the rows.
+MOST_BYTES_OF_ROWS = 2**28
+
+
+def can_be_trained_side_by_side(
+    ensembles: Sequence[Any], table: Table, labels: ClassCounts, n_features: int, n_threads: int
+) -> bool:
+    """Whether processes help, the rows are few enough to copy, and no member uses its own threads."""
+    if n_threads == 1 or len(ensembles) == 1 or table.bytes_in_memory is None:
+        return False
+    n_rare, counts = int(labels.counts[labels.rarest]), labels.counts.tolist()
+    largest = max(sum(min(n, max(n_rare, round(each.ratio * n_rare))) for n in counts) for each in ensembles)
+    return largest * n_features < SMALL_TRAINING_SET and table.bytes_in_memory <= MOST_BYTES_OF_ROWS
+
+
+def trained_side_by_side(
+    ensembles: Sequence[Any], table: Table, n_threads: int
+) -> Iterator[tuple[Any | Exception, float]]:
+    """Each ensemble, trained, or the error that it failed with, in order, and its share of the seconds."""
+    work = Parallel(n_jobs=n_threads, return_as="generator")
+    for found, seconds in work(delayed(_trained)(each, table) for each in ensembles):
+        yield found, seconds / n_threads
+
+
+def _trained(ensemble: Any, table: Table) -> tuple[Any | Exception, float]:
+    begin = time.perf_counter()
+    n_jobs = ensemble.n_jobs
+    try:
+        # The other processes have the other cores.
+        with parallel_config("sequential"), ignoring_habits():
+            ensemble.set_params(n_jobs=1)._train(ensemble._settings(), table, None, Checkpoint(None, {}), {})
+    except Exception as error:  # base models raise errors of all kinds
+        return error, time.perf_counter() - begin
+    return ensemble.set_params(n_jobs=n_jobs), time.perf_counter() - begin
+
+
+N_SCOUTS = 3
+
+
+def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
+    """The recipes that a user gave, by name, checked."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise ValueError(f"recipes must be a list of (name, ensemble) pairs; got {given!r}.")
+    for pair in given:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
+            raise ValueError(f"A recipe must be a pair of a name and an ensemble, as ('trees', ...); got {pair!r}.")
+        if not isinstance(pair[1], UnderSamplingEnsemble):
+            raise ValueError(
+                f"The recipe {pair[0]!r} must be a SelfPacedEnsembleClassifier, an UnderBaggingClassifier or a "
+                f"BalanceCascadeClassifier; got {pair[1]!r}."
+            )
+    names = [name for name, _ in given]
+    if len(set(names)) < len(names):
+        raise ValueError(f"The names of recipes must differ; got {names}.")
+    return dict(given)
+
+
+class AutoTraining:
+    """One fit. `model` is the classifier with its parameters, which are checked before a row is read.
+
+    Parameters
+    ----------
+    checkpoint, allow
+        As for `fit_table`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        table: Table,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
+    ) -> None:
+        if allow and checkpoint is None:
+            raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
+        self._clock = Clock(_check_limit(model.time_limit), time.perf_counter())
+        self.calibration = _check_calibration(model.calibration)
+        self._callbacks = CallbackList(model.callbacks)
+        self._folder = checkpoint_folder(checkpoint)
+        stored = stored_seed(self._folder) if model.random_state is None else None
+        self._seed = check_seed(model.random_state) if stored is None else stored
+        self._given = None if model.recipes is None else recipes_to_try(model.recipes)
+        self._model = model
+        self._n_threads = model._n_threads()
+        self.table = table
+        self.labels = check_classes(table.labels(), table.roles.labels_are_in)
+        self._allow = allow
+        self._plan: dict[str, Any] = {}
+        if checkpoint is not None:
+            self._plan = identity_of_fit(_with_recipes(model), self._seed, table)
+            Checkpoint(self._folder, self._plan, allow)  # refuses the folder of another fit
+
+    def run(self) -> Blend:
+        n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
+        with ignoring_habits(), errors_of_callbacks():
+            split = self._split(n_rare)
+            check_features(self._model, split.minority.features, reset=True)
+            self._by_name, skipped = self._recipes(split, n_rare)
+            recipes = {name: self._by_name[name] for name in self._by_name if name not in skipped}
+            plan = FitPlan(2 * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
+            with self._callbacks.during(plan):
+                judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
+                told = self._callbacks.on_recipe_begin
+                n_features = split.minority.features.shape[1]
+                chooser = Chooser(recipes, judge, lambda names: self._fits(names, n_features), self._clock, told)
+                blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
+        self._warn(blend, n_rare)
+        return replace(blend, results=[*blend.results, *skipped.values()])
+
+    def _recipes(
+        self, split: ClassSplit, n_rare: int
+    ) -> tuple[Mapping[str, UnderSamplingEnsemble], dict[str, RecipeResult]]:
+        """All recipes, and those that are not tried, with the reason. Whoever sets a time limit tries slow ones too."""
+        if self._given is not None:
+            return self._given, {}
+        features = split.minority.features
+        size = MinoritySize(n_rare, values_in_a_row(features))
+        slow = too_slow(size) if self._clock.limit is None else []
+        known = default_recipes(columns_of(features, self.table.schema), size)
+        return known, {result.name: result for result in [*slow, *not_installed()]}
+
+    def _pooled_classes(self) -> list[int]:
+        n_classes = len(self.labels.classes)
+        return [self.labels.rarest] if n_classes == 2 else list(range(n_classes))
+
+    def _split(self, n_draw: int) -> ClassSplit:
+        plan = SplitPlan(self._seed, self._n_threads, n_draw, 0, Forwarding(self._callbacks).on_rows_read)
+        return self.table.split(plan)
+
+    def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> Judge:
+        sample = (
+            self._sample_by_scouts(recipes, split) if needs_scout(split) else working_sample(split, None, self._seed)
+        )
+        folds, n_classes = folds_of(sample, self._seed), len(self.labels.classes)
+        return Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
+
+    def _sample_by_scouts(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> WorkingSample:
+        """The sample, after a small ensemble of the first recipe that works has found the hard rows."""
+        self._callbacks.on_recipe_begin("the hard rows", "finding")
+        for recipe in recipes.values():
+            try:
+                return working_sample(split, self._scouted(recipe, split), self._seed)
+            except NOT_OF_A_RECIPE:
+                raise
+            except Exception:  # it will fail again when it is judged, and be reported then
+                pass
+            split = self._split(len(split.minority))  # pools without the models of the one that failed
+        return working_sample(
+            split, self._scouted(next(iter(recipes.values())), split), self._seed
+        )  # to raise its error
+
+    def _scouted(self, recipe: UnderSamplingEnsemble, split: ClassSplit) -> Any:
+        """The last model of a small ensemble by which the pools have learned which rows are hard."""
+        scout = SelfPacedEnsembleClassifier(
+            bases_of(recipe), N_SCOUTS, random_state=self._seed, n_jobs=self._model.n_jobs
+        )
+        settings = scout._settings()
+        factory, no_checkpoint = MemberFactory(settings.bases, settings.seed, {}), Checkpoint(None, {})
+        training = Training(split, factory, None, settings, 0, no_checkpoint, self._n_threads)
+        return training.run(rows_to_draw(settings.ratio, self.labels)).members[-1]
+
+    def _fits(self, names: Sequence[str], n_features: int) -> Iterator[tuple[Any | Exception, float]]:
+        """Recipes trained on the whole table: each, or the error that it failed with, and the seconds."""
+        ensembles = [self._ensemble(name) for name in names]
+        at_once = self._clock.limit is None and self._folder is None
+        if at_once and can_be_trained_side_by_side(ensembles, self.table, self.labels, n_features, self._n_threads):
+            yield from trained_side_by_side(ensembles, self.table, self._n_threads)
+            return
+        for name, ensemble in zip(names, ensembles, strict=True):
+            begin = time.perf_counter()
+            try:
+                found: Any | Exception = self._fit(name, ensemble)
+            except Exception as error:  # base models raise errors of all kinds
+                found = error
+            yield found, time.perf_counter() - begin
+
+    def _ensemble(self, name: str) -> UnderSamplingEnsemble:
+        """A recipe as it is to be trained, without callbacks."""
+        recipe = self._by_name[name]
+        ensemble: UnderSamplingEnsemble = clone(recipe).set_params(
+            random_state=mix(self._seed, self._number(name)) % LARGEST_RANDOM_STATE,
+            n_jobs=self._model.n_jobs,
+            callbacks=None,
+            **uncalibrated(recipe),
+        )
+        return ensemble
+
+    def _fit(self, name: str, ensemble: UnderSamplingEnsemble) -> UnderSamplingEnsemble:
+        folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
+        kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
+        ensemble.callbacks = [Forwarding(self._callbacks), Deadline(self._clock)]
+        ensemble._train(ensemble._settings(), self.table, None, kept, {})
+        ensemble.callbacks = None
+        return ensemble
+
+    def _number(self, name: str) -> int:
+        """The place of a recipe among the sorted names, which does not depend on the order of the list."""
+        return sorted(self._by_name).index(name)
+
+    def _judgements(self) -> Judgements:
+        return Judgements() if self._folder is None else SavedJudgements(self._folder, self._plan, self._allow)
+
+    def _warn(self, blend: Blend, n_rare: int) -> None:
+        """Warn about what a user would not expect of the model."""
+        rarest = self.labels.names[self.labels.rarest]
+        if n_rare < FEWEST_RARE_ROWS:
+            warnings.warn(
+                f"The class {rarest!r} has {n_rare} rows. Comparing recipes needs at least {FEWEST_RARE_ROWS}. All "
+                "recipes have the same weight, and the scores are not calibrated.",
+                stacklevel=5,
+            )
+        late = [repr(result.name) for result in blend.results if result.note == TIME_IS_UP]
+        if late:
+            warnings.warn(
+                f"The time limit of {self._clock.limit} s was reached. Skipped recipes: {', '.join(late)}.",
+                stacklevel=5,
+            )
+        if blend.calibrator is not None:
+            warn_of_few_rows(self.labels, stacklevel=5)
+
+
+class Forwarding(Callback):
+    """Reports to the callbacks of the whole fit how much of a table has been read."""
+
+    def __init__(self, callbacks: CallbackList) -> None:
+        self._callbacks = callbacks
+
+    def on_rows_read(self, n_read: int, n_rows: int) -> None:
+        try:
+            self._callbacks.on_rows_read(n_read, n_rows)
+        except Exception as error:
+            raise CallbackError(error) from error
+
+
+@contextmanager
+def errors_of_callbacks() -> Iterator[None]:
+    """Errors of callbacks are raised unchanged."""
+    try:
+        yield
+    except CallbackError as failed:
+        raise failed.error from None
+
+
+class Deadline(Callback):
+    """Ends the fit of a recipe when the time is up, with the members that it has.
+
+    It has as many as the copies that were judged, at least: with fewer, its scores would not fit their calibration.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def on_round_end(self, round: Round) -> Stop | None:
+        return Stop(keep=round.number) if round.number >= N_MEMBERS and not self._clock.allows(0.0) else None
+
+
+def _with_recipes(model: Any) -> Any:
+    """The classifier with its recipes written out, because the default recipes depend on the installed packages."""
+    if model.recipes is not None:
+        return model
+    return clone(model).set_params(recipes=list(default_recipes(Columns(None, {})).items()))
+
+
+def _check_limit(time_limit: Any) -> float | None:
+    if time_limit is None:
+        return None
+    if not isinstance(time_limit, Real) or isinstance(time_limit, bool) or not float(time_limit) > 0:
+        raise ValueError(f"time_limit must be None or a positive number of seconds; got {time_limit!r}.")
+    return float(time_limit)
+
+
+def _check_calibration(method: Any) -> str | None:
+    if method == "prior":
+        raise ValueError(
+            f"calibration='prior' is for one ensemble, not for a blend. Choose one of {sorted(FITTED_MAPS)}, or None."
+        )
+    return check_method(method)

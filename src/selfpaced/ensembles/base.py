@@ -1,0 +1,461 @@
+"""The base class of all ensembles: everything after the fit."""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.calibration import BEST_METHOD, FITTED_MAPS, Calibrator, fit_calibrator
+from selfpaced.ensembles.checks import (
+    check_features,
+    check_jobs,
+    check_known_labels,
+    check_present,
+    check_share,
+    check_weights,
+    named_bases,
+    warn_of_few_rows,
+)
+from selfpaced.model import (
+    RowScorer,
+    Scoring,
+    ScoringOptions,
+    TableEvaluation,
+    TrainedOn,
+    averaged_members,
+    evaluation,
+    open_to_score,
+    rare_rows,
+    record_of,
+    row_scorer,
+    rows_in_memory,
+    scores_of,
+    scoring_of,
+    write_scores,
+)
+from selfpaced.scoring import Spread
+from selfpaced.storage import Place
+from selfpaced.tables import ClassCounts, Roles, Schema, as_trained, categories_in, is_frame, names_of
+from selfpaced.tables.files import StreamedTable
+from selfpaced.tables.sources import DatabaseTable
+
+if TYPE_CHECKING:
+    from selfpaced.report import Report
+
+
+def calibrator_by(model: Any, X: Any, y: Any, method: str, sample_weight: Any) -> Calibrator:
+    """The map from the scores of a model to probabilities that are true for rows with labels."""
+    if method not in FITTED_MAPS:
+        raise ValueError(f"method must be one of {sorted(FITTED_MAPS)}; got {method!r}.")
+    table = rows_in_memory(model, X)
+    labels = check_known_labels(y, X, model.classes_)
+    for number in range(labels.classes.size):
+        check_present(labels, number, "y", "calibrated by")
+    means = scoring_of(model).means(table)
+    if (means == means[0]).all():
+        raise ValueError("All rows get the same score from the ensemble: there is nothing to calibrate.")
+    weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, labels)
+    warn_of_few_rows(labels, stacklevel=4)
+    minority = model.trained_on_.minority_number
+    return fit_calibrator(method, means, labels.codes, weights.astype(np.float64), minority)
+
+
+class ScoresTables:
+    """A fitted ensemble that scores tables in files, batch by batch."""
+
+    trained_on_: TrainedOn
+
+    def predict_proba_table(self, source: Any, **reading: Unpack[ScoringOptions]) -> NDArray[np.float64]:
+        """The score of every row of some files, in order: the probability of `pos_label_`.
+
+        Parameters
+        ----------
+        source : path, URL, list of these, dataset, query or Table
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
+        columns : list of str, default=None
+            The features, for a model that was trained without feature names.
+        progress : callable, default=None
+            A function of the number of rows scored and of all rows (None with a filter), called after each batch.
+        **reading : dict
+            `filter`, `batch_rows`, `cache`, `cache_bytes`, `filesystem`, `connection` and `version`, as for
+            `open_table`. They are refused for an open table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The scores, in the order of the rows.
+        """
+        return scores_of(self, open_to_score(self, source, Roles(), reading), reading.get("progress"))
+
+    def write_predictions(
+        self,
+        source: Any,
+        output: Any,
+        *,
+        keep: Sequence[str] = (),
+        threshold: float | None = None,
+        on_scores: Callable[[NDArray[np.float64]], None] | None = None,
+        **reading: Unpack[ScoringOptions],
+    ) -> Place | DatabaseTable:
+        """Score files batch by batch and write the scores to a file, in the order of the rows.
+
+        Parameters
+        ----------
+        source : path, URL, list of these, dataset, query or Table
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
+        output : path, URL or DatabaseTable
+            A Parquet or CSV file, by its ending, or `selfpaced.tables.DatabaseTable("postgresql://...", "scores")`. It
+            is written only when all rows are scored.
+        keep : list of str, default=()
+            Columns of the source that are written beside the scores, such as ids.
+        threshold : float, default=None
+            Adds a column `alert`: whether the score is at or above the threshold.
+        on_scores : callable, default=None
+            A function that is called with the scores of each batch.
+        **reading : dict
+            The options of reading, as for `predict_proba_table`.
+
+        Returns
+        -------
+        Path, RemoteFile or DatabaseTable
+            The output. For two classes its column `score` is the probability of `pos_label_`; for more classes
+            there is a column `score_LABEL` for each label.
+        """
+        table = open_to_score(self, source, Roles(keep=tuple(names_of(keep))), reading)
+        progress = reading.get("progress")
+        return write_scores(self, table, output, threshold=threshold, progress=progress, on_scores=on_scores)
+
+    def evaluate_table(
+        self,
+        source: Any,
+        *,
+        target: str | None = None,
+        threshold: float | None = None,
+        **reading: Unpack[ScoringOptions],
+    ) -> TableEvaluation:
+        """Score files batch by batch and compare the scores with the labels. Only labels and scores are kept in memory.
+
+        Parameters
+        ----------
+        source : path, URL, list of these, dataset, query or Table
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
+        target : str, default=None
+            The column of labels; by default the one in training.
+        threshold : float, default=None
+            The lowest score of an alert. By default it is the best threshold by F1 on these rows, whose figures are
+            slightly too good.
+        **reading : dict
+            The options of reading, as for `predict_proba_table`.
+
+        Returns
+        -------
+        TableEvaluation
+            AUCPRC, and the alerts at the threshold.
+
+        Raises
+        ------
+        ValueError
+            If the column of labels is not known.
+        """
+        check_is_fitted(self)
+        if target is None:
+            target = (source if isinstance(source, StreamedTable) else self.trained_on_).roles.target
+        if target is None:
+            raise ValueError("The column of labels is not known. Name it: evaluate_table(source, target='...').")
+        table = open_to_score(self, source, Roles(target, self.trained_on_.pos_label), reading)
+        is_rare = rare_rows(self.trained_on_, table)
+        return evaluation(is_rare, scores_of(self, table, reading.get("progress")), threshold)
+
+
+class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """An ensemble whose probabilities are the mean of its members'. A subclass defines `fit`."""
+
+    estimator: Any
+    n_estimators: Any
+    n_jobs: Any
+    random_state: Any
+    estimators_: list[Any]
+    calibrator_: Calibrator | None
+    calibration_: str | None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether the ensemble has members. An interrupted fit has set the features already, but no members."""
+        return hasattr(self, "estimators_")
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The mean of the members' probabilities, one column for each of `classes_`.
+
+        Members that are trained on balanced rows give probabilities that rank rows well, but are far too high. If the
+        ensemble is calibrated, the mean is mapped to true probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory, of the kind that `fit` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One column for each of `classes_`.
+        """
+        return scoring_of(self).probabilities(rows_in_memory(self, X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Yield the probabilities of the first member, of the first two together, and so on.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory, of the kind that `fit` accepts.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_rows, n_classes)
+            One array for each member, the last of which is that of `predict_proba`.
+        """
+        return scoring_of(self).staged(rows_in_memory(self, X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithm of `predict_proba`; minus infinity where that is 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory, of the kind that `fit` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One column for each of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class. With two classes that is a threshold of 0.5, which is rarely the best one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Rows in memory, of the kind that `fit` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels of `classes_`.
+        """
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[most_probable]
+        return labels
+
+    def row_scorer(self) -> RowScorer:
+        """A scorer of single rows, for services that answer one request at a time.
+
+        The scorer prepares everything that does not depend on the row. LightGBM members of two classes and
+        scikit-learn's trees and forests are scored without data frames, in a fraction of a millisecond. For other
+        members it calls `predict_proba`, and `is_fast_` is False. The probabilities are those of `predict_proba` of
+        the ensemble, bit for bit.
+
+        Returns
+        -------
+        RowScorer
+            Called with a row, as a mapping by column names, a sequence or an array, it returns the probability of
+            `pos_label_`. Its `predict_proba` returns the probabilities of all classes. Threads can share it, and it
+            can be pickled.
+
+        Examples
+        --------
+        >>> from selfpaced import UnderBaggingClassifier
+        >>> from selfpaced.datasets import make_checkerboard
+        >>> X, y = make_checkerboard(random_state=0)
+        >>> model = UnderBaggingClassifier(random_state=0).fit(X, y)
+        >>> score = model.row_scorer()
+        >>> bool(score([1, 0]) == model.predict_proba([[1, 0]])[0, 1])
+        True
+        """
+        return row_scorer(self)
+
+    def predict_proba_spread(self, X: Any, share: float = 0.8) -> Spread:
+        """How much the members differ: the range of the middle share of their probabilities.
+
+        A wide spread means that the score depends on which common rows a member has seen. A narrow spread means that
+        the members agree, not that they are right. It is **not a confidence interval**: all members may make the same
+        error. `docs/guide/explaining.md` shows how often the true probability was within the spread.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            Rows in memory, as for `predict_proba`.
+        share : float, default=0.8
+            The share of the members in the middle, above 0 and at most 1. 1 is the range of all members.
+
+        Returns
+        -------
+        Spread
+            `low` and `high`, arrays as `predict_proba` gives. They are the quantiles (1 - share) / 2 and
+            (1 + share) / 2 of the members' probabilities, in which members of boosting ensembles count by their
+            weights. In a calibrated ensemble each member's probabilities are calibrated.
+
+        Examples
+        --------
+        >>> from selfpaced import SelfPacedEnsembleClassifier
+        >>> from selfpaced.datasets import make_checkerboard
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X, y = make_checkerboard(random_state=0)
+        >>> model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=5), random_state=0).fit(X, y)
+        >>> low, high = model.predict_proba_spread([[1, 0], [0.5, 0]])  # amid a rare field; on an edge
+        >>> (high - low)[:, 1].round(1).tolist()
+        [0.1, 0.8]
+        """
+        return scoring_of(self).spread(rows_in_memory(self, X), check_share(share))
+
+    def calibrate(self, X: Any, y: Any, method: str = BEST_METHOD, *, sample_weight: Any = None) -> Self:
+        """Calibrate the fitted ensemble by rows that it was not trained on.
+
+        This replaces any calibration of the fit. It also works for a loaded ensemble, for instance with recent rows
+        when the share of the rare class has changed. The ensemble itself is changed, not a copy. `calibration_` is the
+        name of the method.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            Rows of all classes, in the shares that new rows will have.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        method : {"isotonic", "beta", "sigmoid"}, default="isotonic"
+            The method, as for `SelfPacedEnsembleClassifier(calibration=...)`.
+        sample_weight : array-like of shape (n_rows,), default=None
+            How many rows each row stands for.
+
+        Returns
+        -------
+        self : estimator
+            The fitted ensemble.
+
+        Examples
+        --------
+        >>> from selfpaced import UnderBaggingClassifier
+        >>> from selfpaced.datasets import make_checkerboard
+        >>> model = UnderBaggingClassifier(random_state=0).fit(*make_checkerboard(random_state=0))
+        >>> X, y = make_checkerboard(random_state=1)
+        >>> bool(model.predict_proba(X)[:, 1].mean() > 3 * y.mean())
+        True
+        >>> bool(abs(model.calibrate(X, y).predict_proba(X)[:, 1].mean() - y.mean()) < 0.005)
+        True
+        """
+        self.calibrator_ = calibrator_by(self, X, y, method, sample_weight)
+        self.calibration_ = method
+        return self
+
+    def report(self, X: Any, y: Any, **options: Any) -> Report:
+        """A report on the quality of the ensemble on held-out rows. A notebook displays it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+            Held-out rows.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        **options : dict
+            Those of `selfpaced.report.make_report`, among them `threshold`, `costs`, `ids` and `X_train`.
+
+        Returns
+        -------
+        Report
+            Its methods `to_html()` and `save(path)` give the page. Its attribute `facts` has the figures as typed data.
+
+        Examples
+        --------
+        >>> from selfpaced import UnderBaggingClassifier
+        >>> from selfpaced.datasets import make_checkerboard
+        >>> X, y = make_checkerboard(random_state=0)
+        >>> report = UnderBaggingClassifier(random_state=0).fit(X, y).report(*make_checkerboard(random_state=1))
+        >>> report.facts.n_rows, report.facts.n_cases
+        (11000, 1000)
+        """
+        from selfpaced.report import make_report  # a layer above this one, imported only when it is needed
+
+        return make_report(self, X, y, **options)
+
+    @property
+    def pos_label_(self) -> Any:
+        """The label whose probability is the score in tables, reports and thresholds, as it is written in the data."""
+        check_is_fitted(self)
+        return self.trained_on_.score_label
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The mean of the members' importances, each scaled to add up to 1. Only if the members have importances."""
+        check_is_fitted(self)
+        importances = np.array([member.feature_importances_ for member in self.estimators_], dtype=np.float64)
+        totals = importances.sum(axis=1, keepdims=True)
+        scaled = importances / np.where(totals > 0, totals, 1)
+        mean: NDArray[np.float64] = np.average(scaled, axis=0, weights=self._member_weights())
+        return mean
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """The metadata that `fit` consumes itself and passes on to the base models.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing, as for any meta-estimator of scikit-learn.
+        """
+        passed_on = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(method_mapping=passed_on, **named_bases(self._bases()))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        bases = [get_tags(base).input_tags for base in self._bases()]
+        tags.input_tags.sparse = all(base.sparse for base in bases)
+        tags.input_tags.allow_nan = all(base.allow_nan for base in bases)
+        return tags
+
+    def _remember(
+        self,
+        labels: ClassCounts,
+        roles: Roles | None = None,
+        schema: Schema | None = None,
+        snapshot: str | None = None,
+        rows: Any = None,
+    ) -> None:
+        """The last step of a fit, after `estimators_` is set. `rows` are some features, as models read them."""
+        self.classes_ = labels.classes
+        self.class_counts_ = labels.counts
+        record = record_of(labels, roles or Roles(), schema, self.estimators_, snapshot)
+        categories = categories_in(rows) if schema is None else None
+        self.trained_on_ = replace(record, categories=categories or None)
+
+    def _scoring(self) -> Scoring:
+        return averaged_members(self)
+
+    def _member_weights(self) -> NDArray[np.float64] | None:
+        """How much each member counts in a mean; None if all count the same."""
+        return None
+
+    def _base(self) -> Any:
+        return DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def _bases(self) -> list[Any]:
+        """The base models, which take turns: one, or those of a list."""
+        base = self._base()
+        return list(base) if isinstance(base, list | tuple) else [base]
+
+    def _n_threads(self) -> int:
+        return int(effective_n_jobs(check_jobs(self.n_jobs)))
+
+    def _features(self, X: Any, schema: Schema | None = None, *, reset: bool) -> Any:
+        """X checked, and converted by the schema of the table that the ensemble was trained on, if there is one."""
+        return check_features(self, as_trained(schema, X) if schema is not None and is_frame(X) else X, reset=reset)

@@ -1,0 +1,309 @@
+"""The loop of a fit: it runs an algorithm and keeps notes of every round."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score
+
+from selfpaced.algorithms import MajorityPool, Sample, Step
+from selfpaced.calibration import Calibrator
+from selfpaced.callbacks import BinNotes, CallbackList, Round, Stop
+from selfpaced.ensembles.fitting.checkpoint import Checkpoint
+from selfpaced.ensembles.fitting.cross_fitting import (
+    CrossFitted,
+    HonestScores,
+    cross_fit,
+    fitted_calibrator,
+    needs_copies,
+    prior_correction,
+)
+from selfpaced.ensembles.fitting.members import MemberFactory
+from selfpaced.ensembles.fitting.pools import Stopwatch, TimedPool, Weighting
+from selfpaced.pools import Rows
+from selfpaced.scoring import add_probabilities, scorer_of
+from selfpaced.tables import ClassCounts, ClassSplit, InMemoryTable, Labels, stack
+
+
+class EvalSet:
+    """Rows with labels, and the sum of the probabilities that the members so far gave them."""
+
+    def __init__(self, table: InMemoryTable, labels: Labels, minority_class: int, n_threads: int) -> None:
+        self._table = table
+        self._labels = labels
+        self._minority_class = minority_class
+        self._n_threads = n_threads
+        self._sums = np.zeros((table.n_rows, labels.classes.size))
+        self._n_members = 0
+
+    def score_with(self, model: Any) -> float:
+        """AUCPRC after one more member: of the rarer class, or the mean over all classes if there are more than two."""
+        add_probabilities([scorer_of(model, self._table.n_rows)], self._table, self._sums, self._n_threads)
+        self._n_members += 1
+        means = self._sums / self._n_members
+        if self._labels.classes.size == 2:
+            is_minority = self._labels.codes == self._minority_class
+            return float(average_precision_score(is_minority, means[:, self._minority_class]))
+        present = np.flatnonzero(self._labels.counts)
+        one_hot = self._labels.codes[:, np.newaxis] == present
+        return float(average_precision_score(one_hot, means[:, present]))
+
+
+def eval_set_of(given: Any) -> tuple[Any, Any]:
+    """The pair of features and labels that a user gave."""
+    if not isinstance(given, tuple | list) or len(given) != 2 or isinstance(given[0], tuple):
+        raise ValueError(
+            "eval_set must be one pair (X, y) of features and labels, not a list of pairs; "
+            f"got a {type(given).__name__} of length {len(given)}."
+        )
+    return given[0], given[1]
+
+
+AnyStep = TypeVar("AnyStep")
+Fit = Callable[[Sequence[Rows]], Any]
+Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, Fit], Iterator[Step[Rows]]]
+
+
+def rows_to_draw(ratio: float, labels: ClassCounts, stacklevel: int = 3) -> int:
+    """Rows to draw from each larger class: as many as the minority has, times the ratio.
+
+    A warning points at the line that called `fit`, which is `stacklevel` calls up.
+    """
+    n_draw = max(1, round(ratio * int(labels.counts[labels.rarest])))
+    for number, (name, n_rows) in enumerate(zip(labels.names, labels.counts.tolist(), strict=True)):
+        if number != labels.rarest and n_draw > n_rows:
+            warnings.warn(
+                f"ratio={ratio:g} asks for {n_draw} rows of the class {name!r}, which has only {n_rows}. Every member "
+                "gets all of them.",
+                stacklevel=stacklevel,
+            )
+    return n_draw
+
+
+def _n_kept(members: list[Any], stop: Stop) -> int:
+    if not 1 <= stop.keep <= len(members):
+        raise ValueError(f"A callback asked to keep {stop.keep} members. It must keep 1 to {len(members)}.")
+    return stop.keep
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The results of a fit. It has a calibrator if a calibration was asked for."""
+
+    members: list[Any]
+    rounds: list[Round]
+    calibrator: Calibrator | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of a fit, checked."""
+
+    n_members: int
+    algorithm: Algorithm
+    ratio: float
+    callbacks: CallbackList
+    seed: int
+    bases: Sequence[Any]
+    calibration: str | None
+    weighting: Weighting | None
+    independent: bool
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one fit works with: the classes, the maker of members, rows to score on, and the settings."""
+
+    split: ClassSplit
+    factory: MemberFactory
+    held_out: EvalSet | None
+    settings: Settings
+    first_round: int
+    checkpoint: Checkpoint
+    n_threads: int
+
+    def run(self, n_draw: int) -> Outcome:
+        """The members and the notes of all rounds, up to the last or until a callback stops.
+
+        Finished rounds come from the checkpoint. Their models are scored when a pool is needed for a new round, and no
+        row is read before.
+        """
+        stopwatch = Stopwatch(self.split.seconds_reading)
+        pools = [TimedPool(pool, stopwatch) for pool in self._pools()]
+        honest: dict[int, HonestScores] = {}
+        steps = self.settings.algorithm(pools, n_draw, self._fit(stopwatch, honest))
+        models: list[Any] = []
+        rounds: list[Round] = []
+        stop = None
+        for step in naming_the_round(self._kept_promises(steps, stopwatch), self.first_round, self.settings.n_members):
+            models.append(step.model)
+            rounds.append(self._note(step, stopwatch))
+            self.checkpoint.save(step.model, rounds[-1], honest.get(step.number))
+            stop = self.settings.callbacks.on_round_end(rounds[-1])
+            if stop is not None:
+                break
+        members = models[1 - self.first_round :]
+        n_kept = len(members) if stop is None else _n_kept(members, stop)
+        with stopwatch.running("calibrating"):
+            calibrator = self._calibrator(pools, models, honest, n_kept, n_draw)
+        rounds[-1] = _with_calibration(rounds[-1], stopwatch.read())
+        return Outcome(members[:n_kept], rounds, calibrator)
+
+    def _calibrator(
+        self,
+        pools: Sequence[MajorityPool[Rows]],
+        models: Sequence[Any],
+        honest: Mapping[int, HonestScores],
+        n_kept: int,
+        n_draw: int,
+    ) -> Calibrator | None:
+        if self.settings.calibration is None:
+            return None
+        if not needs_copies(self.settings.calibration):
+            weighting = self.settings.weighting
+            return prior_correction(self.split.counts, self.split.minority_class, n_draw, weighting)
+        by_number = dict(enumerate(models, start=self.first_round))
+        members = [CrossFitted(by_number[number], honest[number]) for number in range(1, n_kept + 1)]
+        for pool in pools:
+            pool.score(models[-1])
+        by_class = dict(zip(self.split.pools, pools, strict=True))
+        return fitted_calibrator(self.settings.calibration, self.split, by_class, members, self.n_threads)
+
+    def _pools(self) -> Sequence[MajorityPool[Rows]]:
+        pools, weighting = self.checkpoint.replaying(self.split), self.settings.weighting
+        return pools if weighting is None else weighting.applied_to_pools(pools, self.split.counts)
+
+    def _blocks(self, drawn: Sequence[Rows]) -> list[Rows]:
+        """The rows of a member's training set by class, with their weights."""
+        weighting, minority = self.settings.weighting, self.split.minority
+        if weighting is None:
+            return [minority, *drawn]
+        return [minority.weighted(np.ones(len(minority))), *map(weighting.applied_to, drawn)]
+
+    def _fit(self, stopwatch: Stopwatch, honest: dict[int, HonestScores]) -> Fit:
+        """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class.
+
+        If the calibration needs them, `honest` gets the scores of each member's copies.
+        """
+        numbers = count()
+
+        def fit(drawn: Sequence[Rows]) -> Any:
+            number = next(numbers)
+            saved = self.checkpoint.model(self.first_round + number)
+            if saved is not None:
+                honest.update(self.checkpoint.honest(self.first_round + number))
+                return saved
+            blocks = self._blocks(drawn)
+            rows = stack(blocks)
+            y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
+            with stopwatch.running("fitting"):
+                model = self._fitted(partial(self.factory.fit, number, rows.features, y, rows.arguments))
+            if needs_copies(self.settings.calibration) and self.first_round + number > 0:
+                with stopwatch.running("calibrating"):
+                    scores = cross_fit(self.factory, number, rows, y, self.settings.seed, self.n_threads)
+                honest[self.first_round + number] = scores
+            return model
+
+        return fit
+
+    def _fitted(self, work: Callable[[], Any]) -> Any:
+        """A member, or a promise of one that is trained elsewhere, if no other member waits for it."""
+        elsewhere = self.split.elsewhere
+        if elsewhere is None:
+            return work()
+        promise = elsewhere(work)
+        return promise if self._members_are_promised else promise.result()
+
+    @property
+    def _members_are_promised(self) -> bool:
+        return self.split.elsewhere is not None and self.settings.independent
+
+    def _kept_promises(self, steps: Iterator[Step[Rows]], stopwatch: Stopwatch) -> Iterator[Step[Rows]]:
+        """The steps with their members. While some are trained elsewhere, rows are drawn for the next."""
+        if not self._members_are_promised:
+            yield from steps
+            return
+        assert self.split.elsewhere is not None
+        waiting: deque[Step[Rows]] = deque()
+        for step in steps:
+            waiting.append(step)
+            if len(waiting) >= self.split.elsewhere.n_at_once:
+                yield self._with_member(waiting.popleft(), stopwatch)
+        while waiting:
+            yield self._with_member(waiting.popleft(), stopwatch)
+
+    def _with_member(self, step: Step[Rows], stopwatch: Stopwatch) -> Step[Rows]:
+        if self.checkpoint.model(step.number) is not None:
+            return step
+        with stopwatch.running("fitting"):
+            return replace(step, model=step.model.result())
+
+    def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
+        seconds = stopwatch.read()
+        score = self.held_out.score_with(step.model) if self.held_out and step.number > 0 else None
+        saved = self.checkpoint.round(step.number)
+        if saved is not None:
+            return replace(saved, score=score)  # of this fit's eval_set
+        bins = {
+            self.split.names[number]: _bin_notes(sample, pool.n_rows)
+            for (number, pool), sample in zip(self.split.pools.items(), step.samples, strict=True)
+        }
+        ids = np.concatenate([self.split.minority.ids, *(sample.rows.ids for sample in step.samples)])
+        return Round(
+            number=step.number,
+            alpha=step.alpha,
+            bins=bins,
+            n_rows=len(self.split.minority) + sum(len(sample.rows) for sample in step.samples),
+            seconds_scoring=seconds["scoring"],
+            seconds_drawing=seconds["drawing"],
+            seconds_fitting=seconds["fitting"],
+            score=score,
+            ids=ids.astype(np.min_scalar_type(ids.max())),
+            weights=self._weights([sample.rows for sample in step.samples]),
+            seconds_calibrating=seconds["calibrating"],
+            seconds_reading=seconds["reading"],
+        )
+
+    def _weights(self, drawn: Sequence[Rows]) -> NDArray[np.float64] | None:
+        """The weights of the rows of a training set besides their sample weights, the rare rows first."""
+        weighting = self.settings.weighting
+        if weighting is None:
+            return None
+        return np.concatenate([np.ones(len(self.split.minority)), *map(weighting.weights_of, drawn)])
+
+
+def _with_calibration(last: Round, seconds: Mapping[str, float]) -> Round:
+    """The last round with the time of the calibration after it added."""
+    return replace(
+        last,
+        seconds_calibrating=last.seconds_calibrating + seconds["calibrating"],
+        seconds_reading=last.seconds_reading + seconds["reading"],
+    )
+
+
+def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:
+    """The bins of a round that draws at random: all rows of a class are in one bin."""
+    if sample.bins is None or sample.quota is None:
+        return BinNotes(np.array([n_rows]), np.array([np.nan]), np.array([len(sample.rows)]))
+    return BinNotes(sample.bins.counts, sample.bins.mean_hardness, sample.quota)
+
+
+def naming_the_round(steps: Iterator[AnyStep], first_round: int, n_members: int) -> Iterator[AnyStep]:
+    """The steps one by one. An error, such as one of a base model, keeps its type and gets a note with the round."""
+    for number in count(first_round):
+        try:
+            step = next(steps, None)
+        except Exception as error:
+            error.add_note(f"This happened in round {number} of {n_members}.")
+            raise
+        if step is None:
+            return
+        yield step

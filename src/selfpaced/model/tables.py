@@ -1,0 +1,256 @@
+"""Scores of the rows of tables, in files and on clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from selfpaced.exceptions import TableError
+from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
+from selfpaced.model.predictor import RowsDone, scoring_of
+from selfpaced.model.trained_on import TrainedOn, named_among
+from selfpaced.storage import Place
+from selfpaced.tables import ReadingOptions, Roles, Schema, check_names
+from selfpaced.tables.files import StreamedTable
+from selfpaced.tables.sources import (
+    DatabaseTable,
+    batch_of,
+    check_columns,
+    open_like,
+    open_like_frame,
+    refuse_own_source,
+    refuse_taken,
+    write_batches,
+)
+from selfpaced.thresholds import short_threshold
+
+Floats = NDArray[np.float64]
+
+
+class ScoringOptions(ReadingOptions, total=False):
+    """How the rows to score are read, and a function that is called after each batch."""
+
+    columns: Sequence[str] | None
+    progress: RowsDone | None
+
+
+@dataclass(frozen=True)
+class TableEvaluation:
+    """The quality of an ensemble on a table.
+
+    Attributes
+    ----------
+    aucprc : float
+        The AUCPRC of the rare class; chance is n_positives / n_rows.
+    threshold : float
+        The given threshold, or else the best one by F1 on these rows.
+    f1, precision, recall : float
+        The figures at that threshold.
+    best_threshold, best_f1 : float
+        The best threshold by F1 on these rows, rounded to few digits, and its F1.
+    mean_score : float
+        The mean score of all rows; for a calibrated ensemble, the share of rare rows that it expects.
+    """
+
+    n_rows: int
+    n_positives: int
+    aucprc: float
+    threshold: float
+    f1: float
+    precision: float
+    recall: float
+    best_threshold: float
+    best_f1: float
+    mean_score: float
+
+
+def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions) -> StreamedTable:
+    """A table with the features that a model was trained with, from a source or from an open table."""
+    check_is_fitted(model)
+    check_names(options, ScoringOptions.__optional_keys__, "A method that scores tables")
+    given = {name: value for name, value in options.items() if name != "progress" and value is not None}
+    names = feature_names_of(model)
+    if isinstance(source, StreamedTable):
+        if given:
+            name = next(iter(given))
+            raise TableError(f"{name}= does not apply to a table that is open already. Give it to open_table instead.")
+        return _reopened(source, names, roles, model.trained_on_.schema)
+    columns: Any = given.pop("columns", None)
+    if names is not None and columns is not None:
+        raise TableError(f"columns= is for a model without feature names. This one was trained with {names}. Omit it.")
+    reading = cast(ReadingOptions, given)
+    if model.trained_on_.schema is not None:
+        return open_like(source, model.trained_on_.schema, roles, **reading)
+    if isinstance(source, np.ndarray):
+        raise TypeError("Arrays in memory, including memory maps, cannot be scored here. Call predict_proba(X).")
+    table = open_like_frame(
+        source, columns if names is None else names, model.trained_on_.categories or {}, roles, **reading
+    )
+    if len(table.schema.names) != model.n_features_in_:
+        raise TableError(
+            f"The model was trained on {model.n_features_in_} features without names, but the files have "
+            f"{len(table.schema.names)} columns, {table.schema.names}. Name the features in their order with columns=."
+        )
+    return table
+
+
+def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, schema: Schema | None) -> StreamedTable:
+    """An open table, whose rows and target are fixed. Further columns can be kept.
+
+    Its features are read by the schema of training, if there is one: a table that was opened by itself has its own
+    categories and time zones.
+    """
+    if table.schema.names != names:
+        raise TableError(
+            f"The table has the features {table.schema.names}, but the model was trained with {names}. Give the path "
+            "of the table instead, so that the right columns are read."
+        )
+    if roles.target not in (None, table.roles.target):
+        raise TableError(
+            f"The table was opened with the target {table.roles.target!r}, not {roles.target!r}. Open it with "
+            f"target={roles.target!r}."
+        )
+    if None not in (roles.pos_label, table.roles.pos_label) and roles.pos_label != table.roles.pos_label:
+        raise TableError(
+            f"The table was opened with pos_label={table.roles.pos_label!r}, but the model finds {roles.pos_label!r}. "
+            f"Open it with pos_label={roles.pos_label!r}."
+        )
+    asked = replace(table.roles, keep=roles.keep)
+    check_columns(table.reader, asked)
+    # Time zones and categories that were fixed when this table was opened may differ from those in training.
+    table = replace(table, roles=asked, schema=schema or table.schema)
+    if roles.target is None or roles.pos_label == table.roles.pos_label:
+        return table
+    return replace(table, roles=replace(asked, pos_label=roles.pos_label), known_labels=None)
+
+
+def feature_names_of(model: Any) -> list[str] | None:
+    """The names of the features, if the model was trained with names."""
+    return model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None
+
+
+def scores_of(model: Any, table: StreamedTable, progress: RowsDone | None = None) -> Floats:
+    """The score of every row of a table, in order."""
+    column = model.trained_on_.score_column
+    # Not rounded: a threshold that is chosen by rounded scores is above some of the rows that round up to it.
+    parts = [found[:, column].copy() for _, found in scoring_of(model).streamed(table, progress)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def write_scores(
+    model: Any,
+    table: StreamedTable,
+    output: Any,
+    *,
+    threshold: float | None = None,
+    progress: RowsDone | None = None,
+    on_scores: Callable[[Floats], None] | None = None,
+) -> Place | DatabaseTable:
+    """Write the scores of a table to a file or a database, in the order of the rows."""
+    trained_on: TrainedOn = model.trained_on_
+    refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
+    no_scores = score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold)
+    refuse_taken(table.roles.keep, no_scores)
+
+    def scored() -> Iterator[Any]:
+        batch = None
+        for batch, probabilities in scoring_of(model).streamed(table, progress):
+            if on_scores is not None:
+                on_scores(probabilities[:, trained_on.score_column])
+            yield batch_of(batch.kept() | score_columns(trained_on, probabilities, threshold))
+        if batch is None:  # a file without rows has the right columns too
+            yield batch_of({name: table.column(name) for name in table.roles.keep} | no_scores)
+
+    return write_batches(scored(), output)
+
+
+def write_decided(
+    model: Any,
+    table: StreamedTable,
+    output: Any,
+    decide: Callable[[Floats], NDArray[np.bool_]],
+    progress: RowsDone | None = None,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Write scores with alerts that `decide` computes from the scores of all rows. Return both.
+
+    The probabilities of all rows are kept in memory. The columns beside them are read again when the alerts are known.
+    """
+    trained_on: TrainedOn = model.trained_on_
+    refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
+    parts = [found for _, found in scoring_of(model).streamed(replace(table, roles=Roles()), progress)]
+    probabilities = np.concatenate(parts) if parts else np.empty((0, len(trained_on.classes)))
+    scores = probabilities[:, trained_on.score_column].copy()
+    alerts = decide(scores)
+    columns = _columns_with(trained_on, probabilities, {"alert": alerts})
+    refuse_taken(table.roles.keep, columns)
+
+    def decided() -> Iterator[Any]:
+        keep, start = list(table.roles.keep), 0
+        for _, batch in table.reader.read(keep) if keep and scores.size else ():
+            some = slice(start, start + batch.num_rows)
+            kept = {name: batch.column(name) for name in keep}
+            yield batch_of(kept | {name: values[some] for name, values in columns.items()})
+            start = some.stop
+        if not keep or not scores.size:
+            yield batch_of({name: table.column(name) for name in keep} | columns)
+
+    write_batches(decided(), output)
+    return scores, alerts
+
+
+def score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: float | None) -> dict[str, Any]:
+    """What is written of the probabilities of some rows, by the names of the columns; alerts with a threshold."""
+    if threshold is None:
+        return _columns_with(trained_on, probabilities, {})
+    return _columns_with(trained_on, probabilities, {"alert": probabilities[:, trained_on.score_column] >= threshold})
+
+
+def _columns_with(trained_on: TrainedOn, probabilities: Floats, alerts: dict[str, Any]) -> dict[str, Any]:
+    if len(trained_on.classes) == 2:
+        return {"score": probabilities[:, trained_on.score_column]} | alerts
+    scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(trained_on.classes)}
+    return scores | alerts
+
+
+def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
+    """Which rows of a table have the label that the score is about. All labels must be known to the model."""
+    if table.n_rows == 0:
+        raise TableError("The table has no rows, so the model cannot be evaluated.")
+    labels = table.labels()
+    known, rare = list(trained_on.classes), trained_on.classes[trained_on.score_column]
+    if table.roles.pos_label is not None:
+        rare = named_among(labels.names, table.roles.pos_label)
+    # For a model of one label against all others, all other labels are one class.
+    unknown = [name for name in labels.names if name not in known and not trained_on.is_one_against_all]
+    if rare not in labels.names or unknown:
+        raise TableError(
+            f"The labels in column {table.roles.target!r} are {labels.names}; the model knows {known}. An evaluation "
+            f"needs rows with the label {rare!r}, and no unknown labels."
+        )
+    is_rare: NDArray[np.bool_] = labels.codes == labels.names.index(rare)
+    return is_rare
+
+
+def evaluation(is_positive: NDArray[np.bool_], scores: Floats, threshold: float | None = None) -> TableEvaluation:
+    """The quality of scores, at a threshold or at the best one by F1."""
+    last = best_threshold(is_positive, scores)
+    best = short_threshold(last, scores[scores < last].max(initial=-np.inf))
+    threshold = best if threshold is None else threshold
+    alerts = alerts_at_threshold(is_positive, scores, threshold)
+    return TableEvaluation(
+        n_rows=int(scores.size),
+        n_positives=int(is_positive.sum()),
+        aucprc=aucprc(is_positive, scores),
+        threshold=threshold,
+        f1=float(alerts.f1),
+        precision=float(alerts.precision),
+        recall=float(alerts.recall),
+        best_threshold=best,
+        best_f1=float(alerts_at_threshold(is_positive, scores, best).f1),
+        mean_score=float(scores.mean(dtype=np.float64)),
+    )

@@ -1,0 +1,203 @@
+"""The steps of pipelines before a model, as nodes of a graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from selfpaced.ensembles.auto import numbered_columns
+from selfpaced.exceptions import ModelFileError
+from selfpaced.onnx_export.graph import Graph, Nodes
+
+
+@dataclass(frozen=True)
+class Given:
+    """The columns that a step gets.
+
+    Attributes
+    ----------
+    names : Sequence[str] | None, default=None
+        The names of the columns; None if they have none.
+    categories : Mapping[str, Sequence[str]]
+        The categories of each categorical column. The graph reads a category as its number.
+    """
+
+    names: Sequence[str] | None = None
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def read_step(step: Any, given: Given) -> Nodes:
+    """A fitted step of a pipeline as nodes. A step of an unsupported type raises."""
+    kind = type(step)
+    read = STEPS.get(kind.__name__)
+    if read is None or not kind.__module__.startswith("sklearn."):
+        raise ModelFileError(
+            f"A pipeline with the step {kind.__name__} cannot be exported to ONNX. Supported steps are "
+            f"{', '.join(sorted(STEPS))}."
+        )
+    return read(step, given)
+
+
+def in_turn(steps: Sequence[Nodes], graph: Graph, rows: str) -> str:
+    for step in steps:
+        rows = step(graph, rows)
+    return rows
+
+
+def read_steps(steps: Sequence[Any], given: Given) -> tuple[Nodes, ...]:
+    """Steps one after the other. Only the first one knows the names of columns."""
+    return tuple(read_step(step, given if number == 0 else Given()) for number, step in enumerate(steps))
+
+
+def _read_pipeline(pipeline: Any, given: Given) -> Nodes:
+    return partial(in_turn, read_steps([step for _, step in pipeline.steps], given))
+
+
+def _read_imputer(imputer: Any, given: Given) -> Nodes:
+    if not (isinstance(imputer.missing_values, float) and np.isnan(imputer.missing_values)):
+        raise ModelFileError(
+            f"A SimpleImputer with missing_values={imputer.missing_values!r} cannot be exported to ONNX. Use nan."
+        )
+    filling = np.asarray(imputer.statistics_, dtype=np.float64)
+    kept = np.flatnonzero(~np.isnan(filling))
+    marked = imputer.indicator_.features_ if imputer.add_indicator else np.empty(0, dtype=np.int64)
+    return partial(_filled, filling, kept, np.asarray(marked, dtype=np.int64))
+
+
+def _filled(
+    filling: NDArray[np.float64], kept: NDArray[np.intp], marked: NDArray[np.int64], graph: Graph, rows: str
+) -> str:
+    """Missing values filled, columns without any value dropped, and columns added that mark what was missing."""
+    from onnx import TensorProto
+
+    missing = graph.add("IsNaN", rows)
+    filled = graph.add("Where", missing, graph.constant(filling), rows)
+    if kept.size < filling.size:
+        filled = graph.columns(filled, kept)
+    if not marked.size:
+        return filled
+    marks = graph.add("Cast", graph.columns(missing, marked), to=TensorProto.DOUBLE)
+    return graph.add("Concat", filled, marks, axis=1)
+
+
+def _read_scaler(scaler: Any, given: Given) -> Nodes:
+    return partial(_scaled, scaler.mean_ if scaler.with_mean else None, scaler.scale_)
+
+
+def _scaled(mean: NDArray[np.float64] | None, scale: NDArray[np.float64] | None, graph: Graph, rows: str) -> str:
+    if mean is not None:
+        rows = graph.add("Sub", rows, graph.constant(mean))
+    return rows if scale is None else graph.add("Div", rows, graph.constant(scale))
+
+
+def _read_function(step: Any, given: Given) -> Nodes:
+    if step.func not in (None, numbered_columns):
+        raise ModelFileError(
+            f"A pipeline with the function {step.func!r} cannot be exported to ONNX. Remove this step."
+        )
+    return _unchanged
+
+
+def _unchanged(graph: Graph, rows: str) -> str:
+    return rows
+
+
+def _read_column_transformer(step: Any, given: Given) -> Nodes:
+    parts = []
+    for name, transformer, columns in step.transformers_:
+        if isinstance(transformer, str) and transformer == "drop":
+            continue
+        chosen = _places(name, columns, given)
+        names = None if given.names is None else [given.names[place] for place in chosen]
+        own = Given(names, given.categories)
+        passed_on = isinstance(transformer, str)  # "passthrough"
+        parts.append((chosen, _unchanged if passed_on else read_step(transformer, own)))
+    return partial(_side_by_side, parts)
+
+
+def _places(name: str, columns: Any, given: Given) -> NDArray[np.intp]:
+    """The numbers of the columns that a part of a ColumnTransformer gets."""
+    with warnings.catch_warnings():
+        # scikit-learn 1.6 announces that it will store names instead of numbers. Both are read here.
+        warnings.simplefilter("ignore", FutureWarning)
+        chosen = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else [columns]
+    if all(isinstance(each, str) for each in chosen) and given.names is not None:
+        return np.array([list(given.names).index(each) for each in chosen], dtype=np.intp)
+    if all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in chosen):
+        return np.array(chosen, dtype=np.intp)
+    raise ModelFileError(
+        f"The part {name!r} of a ColumnTransformer selects its columns by {columns!r}, which cannot be exported to "
+        "ONNX. Give a list of names or numbers."
+    )
+
+
+def _side_by_side(parts: Sequence[tuple[NDArray[np.intp], Nodes]], graph: Graph, rows: str) -> str:
+    made = [step(graph, graph.columns(rows, chosen)) for chosen, step in parts if chosen.size]
+    return made[0] if len(made) == 1 else graph.add("Concat", *made, axis=1)
+
+
+def _read_encoder(encoder: Any, given: Given) -> Nodes:
+    """The outputs of an encoder for each category, as tables by the numbers of the categories."""
+    unknown = [name for name in given.names or ["without names"] if name not in given.categories]
+    if unknown:
+        raise ModelFileError(
+            f"The {type(encoder).__name__} reads the column {unknown[0]!r}, whose categories the model has not stored, "
+            "so it cannot be exported to ONNX. Train with fit_table, or with AutoSelfPacedClassifier on a frame."
+        )
+    assert given.names is not None
+    tables = [_encoded(encoder, name, given) for name in given.names]
+    # All other columns are missing in all rows of a table, so differences come from its own column.
+    places = [np.flatnonzero((table != table[-1]).any(axis=0)) for table in tables]
+    constant = np.setdiff1d(np.arange(tables[0].shape[1]), np.concatenate(places))
+    places[0] = np.concatenate([places[0], constant])
+    by_column = [table[:, chosen] for table, chosen in zip(tables, places, strict=True)]
+    return partial(_looked_up, by_column, np.argsort(np.concatenate(places)))
+
+
+def _encoded(encoder: Any, name: str, given: Given) -> NDArray[np.float64]:
+    """The outputs for each category of one column, and at the end for a missing value. Other columns are missing."""
+    import pandas as pd
+
+    assert given.names is not None
+    codes = np.arange(len(given.categories[name]) + 1)
+    codes[-1] = -1
+    frame = pd.DataFrame(
+        {
+            each: pd.Categorical.from_codes(codes if each == name else np.full(codes.size, -1), given.categories[each])
+            for each in given.names
+        }
+    )
+    encoded = encoder.transform(frame)
+    return np.asarray(encoded.toarray() if sparse.issparse(encoded) else encoded, dtype=np.float64)
+
+
+def _looked_up(tables: Sequence[NDArray[np.float64]], order: NDArray[np.intp], graph: Graph, rows: str) -> str:
+    """The outputs for columns of category numbers, from a table for each, in the order of the encoder."""
+    from onnx import TensorProto
+
+    made = []
+    for number, table in enumerate(tables):
+        column = graph.add("Squeeze", graph.columns(rows, [number]), graph.constant(np.array([1])))
+        known = graph.add("Where", graph.add("IsNaN", column), graph.constant(float(len(table) - 1)), column)
+        code = graph.add("Cast", known, to=TensorProto.INT64)
+        made.append(graph.add("Gather", graph.constant(table), code, axis=0))
+    joined = made[0] if len(made) == 1 else graph.add("Concat", *made, axis=1)
+    return graph.columns(joined, order)
+
+
+STEPS: dict[str, Callable[[Any, Given], Nodes]] = {
+    "ColumnTransformer": _read_column_transformer,
+    "FunctionTransformer": _read_function,
+    "OneHotEncoder": _read_encoder,
+    "OrdinalEncoder": _read_encoder,
+    "Pipeline": _read_pipeline,
+    "SimpleImputer": _read_imputer,
+    "StandardScaler": _read_scaler,
+}

@@ -1,0 +1,221 @@
+"""Results in the course of time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.report.facts import Course, Facts, PeriodFacts
+from selfpaced.report.html import (
+    Axis,
+    Frame,
+    Html,
+    Point,
+    columns,
+    dot,
+    drawing,
+    element,
+    figure,
+    grid,
+    joined,
+    line,
+    paragraph,
+    path,
+    section,
+    table,
+    text,
+    unfolding,
+)
+from selfpaced.report.words import decimals, moment_text, percent, plural, whole
+from selfpaced.tables import PERIODS, Moments, checked_moments, periods_of
+
+FEWEST_PERIODS, MOST_PERIODS = 6, 60
+N_PARTS = 20  # of times that are numbers
+
+
+def course_facts(
+    times: Any, is_case: NDArray[np.bool_], scores: NDArray[np.floating], threshold: float
+) -> Course | None:
+    """The figures of each period; None if all rows have the same time."""
+    if times is None:
+        return None
+    moments = checked_moments(times)
+    if moments.size != is_case.size:
+        raise ValueError(f"times must have a value for each row: there are {is_case.size}; got {moments.size}.")
+    period, names, numbers = _divided(moments)
+    if len(names) < 2:
+        return None
+    alerts = scores >= threshold
+
+    def summed(values: Any) -> list[float]:
+        sums: list[float] = np.bincount(numbers, weights=values, minlength=len(names)).tolist()
+        return sums
+
+    counts = zip(
+        names, summed(np.ones(is_case.size)), summed(is_case), summed(scores), summed(alerts), summed(alerts & is_case),
+        strict=True,
+    )  # fmt: skip
+    return Course(
+        period,
+        tuple(
+            PeriodFacts(name, int(n_rows), int(n_cases), total, int(n_alerts), int(found))
+            for name, n_rows, n_cases, total, n_alerts, found in counts
+        ),
+    )
+
+
+def _divided(moments: Moments) -> tuple[str, list[str], NDArray[np.intp]]:
+    """The kind of period, the names of the periods, and the number of each row's period. Long periods are preferred."""
+    if moments.dtype.kind == "M":
+        for period in reversed(PERIODS):
+            names, numbers = np.unique(periods_of(moments, period), return_inverse=True)
+            if names.size >= FEWEST_PERIODS or period == PERIODS[0]:
+                break
+        if names.size <= MOST_PERIODS:
+            return period, [moment_text(name) for name in names], numbers.astype(np.intp)
+    ends = np.linspace(moments.astype(np.float64).min(), moments.astype(np.float64).max(), N_PARTS + 1)
+    numbers = np.clip(np.searchsorted(ends, moments.astype(np.float64), side="right") - 1, 0, N_PARTS - 1)
+    used, numbers = np.unique(numbers, return_inverse=True)
+    return "part of the time", [f"{ends[place]:,.6g}" for place in used.tolist()], numbers.astype(np.intp)
+
+
+WIDTH, HEIGHT = 460, 260
+LEFT, RIGHT, TOP, BOTTOM = 48, 16, 30, 24
+COLOURS = ("case", "other", "quiet", "noise")
+MOST_LABELS = 5
+MOST_DOTS = 60
+CHARACTER = 6.5  # the approximate width of a letter
+
+Series = Mapping[str, Sequence[float | None]]
+
+
+def course_lines(title: str, labels: Sequence[str], series: Series, highest: float | None = None) -> Html:
+    """Lines over the periods that `labels` name. A value that is None interrupts its line.
+
+    `highest` is the end of the axis; by default the largest value, rounded up.
+    """
+    known = [value for values in series.values() for value in values if value is not None]
+    top = highest if highest is not None else _rounded_up(max(known, default=1.0))
+    last = max(len(labels) - 1, 1)
+    frame = Frame(Axis(0, last, LEFT, WIDTH - RIGHT), Axis(0, top, HEIGHT - BOTTOM, TOP))
+    step = max(1, ceil(len(labels) / MOST_LABELS))
+    x_ticks = {float(place): labels[place] for place in range(0, len(labels), step)}
+    y_ticks = {top * part / 4: _tick(top * part / 4) for part in range(5)}
+    said = ", ".join(f"{name}: {_range_text(values)}" for name, values in series.items())
+    return drawing(
+        title,
+        f"{len(labels)} periods from {labels[0]} to {labels[-1]}. {said}.",
+        WIDTH,
+        HEIGHT,
+        grid(frame, x_ticks, y_ticks, "", ""),
+        _legend(list(series)),
+        [
+            _line(frame, labels, name, values, COLOURS[place % len(COLOURS)])
+            for place, (name, values) in enumerate(series.items())
+        ],
+    )
+
+
+def _line(frame: Frame, labels: Sequence[str], name: str, values: Sequence[float | None], colour: str) -> Html:
+    parts: list[list[Point]] = [[]]
+    dots = []
+    for place, value in enumerate(values):
+        if value is None:
+            parts.append([])
+            continue
+        at = frame.point(place, min(value, frame.y.high))
+        parts[-1].append(at)
+        if len(values) <= MOST_DOTS:
+            words = f"{labels[place]}: {name} {_tick(value)}"
+            dots.append(dot(at, 3.5, f"point {colour}", element("title", words)))
+    return joined([*(path(part, f"curve {colour}") for part in parts if len(part) > 1), *dots])
+
+
+def _legend(names: Sequence[str]) -> Html:
+    """The names of the series above the drawing, each behind a piece of its line."""
+    if len(names) < 2:
+        return joined([])
+    drawn, x = [], 4.0
+    for place, name in enumerate(names):
+        colour = COLOURS[place % len(COLOURS)]
+        drawn += [line((x, 8), (x + 18, 8), f"curve {colour}"), text(x + 24, 12, name, "tick")]
+        x += 44 + CHARACTER * len(name)
+    return joined(drawn)
+
+
+def _rounded_up(value: float) -> float:
+    """The next number of one digit, or of two if that is much closer.
+
+    >>> _rounded_up(0.31), _rounded_up(73), _rounded_up(104), _rounded_up(0)
+    (0.4, 80.0, 120.0, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    unit = 10.0 ** floor(log10(value))
+    steps = (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10)
+    return round(next(step for step in steps if step * unit >= value * (1 - 1e-9)) * unit, 12)
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _range_text(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{_tick(min(known))} to {_tick(max(known))}" if known else "no values"
+
+
+def course(facts: Facts) -> Html | None:
+    found = facts.course
+    if found is None:
+        return None
+    labels = [one.name for one in found.periods]
+    expected: dict[str, Sequence[float]] = {
+        "rare": [one.n_cases for one in found.periods],
+        "sum of scores": [one.expected for one in found.periods],
+    }
+    shares = {
+        "precision": [one.found / one.n_alerts if one.n_alerts else None for one in found.periods],
+        "recall": [one.found / one.n_cases if one.n_cases else None for one in found.periods],
+    }
+    return section(
+        "course",
+        "Over time",
+        paragraph(
+            f"The rows of this report by {found.period}, in UTC: {plural(len(labels), 'period')}.", class_="lead"
+        ),
+        columns(
+            figure(
+                "Rare rows and the sum of scores",
+                course_lines("Rare rows and the sum of scores", labels, expected),
+                "If scores are probabilities, their sum is the number of rare rows that they expect.",
+            ),
+            figure(
+                "Precision and recall",
+                course_lines("Precision and recall", labels, shares, 1.0),
+                "At the suggested threshold. A period without alerts has no precision.",
+            ),
+        ),
+        unfolding("All periods", _table(found)),
+    )
+
+
+def _table(found: Course) -> Html:
+    rows = [
+        [
+            one.name,
+            whole(one.n_rows),
+            whole(one.n_cases),
+            decimals(one.expected, 1),
+            whole(one.n_alerts),
+            whole(one.found),
+            percent(one.found / one.n_alerts) if one.n_alerts else "",
+        ]
+        for one in found.periods
+    ]
+    header = ["Begins", "Rows", "Rare", "Sum of scores", "Alerts", "Right", "Precision"]
+    return table(header, rows, numbers=range(1, 7))

@@ -1,0 +1,29 @@
+"""Files that are remote, whole, private or safe to load."""
+
+from selfpaced.storage.archive import UnknownTypeError, dumped, import_skops, loaded, opened, part_of
+from selfpaced.storage.contents import check_contents
+from selfpaced.storage.files import (
+    PrivateFolder,
+    TemporaryFolder,
+    private_folder,
+    remove_stale,
+    whole_file,
+    write_whole,
+)
+from selfpaced.storage.remote import (
+    PAUSES,
+    AnyPath,
+    Place,
+    RemoteFile,
+    content_of,
+    downloaded,
+    exists,
+    explaining,
+    fingerprint,
+    is_local,
+    is_transient,
+    is_url,
+    located,
+    patiently,
+    shown,
+)

@@ -1,0 +1,274 @@
+"""Objects in skops archives that run nothing when they are loaded, checked and limited in size."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from sklearn.exceptions import InconsistentVersionWarning
+
+from selfpaced.exceptions import ModelFileError
+from selfpaced.versions import differences
+
+OURS = [
+    "selfpaced.calibration.BetaMap",
+    "selfpaced.calibration.ClassMaps",
+    "selfpaced.calibration.IsotonicMap",
+    "selfpaced.calibration.PriorCorrection",
+    "selfpaced.calibration.RareClassMap",
+    "selfpaced.thresholds.decisions.CostDecisionClassifier",
+    "selfpaced.ensembles.auto.classifier.AutoSelfPacedClassifier",
+    "selfpaced.ensembles.balance_cascade.BalanceCascadeClassifier",
+    "selfpaced.ensembles.auto.choosing.RecipeResult",
+    "selfpaced.ensembles.fitting.cross_fitting.GroupCopies",
+    "selfpaced.ensembles.fitting.cross_fitting.HonestScores",
+    "selfpaced.baselines.easy_ensemble.EasyEnsembleClassifier",
+    "selfpaced.model.pooling.LogOddsPool",
+    "selfpaced.baselines.rus_boost.RUSBoostClassifier",
+    "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier",
+    "selfpaced.baselines.smote_bagging.SMOTEBaggingClassifier",
+    "selfpaced.baselines.smote_boost.SMOTEBoostClassifier",
+    "selfpaced.model.trained_on.TrainedOn",
+    "selfpaced.ensembles.under_bagging.UnderBaggingClassifier",
+    "selfpaced.ensembles.auto.recipes.numbered_columns",
+    "selfpaced.callbacks.BinNotes",
+    "selfpaced.callbacks.Round",
+    "selfpaced.tables.schema.Column",
+    "selfpaced.tables.schema.Schema",
+    "selfpaced.thresholds.costs.Costs",
+    "selfpaced.thresholds.rules.AlertsAtMost",
+    "selfpaced.thresholds.rules.Best",
+    "selfpaced.thresholds.rules.LowestCost",
+    "selfpaced.thresholds.rules.PrecisionAtLeast",
+    "selfpaced.thresholds.rules.RecallAtLeast",
+    "selfpaced.thresholds.choosing.rule_score",
+]
+# skops leaves the first two out because their numbers of nodes are not checked; `contents.py` checks them.
+INSIDE_SCIKIT_LEARN = [
+    "sklearn.tree._tree.Tree",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.compose._column_transformer._RemainderColsList",  # up to scikit-learn 1.7
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.metrics._dist_metrics.ChebyshevDistance64",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.metrics._dist_metrics.ManhattanDistance64",
+    "sklearn.metrics._dist_metrics.MinkowskiDistance64",
+    # The scorer that tuned a threshold holds a function by its name, which must be on the list too.
+    "sklearn.metrics._scorer._CurveScorer",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.neighbors._ball_tree.BallTree",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.utils._bunch.Bunch",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
+    # HistGradientBoosting keeps a bound check of its categories; a partial is not called while loading.
+    "functools.partial",
+    "sklearn.utils.validation.check_array",
+    "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+]
+# A file stores a Booster as text (LightGBM) or bytes (XGBoost, CatBoost) in its own format, not as a pickle.
+BOOSTERS = [
+    "catboost.core.CatBoostClassifier",
+    "collections.OrderedDict",
+    "lightgbm.basic.Booster",
+    "lightgbm.sklearn.LGBMClassifier",
+    "xgboost.core.Booster",
+    "xgboost.sklearn.XGBClassifier",
+    "xgboost.sklearn.XGBRFClassifier",
+]
+TRUSTED = [*OURS, *INSIDE_SCIKIT_LEARN, *BOOSTERS]
+
+
+def trusted_types() -> list[str]:
+    """The names of the types that model files may hold, besides those that skops trusts by itself.
+
+    This is for tools that load skops files themselves, such as MLflow:
+    `mlflow.sklearn.save_model(model, path, skops_trusted_types=trusted_types())`. These are the types that `load_model`
+    accepts. None of them runs code from a file when it is loaded. `load_model` also checks the trees in a file, which
+    other tools do not. So load files from others with `load_model`.
+
+    >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
+    True
+    """
+    return list(TRUSTED)
+
+
+def trusted_with(allow: str | Sequence[str]) -> list[str]:
+    """The list, and the types that the caller allows."""
+    return [*TRUSTED, *([allow] if isinstance(allow, str) else allow)]
+
+
+class UnknownTypeError(ModelFileError):
+    """Raised for types that are not on the list. The file itself may be valid."""
+
+
+def refuse_unknown(types: Iterable[str], allow: str | Sequence[str], what: str, call: str) -> None:
+    """Refuse types that are neither on the list nor allowed by the caller. `call` begins as "save_model(..."."""
+    unknown = sorted(set(types) - set(trusted_with(allow)))
+    if unknown:
+        raise UnknownTypeError(
+            f"{what} holds {', '.join(unknown)}, which is not on the list of trusted types. If you trust "
+            f"{'it' if len(unknown) == 1 else 'them'}, call {call}, allow={unknown})."
+        )
+
+
+# A changed byte can also make an archive look encrypted or compressed by an unknown method, which is a RuntimeError.
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
+# A small file must not fill the memory when it is decompressed. Models with many categories, the worst that were
+# measured, are decompressed to 34 times the size of their file.
+ALWAYS_ACCEPTED_BYTES = 2**26
+LARGEST_RATIO = 200
+BYTES_AT_ONCE = 2**16
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others decompress megabytes from a few bytes at once
+
+
+def import_skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            "Model files and checkpoints need skops, which is not installed: pip install 'selfpaced[models]'"
+        ) from error
+    return skops.io
+
+
+def dumped(thing: Any, what: str, call: str, allow: str | Sequence[str] = (), otherwise: str = "") -> bytes:
+    """An object as an archive. An object that could not be loaded again is refused.
+
+    Parameters
+    ----------
+    what : str
+        The name of the object in error messages.
+    call : str
+        The beginning of the call that can allow more types, such as "save_model(...".
+    allow : str | Sequence[str], default=()
+        The names of types that the caller trusts besides those on the list.
+    otherwise : str, default=""
+        What to do if skops cannot save the object.
+    """
+    skops = import_skops()
+    try:
+        content: bytes = skops.dumps(thing, compression=zipfile.ZIP_DEFLATED)
+    except TypeError as error:  # also skops' UnsupportedTypeException
+        raise ModelFileError(f"{what} cannot be saved with skops ({error}). {otherwise}".rstrip()) from error
+    refuse_unknown(skops.get_untrusted_types(data=content), allow, what, call)
+    if _n_decompressed(content) > _most_decompressed(len(content)):
+        content = skops.dumps(thing, compression=zipfile.ZIP_STORED)  # compressed it would exceed the largest ratio
+    return content
+
+
+def loaded(
+    source: Path | BytesIO, name: str, call: str, allow: str | Sequence[str] = (), versions: Mapping[str, str] = {}
+) -> Any:
+    """The object in an archive, of trusted types only. `check_contents` checks whether its parts fit together.
+
+    Parameters
+    ----------
+    name : str
+        The name of the archive in error messages.
+    call, allow
+        As for `dumped`.
+    versions : Mapping[str, str]
+        The versions of the packages that the object was saved with, if they are known, for an error message.
+    """
+    skops = import_skops()
+    with opened(source, name) as archive:
+        content = _decompressed(archive)
+    try:
+        types = skops.get_untrusted_types(data=content)
+    except Exception as error:  # a damaged description may raise anything
+        raise ModelFileError(f"{name} is damaged: its content cannot be described ({error!r}).") from error
+    refuse_unknown(types, allow, name, call)
+    with warnings.catch_warnings():
+        # scikit-learn would warn about a different version for every part.
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        try:
+            return skops.loads(content, trusted=trusted_with(allow))
+        except Exception as error:  # parts that do not fit together, or not here, may raise anything
+            changed = differences(versions)
+            saved_with = f" It was saved with {', '.join(changed)}." if changed else ""
+            raise ModelFileError(f"The content of {name} cannot be put together: {error!r}.{saved_with}") from error
+
+
+@contextmanager
+def opened(source: Path | BytesIO, name: str) -> Iterator[zipfile.ZipFile]:
+    """The archive. For another file, an error says what it is."""
+    try:
+        n_bytes = source.stat().st_size if isinstance(source, Path) else len(source.getbuffer())
+        with zipfile.ZipFile(source) as archive:
+            _check_size(archive, n_bytes, name)
+            yield archive
+    except FileNotFoundError as error:
+        raise ModelFileError(f"There is no file {name}.") from error
+    except IsADirectoryError as error:
+        raise ModelFileError(f"{name} is a folder. Name the model file in it.") from error
+    except DAMAGE as error:
+        raise ModelFileError(f"{name} {_what_it_is(source)}") from error
+    except OSError as error:
+        raise ModelFileError(f"{name} cannot be read: {error}") from error
+
+
+def _what_it_is(source: Path | BytesIO) -> str:
+    with source.open("rb") if isinstance(source, Path) else BytesIO(source.getvalue()) as file:
+        first = file.read(4)
+    if not first:
+        return "is empty."
+    if first.startswith(b"PK"):
+        return "is damaged or incomplete. Copy or save it again."
+    if first.startswith(b"\x80"):
+        return "is a pickle that save_model did not write. If you trust it, load it with joblib and save it again."
+    return (
+        "is not a selfpaced model file: it does not start with a ZIP header. Save models with save_model or "
+        "selfpaced train."
+    )
+
+
+def _check_size(archive: zipfile.ZipFile, n_bytes: int, name: str) -> None:
+    """Refuse an archive that would fill the memory."""
+    if any(part.compress_type not in METHODS for part in archive.infolist()):
+        raise zipfile.BadZipFile("compressed by a method that save_model does not use")
+    n_decompressed = sum(part.file_size for part in archive.infolist())
+    if n_decompressed > _most_decompressed(n_bytes):
+        raise ModelFileError(
+            f"{name} has {n_bytes:,} bytes and would have {n_decompressed:,} after decompression. At most "
+            f"{LARGEST_RATIO} times as many are accepted: the file is damaged or forged."
+        )
+
+
+def _decompressed(archive: zipfile.ZipFile) -> bytes:
+    """The same archive, with checked checksums and without compression, so that nothing in it can grow."""
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as copy:
+        for name in dict.fromkeys(archive.namelist()):
+            copy.writestr(name, part_of(archive, name))
+    return content.getvalue()
+
+
+def part_of(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A part of an archive: as many bytes as it declares, and no more in memory at any time."""
+    with archive.open(name) as file:
+        return b"".join(iter(lambda: file.read(BYTES_AT_ONCE), b""))
+
+
+def _most_decompressed(n_bytes: int) -> int:
+    return max(ALWAYS_ACCEPTED_BYTES, LARGEST_RATIO * n_bytes)
+
+
+def _n_decompressed(content: bytes) -> int:
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        return sum(part.file_size for part in archive.infolist())

@@ -1,0 +1,1 @@
+"""Text files, converted to Parquet once."""

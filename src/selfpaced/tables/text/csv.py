@@ -1,0 +1,258 @@
+"""A CSV file, read block by block."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.tables.files.file import naming
+from selfpaced.tables.text.inference import AMBIGUOUS, Form, inferred_forms, narrowed, rewritten_values
+
+# Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.
+BLOCK_BYTES = 2**21
+COLUMN_BYTES = 2**9
+DELIMITERS = (",", ";", "\t", "|")
+COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
+ENDINGS = tuple(kind + compression for kind in (".csv", ".tsv") for compression in COMPRESSIONS)
+
+# As for pandas.read_csv, in quotes or not.
+MISSING_VALUES = (
+    *("", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>", "NULL", "null", "None"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A CSV file, described by its first lines.
+
+    Attributes
+    ----------
+    names : tuple[str, ...]
+        Its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
+    n_skipped : int
+        Records before the first row: the header, and empty lines before it.
+    """
+
+    path: Path
+    delimiter: str
+    names: tuple[str, ...]
+    n_skipped: int
+
+    def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
+        """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far."""
+        pa = import_arrow()
+        candidates = [form for form in inferred_forms() if form.comma is None or self.delimiter != ","]
+        # A given type of floats does not say whether they are written with decimal commas.
+        unclear = {name for name, form in given.items() if pa.types.is_floating(form.type) and form.comma is None}
+        fitting = {name: candidates for name in self.names if name not in given or name in unclear}
+        for batch in self._texts(at):
+            fitting = narrowed(fitting, batch)
+        found = {name: next(iter(forms), Form(pa.string())) for name, forms in fitting.items()}
+        self._refuse_ambiguous([name for name, form in found.items() if form.comma == AMBIGUOUS])
+        if any(form.comma is not None for form in [*found.values(), *given.values()]):
+            self._refuse_grouped([name for name, form in found.items() if form.grouped and name not in given])
+        for name, form in given.items():
+            has_commas = name in unclear and found[name].comma is not None
+            found[name] = replace(found[name], type=form.type) if has_commas else form
+        return found
+
+    def blocks(self, forms: Mapping[str, Form], at: Callable[[int], None]) -> Iterator[Any]:
+        """The rows in record batches, values converted to the types of their forms."""
+        import pyarrow.csv as arrow_csv
+
+        pa = import_arrow()
+        types = {name: pa.string() if form.is_rewritten else form.type for name, form in forms.items()}
+        with naming(self.path, "CSV"), opened(self.path) as (raw, stream):
+            try:
+                for batch in arrow_csv.open_csv(stream, **self._options(types)):
+                    yield self._with_values(batch, forms)
+                    at(raw.tell())
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise TableError(_explained(self, str(error), forms)) from error
+
+    def _with_values(self, batch: Any, forms: Mapping[str, Form]) -> Any:
+        pa = import_arrow()
+        for position, name in enumerate(self.names):
+            if forms[name].is_rewritten:
+                try:
+                    batch = batch.set_column(position, name, rewritten_values(forms[name], batch.column(position)))
+                except pa.ArrowInvalid as error:  # with the wording of Arrow's own errors about columns
+                    raise pa.ArrowInvalid(f"column #{position}: conversion error: {error}") from error
+        return batch
+
+    def _texts(self, at: Callable[[int], None]) -> Iterator[Any]:
+        """The rows with all values as they are written. Refuses a file without rows and one that ends within quotes."""
+        last = None
+        for batch in self.blocks(dict.fromkeys(self.names, Form(import_arrow().string())), at):
+            last = batch if batch.num_rows else last
+            yield batch
+        if last is None:
+            raise TableError(_no_rows(self.path))
+        self._refuse_open_quote(last.column(len(self.names) - 1)[-1].as_py())
+
+    @property
+    def block_bytes(self) -> int:
+        return max(BLOCK_BYTES, COLUMN_BYTES * len(self.names))
+
+    def _options(self, types: Mapping[str, Any]) -> dict[str, Any]:
+        import pyarrow.csv as arrow_csv
+
+        return {
+            "read_options": arrow_csv.ReadOptions(
+                block_size=self.block_bytes, column_names=list(self.names), skip_rows_after_names=self.n_skipped
+            ),
+            "parse_options": arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            "convert_options": arrow_csv.ConvertOptions(
+                column_types=dict(types), null_values=MISSING_VALUES, strings_can_be_null=True
+            ),
+        }
+
+    def _refuse_ambiguous(self, names: Sequence[str]) -> None:
+        if names:
+            raise TableError(
+                f"The commas in column {', '.join(map(repr, names))} of {self.path} may be decimal commas or separate "
+                "thousands: 170,124 is 170.124 or 170124. In Python, give the column a type: 'decimal comma', "
+                f"'thousands comma' or 'string', as in open_table(..., types={{{names[0]!r}: 'decimal comma'}}). On "
+                "the command line, write the file without such commas first."
+            )
+
+    def _refuse_grouped(self, names: Sequence[str]) -> None:
+        if names:
+            raise TableError(
+                f"The points in column {', '.join(map(repr, names))} of {self.path} may be decimal points or separate "
+                "thousands, because other columns have decimal commas: 1.234 is 1.234 or 1234. In Python, give the "
+                f"column a type: 'float64' or 'string', as in open_table(..., types={{{names[0]!r}: 'float64'}}). On "
+                "the command line, write the file without separators of thousands first."
+            )
+
+    def _refuse_open_quote(self, last: str | None) -> None:
+        """Refuse a quote that is never closed: it turns all rows after it into one value, and Arrow accepts that."""
+        if last is None or "\n" not in last:
+            return
+        tail = b""
+        with opened(self.path) as (_, stream):
+            while block := stream.read(BLOCK_BYTES):
+                tail = (tail + block)[-100:].rstrip()
+        if not tail.endswith(b'"'):
+            raise TableError(
+                f"{self.path} ends inside a quoted value: the quote before {last[:40]!r} is never closed. Close it."
+            )
+
+
+def is_csv(path: Any) -> bool:
+    """Whether the name of a file, here or behind a URL, is that of a CSV file."""
+    return str(path).lower().endswith(ENDINGS)
+
+
+def open_csv(path: Path) -> CsvFile:
+    """Look at the first lines of a CSV file."""
+    with naming(path, "CSV"):
+        head = _head(path)
+    delimiter, header, n_skipped = _header(path, head)
+    names = tuple(name or f"Unnamed: {position}" for position, name in enumerate(header))
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(
+            f"{path} has more than one column {', '.join(map(repr, twice))} in line {n_skipped}. Give each column its "
+            "own name. The first line of the file must be a header."
+        )
+    return CsvFile(path, delimiter, names, n_skipped)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Any, Any]]:
+    """The file, whose position is the progress, and the stream of its bytes, decompressed if need be."""
+    pa = import_arrow()
+    compression = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}.get(path.suffix.lower())
+    with pa.OSFile(str(path)) as raw:
+        yield raw, raw if compression is None else pa.CompressedInputStream(raw, compression)
+
+
+def _head(path: Path) -> str:
+    with opened(path) as (_, stream):
+        head = stream.read(4 * BLOCK_BYTES)
+    try:
+        # The last bytes are ignored: they may be only a part of a character.
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError as error:
+        raise TableError(_not_utf8(path, head[: error.start].count(b"\n") + 1)) from error
+
+
+def _header(path: Path, head: str) -> tuple[str, list[str], int]:
+    """The delimiter, the names of the columns, and the number of records that this took."""
+    delimiter = _delimiter(path, head)
+    text = io.StringIO(head, newline="")
+    records = csv.reader(text, delimiter=delimiter)
+    try:
+        number, names = next((number, names) for number, names in enumerate(records, start=1) if names)
+    except StopIteration:
+        raise TableError(f"{path} is empty. Write it again; if it is one of several files, remove it.") from None
+    except csv.Error as error:
+        raise TableError(f"{path} does not start with a line of column names: {error}.") from error
+    if not text.read().strip():
+        raise TableError(_no_rows(path))
+    return delimiter, names, number
+
+
+def _delimiter(path: Path, head: str) -> str:
+    """A tab if the file name says so, otherwise the most frequent delimiter in the first line outside of quotes."""
+    if path.name.lower().endswith(tuple(".tsv" + compression for compression in COMPRESSIONS)):
+        return "\t"
+    line = re.match(r'[\r\n]*((?:"[^"]*"|[^"\r\n])*)', head)
+    assert line is not None  # the pattern matches an empty string too
+    bare = re.sub(r'"[^"]*"', "", line[1])
+    return max(DELIMITERS, key=bare.count)
+
+
+def _explained(file: CsvFile, message: str, forms: Mapping[str, Form]) -> str:
+    """An error of Arrow, with the line or the column that it is about, and what to do."""
+    column = re.search(r"column #(\d+): .*?conversion error.*?: (.*)", message)
+    if column:
+        name = file.names[int(column[1])]
+        if forms[name].type != import_arrow().string():
+            return (
+                f"Column {name!r} of {file.path} does not fit the type {forms[name].type}: {column[2]}. Give the "
+                f"column another type, as in types={{{name!r}: 'string'}}."
+            )
+    return _bad_line(file) or (
+        f"{file.path} has a line of more than {file.block_bytes // 2**20} MB. Check whether a quote is never closed."
+        if "straddl" in message
+        else f"{file.path} cannot be read as CSV: {message}"
+    )
+
+
+def _bad_line(file: CsvFile) -> str | None:
+    """The first line that is not UTF-8 or has too few or too many values. The search is slow: only for bad files."""
+    with opened(file.path) as (_, stream), closing(io.BufferedReader(stream)) as lines, suppress(csv.Error):
+        records = csv.reader((line.decode("utf-8-sig") for line in lines), delimiter=file.delimiter)
+        line = 1
+        try:
+            for record in records:
+                if record and len(record) != len(file.names):
+                    return (
+                        f"{file.path} has {len(record)} values in line {line}, but {len(file.names)} columns in its "
+                        f"header (the delimiter is {file.delimiter!r}). Correct the line, or put values that contain "
+                        "the delimiter in quotes."
+                    )
+                line = records.line_num + 1
+        except UnicodeDecodeError:
+            return _not_utf8(file.path, records.line_num + 1)
+    return None
+
+
+def _not_utf8(path: Path, line: int) -> str:
+    return f"{path} is not UTF-8 (line {line}). Convert it to UTF-8, for example with iconv."
+
+
+def _no_rows(path: Path) -> str:
+    return f"{path} has a header but no rows. Write it again; if it is one of several files, remove it."

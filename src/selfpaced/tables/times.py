@@ -1,0 +1,147 @@
+"""Columns of times: the moment of each row, and the day, week or month that it belongs to."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.exceptions import TableError, import_arrow
+
+Moments = NDArray[Any]  # numbers, or datetime64 in microseconds
+
+PERIODS = ("hour", "day", "week", "month")
+
+
+def moments_in(column: Any, name: str) -> Moments:
+    """The moment of each row, from a column of Arrow: as datetime64 of UTC if they are dates, or else numbers."""
+    pa = import_arrow()
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        moments = column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        moments = column.to_numpy(zero_copy_only=False)
+    else:
+        raise TableError(
+            f"The time column {name!r} is {kind}. Write times as dates such as 2024-01-31 23:59 or 31.01.2024 23:59, "
+            "all with a time zone or all without, or as numbers."
+        )
+    return checked_moments(moments, f"The time column {name!r}")
+
+
+def checked_moments(given: Any, where: str = "times") -> Moments:
+    """Moments as numbers or as datetime64. Missing ones are refused. `where` is the name of the times in errors.
+
+    >>> checked_moments(["2024-01-31", "2024-02-01T12:00"]).tolist()[1].hour
+    12
+    """
+    values = np.asarray(given)
+    if values.dtype.kind in "OSU":
+        values = _as_dates(values, where)
+    if values.dtype.kind not in "iufM" or values.ndim != 1:
+        raise TableError(f"{where} holds {values.dtype}. Give dates or numbers, one for each row.")
+    n_missing = int((values != values).sum())  # NaN, and NaT
+    if n_missing:
+        raise TableError(
+            f"{where} has no time in {n_missing:,} of {values.size:,} rows. Every row needs a time to be split by: "
+            "drop these rows, or fill in their times."
+        )
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise TableError(f"{where} contains infinity. Every row needs a time to be split by.")
+    return values.astype("datetime64[us]") if values.dtype.kind == "M" else values
+
+
+def _as_dates(values: NDArray[Any], where: str) -> NDArray[Any]:
+    """Texts or Python's dates as datetime64 of UTC. Some with a zone and some without are refused."""
+    import pandas as pd
+
+    known = [value for value in values.tolist() if value is not None and value == value]
+    try:
+        zones = {pd.Timestamp(value).tzinfo is None for value in known}
+        if len(zones) > 1:
+            raise TableError(
+                f"{where} has times with a time zone and times without one, which cannot be compared. Give all of "
+                "them a zone, or none."
+            )
+        dates = pd.to_datetime(pd.Series(values), utc=True, format="ISO8601" if values.dtype.kind in "SU" else None)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, TableError):
+            raise
+        raise TableError(f"{where} cannot be read as times: {error}") from error
+    return np.asarray(dates.dt.tz_localize(None))
+
+
+def zone_of(column: Any) -> str | None:
+    """The time zone of a column of Arrow; None if it has none, or holds no moments."""
+    return getattr(column.type, "tz", None)
+
+
+def periods_of(moments: Moments, period: str, zone: str | None = None) -> NDArray[Any]:
+    """The hour, day, week (its Monday) or month of each moment, as a datetime64 of its beginning in a time zone.
+
+    >>> late = np.array(["2024-03-31T23:30"], dtype="datetime64[us]")
+    >>> str(periods_of(late, "day")[0]), str(periods_of(late, "day", "Europe/Berlin")[0])
+    ('2024-03-31', '2024-04-01')
+    """
+    if period not in PERIODS:
+        raise ValueError(f"A period is one of {', '.join(PERIODS)}; got {period!r}.")
+    if moments.dtype.kind != "M":
+        raise TableError(f"The times are numbers, so the {period} of a row is not known. Give a column of dates.")
+    local = moments if zone is None else _in_zone(moments, zone)
+    if period == "week":
+        days = local.astype("datetime64[D]")
+        since_monday = (days.astype(np.int64) + 3) % 7  # day 0 of 1970 was a Thursday
+        return np.asarray(days - since_monday.astype("timedelta64[D]"))
+    return local.astype(f"datetime64[{ {'hour': 'h', 'day': 'D', 'month': 'M'}[period] }]")
+
+
+def _in_zone(moments: Moments, zone: str) -> Moments:
+    """The local times of a zone at some moments of UTC."""
+    pa = import_arrow()
+    import pyarrow.compute as pc
+
+    try:
+        local = pc.local_timestamp(pa.array(moments).cast(pa.timestamp("us", tz="UTC")).cast(pa.timestamp("us", zone)))
+    except pa.ArrowException as error:
+        raise TableError(
+            f"{zone!r} is not the name of a time zone: {error}. Give a name such as 'Europe/Berlin'."
+        ) from error
+    return np.asarray(local.to_numpy(zero_copy_only=False))
+
+
+DOTTED_DATE = "(?:0?[1-9]|[12][0-9]|3[01])[.](?:0?[1-9]|1[0-2])[.][0-9]{4}"
+_AT_START = re.compile(f"{DOTTED_DATE}(?![0-9])")
+# One step after the other: the day and the month get two digits, then the parts change places.
+_STEPS = (
+    ("^([0-9])[.]([0-9]{1,2}[.][0-9]{4})", r"0\1.\2"),
+    ("^([0-9]{2})[.]([0-9])[.]([0-9]{4})", r"\1.0\2.\3"),
+    ("^([0-9]{2})[.]([0-9]{2})[.]([0-9]{4})", r"\3-\2-\1"),
+)
+
+
+def iso_dates(texts: Any) -> Any:
+    """An Arrow array of texts, with the dotted dates at their starts rewritten. Other texts stay as they are.
+
+    >>> import pyarrow as pa
+    >>> iso_dates(pa.array(["31.01.2025", "1.2.2025 23:59", "2025-03-01", None])).to_pylist()
+    ['2025-01-31', '2025-02-01 23:59', '2025-03-01', None]
+    """
+    import pyarrow.compute as pc
+
+    for pattern, replacement in _STEPS:
+        texts = pc.replace_substring_regex(texts, pattern=pattern, replacement=replacement)
+    return texts
+
+
+def iso_date(text: str) -> str:
+    """The same for one text.
+
+    >>> iso_date("1.2.2025 23:59"), iso_date("2025-03-01")
+    ('2025-02-01 23:59', '2025-03-01')
+    """
+    if not _AT_START.match(text):
+        return text
+    day, month, rest = text.split(".", 2)
+    return f"{rest[:4]}-{month:0>2}-{day:0>2}{rest[4:]}"
