@@ -16,7 +16,7 @@ from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles.auto import judging
 from selfpaced.exceptions import CheckpointError, ModelFileError
-from selfpaced.report.topics.recipes import recipes as default
+from selfpaced.ensembles.auto import recipes as default
 from tests.ensembles.blends import assert_the_same_model, auto, recipes
 from tests.ensembles.killed import fit_until_killed
 from tests.forked import forked
