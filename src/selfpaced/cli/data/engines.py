@@ -42,9 +42,9 @@ from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
-from selfpaced.model import TableEvaluation, evaluation, score_columns
 from selfpaced.monitoring import Reference, reference_of
 from selfpaced.persistence import save_model
+from selfpaced.predicting import TableEvaluation, evaluation, score_columns
 from selfpaced.storage import located, private_folder, whole_file, write_whole
 from selfpaced.tables import ClassCounts, SplitPlan, TableOptions, stack
 from selfpaced.tables.sources import lake_of, open_table, refuse_taken
