@@ -16,7 +16,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
-from selfpaced.clusters.dask import table as dask_tables
 from selfpaced.clusters.dask.engine import DaskEngine
 from selfpaced.clusters.dask.estimators import (
     DaskBalanceCascadeClassifier,
@@ -74,17 +73,17 @@ def watched(spe):
     """A fit, the rows that came to the driver by question, and the questions."""
     travelled, asked = [], []
 
-    def counting(parts):
+    def counting(engine, parts):
         travelled.append(sum(len(part) for part in parts))
-        return in_order(parts)
+        return stacked(engine, parts)
 
     def noting(engine, question, *arguments, **options):
         asked.append(question)
         return ask(engine, question, *arguments, **options)
 
-    in_order, ask = dask_tables.in_order_of_ids, DaskEngine.ask
+    stacked, ask = DaskEngine.stacked, DaskEngine.ask
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dask_tables, "in_order_of_ids", counting)
+        patch.setattr(DaskEngine, "stacked", counting)
         patch.setattr(DaskEngine, "ask", noting)
         return spe(TREE).fit(in_partitions(transactions()), "is_fraud"), travelled, asked
 
@@ -341,7 +340,8 @@ def test_empty_partitions_and_partitions_without_positives(rows, spe):
 @pytest.mark.parametrize("base", [LogisticRegression(), KNeighborsClassifier(n_jobs=2)], ids=["logistic", "knn"])
 def test_base_models_with_threads_of_their_own_work_on_workers(rows, spe, base):
     model = spe(base).fit(in_partitions(rows), "is_fraud")
-    assert np.isfinite(model.predict_proba(in_partitions(rows)).compute()).all()
+    scores = model.predict_proba(in_partitions(rows)).compute()
+    np.testing.assert_array_equal(scores, in_memory(rows, base).predict_proba(rows[NAMES]))
 
 
 class TestBadInput:

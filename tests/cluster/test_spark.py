@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import ProgressBar
-from selfpaced.clusters.spark import table as spark_tables
+from selfpaced.clusters.spark.engine import SparkEngine
 from selfpaced.clusters.spark.estimators import (
     SparkBalanceCascadeClassifier,
     SparkSelfPacedEnsembleClassifier,
@@ -84,13 +84,13 @@ class WatchedFit:
 def watched(spark, frame):
     travelled = []
 
-    def counting(parts):
+    def counting(engine, parts):
         travelled.append(sum(len(part) for part in parts))
-        return in_order(parts)
+        return stacked(engine, parts)
 
-    in_order = spark_tables.in_order_of_ids
+    stacked = SparkEngine.stacked
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spark_tables, "in_order_of_ids", counting)
+        patch.setattr(SparkEngine, "stacked", counting)
         spark.sparkContext.setJobGroup("counted", "a fit")
         try:
             model = spe().fit(frame)
@@ -346,7 +346,7 @@ class TestModels:
 
 
 class TestBadInput:
-    """What Spark itself must tell. What is wrong in a partition is in `tests/tables/test_spark_batches.py`."""
+    """What Spark itself must tell. What is wrong in a partition is in `tests/partitions/test_spark_batches.py`."""
 
     def test_no_id_and_no_files(self, frame):
         with pytest.raises(TableError, match=r"(?s)has no order.*xxhash64"):
@@ -388,7 +388,7 @@ class TestBadInput:
                 spe(PredictsNaN()).fit(frame)
         finally:
             cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
-        assert "This happened on a Spark executor." in caught.value.__notes__
+        assert "Raised on a Spark executor." in caught.value.__notes__
 
 
 class PredictsNaN(ClassifierMixin, BaseEstimator):

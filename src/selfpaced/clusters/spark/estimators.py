@@ -16,7 +16,7 @@ from pyspark.ml.param.shared import HasSeed, HasValidationIndicatorCol, HasWeigh
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType
 
-from selfpaced.clusters.partitions import PartitionedTable
+from selfpaced.clusters.partitions import LABEL, PartitionedTable
 from selfpaced.clusters.spark.model import (
     ALLOWING,
     SHARED_COLUMNS,
@@ -27,7 +27,7 @@ from selfpaced.clusters.spark.model import (
     SparkUnderSamplingModel,
     give_accessors,
 )
-from selfpaced.clusters.spark.table import LABEL, VECTOR, as_array, column, feature, fitting_on, open_spark_vectors
+from selfpaced.clusters.spark.table import VECTOR, as_array, column, feature, open_spark_vectors
 from selfpaced.ensembles import (
     BalanceCascadeClassifier,
     SelfPacedEnsembleClassifier,
@@ -39,7 +39,7 @@ from selfpaced.ensembles import (
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.storage import check_contents, dumped, loaded
-from selfpaced.tables import ClusterOptions, Roles
+from selfpaced.tables import Roles
 from selfpaced.tables.sources import open_table
 
 
@@ -179,7 +179,7 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
             rows, held_out = divided(dataset, indicator)
             eval_set = self._in_memory(held_out)
             local.fit_table(self._open(rows), eval_set=eval_set, **kept)
-        model = self.model(local.set_params(callbacks=None))  # they have seen what they came for
+        model = self.model(local.set_params(callbacks=None))  # they belong to the fit
         return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
 
     def _in_memory(self, rows: Any) -> tuple[Any, Any]:
@@ -187,22 +187,13 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
         return rows_in_memory(rows, self.getOrDefault("featuresCol"), self.getOrDefault("labelCol"))
 
     def _open(self, dataset: Any) -> PartitionedTable:
-        where = self.getOrDefault("fit_on")
-        features, target, weight, id, group = (
-            self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol", "groupCol")
+        target, weight, id, group, fit_on = (
+            self.getOrDefault(name) for name in ("labelCol", "weightCol", "idCol", "groupCol", "fit_on")
         )
+        features = self.getOrDefault("featuresCol")
         if isinstance(features, str):
-            vectors = open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
-            return fitting_on(vectors, where, dataset)
-        options: ClusterOptions = {
-            "target": target,
-            "columns": features,
-            "weight": weight,
-            "id": id,
-            "group": group,
-            "fit_on": where,
-        }
-        table = open_table(dataset, **options)
+            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group), fit_on)
+        table = open_table(dataset, target=target, columns=features, weight=weight, id=id, group=group, fit_on=fit_on)
         assert isinstance(table, PartitionedTable)
         return table
 

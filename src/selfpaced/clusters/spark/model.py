@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from typing import Any, Self
@@ -19,11 +20,11 @@ from pyspark.ml.util import MLReadable, MLReader, MLWritable, MLWriter
 from pyspark.sql import functions as sf
 
 from selfpaced.callbacks import Round
-from selfpaced.clusters.spark.messages import packed, unpacked
+from selfpaced.clusters.scoring import scores_of_rows, worker_model
+from selfpaced.clusters.spark.engine import pack
 from selfpaced.clusters.spark.table import VECTOR, as_array, feature
 from selfpaced.ensembles import DoubtingEnsemble
 from selfpaced.ensembles.auto import RecipeResult
-from selfpaced.model import keeping_to_one_thread, rows_in_memory, scoring_of
 from selfpaced.persistence import model_bytes, read_model
 
 
@@ -236,26 +237,16 @@ def _spark_label(label: Any) -> float | str:
 
 
 def _scores(model: DoubtingEnsemble) -> Any:
-    """A function of columns: the scores of all classes, and then the probabilities.
-
-    Each task keeps to one thread: others work beside it.
-    """
-    sent, has_names = packed(model), model.trained_on_.schema is not None
-
-    def as_trained(features: pd.DataFrame) -> Any:
-        return features if has_names else np.stack(features[VECTOR].to_numpy())
+    """A function of columns: the scores of all classes, and then the probabilities."""
+    sent, has_names = pack(worker_model(model)), model.trained_on_.schema is not None
 
     def scores(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
-        here = keeping_to_one_thread(unpacked(sent))
+        here = pickle.loads(sent)
         for features in batches:
-            # Members refuse to be asked about no rows.
-            yield pd.Series(
-                list(_raw_and_calibrated(here, as_trained(features))) if len(features) else [], dtype=object
-            )
+            if not len(features):  # members refuse to score no rows
+                yield pd.Series([], dtype=object)
+                continue
+            rows = features if has_names else np.stack(features[VECTOR].to_numpy())
+            yield pd.Series(list(np.hstack(scores_of_rows(here, rows))), dtype=object)
 
     return sf.pandas_udf(scores, "array<double>")
-
-
-def _raw_and_calibrated(model: DoubtingEnsemble, features: Any) -> NDArray[np.float64]:
-    raw = scoring_of(model).means(rows_in_memory(model, features))
-    return np.hstack([raw, raw if model.calibrator_ is None else model.calibrator_(raw)])

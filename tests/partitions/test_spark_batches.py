@@ -1,30 +1,31 @@
-"""Record batches of Spark, without a cluster: what they tell of themselves, and what is refused."""
+"""Record batches of Spark, without a cluster: their facts, and what is refused."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from selfpaced.clusters.partitions import LABEL
 from selfpaced.clusters.spark.storage import ID
-from selfpaced.clusters.spark.table import LABEL, VECTOR, ColumnBatches, FrozenBatches, VectorBatches, labels_of
+from selfpaced.clusters.spark.table import VECTOR, BatchReader, PreparedBatches, safe_names
 from selfpaced.exceptions import TableError
 from selfpaced.tables import WEIGHT
 
 PATH = "partition 3"
-COLUMNS = ColumnBatches(["amount", "age"], None)
-FEATURES = dict(zip(COLUMNS.safe_names, ([1.0, 2.0, 3.0], [7.0, None, 9.0]), strict=True))
+COLUMNS = BatchReader(["amount", "age"])
+FEATURES = dict(zip(safe_names(2), ([1.0, 2.0, 3.0], [7.0, None, 9.0]), strict=True))
 
 
 def batch_of(**others):
     return pa.RecordBatch.from_pydict({**FEATURES, LABEL: [0, 1, 0], ID: [10, 11, 12]} | others)
 
 
-def facts(batches, batch):
-    return batches.facts(batch, labels_of(batch), PATH)
+def facts(reader, batch):
+    return reader.read(batch, PATH).facts()
 
 
 def frozen(batch):
     told = facts(COLUMNS, batch)
-    return FrozenBatches(COLUMNS, told.frozen_schema(None), told.classes)
+    return PreparedBatches(COLUMNS, told.frozen_schema(None), told.classes)
 
 
 def test_facts_are_those_of_the_columns_by_their_own_names():
@@ -40,12 +41,12 @@ def test_a_row_without_a_label_is_refused():
 
 def test_infinity_is_refused_by_the_name_of_its_column():
     with pytest.raises(TableError, match="Column 'age' contains infinity in partition 3"):
-        facts(COLUMNS, batch_of(**{COLUMNS.safe_names[1]: [1.0, np.inf, 2.0]}))
+        facts(COLUMNS, batch_of(**{safe_names(2)[1]: [1.0, np.inf, 2.0]}))
 
 
 def test_vectors_of_several_lengths_are_refused():
     with pytest.raises(TableError, match=r"partition 3 has vectors of the lengths \[2, 1\]"):
-        facts(VectorBatches(), batch_of(**{VECTOR: [[1.0, 2.0], [3.0], [4.0, 5.0]]}))
+        facts(BatchReader(None), batch_of(**{VECTOR: [[1.0, 2.0], [3.0], [4.0, 5.0]]}))
 
 
 @pytest.mark.parametrize("missing", [None, np.nan])
@@ -64,5 +65,18 @@ def test_negative_ids_are_ids_of_their_own():
 
 def test_a_label_that_was_not_there_before_is_refused():
     before = frozen(batch_of())
-    with pytest.raises(TableError, match="The label 2 was not there when the DataFrame was opened"):
+    with pytest.raises(TableError, match="The label 2 of a partition was not there when the table was opened"):
         before.prepared(batch_of(**{LABEL: [0, 1, 2]}))
+
+
+def test_a_row_without_an_id_is_refused():
+    with pytest.raises(TableError, match="partition 3 has rows without an id"):
+        facts(COLUMNS, batch_of(**{ID: [10, None, 12]}))
+
+
+def test_prepared_rows_are_read_back_with_their_weights():
+    batch = batch_of(**{WEIGHT: [1.0, 0.5, 2.0]})
+    reading = frozen(batch)
+    rows = reading.rows(reading.prepared(batch)).rows(np.array([2, 0]))
+    assert rows.features.to_dict("list") == {"amount": [3.0, 1.0], "age": [9.0, 7.0]}
+    assert rows.metadata["sample_weight"].tolist() == [2.0, 1.0]
