@@ -16,6 +16,7 @@ from selfpaced.clusters.spark.estimators import (
     SparkAutoSelfPacedClassifier,
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
+    split_by_indicator,
 )
 from selfpaced.clusters.spark.model import SparkUnderSamplingModel
 from selfpaced.datasets import make_fraud
@@ -132,8 +133,6 @@ def test_a_blend_takes_no_validation_rows(frame):
 
 
 def test_a_row_without_an_indicator_is_trained_on(frame):
-    from selfpaced.clusters.spark.estimators import divided
-
     some = frame.filter(sf.col("number") < 10).withColumn("later", sf.when(sf.col("later"), sf.lit(True)))
-    train, test = divided(some, "later")
+    train, test = split_by_indicator(some, "later")
     assert train.count() + test.count() == 10

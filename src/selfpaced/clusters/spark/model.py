@@ -28,31 +28,19 @@ from selfpaced.ensembles.auto import RecipeResult
 from selfpaced.persistence import model_bytes, read_model
 
 
-def give_accessors(kind: type[Any], names: Iterable[str]) -> None:
-    """Give a class `setX` and `getX` of some parameters, unless it has them."""
-    for name in names:
-        for accessor in (_setter(name), _getter(name)):
-            if not hasattr(kind, accessor.__name__):
-                accessor.__qualname__ = f"{kind.__qualname__}.{accessor.__name__}"
-                setattr(kind, accessor.__name__, accessor)
+def param(name: str, text: str, convert: Callable[[Any], Any] | None = None) -> Any:
+    """A parameter of a class, as Spark declares it."""
+    return Param(Params._dummy(), name, text, convert)
 
 
-def _setter(name: str) -> Callable[..., Any]:
-    def set_value(self: Any, value: Any) -> Any:
-        return self._set(**{name: value})
+def spark_name(name: str) -> str:
+    """What Spark calls a parameter of the constructor.
 
-    set_value.__name__ = f"set{in_camel_case(name)}"
-    set_value.__doc__ = f"Set `{name}`, and return the estimator."
-    return set_value
-
-
-def _getter(name: str) -> Callable[..., Any]:
-    def get_value(self: Any) -> Any:
-        return self.getOrDefault(name)
-
-    get_value.__name__ = f"get{in_camel_case(name)}"
-    get_value.__doc__ = f"The value of `{name}`, or its default."
-    return get_value
+    >>> spark_name("raw_prediction_col"), spark_name("n_estimators")
+    ('rawPredictionCol', 'n_estimators')
+    """
+    camel = in_camel_case(name)
+    return camel[:1].lower() + camel[1:] if name.endswith("_col") else name
 
 
 def in_camel_case(name: str) -> str:
@@ -63,12 +51,34 @@ def in_camel_case(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
+def give_accessors(kind: type[Any], names: Iterable[str]) -> None:
+    """Give a class `setX` and `getX` of some parameters, unless it has them."""
+    for name in names:
+        for accessor in _accessors(name):
+            if not hasattr(kind, accessor.__name__):
+                accessor.__qualname__ = f"{kind.__qualname__}.{accessor.__name__}"
+                setattr(kind, accessor.__name__, accessor)
+
+
+def _accessors(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def set_value(self: Any, value: Any) -> Any:
+        return self._set(**{name: value})
+
+    def get_value(self: Any) -> Any:
+        return self.getOrDefault(name)
+
+    set_value.__name__, get_value.__name__ = f"set{in_camel_case(name)}", f"get{in_camel_case(name)}"
+    set_value.__doc__ = f"Set `{name}`, and return the estimator."
+    get_value.__doc__ = f"The value of `{name}`, or its default."
+    return set_value, get_value
+
+
 # What an error suggests for types that are not on the list of trusted ones.
 ALLOWING = "save_model(model.to_local(), ..."
 
 
 class Writer(MLWriter):  # type: ignore[misc]
-    """Writes an estimator or a model through Spark, so that it may go wherever Spark writes."""
+    """Writes an estimator or a model through Spark, to any place that Spark can write to."""
 
     def __init__(self, instance: Any) -> None:
         super().__init__()
@@ -89,6 +99,8 @@ class Writer(MLWriter):  # type: ignore[misc]
 
 
 class SparkReader(MLReader):  # type: ignore[misc]
+    """Reads what a `Writer` wrote."""
+
     def __init__(self, kind: Any) -> None:
         super().__init__()
         self._kind = kind
@@ -99,9 +111,7 @@ class SparkReader(MLReader):  # type: ignore[misc]
             raise TypeError(f"{path} holds a {metadata['class'].rpartition('.')[2]}, not a {self._kind.__name__}.")
         content = BytesIO(self.sparkSession.read.parquet(f"{path}/content").first()[0])
         instance = self._kind.from_bytes(content, path)._resetUid(metadata["uid"])
-        for name, value in metadata["paramMap"].items():
-            instance.set(instance.getParam(name), value)
-        return instance
+        return instance._set(**metadata["paramMap"])
 
 
 def _name(kind: type) -> str:
@@ -124,21 +134,13 @@ class Saved(MLReadable, MLWritable):  # type: ignore[misc]
 
 
 SCORES = "__selfpaced_scores__"
-# The columns that an estimator shares with its model, and what its constructor calls them.
-SHARED_COLUMNS = {
-    "features_col": "featuresCol",
-    "label_col": "labelCol",
-    "prediction_col": "predictionCol",
-    "probability_col": "probabilityCol",
-    "raw_prediction_col": "rawPredictionCol",
-}
 
 
 class OutputColumns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasRawPredictionCol):  # type: ignore[misc]
     """The columns that an estimator shares with its model."""
 
-    featuresCol = Param(  # noqa: N815  as everywhere in Spark
-        Params._dummy(), "featuresCol", "the features: names of columns, or the name of a column of vectors."
+    featuresCol = param(  # noqa: N815  as everywhere in Spark
+        "featuresCol", "the features: names of columns, or the name of a column of vectors."
     )
 
     def __init__(self) -> None:
@@ -146,7 +148,7 @@ class OutputColumns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasRawPred
         self._setDefault(featuresCol="features")
 
 
-give_accessors(OutputColumns, SHARED_COLUMNS.values())
+give_accessors(OutputColumns, ["featuresCol", "labelCol", "predictionCol", "probabilityCol", "rawPredictionCol"])
 
 
 class SparkEnsembleModel(Model, OutputColumns, Saved):  # type: ignore[misc]
