@@ -16,21 +16,21 @@ import numpy as np
 from selfpaced.algorithms import Hardness, HardnessBins, Outlook, quota_of
 from selfpaced.pools.blocks import (
     AllRows,
-    FirstQuestion,
-    FirstAnswer,
     Bins,
     Block,
     CountBins,
     CountBits,
     Cut,
+    DropEasier,
     Equals,
+    FirstAnswer,
+    FirstQuestion,
     FoldScores,
     Largest,
-    DropEasier,
     ManyBins,
     OneBin,
-    Tags,
     SentModel,
+    Tags,
     Under,
     own_rows,
 )
@@ -199,7 +199,7 @@ class Partitions:
         return self._cuts[1][class_number], self._cuts[2][class_number]
 
     def drawn(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Candidates:
-        """The rows that are drawn, sorted by id. Ids, bins and keys of these and a few more rows are sent to the driver."""
+        """The rows that are drawn, sorted by id. The driver receives ids, bins and keys of these and a few more."""
 
         def candidates(limits: Keys) -> Candidates:
             under = Under(bins, limits, self.seed, round_number)
