@@ -55,26 +55,14 @@ MISSING = np.uint64(0x7FF8000000000000)  # one of the bit patterns of NaN, for a
 
 @dataclass(frozen=True)
 class PartitionedTable:
-    """A table on a cluster.
+    """A table on a cluster."""
 
-    Attributes
-    ----------
-    begin : Callable[[], Engine]
-        Gives an engine that asks the partitions, whose tags are those of rows that no model has seen.
-    schema : Schema | None
-        The features; None if they have no names.
-    has_own_ids : bool
-        Whether the ids are a user's, which may occur more than once.
-    elsewhere : Elsewhere | None, default=None
-        The machines that train members; None for the driver.
-    """
-
-    begin: Callable[[], Engine]
+    begin: Callable[[], Engine]  # gives an engine whose tags are those of rows that no model has seen
     class_counts: ClassCounts
-    schema: Schema | None
+    schema: Schema | None  # the features; None if they have no names
     roles: Roles
-    has_own_ids: bool
-    elsewhere: Elsewhere | None = None
+    has_own_ids: bool  # whether the ids are a user's, which may occur more than once
+    elsewhere: Elsewhere | None = None  # the machines that train members; None for the driver
     snapshot: None = None
     bytes_in_memory: None = None
 
@@ -129,32 +117,16 @@ def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
 
 @dataclass(frozen=True)
 class PartitionFacts:
-    """The facts of some rows, which are collected before any of them is used.
+    """The facts of some rows, which are collected before any of them is used."""
 
-    Attributes
-    ----------
-    path : str
-        The name of the rows in errors.
-    schema : Any
-        The Arrow schema of the features; None for an array.
-    n_features : int
-        The number of features.
-    with_missing : frozenset[str]
-        The features with missing values.
-    categories : Mapping[str, tuple[str, ...]]
-        The strings of each feature that holds strings.
-    classes, counts
-        The labels, and the number of rows of each.
-    """
-
-    path: str
+    path: str  # the name of the rows in errors
     n_rows: int
-    schema: Any
+    schema: Any  # the Arrow schema of the features; None for an array
     n_features: int
-    with_missing: frozenset[str]
-    categories: Mapping[str, tuple[str, ...]]
+    with_missing: frozenset[str]  # the features with missing values
+    categories: Mapping[str, tuple[str, ...]]  # the strings of each feature that holds strings
     classes: NDArray[Any]
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64]  # the number of rows of each class
 
     @staticmethod
     def merge(parts: Sequence[PartitionFacts]) -> PartitionFacts:
@@ -220,28 +192,14 @@ def _merge_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[st
 
 @dataclass(frozen=True)
 class PartitionRows:
-    """The rows of a partition as they were read, on the machine that read them.
+    """The rows of a partition as they were read, on the machine that read them."""
 
-    Attributes
-    ----------
-    path : str
-        The name of the partition in errors.
-    features : Callable[[], Any]
-        Gives a record batch, or an array without names.
-    labels : NDArray[Any]
-        The label of each row.
-    ids, weights : NDArray[Any] | None, default=None
-        Those of each row, if the table has them.
-    groups : Any, default=None
-        The group of each row, a column of Arrow or an array, if the table has groups.
-    """
-
-    path: str
-    features: Callable[[], Any]
+    path: str  # the name of the partition in errors
+    features: Callable[[], Any]  # gives a record batch, or an array without names
     labels: NDArray[Any]
     ids: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
-    groups: Any = None
+    groups: Any = None  # a column of Arrow or an array
 
     def facts(self) -> PartitionFacts:
         """The facts of the rows. Missing labels, missing ids and infinity are refused."""

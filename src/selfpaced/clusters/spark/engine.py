@@ -175,33 +175,16 @@ def _release(session: Any, name: str) -> None:
 
 
 class StoredRows:
-    """The rows of a table in files of the executors, which are removed with this object.
+    """The rows of a DataFrame with a column `ID`, in files of the executors, which are removed with this object.
 
-    Parameters
-    ----------
-    source : Any
-        A Spark DataFrame with a column `ID`.
-    facts_of : Callable[[Any], Any]
-        Called with blocks of its rows while they are written.
-
-    Attributes
-    ----------
-    frame : Any
-        A frame with one row for each partition.
-    attempt : int
-        How often the rows have been written again.
-    facts : Any
-        The results of `facts_of`.
-    census : Census
-        The number of rows, and the sum of their keys.
-    ended : list[str]
-        Fits that have ended, whose tags can be removed.
+    `frame` has one row for each partition. `facts` are the results of `facts_of` for blocks of the rows, and `census`
+    is the number of rows with the sum of their keys.
     """
 
     def __init__(self, source: Any, facts_of: Callable[[Any], Any]) -> None:
         self.name = uuid4().hex
-        self.attempt = 0
-        self.ended: list[str] = []
+        self.attempt = 0  # how often the rows have been written again
+        self.ended: list[str] = []  # fits that have ended, whose tags can be removed
         self._source = source
         self._facts_of = facts_of
         self._lock = Lock()
@@ -313,23 +296,13 @@ class SparkEngine:
 
 @dataclass(frozen=True)
 class PackedQuestion:
-    """A question that is sent to the executors.
+    """A question that is sent to the executors."""
 
-    Attributes
-    ----------
-    work : bytes
-        How rows are read, the question, and how answers are merged.
-    only : frozenset[Place] | None
-        The partitions that are asked; None for all.
-    ended : tuple[str, ...]
-        Fits whose tags are removed.
-    """
-
-    work: bytes
+    work: bytes  # how rows are read, the question, and how answers are merged
     steps: Steps
     features: bool
-    only: frozenset[Place] | None
-    ended: tuple[str, ...]
+    only: frozenset[Place] | None  # the partitions that are asked; None for all
+    ended: tuple[str, ...]  # fits whose tags are removed
 
 
 @dataclass(frozen=True)

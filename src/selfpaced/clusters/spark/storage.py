@@ -275,21 +275,11 @@ class Reading(Protocol):
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps that tags have gone through, and those that they go through next.
-
-    Attributes
-    ----------
-    fit : str
-        The fit that the tags belong to.
-    n_done : int
-        How many steps there were before. Tags after no step need no file.
-    next : Sequence[bytes]
-        The others: pickled pairs of a step and its arguments.
-    """
+    """The steps that the tags of a fit have gone through, and those that they go through next."""
 
     fit: str
-    n_done: int
-    next: Sequence[bytes]
+    n_done: int  # tags after no step need no file
+    next: Sequence[bytes]  # pickled pairs of a step and its arguments
 
     @property
     def n_all(self) -> int:
