@@ -20,7 +20,7 @@ def batch_of(**others):
 
 
 def facts(reader, batch):
-    return reader.read(batch, PATH).facts()
+    return reader.facts(batch, PATH)
 
 
 def frozen(batch):
@@ -52,21 +52,21 @@ def test_vectors_of_several_lengths_are_refused():
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_a_weight_that_is_missing_is_refused(missing):
     weights = pa.array([1.0, missing, 2.0], pa.float64())
-    with pytest.raises(TableError, match="has weights that are not finite numbers"):
-        frozen(batch_of()).prepared(batch_of(**{WEIGHT: weights}))
+    with pytest.raises(TableError, match="partition 3 has weights that are not finite numbers"):
+        frozen(batch_of()).prepared(batch_of(**{WEIGHT: weights}), PATH)
 
 
 def test_negative_ids_are_ids_of_their_own():
     batch = batch_of(**{ID: [-5, 0, 5]})
-    ids = frozen(batch).prepared(batch).column(ID).to_numpy()
+    ids = frozen(batch).prepared(batch, PATH).column(ID).to_numpy()
     assert ids.dtype == np.uint64
     assert ids.tolist() == [2**64 - 5, 0, 5]
 
 
 def test_a_label_that_was_not_there_before_is_refused():
     before = frozen(batch_of())
-    with pytest.raises(TableError, match="The label 2 of a partition was not there when the table was opened"):
-        before.prepared(batch_of(**{LABEL: [0, 1, 2]}))
+    with pytest.raises(TableError, match="The label 2 of partition 3 was not there when the table was opened"):
+        before.prepared(batch_of(**{LABEL: [0, 1, 2]}), PATH)
 
 
 def test_a_row_without_an_id_is_refused():
@@ -77,6 +77,6 @@ def test_a_row_without_an_id_is_refused():
 def test_prepared_rows_are_read_back_with_their_weights():
     batch = batch_of(**{WEIGHT: [1.0, 0.5, 2.0]})
     reading = frozen(batch)
-    rows = reading.rows(reading.prepared(batch)).rows(np.array([2, 0]))
+    rows = reading.rows(reading.prepared(batch, PATH)).rows(np.array([2, 0]))
     assert rows.features.to_dict("list") == {"amount": [3.0, 1.0], "age": [9.0, 7.0]}
     assert rows.metadata["sample_weight"].tolist() == [2.0, 1.0]

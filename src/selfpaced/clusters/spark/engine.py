@@ -181,7 +181,7 @@ class StoredRows:
     is the number of rows with the sum of their keys.
     """
 
-    def __init__(self, source: Any, facts_of: Callable[[Any], Any]) -> None:
+    def __init__(self, source: Any, facts_of: Callable[[Any, str], Any]) -> None:
         self.name = uuid4().hex
         self.attempt = 0  # how often the rows have been written again
         self.ended: list[str] = []  # fits that have ended, whose tags can be removed
@@ -315,12 +315,13 @@ class PartitionAnswer:
     is_missing: bool = False
 
 
-def partition_number() -> int | None:
-    """The number of the partition that this task works on; None outside of Spark."""
+def _partition_number() -> int:
+    """The number of the partition that this task works on."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return None if context is None else int(context.partitionId())
+    assert context is not None
+    return int(context.partitionId())
 
 
 def _write(work: bytes, batches: Iterator[Any]) -> Iterator[Any]:
@@ -330,9 +331,7 @@ def _write(work: bytes, batches: Iterator[Any]) -> Iterator[Any]:
     facts = None
     try:
         facts_of, table, attempt = pickle.loads(work)
-        number = partition_number()
-        assert number is not None
-        done = write_partition(batches, facts_of, table, attempt, number)
+        done = write_partition(batches, facts_of, table, attempt, _partition_number())
         if done is None:
             return
         written, facts = map(pickle.dumps, done)
@@ -352,8 +351,7 @@ def _answer(question: bytes, batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _answers(asked: PackedQuestion, batches: Iterator[Any]) -> Iterator[PartitionAnswer]:
-    number = partition_number()
-    assert number is not None
+    number = _partition_number()
     for position, written in enumerate(_partitions(batches)):
         place = (number, position)
         if asked.only is not None and place not in asked.only:

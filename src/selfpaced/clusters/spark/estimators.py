@@ -28,7 +28,7 @@ from selfpaced.clusters.spark.model import (
     param,
     spark_name,
 )
-from selfpaced.clusters.spark.table import VECTOR, as_array, column, feature, open_spark_vectors
+from selfpaced.clusters.spark.table import VECTOR, column, feature_columns, open_spark_vectors
 from selfpaced.ensembles import (
     BalanceCascadeClassifier,
     SelfPacedEnsembleClassifier,
@@ -59,9 +59,7 @@ def split_by_indicator(dataset: Any, indicator: str) -> tuple[Any, Any]:
 
 def rows_in_memory(rows: Any, features: str | Sequence[str], label: str) -> tuple[Any, Any]:
     """The features and labels of a few rows, which are sent to the driver."""
-    columns = [as_array(rows, features).alias(VECTOR)] if isinstance(features, str) else None
-    columns = columns or [feature(rows, name) for name in features]
-    found = rows.select(*columns, column(label).alias(LABEL)).toArrow()
+    found = rows.select(*feature_columns(rows, features), column(label).alias(LABEL)).toArrow()
     y = found.column(LABEL).to_numpy()
     if isinstance(features, str):
         return np.stack(found.column(VECTOR).to_pandas().to_numpy()), y

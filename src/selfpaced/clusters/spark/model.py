@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 from selfpaced.callbacks import Round
 from selfpaced.clusters.scoring import scores_of_rows, worker_model
 from selfpaced.clusters.spark.engine import pack
-from selfpaced.clusters.spark.table import VECTOR, as_array, feature
+from selfpaced.clusters.spark.table import VECTOR, feature_columns
 from selfpaced.ensembles import DoubtingEnsemble
 from selfpaced.ensembles.auto import RecipeResult
 from selfpaced.persistence import model_bytes, read_model
@@ -77,7 +77,7 @@ def _accessors(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 ALLOWING = "save_model(model.to_local(), ..."
 
 
-class Writer(MLWriter):  # type: ignore[misc]
+class SparkWriter(MLWriter):  # type: ignore[misc]
     """Writes an estimator or a model through Spark, to any place that Spark can write to."""
 
     def __init__(self, instance: Any) -> None:
@@ -99,7 +99,7 @@ class Writer(MLWriter):  # type: ignore[misc]
 
 
 class SparkReader(MLReader):  # type: ignore[misc]
-    """Reads what a `Writer` wrote."""
+    """Reads what a `SparkWriter` wrote."""
 
     def __init__(self, kind: Any) -> None:
         super().__init__()
@@ -125,8 +125,8 @@ class Saved(MLReadable, MLWritable):  # type: ignore[misc]
     it. `from_bytes` makes an instance from the archive.
     """
 
-    def write(self) -> Writer:
-        return Writer(self)
+    def write(self) -> SparkWriter:
+        return SparkWriter(self)
 
     @classmethod
     def read(cls) -> SparkReader:
@@ -196,7 +196,8 @@ class SparkEnsembleModel(Model, OutputColumns, Saved):  # type: ignore[misc]
         The raw prediction is a vector of scores before the calibration, the probability a vector of calibrated ones,
         and the prediction a number, or a string if the labels are strings.
         """
-        scored = dataset.withColumn(SCORES, _scores(self._local)(self._features(dataset)))
+        features = feature_columns(dataset, self.getOrDefault(self.featuresCol))
+        scored = dataset.withColumn(SCORES, _scores(self._local)(sf.struct(*features)))
         raw, probabilities = (sf.slice(SCORES, start, self.numClasses) for start in (1, self.numClasses + 1))
         most_probable = sf.array_position(probabilities, sf.array_max(probabilities)).cast("int")
         labels = sf.array(*(sf.lit(_spark_label(label)) for label in self.classes.tolist()))
@@ -206,12 +207,6 @@ class SparkEnsembleModel(Model, OutputColumns, Saved):  # type: ignore[misc]
             self.getPredictionCol(): sf.element_at(labels, most_probable),
         }
         return scored.withColumns({name: value for name, value in added.items() if name}).drop(SCORES)
-
-    def _features(self, dataset: Any) -> Any:
-        features = self.getOrDefault(self.featuresCol)
-        if isinstance(features, str):
-            return sf.struct(as_array(dataset, features).alias(VECTOR))
-        return sf.struct(*(feature(dataset, name) for name in features))
 
 
 class SparkUnderSamplingModel(SparkEnsembleModel):

@@ -11,7 +11,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
@@ -192,7 +193,7 @@ def _file(path: Path, kind: str) -> Path:
 
 
 def write_partition(
-    batches: Iterable[Any], facts_of: Callable[[Any], Any], table: str, attempt: int, number: int
+    batches: Iterable[Any], facts_of: Callable[[Any, str], Any], table: str, attempt: int, number: int
 ) -> tuple[Written, list[Any]] | None:
     """Write the rows of a partition, and return the facts of each block. None if there are no rows.
 
@@ -205,12 +206,10 @@ def write_partition(
     census, facts = [], []
 
     def noted_blocks() -> Iterator[Any]:
-        block = first
-        while block is not None:
-            facts.append(facts_of(block))
+        for block in chain([first], blocks):
+            facts.append(facts_of(block, f"partition {number}"))
             census.append(Census.of(block.column(ID).to_numpy()))
             yield block
-            block = next(blocks, None)
 
     local = _local_directory(number)
     if local is None:
@@ -266,7 +265,7 @@ def _read_batches(path: Path) -> list[Any] | None:
 class Reading(Protocol):
     """How record batches of a table are read. It is sent to the executors."""
 
-    def prepared(self, batch: Any) -> Any:
+    def prepared(self, batch: Any, path: str) -> Any:
         """The rows of a record batch in the types of the model, with the columns `ID` and `CLASS`."""
 
     def rows(self, batch: Any) -> RowsOnDemand:
@@ -333,7 +332,7 @@ class StoredPartition:
 def open_partition(written: Written, reading: Reading, steps: Steps) -> StoredPartition | None:
     """A partition after all steps. None if a file that it needs is missing or damaged."""
     path = written.path
-    batches = None if path is None else _prepare(path, reading)
+    batches = None if path is None else _prepare(path, partial(reading.prepared, path=f"partition {written.number}"))
     if path is None or batches is None:
         return None
     done = read_scratch(steps.file(path, steps.n_all)) if steps.n_all else None
@@ -352,7 +351,7 @@ def open_partition(written: Written, reading: Reading, steps: Steps) -> StoredPa
     return partition
 
 
-def _prepare(path: Path, reading: Reading) -> list[Any] | None:
+def _prepare(path: Path, prepared: Callable[[Any], Any]) -> list[Any] | None:
     """The rows in the types of the model. Another task may make the same file, and remove the rows as given."""
     batches = _read_batches(_file(path, PREPARED))
     if batches is not None:
@@ -360,7 +359,7 @@ def _prepare(path: Path, reading: Reading) -> list[Any] | None:
     given = _read_batches(_file(path, AS_GIVEN))
     if given is not None:
         with _writing():
-            _write_batches(_file(path, PREPARED), map(reading.prepared, given))
+            _write_batches(_file(path, PREPARED), map(prepared, given))
         _file(path, AS_GIVEN).unlink(missing_ok=True)
     return _read_batches(_file(path, PREPARED))
 

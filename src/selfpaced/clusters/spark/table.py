@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from numpy.typing import NDArray
 
 from selfpaced.clusters.partitions import LABEL, PartitionedTable, PartitionFacts, PartitionRows, frame_roles
-from selfpaced.clusters.spark.engine import OnSparkExecutors, SparkEngine, StoredRows, partition_number
+from selfpaced.clusters.spark.engine import OnSparkExecutors, SparkEngine, StoredRows
 from selfpaced.clusters.spark.storage import CLASS, ID
 from selfpaced.exceptions import TableError
 from selfpaced.pools import GROUP
@@ -41,19 +41,13 @@ class BatchReader:
         labels, ids = (batch.column(name).to_numpy(zero_copy_only=False) for name in (LABEL, ID))
         return PartitionRows(path, partial(self._features, batch, path), labels, ids, weights, groups)
 
-    def facts(self, batch: Any) -> PartitionFacts:
-        return self.read(batch, path_of_task()).facts()
+    def facts(self, batch: Any, path: str) -> PartitionFacts:
+        return self.read(batch, path).facts()
 
     def _features(self, batch: Any, path: str) -> Any:
         if self.features is None:
             return _matrix(batch, path)
         return batch.select(safe_names(len(self.features))).rename_columns(self.features)
-
-
-def path_of_task() -> str:
-    """The name of the partition in errors."""
-    number = partition_number()
-    return "a partition" if number is None else f"partition {number}"
 
 
 def _matrix(batch: Any, path: str) -> NDArray[Any]:
@@ -75,11 +69,10 @@ class PreparedBatches:
     schema: Schema | None
     classes: NDArray[Any]
 
-    def prepared(self, batch: Any) -> Any:
+    def prepared(self, batch: Any, path: str) -> Any:
         """The rows in the types of the model, with ids, class numbers, weights and groups."""
         import pyarrow as pa
 
-        path = path_of_task()
         rows = self.reader.read(batch, path)
         tags, features = rows.tags(self.classes), rows.features()
         columns = {METADATA[name]: pa.array(values) for name, values in rows.metadata().items()}
@@ -105,15 +98,15 @@ class PreparedBatches:
 def open_spark_frame(frame: Any, **options: Unpack[ClusterOptions]) -> PartitionedTable:
     """The columns of a DataFrame as features."""
     roles, features = frame_roles(frame, options)
-    safe = zip(features, safe_names(len(features)), strict=True)
-    columns = [feature(frame, name).alias(safe_name) for name, safe_name in safe]
+    names = safe_names(len(features))
+    columns = [one.alias(name) for one, name in zip(feature_columns(frame, features), names, strict=True)]
     table = _open(frame, BatchReader(features), columns, roles, options.get("timezone"))
     return table.with_members_fitted_on(options.get("fit_on", "driver"), OnSparkExecutors(frame.sparkSession))
 
 
 def open_spark_vectors(frame: Any, vector: str, roles: Roles, fit_on: str) -> PartitionedTable:
     """A column of vectors, or of arrays of numbers, as features without names."""
-    table = _open(frame, BatchReader(None), [as_array(frame, vector).alias(VECTOR)], roles)
+    table = _open(frame, BatchReader(None), feature_columns(frame, vector), roles)
     return table.with_members_fitted_on(fit_on, OnSparkExecutors(frame.sparkSession))
 
 
@@ -134,8 +127,14 @@ def feature(frame: Any, name: str) -> Any:
     return sf.convert_timezone(None, sf.lit("UTC"), column(name)).alias(name)
 
 
-def as_array(frame: Any, vector: str) -> Any:
-    """A column of vectors as one of arrays."""
+def feature_columns(frame: Any, features: str | Sequence[str]) -> list[Any]:
+    """Columns with names, or the column `VECTOR` of arrays for the name of a column of vectors."""
+    if isinstance(features, str):
+        return [_as_array(frame, features).alias(VECTOR)]
+    return [feature(frame, name) for name in features]
+
+
+def _as_array(frame: Any, vector: str) -> Any:
     from pyspark.ml.functions import vector_to_array
     from pyspark.ml.linalg import VectorUDT
     from pyspark.sql.types import ArrayType, FloatType, NumericType
