@@ -190,7 +190,8 @@ class StoredRows:
         self._lock = Lock()
         self._kept: list[Kept] = []
         # Tasks without rows, enough to reach all executors: what they have written is not known yet.
-        self._reached = [source.sparkSession.range(0, TASKS_FOR_ALL, 1, TASKS_FOR_ALL)]
+        self._everywhere = source.sparkSession.range(0, TASKS_FOR_ALL, 1, TASKS_FOR_ALL)
+        self._reached = [self._everywhere]
         remove = finalize(self, _remove, self._kept, self._reached, self.name)
         remove.atexit = False
         self._write()
@@ -211,7 +212,7 @@ class StoredRows:
             if self.attempt == attempt:
                 self.attempt += 1
                 self._write()
-                self._reached[0] = self.frame
+                self._reached[0] = self._everywhere  # an executor without partitions may have files of an old attempt
 
     def _write(self) -> None:
         # With the number of the attempt, or Spark would know the frame, and serve what it has kept of it.
