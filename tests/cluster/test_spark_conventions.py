@@ -82,7 +82,7 @@ def test_a_saved_model_keeps_the_names_of_its_columns(calibrated, tmp_path):
     assert SparkUnderSamplingModel.load(f"file://{tmp_path}/model").getRawPredictionCol() == "raw"
 
 
-def test_a_model_tells_its_importances_and_counts(calibrated):
+def test_a_model_has_importances_and_counts(calibrated):
     local = calibrated.to_local()
     np.testing.assert_array_equal(calibrated.featureImportances.toArray(), local.feature_importances_)
     assert (calibrated.numFeatures, calibrated.numClasses) == (4, 2)

@@ -88,7 +88,7 @@ class TestWhatIsKept:
         assert kinds == [".rows"] * 3 + [".tags"] * 3  # the rows as they were given are gone
         assert len({path.name.partition(".")[0] for path in seen.files}) == 3
 
-    def test_files_are_for_their_owner_alone(self, seen):
+    def test_only_the_owner_can_read_the_files(self, seen):
         assert seen.modes == {0o700}
 
     def test_there_are_no_files_after_the_fit(self, seen, files):
@@ -125,7 +125,7 @@ def test_tags_that_are_damaged_are_made_again_of_the_same_rows(frame, files):
     assert engines[0]._rows.attempt == 0
 
 
-def test_rows_that_come_out_otherwise_when_they_are_written_again_are_refused(frame, files):
+def test_rows_that_differ_when_they_are_written_again_are_refused(frame, files):
     unsteady = frame.withColumn("number", sf.xxhash64(sf.expr("java_method('java.util.UUID', 'randomUUID')")))
     with (
         pytest.raises(TableError, match=r"had 5000 rows when it was opened\. Spark recomputed part of the DataFrame"),
@@ -171,7 +171,7 @@ def test_executors_without_a_disk_are_refused(frame, files, without_disk):
         open_table(frame, target="is_fraud", id="number")
 
 
-def test_files_that_vanish_whenever_they_are_written_are_given_up(frame, files, monkeypatch):
+def test_files_that_vanish_whenever_they_are_written_raise_an_error(frame, files, monkeypatch):
     def vanish(rows, attempt):
         write_again(rows, attempt)
         rows.frame.collect()
