@@ -136,20 +136,6 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class CountBins:
-    """A question: the totals of the bins of every class."""
-
-    cuts: Mapping[int, Cut]
-
-    def __call__(self, block: Block) -> dict[int, BinTotals]:
-        return {number: cut(block.tags, own_rows(block.tags, number))[1] for number, cut in self.cuts.items()}
-
-    @staticmethod
-    def merge(parts: Sequence[dict[int, BinTotals]]) -> dict[int, BinTotals]:
-        return {number: BinTotals.summed([part[number] for part in parts]) for number in parts[0]}
-
-
-@dataclass(frozen=True)
 class OneBin:
     """All rows of a class share one bin."""
 
@@ -207,16 +193,6 @@ class Under:
 
 
 @dataclass(frozen=True)
-class AllRows:
-    """Every row of a class."""
-
-    class_number: int
-
-    def __call__(self, block: Block) -> list[Rows]:
-        return [block.take(own_rows(block.tags, self.class_number))]
-
-
-@dataclass(frozen=True)
 class FirstAnswer:
     """The answers of blocks to `FirstQuestion`."""
 
@@ -245,13 +221,14 @@ class FirstQuestion:
         The rows of the first draw are among these, by class.
     """
 
-    minority: AllRows
+    minority: int
     ids_under: int
     under: Mapping[int, Under]
 
     def __call__(self, block: Block) -> FirstAnswer:
         candidates = {number: under.candidates(block) for number, under in self.under.items()}
-        return FirstAnswer(self.minority(block), ids_under(self.ids_under, block.tags.ids), candidates)
+        minority = [block.take(own_rows(block.tags, self.minority))]
+        return FirstAnswer(minority, ids_under(self.ids_under, block.tags.ids), candidates)
 
 
 @dataclass(frozen=True)

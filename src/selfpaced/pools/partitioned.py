@@ -15,10 +15,8 @@ import numpy as np
 
 from selfpaced.algorithms import Hardness, HardnessBins, Outlook, quota_of
 from selfpaced.pools.blocks import (
-    AllRows,
     Bins,
     Block,
-    CountBins,
     CountBits,
     Cut,
     DropEasier,
@@ -75,23 +73,13 @@ class Shortlist:
 
 @dataclass(frozen=True)
 class CutAndShortlist:
-    """A question: the totals of the bins of every class, and the rows that may be drawn.
+    """A question: the totals of the bins of every class, and the rows that may be drawn."""
 
-    Attributes
-    ----------
-    cuts : Mapping[int, Cut]
-        How the rows of each class are sorted into bins.
-    n_rows : Mapping[int, int]
-        How many rows each class has in all blocks.
-    generosity : float
-        How many times the expected draw a short list holds.
-    """
-
-    cuts: Mapping[int, Cut]
-    n_rows: Mapping[int, int]
-    outlook: Outlook
+    cuts: Mapping[int, Cut]  # how the rows of each class are sorted into bins
+    n_rows: Mapping[int, int]  # how many rows each class has in all blocks
+    outlook: Outlook | None  # the next draw; None if rows are only counted
     seed: int
-    generosity: float
+    generosity: float  # how many times the expected draw a short list holds
 
     def __call__(self, block: Block) -> dict[int, Shortlist]:
         return {number: self._of_class(block, number) for number in self.cuts}
@@ -99,18 +87,20 @@ class CutAndShortlist:
     def _of_class(self, block: Block, number: int) -> Shortlist:
         own = own_rows(block.tags, number)
         bins, totals = self.cuts[number](block.tags, own)
-        limits = self._limits(totals.as_bins(self.cuts[number].top), self.n_rows[number])
+        if self.outlook is None:
+            return Shortlist.without_rows(totals)
+        limits = self._limits(totals.as_bins(self.cuts[number].top), self.n_rows[number], self.outlook)
         ids = block.tags.ids[own]
         return Shortlist(totals, limits, take_candidates(ids, bins, limits, self.seed, self.outlook.round_number))
 
-    def _limits(self, bins: HardnessBins, n_rows: int) -> Keys:
+    def _limits(self, bins: HardnessBins, n_rows: int, outlook: Outlook) -> Keys:
         """Limits for a draw from all blocks, estimated from one block. Bins with few rows send all of them."""
         n_seen = int(bins.counts.sum())
         if not n_seen:
             return np.full(bins.counts.size, LARGEST_KEY, dtype=np.uint64)
         scale = n_rows / n_seen
         everywhere = HardnessBins(np.rint(bins.counts * scale).astype(np.int64), bins.mean_hardness)
-        likely = np.maximum(quota_of(everywhere, self.outlook), 1)
+        likely = np.maximum(quota_of(everywhere, outlook), 1)
         fewest = np.maximum(bins.counts - DEVIATIONS * np.sqrt(bins.counts), 0) * scale
         return key_limits(np.ceil(self.generosity * likely).tolist(), fewest.tolist())
 
@@ -174,7 +164,7 @@ class Partitions:
             number: Under(OneBin(number), key_limits([n_draw], [count]), self.seed, round_number)
             for number, count in self.counts.items()
         }
-        begin = FirstQuestion(AllRows(minority), ids_looked_at, under)
+        begin = FirstQuestion(minority, ids_looked_at, under)
         first = self.engine.ask(begin, FirstAnswer.merge, features=True)
         shortlists = {
             number: Shortlist(BinTotals((self.counts[number],), (0,)), one.limits, first.candidates[number])
@@ -195,7 +185,8 @@ class Partitions:
         if self._cuts is None or self._cuts[0] != asked:
             self.fold()
             cuts = self._cuts_of_all(hardness, n_bins)
-            self._cuts = asked, cuts, self._shortlists(cuts, outlook)
+            question = CutAndShortlist(cuts, self.counts, outlook, self.seed, self._generosity)
+            self._cuts = asked, cuts, self.engine.ask(question, CutAndShortlist.merge, features=False)
         return self._cuts[1][class_number], self._cuts[2][class_number]
 
     def drawn(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Candidates:
@@ -241,13 +232,6 @@ class Partitions:
             found = self.engine.ask(largest, Largest.merge, features=False)
             tops = {number: hardness.top_from_largest(value) for number, value in found.items()}
         return {number: Cut(hardness, n_bins, top, self._n_folded) for number, top in tops.items()}
-
-    def _shortlists(self, cuts: Mapping[int, Cut], outlook: Outlook | None) -> dict[int, Shortlist]:
-        if outlook is not None:
-            question = CutAndShortlist(cuts, self.counts, outlook, self.seed, self._generosity)
-            return self.engine.ask(question, CutAndShortlist.merge, features=False)
-        totals = self.engine.ask(CountBins(cuts), CountBins.merge, features=False)
-        return {number: Shortlist.without_rows(one) for number, one in totals.items()}
 
 
 def flattened(parts: Sequence[Sequence[Rows]]) -> Sequence[Rows]:

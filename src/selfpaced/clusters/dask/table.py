@@ -247,9 +247,4 @@ def frame_of_pieces(pieces: Sequence[Piece]) -> Any:
     with _opened(pieces[0].place) as file:
         empty = file.schema_arrow.empty_table().to_pandas().assign(**pieces[0].added)
     # What a partition holds is looked at where it lies: whole numbers with missing values are floats, for instance.
-    return dd.from_map(read_piece, list(pieces), meta=empty.iloc[:0], enforce_metadata=False)
-
-
-def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> Any:
-    """What a worker does for a partition. Dask asks for the columns that are used."""
-    return piece.read(columns)
+    return dd.from_map(Piece.read, list(pieces), meta=empty.iloc[:0], enforce_metadata=False)
