@@ -332,9 +332,11 @@ class DaskAutoSelfPacedClassifier(DaskEnsemble, AutoSelfPacedClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight, ids, groups
-            Features, labels, and what else belongs to each row, as for `DaskSelfPacedEnsembleClassifier.fit`.
-        checkpoint, allow
+        X : Dask DataFrame or Dask array
+            Features, as for `DaskSelfPacedEnsembleClassifier.fit`.
+        y, sample_weight, ids, groups : Dask Series or array, or the name of a column of X
+            Labels, weights, unique ids and groups of the rows. Weights count in training and in judging.
+        checkpoint, allow : path or URL; str or list of str
             A folder that keeps what has been judged and every finished round, as for
             `DaskSelfPacedEnsembleClassifier.fit`.
 
