@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.clusters.partitions import ROWS_AT_ONCE, PartitionedTable
+from selfpaced.ensembles import predicting_in_one_thread
 from selfpaced.exceptions import TableError
-from selfpaced.model import keeping_to_one_thread, rows_in_memory, scoring_of
 from selfpaced.pools import LARGEST_KEY, NO_CLASS, Block, Engine, Rows, Tags, flattened, mix, row_keys
 from selfpaced.tables import ClassCounts, InMemoryTable
 
@@ -24,7 +23,7 @@ Scored = tuple[NDArray[Any], NDArray[np.bool_], Floats]
 
 def worker_model(model: Any) -> Any:
     """A copy of a fitted ensemble for workers. It uses one thread, because other tasks run beside it."""
-    return keeping_to_one_thread(deepcopy(model))
+    return predicting_in_one_thread(model)
 
 
 def scores_of_rows(model: Any, rows: Any) -> tuple[Floats, Floats]:
@@ -32,9 +31,8 @@ def scores_of_rows(model: Any, rows: Any) -> tuple[Floats, Floats]:
 
     The rows are a frame or an array of the user, or an `InMemoryTable` whose features have the types of the model.
     """
-    table = rows if isinstance(rows, InMemoryTable) else rows_in_memory(model, rows)
-    raw = scoring_of(model).means(table)
-    return raw, raw if model.calibrator_ is None else model.calibrator_(raw)
+    raw = model.model_.means(rows, 1)
+    return raw, model.model_.calibrated(raw)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from selfpaced.clusters.scoring import scores_of_rows, worker_model
 from selfpaced.clusters.spark.engine import pack
 from selfpaced.clusters.spark.table import VECTOR, feature_columns
 from selfpaced.ensembles import DoubtingEnsemble
-from selfpaced.ensembles.auto import RecipeResult
+from selfpaced.model import RecipeResult
 from selfpaced.persistence import model_bytes, read_model
 
 
