@@ -135,9 +135,12 @@ def attribute(model: Any, name: str) -> Any:
 def call(function: Callable[..., Any], *values: Any, **options: Any) -> Any:
     """Call with the new name of each option or, where it is not known, with the old one."""
     for names in product(*(dict.fromkeys([name, OLD_NAMES.get(name, name)]) for name in options)):
-        with suppress(TypeError):
+        try:
             return function(*values, **dict(zip(names, options.values(), strict=True)))
-    return function(*values, **options)  # to raise its error
+        except TypeError as error:
+            if not re.search("no option|unexpected keyword", str(error)):
+                raise
+    raise TypeError(f"{function.__name__} does not know all of {', '.join(options)}")
 
 
 def spe(base: Any = BOOSTER, n_estimators: int = 4, **options: Any) -> Any:

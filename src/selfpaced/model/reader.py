@@ -58,7 +58,7 @@ class RowReader:
         """Rows in memory, ready for the members. Rows that were read before are returned unchanged."""
         if isinstance(X, InMemoryTable):
             return X
-        known = _Features()
+        known = SelfPacedModel()
         known.n_features_in_ = self.n_features
         if self.names is not None:
             known.feature_names_in_ = np.array(self.names, dtype=object)
@@ -71,7 +71,7 @@ class RowReader:
         return InMemoryTable(polars_as_arrow(checked) if self.polars_as_arrow else checked)
 
 
-class _Features(BaseEstimator):  # type: ignore[misc]
+class SelfPacedModel(BaseEstimator):  # type: ignore[misc]
     """Stands for a fitted estimator in scikit-learn's checks of features."""
 
     n_features_in_: int
@@ -88,7 +88,7 @@ def reader_for(features: Any, schema: Schema | None, bases: Sequence[Any], numbe
     bases
         The base models.
     """
-    known = _Features()
+    known = SelfPacedModel()
     check_features(known, features, reset=True)
     names = getattr(known, "feature_names_in_", None)
     return RowReader(

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import joblib
@@ -34,48 +36,63 @@ from selfpaced.versions import versions_of
 
 # Parameters that do not change the model, or only by the speed of the machine. The seed replaces random_state.
 NOT_IN_THE_MODEL = ("callbacks", "client", "fit_on", "n_jobs", "random_state", "time_limit")
+# What `sklearn.base.clone` copies besides the parameters.
+CLONED = ("_metadata_request", "_sklearn_output_config")
 
 
 def identity_of_fit(model: Any, seed: int, table: Table) -> dict[str, Any]:
     """What a fitted model depends on, for its checkpoint: parameters, versions of packages, seed and data.
 
-    Functions and classes are identified by their names, so that a nameless function is refused.
+    Code is identified by its name and by the version of its package, or else by the file that it is in. A nameless
+    function is refused.
     """
-    packages = {"numpy", "selfpaced", "sklearn"}
+    origins: set[str] = {"numpy", "selfpaced", "sklearn"}
     facts = {"kind": _path_of(type(model))}
     for name, value in model.get_params().items():
         if name not in NOT_IN_THE_MODEL:
             try:
-                facts[f"parameter {name}"] = _described(value, packages)
+                facts[f"parameter {name}"] = _described(value, origins)
             except Exception as error:  # unknown objects may raise anything
                 raise ValueError(
                     f"A checkpoint could not show whether the parameter {name} has changed: {error}. Use a function "
                     "that is defined at the top of a module, or omit checkpoint=."
                 ) from error
-    versions = versions_of(packages)
-    versions["python"] = versions["python"].rpartition(".")[0]
-    return facts | {f"version of {name}": each for name, each in versions.items()} | {"seed": seed, **table.identity()}
+    return facts | _versions(origins) | {"seed": seed, **table.identity()}
 
 
-def _described(value: Any, packages: set[str]) -> str:
-    """A value as text that two fits share only if it is the same. `packages` gets those that it comes from."""
+def _described(value: Any, origins: set[str]) -> str:
+    """A value as text that two fits share only if it is the same. `origins` gets the modules that it comes from."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool | int | float | complex | str | None):
         return repr(value)
     if isinstance(value, list | tuple):
-        return f"{type(value).__name__}({', '.join(_described(each, packages) for each in value)})"
-    package = type(value).__module__.partition(".")[0]
-    if hasattr(sys.modules.get(package), "__version__"):
-        packages.add(package)
-    if not hasattr(value, "get_params") or isinstance(value, type):
-        return f"{type(value).__name__}({joblib.hash(value)})"
-    parameters = sorted(value.get_params(deep=False).items())
-    requests = getattr(value, "_metadata_request", None)  # what `set_fit_request` stores, and a clone keeps
-    described = [f"{name}={_described(each, packages)}" for name, each in parameters]
-    return f"{_path_of(type(value))}({', '.join(described)}{'' if requests is None else joblib.hash(requests)})"
+        return f"{type(value).__name__}({', '.join(_described(each, origins) for each in value)})"
+    has_name = isinstance(value, type | FunctionType)
+    origins.add(value.__module__ if has_name else type(value).__module__)
+    if has_name or not hasattr(value, "get_params"):
+        return f"{_path_of(value if has_name else type(value))}({joblib.hash(value)})"
+    parts = value.get_params(deep=False) | {name: vars(value)[name] for name in CLONED if name in vars(value)}
+    return (
+        f"{_path_of(type(value))}({', '.join(f'{name}={_described(parts[name], origins)}' for name in sorted(parts))})"
+    )
 
 
-def _path_of(kind: type) -> str:
+def _versions(origins: set[str]) -> dict[str, str]:
+    """The versions of packages, and hashes of the files of modules that have no version."""
+    files = {}
+    packages = {module.partition(".")[0] for module in origins} - {"builtins"}
+    for module in sorted(origins):
+        package = module.partition(".")[0]
+        if package not in sys.stdlib_module_names and not hasattr(sys.modules[package], "__version__"):
+            packages.discard(package)
+            content = Path(str(sys.modules[module].__file__)).read_bytes()
+            files[f"source of {module}"] = sha256(content).hexdigest()
+    versions = versions_of(packages - sys.stdlib_module_names)
+    versions["python"] = versions["python"].rpartition(".")[0]
+    return {f"version of {name}": version for name, version in versions.items()} | files
+
+
+def _path_of(kind: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
