@@ -19,8 +19,7 @@ from selfpaced.exceptions import TableError
 from selfpaced.model import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
-from selfpaced.report import Report, make_report, report_of_scores
-from selfpaced.report.topics import suspect_rows
+from selfpaced.report import Report, make_report, report_of_scores, suspect_rows
 from selfpaced.tables import NewCategories, Roles, moments_in
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import parse_decision
@@ -138,7 +137,7 @@ def _report(
     chosen = np.zeros(is_rare.size, dtype=bool)
     chosen[rows] = True
     sample = table.part(chosen).features()
-    options = {"rare": rare, "model": model, "sample": sample, "sample_rows": rows, **said}
+    options = {"pos_label": rare, "model": model, "sample": sample, "sample_rows": rows, **said}
     return report_of_scores(is_rare == rare if isinstance(rare, bool) else is_rare, scores, **options)
 
 
