@@ -5,24 +5,15 @@ from selfpaced.backtesting.rolling import (
     FoldResult,
     JudgedRows,
     Reached,
+    SkipFoldError,
+    Trial,
     backtest,
-    has_probabilities,
-    reached,
-    result_of,
+    measure_fold,
+    run_backtest,
 )
 from selfpaced.backtesting.splitter import Fold, Rolling, RollingTimeSplit, span_in
 
 __all__ = [
-    "Budget",
-    "Fold",
-    "FoldResult",
-    "JudgedRows",
-    "Reached",
-    "Rolling",
     "RollingTimeSplit",
     "backtest",
-    "has_probabilities",
-    "reached",
-    "result_of",
-    "span_in",
 ]

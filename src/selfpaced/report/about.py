@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from selfpaced import versions
 from selfpaced.callbacks import Round
 from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.explaining import is_blend
 from selfpaced.model import TrainedOn, bases_of, rows_in_memory, scoring_of
 from selfpaced.report.topics.answer import ModelFacts
 from selfpaced.report.topics.recipes import RecipeFacts
@@ -64,16 +65,11 @@ def rounds_of(model: Any) -> list[Round]:
     A blend has the rounds of several ensembles, which are not one series.
     """
     ensemble = ensemble_of(model)
-    if is_blend(model):
+    if is_blend(ensemble):
         return []
     rounds: list[Round] = getattr(ensemble, "rounds_", [])
     n_rows = getattr(ensemble, "n_training_rows_", [])
     return rounds or [Round(number, None, {}, n, 0.0, 0.0, 0.0, None) for number, n in enumerate(n_rows, 1)]
-
-
-def is_blend(model: Any) -> bool:
-    """Whether a model is a blend of recipes. A plain ensemble has none."""
-    return len(getattr(ensemble_of(model), "recipes_", ())) > 0
 
 
 def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
@@ -112,7 +108,7 @@ def importances_of(model: Any) -> NDArray[np.float64] | None:
 def stages_of(model: Any, X: Any) -> Iterator[NDArray[np.float64]] | None:
     """The probabilities after each member. A blend has them after each ensemble only."""
     ensemble = ensemble_of(model)
-    if not hasattr(ensemble, "staged_predict_proba") or is_blend(model):
+    if not hasattr(ensemble, "staged_predict_proba") or is_blend(ensemble):
         return None
     stages: Iterator[NDArray[np.float64]] = ensemble.staged_predict_proba(
         X if ensemble is model else model[:-1].transform(X)
@@ -151,7 +147,7 @@ def _counts(labels: Any) -> dict[str, int]:
 def versions_of(model: Any) -> dict[str, str]:
     """The versions of Python and of the packages that made the scores."""
     ensemble = ensemble_of(model)
-    bases = bases_of(ensemble) if is_blend(model) else [getattr(ensemble, "estimator", None)]
+    bases = bases_of(ensemble) if is_blend(ensemble) else [getattr(ensemble, "estimator", None)]
     packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
     return versions.versions_of({"selfpaced", "sklearn", "numpy"} | packages)
 
