@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -109,10 +110,7 @@ class Alerts:
 
 
 MEASURES: dict[str, Callable[[Alerts], Number]] = {
-    "f1": lambda alerts: alerts.f1,
-    "precision_recall_gmean": lambda alerts: alerts.precision_recall_gmean,
-    "sensitivity_specificity_gmean": lambda alerts: alerts.sensitivity_specificity_gmean,
-    "mcc": lambda alerts: alerts.mcc,
+    name: attrgetter(name) for name in ("f1", "precision_recall_gmean", "sensitivity_specificity_gmean", "mcc")
 }
 
 

@@ -113,7 +113,7 @@ def test_a_column_that_a_rule_reads_must_be_somewhere(rows):
 
 @pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
 def test_times_and_costs_are_columns_of_frames_of_any_kind(rows, kind):
-    X, y, times = rows
+    X, y, _ = rows
     priced = X.assign(amount=np.full(N_ROWS, 100.0), when=np.arange(N_ROWS) / 48)
     cv, model = RollingTimeSplit("when", 20), small(calibration="sigmoid")
     found, expected = (backtest(model, frame, y, cv, decide="p*amount>5") for frame in (kind(priced), priced))

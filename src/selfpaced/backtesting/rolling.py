@@ -50,22 +50,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """The test rows of a fold, and how they are judged.
-
-    Attributes
-    ----------
-    groups : NDArray[Any] | None, default=None
-        The group of each row, such as its card; None without groups.
-    decision, costs
-        A rule by costs, and the columns that it reads; None without costs.
-    """
+    """The test rows of a fold, and how they are judged."""
 
     is_rare: NDArray[np.bool_]
     moments: Moments
-    groups: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None  # of each row, such as its card
     budget: Budget | None = None
-    decision: Decision | None = None
-    costs: Mapping[str, Floats] | None = None
+    decision: Decision | None = None  # a rule by costs
+    costs: Mapping[str, Floats] | None = None  # the columns that the rule reads
 
     def part(self, rows: NDArray[np.intp]) -> JudgedRows:
         """The rows at some positions."""
@@ -80,33 +72,17 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class Reached:
-    """The figures of scores on the test rows of a fold. Figures that are not defined are None.
-
-    Attributes
-    ----------
-    aucprc : float | None
-        The AUCPRC; None without rare rows.
-    expected : float | None
-        The sum of the scores, if they are probabilities: the expected number of rare rows.
-    alerts, precision, recall
-        The figures of the best rows of each period, as many as the budget allows.
-    group_precision : float | None, default=None
-        The share of groups with a rare row among the best groups of each period. A group is ranked by its best row.
-    cost_alerts, cost
-        The alerts that are decided row by row, and the cost of these and of the missed rows.
-    cost_without : float | None, default=None
-        The cost without any alert.
-    """
+    """The figures of scores on the test rows of a fold. Figures that are not defined are None."""
 
     aucprc: float | None
-    expected: float | None
-    alerts: int | None = None
+    expected: float | None  # the sum of the scores, if they are probabilities
+    alerts: int | None = None  # the best rows of each period, as many as the budget allows
     precision: float | None = None
     recall: float | None = None
-    group_precision: float | None = None
-    cost_alerts: int | None = None
-    cost: float | None = None
-    cost_without: float | None = None
+    group_precision: float | None = None  # among the best groups of each period; a group is ranked by its best row
+    cost_alerts: int | None = None  # decided row by row
+    cost: float | None = None  # of these alerts and of the missed rows
+    cost_without: float | None = None  # any alert
 
 
 def measure_fold(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
@@ -154,29 +130,19 @@ def _costs(tested: JudgedRows, scores: Floats) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The result of a model in a fold.
-
-    Attributes
-    ----------
-    begin, end : Any
-        The first time of the test rows, and the beginning of the next test.
-    n_train, n_train_rare, n_test, n_rare : int
-        The numbers of training rows and of test rows, and of the rare ones among them.
-    note : str | None, default=None
-        The reason, if there are no figures.
-    """
+    """The result of a model in a fold."""
 
     model: str
     fold: int
-    begin: Any
-    end: Any
+    begin: Any  # of the test rows
+    end: Any  # the beginning of the next test
     n_train: int
     n_train_rare: int
     n_test: int
     n_rare: int
     reached: Reached
     seconds: float
-    note: str | None = None
+    note: str | None = None  # the reason, if there are no figures
 
     def as_row(self) -> dict[str, Any]:
         """All figures as one dictionary."""

@@ -79,20 +79,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Rolling:
-    """Where the folds begin and end.
-
-    Attributes
-    ----------
-    every : Any
-        The duration of a test. The next test begins at its end. Tests of whole days begin at midnight, in UTC.
-    delay : Any, default=None
-        The time until labels are known. Rows of the last `delay` before a test are not trained on.
-    window : Any, default=None
-        The time span of the training rows; None or "expanding" for all earlier rows.
-    first : Any, default=None
-        The shortest time span of the training rows of the first fold; by default the window, or a third of the time
-        span of all rows.
-    """
+    """Where the folds begin and end, as `RollingTimeSplit` explains it."""
 
     every: Any
     delay: Any = None

@@ -19,6 +19,7 @@ from selfpaced.monitoring.quality import (
     PeriodFigures,
     alarm_texts,
     estimate_quality,
+    figure_at,
     measure_period,
     parse_limit,
 )

@@ -8,7 +8,7 @@ because frauds have changed, the estimates are not right either.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,25 +103,13 @@ def _expected_aucprc(probabilities: Floats) -> float:
 
 @dataclass(frozen=True)
 class LabelledQuality:
-    """Figures of rows whose labels are known by now, and the figures that were expected.
-
-    Attributes
-    ----------
-    n_known : int
-        The number of rows with a label.
-    found, expected, expected_interval
-        The number of rare rows, the number that probabilities expected, and its 90% interval.
-    aucprc, precision, recall
-        The figures on these rows; None without rare rows, or without alerts.
-    precision_interval, recall_interval : Interval | None, default=None
-        The 90% intervals of precision and recall.
-    """
+    """Figures of rows whose labels are known by now, and the figures that were expected. Intervals are of 90%."""
 
     n_known: int
-    found: int
-    expected: float
+    found: int  # rare rows
+    expected: float  # rare rows, by the probabilities
     expected_interval: Interval
-    aucprc: float | None
+    aucprc: float | None  # None without rare rows, as the recall; the precision is None without alerts
     precision: float | None = None
     precision_interval: Interval | None = None
     recall: float | None = None
@@ -156,29 +144,15 @@ def measure_quality(
 
 @dataclass(frozen=True)
 class PeriodFigures:
-    """The figures of some rows, compared with the reference.
-
-    Attributes
-    ----------
-    drifts : tuple[Drift, ...]
-        The drift of the columns, the largest first.
-    score_drift : Drift | None
-        The drift of the scores; None without rows.
-    n_alerts : int | None
-        The number of rows at or above the threshold; None without a threshold.
-    estimate : Estimate | None
-        The estimates from probabilities; None if scores are not probabilities.
-    labelled : LabelledQuality | None, default=None
-        The figures from known labels; None without labels, or if scores are not probabilities.
-    """
+    """The figures of some rows, compared with the reference."""
 
     n_rows: int
-    drifts: tuple[Drift, ...]
-    score_drift: Drift | None
+    drifts: tuple[Drift, ...]  # of the columns, the largest first
+    score_drift: Drift | None  # None without rows
     mean_score: float
-    n_alerts: int | None
-    estimate: Estimate | None
-    labelled: LabelledQuality | None = None
+    n_alerts: int | None  # None without a threshold
+    estimate: Estimate | None  # None if scores are not probabilities
+    labelled: LabelledQuality | None = None  # None without labels, or if scores are not probabilities
 
 
 def measure_period(
@@ -261,17 +235,27 @@ class Limit:
         return f"{self.name}{'>' if self.is_above else '<'}{self.number:g}"
 
 
-def _largest_psi(figures: PeriodFigures) -> float | None:
-    """The largest index of columns whose drift is more than chance explains. With few rows, chance makes it large."""
-    return max((one.psi for one in figures.drifts if one.is_real), default=0.0)
-
-
-def _largest(values: Sequence[float | None]) -> float:
+def _largest(values: Iterable[float | None]) -> float:
     return max((value for value in values if value is not None), default=0.0)
 
 
+def figure_at(one: Any, path: str) -> Any:
+    """A figure by its path, such as "estimate.precision"; None if a part of the path is None."""
+    for name in path.split("."):
+        one = None if one is None else getattr(one, name)
+    return one
+
+
+def _share(part: float | None, figures: PeriodFigures) -> float | None:
+    return None if part is None else part / figures.n_rows
+
+
+# With few rows, chance makes an index large. So only drift that is more than chance explains counts.
 FIGURES: dict[str, tuple[Callable[[PeriodFigures], float | None], str]] = {
-    "psi": (_largest_psi, "the largest index of a column whose drift is more than chance explains"),
+    "psi": (
+        lambda one: _largest(each.psi for each in one.drifts if each.is_real),
+        "the largest index of a column whose drift is more than chance explains",
+    ),
     "drifted": (
         lambda one: float(sum(each.is_large for each in one.drifts)),
         "columns with an index of 0.1 or more, and more drift than chance explains",
@@ -281,23 +265,23 @@ FIGURES: dict[str, tuple[Callable[[PeriodFigures], float | None], str]] = {
         "the index of the scores, if their drift is more than chance explains",
     ),
     "missing": (
-        lambda one: _largest([each.missing - each.missing_before for each in one.drifts]),
+        lambda one: _largest(each.missing - each.missing_before for each in one.drifts),
         "the largest rise of a column's share of missing values",
     ),
     "unseen": (
-        lambda one: _largest([each.unseen for each in one.drifts]),
+        lambda one: _largest(each.unseen for each in one.drifts),
         "the largest share of rows with a category that is new",
     ),
-    "alerts": (lambda one: None if one.n_alerts is None else float(one.n_alerts), "alerts, in each period with --by"),
-    "alert_share": (lambda one: None if one.n_alerts is None else one.n_alerts / one.n_rows, "alerts per row"),
+    "alerts": (lambda one: one.n_alerts, "alerts, in each period with --by"),
+    "alert_share": (lambda one: _share(one.n_alerts, one), "alerts per row"),
     "expected_share": (
-        lambda one: None if one.estimate is None else one.estimate.expected / one.n_rows,
+        lambda one: _share(figure_at(one, "estimate.expected"), one),
         "the share of rare rows that probabilities expect",
     ),
-    "precision": (lambda one: None if one.estimate is None else one.estimate.precision, "the estimated precision"),
-    "recall": (lambda one: None if one.estimate is None else one.estimate.recall, "the estimated recall"),
+    "precision": (lambda one: figure_at(one, "estimate.precision"), "the estimated precision"),
+    "recall": (lambda one: figure_at(one, "estimate.recall"), "the estimated recall"),
     "found_precision": (
-        lambda one: None if one.labelled is None else one.labelled.precision,
+        lambda one: figure_at(one, "labelled.precision"),
         "the precision among rows whose labels are known",
     ),
 }

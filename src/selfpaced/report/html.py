@@ -35,10 +35,10 @@ def element(tag: str, /, *children: Any, **attributes: Any) -> Html:
     )
     if tag in WITHOUT_END:
         return Html(f"<{tag}{given}>")
-    return Html(f"<{tag}{given}>{joined(children)}</{tag}>")
+    return Html(f"<{tag}{given}>{joined(*children)}</{tag}>")
 
 
-def joined(children: Iterable[Any]) -> Html:
+def joined(*children: Any) -> Html:
     """Join elements. Lists and generators among them are flattened."""
     return Html("".join(_child(child) for child in children if child is not None))
 
@@ -48,7 +48,7 @@ def _child(child: Any) -> str:
         return child
     if isinstance(child, str):
         return escape(child)
-    return joined(child) if isinstance(child, Iterable) else escape(_text(child))
+    return joined(*child) if isinstance(child, Iterable) else escape(_text(child))
 
 
 def _text(value: Any) -> str:
@@ -163,7 +163,7 @@ def grid(frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_n
         text(x.stop, y.start + 35, x_name, "axis-name", "end"),
         text(0, y.stop - 14, y_name, "axis-name"),
     ]
-    return joined([*across, *left, *below, *names])
+    return joined(*across, *left, *below, *names)
 
 
 def _pair(point: Point) -> str:
@@ -216,11 +216,9 @@ def _row(bar: Bar, axis: Axis, top: float) -> Html:
     end = axis(max(bar.value, 0.0))
     name = [shortened(bar.name, LONGEST_NAME), element("title", bar.name)]
     return joined(
-        [
-            text(NAMES - 8, top + 15, name, "bar-name", "end"),
-            rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
-            text(end + 6, top + 15, bar.figure, "tick"),
-        ]
+        text(NAMES - 8, top + 15, name, "bar-name", "end"),
+        rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
+        text(end + 6, top + 15, bar.figure, "tick"),
     )
 
 
@@ -253,16 +251,21 @@ def prose(*children: Any) -> Html:
     return element("div", *children, class_="prose")
 
 
-def figures_list(figures: Iterable[tuple[str, str, str] | None]) -> Html:
-    """Names, values in large letters, and notes. Those that are None are left out."""
-    return element(
-        "dl",
-        [
-            element("div", element("dt", name), element("dd", value), element("dd", note, class_="note"))
-            for name, value, note in filter(None, figures)
-        ],
-        class_="numbers",
-    )
+def figures_list(figures: Iterable[tuple[str, ...] | None], class_: str = "numbers") -> Html:
+    """Names, values in large letters, and notes, if there are some. Figures that are None are left out."""
+    shown = [
+        element(
+            "div", element("dt", name), element("dd", value), [element("dd", note, class_="note") for note in notes]
+        )
+        for name, value, *notes in filter(None, figures)
+    ]
+    return element("dl", shown, class_=class_)
+
+
+def slider(id: str, n_places: int, place: int, **attributes: Any) -> Html:
+    """An input that slides over some places."""
+    ends = {"min": 0, "max": n_places - 1, "step": 1, "value": place}
+    return element("input", type="range", id=id, **ends, **attributes, autocomplete="off")
 
 
 def label(words: str) -> Html:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from selfpaced.backtesting import FoldResult
-from selfpaced.monitoring import Alarm, Drift, PeriodFigures, Reference, alarm_texts
+from selfpaced.monitoring import Alarm, Drift, PeriodFigures, Reference, alarm_texts, figure_at
 from selfpaced.report import html
 from selfpaced.report.html import Html
 from selfpaced.report.page import assembled
@@ -20,15 +19,8 @@ MOST_ROWS = 60
 Write = Callable[[Any], str]
 
 
-def _get(one: Any, path: str) -> Any:
-    """A figure by its path, such as "estimate.precision"; None if a part of the path is None."""
-    for name in path.split("."):
-        one = None if one is None else attrgetter(name)(one)
-    return one
-
-
 def _cell(one: Any, path: str, write: Write) -> str:
-    value = _get(one, path)
+    value = figure_at(one, path)
     return "" if value is None else write(value)
 
 
@@ -138,7 +130,9 @@ def _course(periods: Mapping[str, PeriodFigures]) -> Html | None:
         return None
 
     def drawn(title: str, caption: str, highest: float | None = None, **paths: str) -> Html | None:
-        series = {name.replace("_", " "): [_get(one, path) for one in periods.values()] for name, path in paths.items()}
+        series = {
+            name.replace("_", " "): [figure_at(one, path) for one in periods.values()] for name, path in paths.items()
+        }
         return course_figure(title, list(periods), series, caption, highest)
 
     figures = [
@@ -199,7 +193,7 @@ def _course_of_folds(folds: Sequence[FoldResult]) -> Html:
     begins = [moment_text(first_of[number].begin) for number in numbers]
 
     def series(figure: str, name: str = "{}", names: Sequence[str] = models) -> dict[str, Any]:
-        values = {(one.model, one.fold): _get(one.reached, figure) for one in folds}
+        values = {(one.model, one.fold): figure_at(one.reached, figure) for one in folds}
         return {name.format(model): [values.get((model, number)) for number in numbers] for model in names}
 
     expected = series("expected", "expected by {}")

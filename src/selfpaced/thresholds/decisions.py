@@ -36,18 +36,10 @@ _QUOTED = re.compile(r"`([^`]+)`")
 
 @dataclass(frozen=True)
 class Decision:
-    """A rule such as `p*amount>5`: the probability, times the cost of missing the row, exceeds the cost of an alert.
-
-    Attributes
-    ----------
-    text : str
-        The rule as it was written.
-    columns : tuple[str, ...]
-        The columns that it reads.
-    """
+    """A rule such as `p*amount>5`: the probability, times the cost of missing the row, exceeds the cost of an alert."""
 
     text: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # that it reads
     _left: ast.expr
     _right: ast.expr
     _names: Mapping[str, str]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import sqrt
+from operator import attrgetter
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -28,9 +29,7 @@ MOST_CELLS = 4_000_000  # numbers drawn at once
 CHOICES_OF_DRAWS = 5  # one repeated choice for so many draws: a mean needs fewer than the ends of an interval
 
 FIGURES: dict[str, Callable[[Alerts], Number]] = {
-    "precision": lambda alerts: alerts.precision,
-    "recall": lambda alerts: alerts.recall,
-    "alert_share": lambda alerts: alerts.alert_share,
+    **{name: attrgetter(name) for name in ("precision", "recall", "alert_share")},
     **MEASURES,
 }
 LIMITS = {"mcc": (-1.0, 1.0), "cost": (-np.inf, np.inf)}  # of figures that are not shares

@@ -59,23 +59,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sweep:
-    """Thresholds from the highest down, with the rare and common rows that score at least as high as each.
-
-    Attributes
-    ----------
-    found, false_alarms : ndarray of int
-        Right and false alerts at each threshold.
-    silent : float
-        A threshold above the highest score, for no alerts.
-    amounts : ndarray or None, default=None
-        The amounts of the rare rows, from the highest score down, if each has its own.
-    """
+    """Thresholds from the highest down, with the rare and common rows that score at least as high as each."""
 
     thresholds: Floats
-    found: NDArray[np.signedinteger]
+    found: NDArray[np.signedinteger]  # right alerts at each threshold
     false_alarms: NDArray[np.signedinteger]
-    silent: float
-    amounts: Floats | None = None
+    silent: float  # a threshold above the highest score, for no alerts
+    amounts: Floats | None = None  # of the rare rows, from the highest score down, if each has its own
 
     @property
     def n_positives(self) -> int:

@@ -137,13 +137,13 @@ def _line(frame: Frame, labels: Sequence[str], name: str, values: Sequence[float
         if len(values) <= MOST_DOTS:
             words = f"{labels[place]}: {name} {_tick(value)}"
             dots.append(html.dot(at, 3.5, f"point {colour}", html.element("title", words)))
-    return html.joined([*(html.path(part, f"curve {colour}") for part in parts if len(part) > 1), *dots])
+    return html.joined(*(html.path(part, f"curve {colour}") for part in parts if len(part) > 1), *dots)
 
 
 def _legend(names: Sequence[str]) -> Html:
     """The names of the series above the drawing, each behind a piece of its line."""
     if len(names) < 2:
-        return html.joined([])
+        return html.joined()
     drawn, x = [], 4.0
     for place, name in enumerate(names):
         colour = COLOURS[place % len(COLOURS)]

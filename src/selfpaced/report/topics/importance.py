@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,49 +41,17 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Importances:
-    """Features by importance, the highest first.
-
-    Attributes
-    ----------
-    n_features : int
-        The number of all features.
-    errors : tuple[float, ...] | None, default=None
-        The standard error of each value, which comes from the sample of rows; None for the members' own importances. It
-        is NaN where there are too few rare rows, and 0 for columns that were not shuffled.
-    n_rows : int | None, default=None
-        The number of rows of that sample.
-    """
+    """Features by importance, the highest first."""
 
     method: str
     names: tuple[str, ...]
     values: tuple[float, ...]
-    n_features: int
+    n_features: int  # of all features
     contrasts: tuple[Contrast, ...]
+    # The standard error of each value, which comes from the sample of rows; None for the members' own importances. It
+    # is NaN where there are too few rare rows, and 0 for columns that were not shuffled.
     errors: tuple[float, ...] | None = None
-    n_rows: int | None = None
-
-
-class Lost(NamedTuple):
-    """The AUCPRC that is lost by each of some columns, and its standard errors; NaN where rows are too few."""
-
-    values: Floats
-    errors: Floats
-
-
-def lost_by_shuffling(
-    score: Callable[[Any], Floats],
-    shuffled: Sequence[Sequence[Callable[[], Any]]],
-    rows: Any,
-    is_case: NDArray[np.bool_],
-) -> Lost:
-    """The mean over the shuffles of each column. `shuffled` makes the rows of each shuffle when they are needed."""
-    areas = _Areas(is_case)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NewCategoryWarning)  # the scores of the report have given it already
-        whole = areas(score(rows))
-        lost = [whole - np.mean([areas(score(make())) for make in shuffles], axis=0) for shuffles in shuffled]
-    by_column = np.array(lost).reshape(len(shuffled), whole.size)
-    return Lost(by_column[:, 0], _jackknife_errors(by_column[:, 1:]))
+    n_rows: int | None = None  # of that sample
 
 
 class _Areas:
@@ -172,14 +139,19 @@ def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_colu
     orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS_OF_BLEND if blended else N_REPEATS)]
     places, n_columns = _worth_shuffling(frame, is_case), sample.shape[1]
     probabilities = scoring_many(model, is_case.size * (1 + len(places) * len(orders)))
-    lost = lost_by_shuffling(
-        lambda some: probabilities(some)[:, case_column],
-        [[partial(permuted, frame, place, order) for order in orders] for place in places],
-        frame,
-        is_case,
-    )
+    areas = _Areas(is_case)
+
+    def areas_of(rows: Any) -> Floats:
+        return areas(probabilities(rows)[:, case_column])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NewCategoryWarning)  # the scores of the report have given it already
+        whole = areas_of(frame)
+        lost = np.zeros((len(places), whole.size))
+        for number, place in enumerate(places):
+            lost[number] = whole - np.mean([areas_of(permuted(frame, place, order)) for order in orders], axis=0)
     values, errors = np.zeros((2, n_columns))
-    values[places], errors[places] = lost
+    values[places], errors[places] = lost[:, 0], _jackknife_errors(lost[:, 1:])
     among = "" if len(places) == n_columns else f", for the {len(places)} columns in which rare rows differ most"
     return _Found(f"AUCPRC lost when the column is shuffled{among}", values, errors, is_case.size)
 
@@ -238,25 +210,21 @@ def _pair(one: Contrast, top: float) -> Html:
     axis = Axis(low, high, NAMES, WIDTH - 64)
     name = [shortened(one.name, LONGEST_NAME), html.element("title", one.name)]
     return html.joined(
-        [
-            html.text(NAMES - 12, top + HEAD + 12, name, "bar-name", "end"),
-            _strip(axis, one.cases, top + HEAD, "case", "rare"),
-            _strip(axis, one.others, top + HEAD + 17, "other", "common"),
-            html.text(axis.start, top + HEAD + 38, number_text(low), "tick"),
-            html.text(axis.stop, top + HEAD + 38, number_text(high), "tick", "end"),
-        ]
+        html.text(NAMES - 12, top + HEAD + 12, name, "bar-name", "end"),
+        _strip(axis, one.cases, top + HEAD, "case", "rare"),
+        _strip(axis, one.others, top + HEAD + 17, "other", "common"),
+        html.text(axis.start, top + HEAD + 38, number_text(low), "tick"),
+        html.text(axis.stop, top + HEAD + 38, number_text(high), "tick", "end"),
     )
 
 
 def _strip(axis: Axis, quantiles: Sequence[float], y: float, class_: str, words: str) -> Html:
     places = [axis(value) for value in quantiles]
     return html.joined(
-        [
-            html.line((places[0], y), (places[4], y), f"whisker {class_}"),
-            html.rectangle(places[1], y - 5, max(places[3] - places[1], 1.0), 10, f"bar {class_}"),
-            html.line((places[2], y - 8), (places[2], y + 8), "mark"),
-            html.text(WIDTH, y + 4, words, class_, "end"),
-        ]
+        html.line((places[0], y), (places[4], y), f"whisker {class_}"),
+        html.rectangle(places[1], y - 5, max(places[3] - places[1], 1.0), 10, f"bar {class_}"),
+        html.line((places[2], y - 8), (places[2], y + 8), "mark"),
+        html.text(WIDTH, y + 4, words, class_, "end"),
     )
 
 

@@ -136,7 +136,7 @@ def hardness_histogram(note: RoundFacts, bins: HardnessHistogram, most: int, n_r
 
 
 def _key(x: float, class_: str, words: str) -> Html:
-    return html.joined([html.rectangle(x, TOP - 23, 10, 10, class_), html.text(x + 15, TOP - 14, words, "axis-name")])
+    return html.joined(html.rectangle(x, TOP - 23, 10, 10, class_), html.text(x + 15, TOP - 14, words, "axis-name"))
 
 
 def hardness_thumbnail(note: RoundFacts, bins: HardnessHistogram, most: int) -> Html:
@@ -174,10 +174,8 @@ def _bar(frame: Frame, bins: HardnessHistogram, place: int, labelled: bool = Fal
     words = html.element("title", f"{whole(count)} rows, {whole(drawn)} drawn") if labelled else None
     tall, short = (frame.y(value) if value else floor_y for value in (count, drawn))
     return html.joined(
-        [
-            html.rectangle(left + 0.06 * width, tall, 0.88 * width, floor_y - tall, "bar pool", words),
-            html.rectangle(left + 0.06 * width, short, 0.88 * width, floor_y - short, "bar other", words),
-        ]
+        html.rectangle(left + 0.06 * width, tall, 0.88 * width, floor_y - tall, "bar pool", words),
+        html.rectangle(left + 0.06 * width, short, 0.88 * width, floor_y - short, "bar other", words),
     )
 
 
@@ -185,11 +183,9 @@ def _zone(frame: Frame, name: str, share: float) -> Html:
     low, high = (frame.x(end) for end in ZONES[name])
     y = frame.y.start + 5
     return html.joined(
-        [
-            html.line((low + 2, y), (high - 2, y), f"zone {name}"),
-            html.text((low + high) / 2, y + 16, name, "tick strong", "middle"),
-            html.text((low + high) / 2, y + 31, f"{percent(share)} of draws", "tick", "middle"),
-        ]
+        html.line((low + 2, y), (high - 2, y), f"zone {name}"),
+        html.text((low + high) / 2, y + 16, name, "tick strong", "middle"),
+        html.text((low + high) / 2, y + 31, f"{percent(share)} of draws", "tick", "middle"),
     )
 
 
@@ -318,7 +314,16 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
         for place, (note, bins) in enumerate(shown)
     ]
     return html.columns(
-        html.element("div", _slider(len(shown)), html.element("div", frames, class_="frames")),
+        html.element(
+            "div",
+            html.element(
+                "div",
+                html.element("label", "Round", for_="round"),
+                html.slider("round", len(shown), 0),
+                class_="slider",
+            ),
+            html.element("div", frames, class_="frames"),
+        ),
         html.element(
             "div",
             html.paragraph(
@@ -346,15 +351,6 @@ def evenly(rounds: Binned, most: int) -> Binned:
     if len(rounds) <= most:
         return rounds
     return [rounds[round(place * (len(rounds) - 1) / (most - 1))] for place in range(most)]
-
-
-def _slider(n_frames: int) -> Html:
-    return html.element(
-        "div",
-        html.element("label", "Round", for_="round"),
-        html.element("input", type="range", id="round", min=0, max=n_frames - 1, step=1, value=0, autocomplete="off"),
-        class_="slider",
-    )
 
 
 def _what_happened(note: RoundFacts, bins: HardnessHistogram) -> str:

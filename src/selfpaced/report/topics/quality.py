@@ -169,87 +169,81 @@ def _edges(sweep: Sweep) -> list[int]:
 
 WIDTH, HEIGHT = 460, 330
 LEFT, RIGHT, TOP, BOTTOM = 44, 16, 28, 42
+UNIT = Frame(Axis(0, 1, LEFT, WIDTH - RIGHT), Axis(0, 1, HEIGHT - BOTTOM, TOP))
 SHARES = {0.0: "0", 0.25: "25%", 0.5: "50%", 0.75: "75%", 1.0: "100%"}
-
-
-def _unit_frame() -> Frame:
-    return Frame(Axis(0, 1, LEFT, WIDTH - RIGHT), Axis(0, 1, HEIGHT - BOTTOM, TOP))
-
-
-def _scale(frame: Frame) -> dict[str, Any]:
-    """Where 0 and 1 are, for the script that moves the marker."""
-    return {"data_x0": frame.x(0), "data_x1": frame.x(1), "data_y0": frame.y(0), "data_y1": frame.y(1)}
 
 
 def _marker(frame: Frame, x: float, y: float) -> Html:
     at = frame.point(x, y)
     return html.joined(
-        [
-            html.line((at[0], frame.y.start), at, "drop drop-x"),
-            html.line((frame.x.start, at[1]), at, "drop drop-y"),
-            html.dot(at, 6, "marker"),
-        ]
+        html.line((at[0], frame.y.start), at, "drop drop-x"),
+        html.line((frame.x.start, at[1]), at, "drop drop-y"),
+        html.dot(at, 6, "marker"),
     )
-
-
-def _headed(frame: Frame, words: str) -> Html:
-    return html.text(frame.x.stop, frame.y.stop - 14, words, "value case", "end")
 
 
 def precision_recall_curve(ranking: RankingFacts, thresholds: Thresholds) -> Html:
     """The curve with the area AUCPRC, the level of chance, and the suggested threshold."""
-    frame = _unit_frame()
-    corners = _steps(ranking.precision_recall, frame)
-    alerts = thresholds.alerts(thresholds.suggested)
-    chance_y = frame.y(ranking.chance)
-    return html.drawing(
+    alerts, chance_y = thresholds.alerts(thresholds.suggested), UNIT.y(ranking.chance)
+    return _drawn(
         "Precision and recall",
         f"The area under the curve is {decimals(ranking.aucprc)}; chance would be {percent(ranking.chance)}.",
-        WIDTH,
-        HEIGHT,
-        html.area(corners, frame.y.start, "area case"),
-        html.grid(
-            frame, SHARES, SHARES, "recall: share of all rare rows found", "precision: share of alerts that are right"
-        ),
-        html.line((frame.x.start, chance_y), (frame.x.stop, chance_y), "chance"),
-        html.text(frame.x.start + 6, chance_y - 6, f"chance: {percent(ranking.chance)}", "aside"),
-        html.path(corners, "curve case"),
-        _headed(frame, f"AUCPRC {decimals(ranking.aucprc)}"),
-        _marker(frame, float(alerts.recall), float(alerts.precision)),
-        id="precision-recall",
-        **_scale(frame),
+        _steps(ranking.precision_recall),
+        ("recall: share of all rare rows found", "precision: share of alerts that are right"),
+        [
+            html.line((UNIT.x.start, chance_y), (UNIT.x.stop, chance_y), "chance"),
+            html.text(UNIT.x.start + 6, chance_y - 6, f"chance: {percent(ranking.chance)}", "aside"),
+        ],
+        f"AUCPRC {decimals(ranking.aucprc)}",
+        _marker(UNIT, float(alerts.recall), float(alerts.precision)),
+        "precision-recall",
     )
-
-
-def _steps(curve: Curve, frame: Frame) -> list[Point]:
-    """Average precision is the area under steps, not under slanted lines between the points."""
-    corners = [frame.point(0, curve.y[0])]
-    for x, y in zip(curve.x, curve.y, strict=True):
-        corners += [(corners[-1][0], frame.y(y)), frame.point(x, y)]
-    return corners
 
 
 def roc_curve(ranking: RankingFacts, thresholds: Thresholds) -> Html:
-    frame = _unit_frame()
-    points = [frame.point(x, y) for x, y in zip(ranking.roc.x, ranking.roc.y, strict=True)]
     alerts = thresholds.alerts(thresholds.suggested)
-    return html.drawing(
+    return _drawn(
         "ROC curve",
         f"The area under the ROC curve is {decimals(ranking.auroc)}; chance would be 0.5.",
+        [UNIT.point(x, y) for x, y in zip(ranking.roc.x, ranking.roc.y, strict=True)],
+        ("false alarms: share of all common rows", "recall: share of all rare rows found"),
+        [
+            html.line(UNIT.point(0, 0), UNIT.point(1, 1), "chance"),
+            html.text(UNIT.x(0.62), UNIT.y(0.5), "chance", "aside"),
+        ],
+        f"AUROC {decimals(ranking.auroc)}",
+        _marker(UNIT, 1 - float(alerts.specificity), float(alerts.recall)),
+        "roc",
+    )
+
+
+def _drawn(
+    title: str, said: str, points: list[Point], axes: tuple[str, str], chance: Any, area: str, marker: Html, id: str
+) -> Html:
+    """A curve of two shares. The script moves the marker by the places of 0 and 1."""
+    x, y = UNIT.x, UNIT.y
+    return html.drawing(
+        title,
+        said,
         WIDTH,
         HEIGHT,
-        html.area(points, frame.y.start, "area case"),
-        html.grid(
-            frame, SHARES, SHARES, "false alarms: share of all common rows", "recall: share of all rare rows found"
-        ),
-        html.line(frame.point(0, 0), frame.point(1, 1), "chance"),
-        html.text(frame.x(0.62), frame.y(0.5), "chance", "aside"),
+        html.area(points, y.start, "area case"),
+        html.grid(UNIT, SHARES, SHARES, *axes),
+        chance,
         html.path(points, "curve case"),
-        _headed(frame, f"AUROC {decimals(ranking.auroc)}"),
-        _marker(frame, 1 - float(alerts.specificity), float(alerts.recall)),
-        id="roc",
-        **_scale(frame),
+        html.text(x.stop, y.stop - 14, area, "value case", "end"),
+        marker,
+        id=id,
+        **{"data_x0": x(0), "data_x1": x(1), "data_y0": y(0), "data_y1": y(1)},
     )
+
+
+def _steps(curve: Curve) -> list[Point]:
+    """Average precision is the area under steps, not under slanted lines between the points."""
+    corners = [UNIT.point(0, curve.y[0])]
+    for x, y in zip(curve.x, curve.y, strict=True):
+        corners += [(corners[-1][0], UNIT.y(y)), UNIT.point(x, y)]
+    return corners
 
 
 def calibration_curve(calibration: Calibration) -> Html:
@@ -277,10 +271,8 @@ def _score_bin(frame: Frame, one: ScoreBin) -> Html:
     words = f"{whole(one.n_rows)} rows: mean score {percent(one.mean_score)}, {percent(one.share)} rare"
     at = frame.point(one.mean_score, one.share)
     return html.joined(
-        [
-            html.line(whisker[0], whisker[1], "whisker case"),
-            html.dot(at, 4.5, "point case" if one.share else "point case hollow", html.element("title", words)),
-        ]
+        html.line(whisker[0], whisker[1], "whisker case"),
+        html.dot(at, 4.5, "point case" if one.share else "point case hollow", html.element("title", words)),
     )
 
 

@@ -23,26 +23,14 @@ LONGEST_NAME = 44
 
 @dataclass(frozen=True)
 class RecipeFacts:
-    """A recipe that the model was chosen from, and its result.
-
-    Attributes
-    ----------
-    aucprc, standard_error : float | None
-        Cross-fitted figures on training rows; None if the recipe was not judged.
-    weight : float
-        The weight of the recipe in the model; 0 if it is not a part of it.
-    seconds : float
-        The time for judging the recipe, and for training it on the whole table.
-    note : str | None
-        Why the recipe is not a part of the model, or was not judged.
-    """
+    """A recipe that the model was chosen from, and its result."""
 
     name: str
-    aucprc: float | None
+    aucprc: float | None  # cross-fitted on training rows; None if the recipe was not judged
     standard_error: float | None
-    weight: float
-    seconds: float
-    note: str | None
+    weight: float  # in the model; 0 if the recipe is not a part of it
+    seconds: float  # of judging the recipe and of training it on the whole table
+    note: str | None  # why the recipe is not a part of the model, or was not judged
 
     @property
     def interval(self) -> Interval | None:
@@ -81,11 +69,9 @@ def _row(one: RecipeFacts, axis: Axis, y: float) -> Html:
     kind = "case" if one.weight > 0 else "quiet"
     name = [shortened(one.name, LONGEST_NAME), html.element("title", one.name)]
     return html.joined(
-        [
-            html.text(0, y - NAME_ABOVE, name, "bar-name"),
-            _score(one, axis, y, kind),
-            html.text(WIDTH, y + 4, percent(one.weight), f"value {kind}", "end"),
-        ]
+        html.text(0, y - NAME_ABOVE, name, "bar-name"),
+        _score(one, axis, y, kind),
+        html.text(WIDTH, y + 4, percent(one.weight), f"value {kind}", "end"),
     )
 
 
@@ -96,7 +82,7 @@ def _score(one: RecipeFacts, axis: Axis, y: float, kind: str) -> Html:
         "title", f"{decimals(one.aucprc)} ({decimals(one.interval.low)} to {decimals(one.interval.high)})"
     )
     whisker = html.line((axis(one.interval.low), y), (axis(one.interval.high), y), f"whisker {kind}")
-    return html.joined([whisker, html.dot((axis(one.aucprc), y), 5, f"point {kind}", tooltip)])
+    return html.joined(whisker, html.dot((axis(one.aucprc), y), 5, f"point {kind}", tooltip))
 
 
 def _said(one: RecipeFacts) -> str:

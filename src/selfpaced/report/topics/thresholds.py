@@ -73,24 +73,14 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Chosen:
-    """The rule that chose a threshold on the rows of the report, and the results to expect.
-
-    Attributes
-    ----------
-    promises : tuple[ExpectedFigure, ...]
-        The figures that the rule names.
-    precision, recall : Interval
-        Their intervals, which allow for the choice.
-    by_amount : bool, default=False
-        Whether a missed case costs its own amount.
-    """
+    """The rule that chose a threshold on the rows of the report, and the results to expect."""
 
     rule: str
     confidence: float
-    promises: tuple[ExpectedFigure, ...]
-    precision: Interval
+    promises: tuple[ExpectedFigure, ...]  # the figures that the rule names
+    precision: Interval  # allows for the choice, as that of the recall does
     recall: Interval
-    by_amount: bool = False
+    by_amount: bool = False  # whether a missed rare row costs its own amount
 
     @classmethod
     def of(cls, choice: ThresholdChoice) -> Chosen:
@@ -106,30 +96,16 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds in rising order, with the alerts at each: all rows that score at least as high.
-
-    Attributes
-    ----------
-    found, false_alarms : tuple[int, ...]
-        The numbers of right and of false alerts at each threshold.
-    suggested : int
-        The position of the threshold that the headline describes.
-    is_given : bool
-        Whether the threshold was given, not chosen on these rows.
-    chosen : Chosen | None, default=None
-        The rule that chose the threshold, if any.
-    cost_false_alarm, cost_missed : float
-        The first costs in the explorer.
-    """
+    """Thresholds in rising order, with the alerts at each: all rows that score at least as high."""
 
     values: tuple[float, ...]
-    found: tuple[int, ...]
+    found: tuple[int, ...]  # right alerts at each threshold
     false_alarms: tuple[int, ...]
     n_cases: int
     n_others: int
-    suggested: int
-    is_given: bool
-    cost_false_alarm: float
+    suggested: int  # the position of the threshold that the headline describes
+    is_given: bool  # rather than chosen on these rows
+    cost_false_alarm: float  # the first costs in the explorer
     cost_missed: float
     chosen: Chosen | None = None
 
@@ -293,17 +269,7 @@ def _slider(thresholds: Thresholds, texts: dict[str, str]) -> Html:
         html.element(
             "label", "An alert for every score of at least ", _shown(texts, "threshold", "b"), for_="threshold"
         ),
-        html.element(
-            "input",
-            type="range",
-            id="threshold",
-            min=0,
-            max=len(thresholds.values) - 1,
-            step=1,
-            value=thresholds.suggested,
-            aria_valuetext=texts["threshold"],
-            autocomplete="off",
-        ),
+        html.slider("threshold", len(thresholds.values), thresholds.suggested, aria_valuetext=texts["threshold"]),
         html.element("div", html.element("span", "more alerts"), html.element("span", "fewer alerts"), class_="ends"),
         html.element("div", buttons, class_="presets"),
         html.element("p", texts["sentence"], class_="sentence", data_show="sentence", aria_live="polite"),
@@ -312,25 +278,14 @@ def _slider(thresholds: Thresholds, texts: dict[str, str]) -> Html:
 
 
 def _measures(texts: dict[str, str]) -> Html:
-    shown = (
-        ("Precision", "precision", "precision-interval"),
-        ("Recall", "recall", "recall-interval"),
-        ("F1", "f1", None),
-        ("Alerts per 1,000", "per-thousand", None),
-    )
-    return html.element(
-        "dl",
-        [
-            html.element(
-                "div",
-                html.element("dt", name),
-                _shown(texts, key, "dd"),
-                None if interval is None else html.element("dd", _shown(texts, interval), class_="note"),
-            )
-            for name, key, interval in shown
-        ],
-        class_="numbers small",
-    )
+    shown = {
+        "Precision": ("precision", "precision-interval"),
+        "Recall": ("recall", "recall-interval"),
+        "F1": ("f1",),
+        "Alerts per 1,000": ("per-thousand",),
+    }
+    figures = [(name, *(_shown(texts, key) for key in keys)) for name, keys in shown.items()]
+    return html.figures_list(figures, class_="numbers small")
 
 
 def _matrix(texts: dict[str, str]) -> Html:
