@@ -17,11 +17,10 @@ from selfpaced.metrics import aucprc
 from selfpaced.model import predictor as averaged
 from selfpaced.monitoring import make_reference, measure_drift
 from selfpaced.report import report_of_scores, suspect_rows
-from selfpaced.report.topics.data import Values, column_facts, data_facts, some_rows
+from selfpaced.report.topics.data import Values, column_facts, data_facts, some_rows, suspect_facts
 from selfpaced.report.topics.importance import _difference, _some_of_both, importance_facts
 from selfpaced.report.topics.learning import learning_facts
 from selfpaced.report.topics.quality import aucprc_interval, calibration_facts, ranking_facts, spread
-from selfpaced.report.topics.suspects import suspect_facts
 from selfpaced.report.topics.thresholds import threshold_facts
 from selfpaced.thresholds import Costs, Interval, Sweep, share_interval, sweep_of
 

@@ -4,7 +4,7 @@ from selfpaced.report.building import make_report, report_of_scores
 from selfpaced.report.html import Axis, Html, drawing, element, joined, line, rectangle, text
 from selfpaced.report.page import Report
 from selfpaced.report.service import backtest_page, monitor_page
-from selfpaced.report.topics.suspects import suspect_rows
+from selfpaced.report.topics.data import suspect_rows
 from selfpaced.report.words import moment_text, shortened
 
 __all__ = [

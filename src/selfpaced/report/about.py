@@ -12,6 +12,7 @@ from selfpaced import versions
 from selfpaced.callbacks import Round
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.explaining import is_blend
+from selfpaced.metrics import aucprc
 from selfpaced.model import TrainedOn, bases_of, rows_in_memory, scoring_of
 from selfpaced.report.topics.answer import ModelFacts
 from selfpaced.report.topics.recipes import RecipeFacts
@@ -65,11 +66,16 @@ def rounds_of(model: Any) -> list[Round]:
     A blend has the rounds of several ensembles, which are not one series.
     """
     ensemble = ensemble_of(model)
-    if is_blend(ensemble):
+    if is_blended(model):
         return []
     rounds: list[Round] = getattr(ensemble, "rounds_", [])
     n_rows = getattr(ensemble, "n_training_rows_", [])
     return rounds or [Round(number, None, {}, n, 0.0, 0.0, 0.0, None) for number, n in enumerate(n_rows, 1)]
+
+
+def is_blended(model: Any) -> bool:
+    """Whether the model, or the last step of a pipeline, is a blend of several ensembles."""
+    return is_blend(ensemble_of(model))
 
 
 def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
@@ -108,7 +114,7 @@ def importances_of(model: Any) -> NDArray[np.float64] | None:
 def stages_of(model: Any, X: Any) -> Iterator[NDArray[np.float64]] | None:
     """The probabilities after each member. A blend has them after each ensemble only."""
     ensemble = ensemble_of(model)
-    if not hasattr(ensemble, "staged_predict_proba") or is_blend(ensemble):
+    if not hasattr(ensemble, "staged_predict_proba") or is_blended(model):
         return None
     stages: Iterator[NDArray[np.float64]] = ensemble.staged_predict_proba(
         X if ensemble is model else model[:-1].transform(X)
@@ -147,7 +153,7 @@ def _counts(labels: Any) -> dict[str, int]:
 def versions_of(model: Any) -> dict[str, str]:
     """The versions of Python and of the packages that made the scores."""
     ensemble = ensemble_of(model)
-    bases = bases_of(ensemble) if is_blend(ensemble) else [getattr(ensemble, "estimator", None)]
+    bases = bases_of(ensemble) if is_blended(model) else [getattr(ensemble, "estimator", None)]
     packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
     return versions.versions_of({"selfpaced", "sklearn", "numpy"} | packages)
 
@@ -159,3 +165,17 @@ def scoring_many(model: Any, n_rows: int) -> Callable[[Any], NDArray[np.float64]
         return probabilities
     prepared = scoring_of(model).prepared(n_rows)
     return lambda rows: prepared(rows_in_memory(model, rows))
+
+
+def scores_by_stage(
+    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
+) -> tuple[list[float] | None, NDArray[np.float64]]:
+    """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set."""
+    stages = None if eval_scores_of(model) else stages_of(model, X)
+    if stages is None:
+        return None, model.predict_proba(X)[:, column]
+    stage_scores = []
+    for probabilities in stages:
+        scores = probabilities[:, column].copy()
+        stage_scores.append(aucprc(is_case, scores))
+    return stage_scores, scores

@@ -11,26 +11,23 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference
 from selfpaced.report.about import (
-    eval_scores_of,
     model_facts,
     recipes_of,
     score_column,
     score_label,
-    stages_of,
+    scores_by_stage,
     target_of,
     versions_of,
 )
 from selfpaced.report.page import Facts, Report
 from selfpaced.report.topics.answer import Case
 from selfpaced.report.topics.course import course_facts
-from selfpaced.report.topics.data import data_facts
-from selfpaced.report.topics.importance import importance_facts
+from selfpaced.report.topics.data import data_facts, suspect_facts
+from selfpaced.report.topics.importance import Importances, importance_facts
 from selfpaced.report.topics.learning import learning_facts
 from selfpaced.report.topics.quality import calibration_facts, ranking_facts
-from selfpaced.report.topics.suspects import suspect_facts
 from selfpaced.report.topics.thresholds import decision_facts, rule_for, threshold_facts
 from selfpaced.thresholds import Rule, Sweep, ThresholdChoice, amounts_of, choice_from, sweep_of
 
@@ -121,7 +118,7 @@ def make_report(
     check_consistent_length(X, labels)
     rare = score_label(model, labels)
     is_case = _cases(labels, rare)
-    stage_scores, scores = _scored(model, X, is_case, score_column(model, rare))
+    stage_scores, scores = scores_by_stage(model, X, is_case, score_column(model, rare))
     return report_of_scores(
         labels,
         scores,
@@ -249,15 +246,10 @@ def report_of_scores(
     wanted = choice or rule_for(threshold, costs, amounts is not None)
     counts = sweep or sweep_of(is_case, values, None if amounts is None else amounts_of(amounts, is_case))
     thresholds = threshold_facts(counts, choice_from(counts, wanted) if isinstance(wanted, Rule) else wanted, costs)
-    suggested = thresholds.values[thresholds.suggested]
-    rows = None if sample_rows is None else np.asarray(sample_rows)
-    _check_sample(sample, rows, is_case.size)
-    names = _checked_ids(ids, is_case.size)
-    importances = None
-    if model is not None and sample is not None:
-        in_sample = is_case if rows is None else is_case[rows]
-        importances = importance_facts(model, sample, in_sample, score_column(model, pos_label))
+    rows, names = _checked_sample(sample, sample_rows, is_case.size), _checked_ids(ids, is_case.size)
+    importances = _importances(model, sample, is_case if rows is None else is_case[rows], pos_label)
     important = importances.names if importances else ()
+    at, decided = thresholds.values[thresholds.suggested], (decide_columns, sample)
     facts = Facts(
         title=title or "How well are the rare rows found?",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -274,11 +266,17 @@ def report_of_scores(
         importances=importances,
         suspects=suspect_facts(is_case, values, names, sample, rows, important),
         data=None if sample is None else data_facts(sample, train_sample, dropped, important, reference),
-        course=course_facts(times, is_case, values, suggested),
-        decision=None if decide is None else decision_facts(decide, is_case, values, suggested, decide_columns, sample),
+        course=course_facts(times, is_case, values, at),
+        decision=None if decide is None else decision_facts(decide, is_case, values, at, *decided),
         cautions=tuple(cautions),
     )
     return Report(facts)
+
+
+def _importances(model: Any, sample: Any, is_case: NDArray[np.bool_], label: Any) -> Importances | None:
+    if model is None or sample is None:
+        return None
+    return importance_facts(model, sample, is_case, score_column(model, label))
 
 
 def _case(rare: Any, target: Any) -> Case:
@@ -298,29 +296,16 @@ def _cases(labels: NDArray[Any], rare: Any) -> NDArray[np.bool_]:
     return is_case
 
 
-def _check_sample(sample: Any, rows: NDArray[Any] | None, n_rows: int) -> None:
-    if sample is None:
-        return
+def _checked_sample(sample: Any, sample_rows: Any, n_rows: int) -> NDArray[Any] | None:
+    """The positions of the sample's rows among the scores; None for all of them."""
+    rows = None if sample_rows is None else np.asarray(sample_rows)
     n_named, what = (n_rows, "labels") if rows is None else (rows.size, "sample_rows")
-    if sample.shape[0] != n_named:
+    if sample is not None and sample.shape[0] != n_named:
         raise ValueError(
             f"The sample has {sample.shape[0]} rows, but there are {n_named} {what}. A sample of some rows needs "
             "their positions as sample_rows."
         )
-
-
-def _scored(
-    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
-) -> tuple[list[float] | None, NDArray[np.float64]]:
-    """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set."""
-    stages = None if eval_scores_of(model) else stages_of(model, X)
-    if stages is None:
-        return None, model.predict_proba(X)[:, column]
-    stage_scores = []
-    for probabilities in stages:
-        scores = probabilities[:, column].copy()
-        stage_scores.append(aucprc(is_case, scores))
-    return stage_scores, scores
+    return rows
 
 
 def _index_of(X: Any) -> Any:

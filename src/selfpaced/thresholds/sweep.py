@@ -112,7 +112,8 @@ class Sweep:
         return lost
 
     def at(self, place: int) -> Alerts:
-        return Alerts(*(int(counts[place]) for counts in vars(self.alerts).values()))
+        found, false_alarms = int(self.found[place]), int(self.false_alarms[place])
+        return Alerts(found, false_alarms, self.n_positives - found, self.n_negatives - false_alarms)
 
     def alerts_from(self, threshold: float) -> Alerts:
         """The alerts at any number: rows with scores of at least this."""

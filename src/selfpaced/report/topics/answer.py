@@ -136,8 +136,11 @@ def _numbers(facts: Facts) -> Html:
     alerts = thresholds.alerts(thresholds.suggested)
     found, missed = alerts.true_positives, alerts.false_negatives
     precision, recall = share_interval(found, alerts.n_alerts), share_interval(found, found + missed)
+    confidence = CONFIDENCE
     if thresholds.chosen is not None:
         precision, recall = thresholds.chosen.precision, thresholds.chosen.recall
+        confidence = thresholds.chosen.confidence
+    interval = f"{confidence:.0%} interval"
     missing = f"{whole(missed)} of {plural(found + missed, 'rare row')} missed"
     right = f"{whole(alerts.n_alerts)} alerts, {whole(alerts.false_positives)} of them false"
     chance = f"{_uncertainty(ranking.aucprc_interval)}; chance {percent(ranking.chance)}"
@@ -145,8 +148,8 @@ def _numbers(facts: Facts) -> Html:
         [
             ("AUCPRC", decimals(ranking.aucprc), chance),
             ("Alerts per 1,000 rows", decimals(1000 * alerts.n_alerts / facts.n_rows, 2), right),
-            ("Precision", percent(float(alerts.precision)), f"{INTERVAL} {between(precision)}"),
-            ("Recall", percent(float(alerts.recall)), f"{missing}; {INTERVAL} {between(recall)}"),
+            ("Precision", percent(float(alerts.precision)), f"{interval} {between(precision)}"),
+            ("Recall", percent(float(alerts.recall)), f"{missing}; {interval} {between(recall)}"),
             _cost(thresholds.chosen),
         ]
     )
@@ -158,7 +161,11 @@ def _cost(chosen: Chosen | None) -> tuple[str, str, str] | None:
         return None
     low, high = chosen.cost.interval
     by = "a missed rare row costs its own amount; " if chosen.by_amount else ""
-    return "Cost", cost_text(chosen.cost.value), f"{by}{INTERVAL} {cost_text(low)} to {cost_text(high)}"
+    return (
+        "Cost",
+        cost_text(chosen.cost.value),
+        f"{by}{chosen.confidence:.0%} interval {cost_text(low)} to {cost_text(high)}",
+    )
 
 
 def _uncertainty(interval: Interval | None) -> str:

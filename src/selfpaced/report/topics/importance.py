@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import NewCategoryWarning
-from selfpaced.explaining import is_blend
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import count_values, feature_reference, p_value, psi
 from selfpaced.report import html
-from selfpaced.report.about import ensemble_of, importances_of, scoring_many
+from selfpaced.report.about import importances_of, is_blended, scoring_many
 from selfpaced.report.html import Axis, Bar, Html
 from selfpaced.report.topics.data import Values, column_names, columns_of, take_rows
 from selfpaced.report.words import number_text, percent, plural, shortened
@@ -128,7 +127,7 @@ class _Found(NamedTuple):
 
 def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> _Found | None:
     """What shuffling a column costs in AUCPRC. None for sparse rows, whose columns are not shuffled."""
-    blended = is_blend(ensemble_of(model))
+    blended = is_blended(model)
     most = MOST_ROWS_OF_BLEND if blended else MOST_ROWS
     rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, most)))
     frame, is_case = take_rows(sample, rows), is_case[rows]

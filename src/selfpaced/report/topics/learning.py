@@ -324,8 +324,7 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
             ),
             html.element("div", frames, class_="frames"),
         ),
-        html.element(
-            "div",
+        html.prose(
             html.paragraph(
                 "Hardness is how wrong the ensemble so far is about a row of the class ",
                 html.label(str(learned.drawn_class)),
@@ -341,7 +340,6 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
                 [hardness_thumbnail(note, bins, most) for note, bins in evenly(binned, MOST_THUMBNAILS)],
                 class_="thumbnails",
             ),
-            class_="prose",
         ),
     )
 

@@ -301,8 +301,7 @@ def ranking(facts: Facts) -> Html:
                 roc_curve(ranked, facts.thresholds),
                 "The dot is the threshold chosen above. A small step to the right is many false alarms.",
             ),
-            html.element(
-                "div",
+            html.prose(
                 html.paragraph(
                     f"A rare row scores higher than a common one with probability {percent(ranked.auroc)} (AUROC). "
                     "The AUROC is high whenever most rows are easy. Here false alarms for only 1% of the common rows "
@@ -314,7 +313,6 @@ def ranking(facts: Facts) -> Html:
                     f"this is {ranked.aucprc / ranked.chance:,.0f} times as much."
                 ),
                 _uncertainty(ranked.aucprc_interval),
-                class_="prose",
             ),
         ),
     )
@@ -342,7 +340,7 @@ def calibration(facts: Facts) -> Html | None:
                 calibration_curve(found),
                 "Groups of rows by score, with 90% intervals. A hollow dot is a group without rare rows.",
             ),
-            html.element("div", _verdict(found, facts), _brier(found), class_="prose"),
+            html.prose(_verdict(found, facts), _brier(found)),
         ),
     )
 

@@ -101,7 +101,7 @@ def recipes(facts: Facts) -> Html | None:
         "recipes",
         "Which recipes the model is made of",
         _lead(found),
-        html.columns(_picture(found), html.element("div", _explained(found), class_="prose")),
+        html.columns(_picture(found), html.prose(_explained(found))),
         _table(found),
     )
 
