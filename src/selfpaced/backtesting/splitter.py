@@ -19,16 +19,7 @@ WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 
 
 def span_in(given: Any, moments: Any, name: str) -> Any:
-    """A duration in the unit of some moments: a timedelta64 for dates, a number for numbers.
-
-    Parameters
-    ----------
-    given : str, number or timedelta
-        The duration, such as "7d", "12h" or "90min". For moments that are numbers, a number in their unit.
-    moments : Any
-        The array that the duration will be added to.
-    name : str
-        What errors call the duration.
+    """A duration in the unit of some moments: a timedelta64 for dates, a number for numbers. Errors call it `name`.
 
     >>> dates = np.array(["2024-01-31"], dtype="datetime64[us]")
     >>> span_in("36h", dates, "delay"), span_in("1.5", np.array([0.0]), "delay")

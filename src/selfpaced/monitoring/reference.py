@@ -169,13 +169,7 @@ def as_table(X: Any) -> Any:
 
 
 def values_of(column: Any) -> Any:
-    """The values of a column: floats with NaN for numbers and, in seconds, for dates; else a list of strings with None.
-
-    Parameters
-    ----------
-    column : ColumnReader
-        A column of `kind_of(table)`.
-    """
+    """The values of a column: floats with NaN for numbers and (in seconds) dates; else a list of strings with None."""
     if column.is_number:
         return column.floats()
     values = [None if is_missing(value) else value for value in column.objects()]

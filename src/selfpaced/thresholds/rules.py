@@ -28,18 +28,8 @@ def best_rows(
 ) -> NDArray[np.bool_]:
     """The rows with the highest values: `n_rows` of each period, with at most one of each group.
 
-    Parameters
-    ----------
-    values : NDArray[np.floating]
-        The values that rank rows, such as scores. Among equal values the first rows are taken.
-    n_rows : int
-        The number of rows of each period.
-    among : NDArray[np.bool_] | None, default=None
-        Which rows may be taken; by default all.
-    periods : NDArray[Any] | None, default=None
-        The period of each row, such as its day; by default all rows are in one period.
-    groups : NDArray[Any] | None, default=None
-        The group of each row, such as its card; by default every row is its own group.
+    Among equal values the first rows are taken. `among` tells which rows may be taken, by default all. Without
+    `periods` all rows are in one period; without `groups` every row is its own group.
 
     >>> best_rows(np.array([0.9, 0.8, 0.7, 0.1]), 2, groups=np.array(["a", "a", "b", "c"])).tolist()
     [True, False, True, False]
