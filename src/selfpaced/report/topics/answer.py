@@ -103,7 +103,7 @@ def _origin(chosen: Chosen, facts: Facts) -> str:
     promises = f"{', '.join(first)} and {last}" if first else last
     where = "" if last.endswith("new rows") else " on new rows"
     return (
-        f"{by}, so the figures are slightly optimistic. After correcting for this, expect "
+        f"{by}, so the figures are slightly optimistic: confirm them on other rows. After correcting for this, expect "
         f"{promises}{where} ({chosen.confidence:.0%} {'interval' if len(chosen.promises) == 1 else 'intervals'})."
     )
 
