@@ -201,7 +201,7 @@ class _Work:
         return self.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
 
     def doubts_of(self, model: Any) -> Floats:
-        scorer = scorer_of(model, self.table.n_rows)
+        scorer = scorer_of(model)
         probabilities = mean_probabilities([scorer], self.table, self.labels.classes.size, self.n_threads)
         return _doubts(probabilities, self.labels)
 

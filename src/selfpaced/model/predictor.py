@@ -123,7 +123,7 @@ class AveragedMembers:
         return streamed_probabilities(self.prepared, table, progress)
 
     def scorers(self, n_rows: int) -> list[Scorer]:
-        return scorers_of(self.members, n_rows)
+        return scorers_of(self.members)
 
     def _calibrated(self, means: Any) -> Floats:
         calibrated: Floats = means if self.calibrator is None else self.calibrator(means)

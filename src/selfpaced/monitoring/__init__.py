@@ -16,17 +16,17 @@ from selfpaced.monitoring.reference import FeatureReference, Reference, referenc
 from selfpaced.monitoring.watching import Alarm, Counter, Limit, Watched, alarm_texts, parse_limit, watched
 
 __all__ = [
+    "CONFIDENCE",
+    "ERROR_RATE",
+    "SOME_DRIFT",
     "Alarm",
     "Arrived",
-    "CONFIDENCE",
     "Counter",
     "Drift",
-    "ERROR_RATE",
     "Estimate",
     "FeatureReference",
     "Limit",
     "Reference",
-    "SOME_DRIFT",
     "Watched",
     "alarm_texts",
     "arrived",

@@ -7,8 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.exceptions import ModelFileError
+from selfpaced.exceptions import ModelFileError, need
 from selfpaced.model import AveragedMembers, LogOddsPool, averaged_members
 from selfpaced.onnx_export.graph import Average, graph_of
 from selfpaced.onnx_export.preparation import Given
@@ -69,7 +68,7 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
     True
     """
     place = located(path)
-    onnx = _import_onnx()
+    onnx = need("onnx", "onnx", "The export of models")
     if place.suffix.lower() != ".onnx":
         raise ModelFileError(f"{place.name} does not end in .onnx. Name a file that does.")
     if not isinstance(model, AveragingEnsemble):
@@ -85,10 +84,11 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
 def _parts(model: AveragingEnsemble) -> tuple[list[Average], LogOddsPool | None]:
     """The members of each ensemble in the form of graphs, and how the ensembles are pooled if there are several."""
     given = _columns_of(model)
-    if not isinstance(model, AutoSelfPacedClassifier):
+    ensembles = getattr(model, "ensembles_", None)  # those of a blend
+    if ensembles is None:
         return [_read(averaged_members(model), given)], None
     averages = []
-    for name, ensemble in model.ensembles_.items():
+    for name, ensemble in ensembles.items():
         try:
             averages.append(_read(averaged_members(ensemble), given))
         except ModelFileError as error:
@@ -96,7 +96,7 @@ def _parts(model: AveragingEnsemble) -> tuple[list[Average], LogOddsPool | None]
                 f"The recipe {name!r} cannot be exported. {error} Or train without this recipe: "
                 "AutoSelfPacedClassifier(recipes=[...])."
             ) from error
-    return averages, model.pool_
+    return averages, getattr(model, "pool_", None)
 
 
 def _read(ensemble: AveragedMembers, given: Given) -> Average:
@@ -111,11 +111,3 @@ def _columns_of(model: Any) -> Given:
         return Given(None if names is None else names.tolist())
     categories = {each.name: each.categories for each in schema.columns if each.categories is not None}
     return Given(schema.names, categories)
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("ONNX is not installed: pip install 'selfpaced[onnx]'") from error
-    return onnx

@@ -156,7 +156,6 @@ class Partitions:
         self.seed = seed
         self.models: list[Any] = []
         self.counts = dict(counts)
-        self._n_rows = sum(counts.values())
         self._n_folded = 0
         self._generosity = GENEROSITY
         self._cuts: tuple[Any, dict[int, Cut], dict[int, Shortlist]] | None = None
@@ -182,7 +181,7 @@ class Partitions:
 
     def fold(self) -> None:
         """Let every partition score its rows with the models that wait."""
-        waiting = [TravellingModel(model, self._n_rows) for model in self.models[self._n_folded :]]
+        waiting = [TravellingModel(model) for model in self.models[self._n_folded :]]
         self._n_folded = len(self.models)
         if waiting:
             self.engine.advance(FoldScores(list(self.counts)), *waiting)

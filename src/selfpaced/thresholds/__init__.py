@@ -29,6 +29,7 @@ from selfpaced.thresholds.rules import (
 from selfpaced.thresholds.sweep import Sweep, short_threshold, sweep_from, sweep_of
 
 __all__ = [
+    "WRITTEN",
     "AlertsAtMost",
     "Best",
     "CostDecisionClassifier",
@@ -41,7 +42,6 @@ __all__ = [
     "Rule",
     "Sweep",
     "ThresholdChoice",
-    "WRITTEN",
     "amounts_of",
     "best_rows",
     "choice_from",
