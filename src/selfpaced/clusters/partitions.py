@@ -228,14 +228,16 @@ class PartitionedTable:
         labels = self.class_counts
         larger = {number: n for number, n in enumerate(labels.counts.tolist()) if number != labels.rarest}
         partitions = Partitions(self.begin(), larger, plan.seed)
-        looked_at = keys_looked_at(int(labels.counts.sum())) if self.has_own_ids else 0
-        minority, ids, foreseen = partitions.begin(labels.rarest, looked_at, plan.n_draw, plan.first_round)
-        refuse_repeated(np.sort(ids))
-        refuse_weightless(minority, labels.names[labels.rarest])
-        pools = {
-            number: PartitionedPool(partitions, number, n, (plan.first_round, foreseen[number]))
-            for number, n in larger.items()
-        }
+        foreseen = {}
+        if plan.minority is None:
+            looked_at = keys_looked_at(int(labels.counts.sum())) if self.has_own_ids else 0
+            minority, ids, shortlists = partitions.begin(labels.rarest, looked_at, plan.n_draw, plan.first_round)
+            foreseen = {number: (plan.first_round, shortlist) for number, shortlist in shortlists.items()}
+            refuse_repeated(np.sort(ids))
+            refuse_weightless(minority, labels.names[labels.rarest])
+        else:
+            minority = plan.minority
+        pools = {number: PartitionedPool(partitions, number, n, foreseen.get(number)) for number, n in larger.items()}
         counts = labels.counts.tolist()
         return ClassSplit(labels.names, counts, labels.rarest, minority, pools, elsewhere=self.elsewhere)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.clusters.partitions import PartitionedTable
-from selfpaced.model import keeping_to_one_thread, scoring_of
+from selfpaced.ensembles import predicting_in_one_thread
 from selfpaced.pools import NO_CLASS, Block
 from selfpaced.tables import InMemoryTable
 
@@ -26,12 +25,12 @@ class ScoresOf:
         self._model = travelling(model)
 
     def __call__(self, block: Block) -> Scored:
-        column, scoring = self._model.trained_on_.score_column, scoring_of(self._model)
+        column, model = self._model.trained_on_.score_column, self._model.model_
         own = np.flatnonzero(block.tags.classes != NO_CLASS)
         scores = np.empty(own.size)
         for start in range(0, own.size, ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
-            scores[some] = scoring.probabilities(InMemoryTable(block.take(own[some]).features))[:, column]
+            scores[some] = model.probabilities(InMemoryTable(block.take(own[some]).features))[:, column]
         return block.tags.ids[own], block.tags.classes[own] == column, scores
 
     @staticmethod
@@ -42,7 +41,7 @@ class ScoresOf:
 
 def travelling(model: Any) -> Any:
     """A copy of an ensemble for workers, where each task keeps to one thread: others work beside it."""
-    return keeping_to_one_thread(deepcopy(model))
+    return predicting_in_one_thread(model)
 
 
 def cluster_scores(model: Any, table: PartitionedTable) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:

@@ -80,7 +80,7 @@ def refit(model: Any, metrics: Mapping[str, Any], asked: TrainRequest, progress:
             f"The model finds the label {model.trained_on_.score_label!r}, but the rarest label of the new rows is "
             f"{trained.model.trained_on_.score_label!r}."
         )
-    old = scores_of(model, open_to_score(model, split.test, Roles(), {}))
+    old = scores_of(model, open_to_score(model.model_, split.test, Roles(), {}))
     draws = resampled(trained.is_rare, {"old": old, "new": trained.scores})
     before = aucprc(trained.is_rare, old)
     return Refitted(

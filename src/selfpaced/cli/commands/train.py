@@ -205,7 +205,7 @@ def fitted_and_judged(
         model.fit_table(split.train, checkpoint=request.checkpoint)
     with stopwatch.running("scoring held-out rows"):
         is_rare = rare_rows(model.trained_on_, split.test)
-        scores = scores_of(model, split.test)
+        scores = scores_of(model.model_, split.test, model.n_jobs)
     if source.table.roles.pos_label is not None:
         warned_of += _common_label(model.pos_label_, is_rare)
     with stopwatch.running("looking for leakage"):

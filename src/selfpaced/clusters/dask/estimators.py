@@ -7,7 +7,6 @@ sent to this process, which trains the members. The members are the same as thos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Self, TypeVar
@@ -35,9 +34,9 @@ from selfpaced.ensembles import (
     UnderSamplingEnsemble,
     give_constructor,
     parameters_of,
+    predicting_in_one_thread,
 )
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.model import keeping_to_one_thread
 from selfpaced.pools import GROUP
 from selfpaced.tables import ID, WEIGHT, DaskOptions, is_dask_array, is_dask_frame
 from selfpaced.tables.sources import open_table
@@ -221,7 +220,7 @@ class Predicting:
     def __init__(self, method: str, model: DoubtingEnsemble, nothing: NDArray[Any]) -> None:
         self._method = method
         self._nothing = nothing
-        self._model = keeping_to_one_thread(deepcopy(model))
+        self._model = predicting_in_one_thread(model)
 
     def __call__(self, part: Any) -> NDArray[Any]:
         if self._model.trained_on_.schema is None:

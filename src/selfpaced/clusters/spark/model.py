@@ -21,9 +21,8 @@ from pyspark.sql import functions as sf
 from selfpaced.callbacks import Round
 from selfpaced.clusters.spark.messages import packed, unpacked
 from selfpaced.clusters.spark.table import VECTOR, as_array, feature
-from selfpaced.ensembles import DoubtingEnsemble
-from selfpaced.ensembles.auto import RecipeResult
-from selfpaced.model import keeping_to_one_thread, rows_in_memory, scoring_of
+from selfpaced.ensembles import DoubtingEnsemble, predicting_in_one_thread
+from selfpaced.model import RecipeResult
 from selfpaced.persistence import model_bytes, read_model
 
 
@@ -246,7 +245,7 @@ def _scores(model: DoubtingEnsemble) -> Any:
         return features if has_names else np.stack(features[VECTOR].to_numpy())
 
     def scores(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
-        here = keeping_to_one_thread(unpacked(sent))
+        here = predicting_in_one_thread(unpacked(sent))
         for features in batches:
             # Members refuse to be asked about no rows.
             yield pd.Series(
@@ -257,5 +256,5 @@ def _scores(model: DoubtingEnsemble) -> Any:
 
 
 def _raw_and_calibrated(model: DoubtingEnsemble, features: Any) -> NDArray[np.float64]:
-    raw = scoring_of(model).means(rows_in_memory(model, features))
+    raw = model.model_.means(features, model.n_jobs)
     return np.hstack([raw, raw if model.calibrator_ is None else model.calibrator_(raw)])
