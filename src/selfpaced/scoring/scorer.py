@@ -87,14 +87,14 @@ BYTES_AT_ONCE = 2**24
 
 def plain_scorer(model: Any) -> Scorer:
     # Unknown models may use their own threads, or may not be thread-safe.
-    return Scorer(as_is, _road(model), BYTES_AT_ONCE, threads=1)
+    return Scorer(as_is, _prediction(model), BYTES_AT_ONCE, threads=1)
 
 
 def as_is(features: Any) -> Any:
     return features
 
 
-def _road(model: Any) -> Any:
+def _prediction(model: Any) -> Any:
     if hasattr(model, "predict_proba"):
         return model.predict_proba
     if hasattr(model, "decision_function"):
