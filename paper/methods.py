@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 import selfpaced
 from paper.datasets import Split
+from selfpaced import baselines
 
 Floats = NDArray[np.float64]
 
@@ -136,7 +137,7 @@ def _fit_pooled(kind: str, base: Any, split: Split, seed: int, n_members: int, *
 
 
 def _fit_other(kind: str, base: Any, split: Split, seed: int, n_members: int) -> Fitted:
-    model = getattr(selfpaced, kind)(base, n_members, random_state=seed).fit(split.X_train, split.y_train)
+    model = getattr(baselines, kind)(base, n_members, random_state=seed).fit(split.X_train, split.y_train)
     weights = getattr(model, "estimator_weights_", np.ones(len(model.estimators_)))
     return Fitted(model, model.estimators_, np.asarray(weights), model.n_training_rows_, float("nan"))
 

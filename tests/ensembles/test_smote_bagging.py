@@ -11,8 +11,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.baselines.smote import full_bag, growing_bag
-from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
+from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier, full_bag, growing_bag
 from selfpaced.datasets import make_fraud
 
 TREE = DecisionTreeClassifier(max_depth=4)
@@ -170,7 +169,7 @@ def test_a_column_without_numbers_is_named_with_what_to_do(frauds):
 
 def test_without_imbalanced_learn_the_extra_is_named(frauds, monkeypatch):
     monkeypatch.setitem(sys.modules, "imblearn.over_sampling", None)
-    with pytest.raises(ImportError, match=r"not installed: pip install 'selfpaced\[smote\]'"):
+    with pytest.raises(ImportError, match=r"SMOTE needs imblearn.*pip install 'selfpaced\[smote\]'"):
         smote_bagging().fit(*frauds)
 
 

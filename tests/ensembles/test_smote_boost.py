@@ -196,7 +196,7 @@ def test_a_sparse_matrix_is_refused(frauds):
 
 def test_without_imbalanced_learn_the_extra_is_named(frauds, monkeypatch):
     monkeypatch.setitem(sys.modules, "imblearn.over_sampling", None)
-    with pytest.raises(ImportError, match=r"not installed: pip install 'selfpaced\[smote\]'"):
+    with pytest.raises(ImportError, match=r"SMOTE needs imblearn.*pip install 'selfpaced\[smote\]'"):
         smote_boost().fit(*frauds)
 
 

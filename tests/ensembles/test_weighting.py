@@ -81,7 +81,7 @@ def test_rebalanced_probabilities_are_those_of_a_world_with_equal_shares():
     balanced = GaussianNB(priors=[0.5, 0.5]).fit(X + y[:, np.newaxis], y)
     rebalanced = Rebalanced(model, PriorCorrection(1 / np.array([270.0, 30.0])))
     np.testing.assert_allclose(rebalanced.predict_proba(X), balanced.predict_proba(X))
-    np.testing.assert_allclose(scorer_of(rebalanced, 300).score(X), balanced.predict_proba(X))
+    np.testing.assert_allclose(scorer_of(rebalanced).score(X), balanced.predict_proba(X))
 
 
 @pytest.mark.parametrize("weighting", ["sqrt", "inverse"])

@@ -126,6 +126,18 @@ def test_rows_on_a_threshold_and_one_step_beside_it_go_the_same_way(base, frauds
         assert_the_same(model, rows, tmp_path)
 
 
+def test_numbers_that_lightgbm_reads_as_zero_go_the_same_way(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.integers(-2, 3, size=(2000, 4)).astype(np.float64)
+    y = (X[:, 0] > 0) & (X[:, 1] >= 0) & (rng.random(2000) < 0.5)
+    model = spe(BASES["lightgbm"]).fit(X, y)
+    zero = float(np.float32(1e-35))  # the largest of these numbers
+    for tiny in (zero, zero / 10, -zero / 10, -zero):
+        rows = np.where(X == 0, tiny, X)
+        own = np.mean([member.predict_proba(rows) for member in model.estimators_], axis=0)
+        np.testing.assert_allclose(run(model, rows, tmp_path)[1], own, rtol=0, atol=1e-12)
+
+
 def test_no_rows_give_no_probabilities(frauds, tmp_path):
     labels, probabilities = run(spe(BASES["tree"]).fit(*frauds), np.empty((0, 6)), tmp_path)
     assert labels.shape == (0,)

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -146,7 +147,10 @@ def test_a_boosted_tree_that_would_read_elsewhere_in_memory_is_refused(frauds, t
 def test_a_member_of_other_features_is_refused(frauds, tmp_path):
     X, y = frauds
     model = UnderBaggingClassifier(TREE, 2, random_state=0).fit(X, y)
-    model.estimators_[1] = DecisionTreeClassifier(max_depth=2).fit(np.column_stack([X, X]), y)
+    (part,) = model.model_.parts
+    other = DecisionTreeClassifier(max_depth=2).fit(np.column_stack([X, X]), y)
+    wrong = replace(part, members=(part.members[0], other))
+    model = model.with_model(replace(model.model_, parts=(wrong,)))
     with pytest.raises(ModelFileError, match="a member has 12 features, but the ensemble has 6"):
         load_model(save_model(model, tmp_path / "model.skops"))
 

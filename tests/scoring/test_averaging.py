@@ -14,18 +14,18 @@ MODELS = [DecisionTreeClassifier(max_depth=3, random_state=i).fit(X[i::4], Y[i::
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_the_mean_is_the_mean_of_the_models_own_probabilities(n_threads):
-    means = mean_probabilities([scorer_of(model, 1000) for model in MODELS], InMemoryTable(X), 2, n_threads)
+    means = mean_probabilities([scorer_of(model) for model in MODELS], InMemoryTable(X), 2, n_threads)
     np.testing.assert_allclose(means, np.mean([model.predict_proba(X) for model in MODELS], axis=0))
 
 
 def test_models_of_different_kinds_can_be_averaged():
     mixed = [MODELS[0], LogisticRegression().fit(X, Y)]
-    means = mean_probabilities([scorer_of(model, 1000) for model in mixed], InMemoryTable(X), 2, 1)
+    means = mean_probabilities([scorer_of(model) for model in mixed], InMemoryTable(X), 2, 1)
     np.testing.assert_allclose(means, np.mean([model.predict_proba(X) for model in mixed], axis=0))
 
 
 def test_stages_are_the_means_of_ever_more_models():
-    scorers = [scorer_of(model, 1000) for model in MODELS]
+    scorers = [scorer_of(model) for model in MODELS]
     stages = list(staged_probabilities(scorers, InMemoryTable(X), 2, 1))
     assert len(stages) == 4
     for n, stage in enumerate(stages, start=1):
@@ -36,14 +36,14 @@ WEIGHTS = np.array([4.0, 0.5, 1.0, 2.5])
 
 
 def test_a_weighted_mean_counts_each_model_by_its_weight():
-    scorers = [scorer_of(model, 1000) for model in MODELS]
+    scorers = [scorer_of(model) for model in MODELS]
     means = mean_probabilities(scorers, InMemoryTable(X), 2, 1, WEIGHTS)
     expected = np.average([model.predict_proba(X) for model in MODELS], axis=0, weights=WEIGHTS)
     np.testing.assert_allclose(means, expected)
 
 
 def test_weighted_stages_are_the_weighted_means_of_ever_more_models():
-    scorers = [scorer_of(model, 1000) for model in MODELS]
+    scorers = [scorer_of(model) for model in MODELS]
     for n, stage in enumerate(staged_probabilities(scorers, InMemoryTable(X), 2, 1, WEIGHTS), start=1):
         np.testing.assert_allclose(stage, mean_probabilities(scorers[:n], InMemoryTable(X), 2, 1, WEIGHTS[:n]))
 

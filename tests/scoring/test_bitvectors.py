@@ -1,93 +1,115 @@
-"""A tree of bits against the same tree walked node by node."""
+"""The sums of small trees against the same trees walked node by node."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfpaced.trees import MOST_LEAVES, CategorySplit, Numbering, Split, TreeSum
-from selfpaced.trees.bitvectors import TREES_AT_ONCE
+from selfpaced.trees import NO_CHILD, Link, TreeModel, Trees, small_trees
+from selfpaced.trees.bitvectors import MOST_LEAVES, TREES_AT_ONCE, Numbering, RowSums, TreeSum
 
 N_FEATURES = 4
 CATEGORY = 3  # the feature that is split by categories
 N_KNOWN = 5
 
 
-def tree_sum(splits, leaf_values, columns, numbering=None):
-    numbering = numbering or Numbering(splits)
-    return TreeSum(splits, leaf_values, numbering)(numbering(columns), columns.shape[1]).tolist()
+def grow(rng, n_leaves):
+    """A random tree as a list of nodes; the children of a node are later in the list."""
+    nodes = [{"n_leaves": n_leaves}]
+    for node in nodes:  # grows while it is read
+        node |= {"feature": 0, "threshold": 0.0, "missing_left": False, "left": NO_CHILD, "right": NO_CHILD}
+        node |= {"value": rng.normal(), "codes": None}
+        if node["n_leaves"] == 1:
+            continue
+        n_left = int(rng.integers(1, node["n_leaves"]))
+        node |= {"left": len(nodes), "right": len(nodes) + 1, "missing_left": bool(rng.integers(2))}
+        node |= {"feature": int(rng.integers(N_FEATURES)), "threshold": float(rng.integers(-3, 4))}
+        if node["feature"] == CATEGORY:
+            node["codes"] = rng.permutation(N_KNOWN)[: rng.integers(0, 4)].tolist()
+        nodes += [{"n_leaves": n_left}, {"n_leaves": node["n_leaves"] - n_left}]
+    return nodes
 
 
-def grow(rng, tree, n_leaves, first=0):
-    """A random tree as nested tuples, and its splits as bits."""
-    if n_leaves == 1:
-        return rng.normal(), []
-    n_left = int(rng.integers(1, n_leaves))
-    feature, left_leaves = int(rng.integers(N_FEATURES)), ((1 << n_left) - 1) << first
-    if feature == CATEGORY:
-        codes = tuple(rng.permutation(N_KNOWN)[: rng.integers(0, 4)].tolist())
-        split = CategorySplit(tree, feature, codes, left_leaves, bool(rng.integers(2)), N_KNOWN)
-    else:
-        split = Split(tree, feature, float(rng.integers(-3, 4)), bool(rng.integers(2)), left_leaves)
-    left, left_splits = grow(rng, tree, n_left, first)
-    right, right_splits = grow(rng, tree, n_leaves - n_left, first + n_left)
-    return (split, left, right), [split, *left_splits, *right_splits]
+def trees_of(nodes):
+    codes = [(number, code) for number, node in enumerate(nodes) for code in node["codes"] or []]
+    return Trees(
+        starts=np.array([0, len(nodes)]),
+        **{name: np.array([node[name] for node in nodes]) for name in ("feature", "threshold", "left", "right")},
+        **{name: np.array([node[name] for node in nodes]) for name in ("missing_left", "value")},
+        by_category=np.array([node["codes"] is not None for node in nodes]),
+        category_nodes=np.array([number for number, _ in codes], dtype=np.int64),
+        category_codes=np.array([code for _, code in codes], dtype=np.int64),
+    )
 
 
-def walk(node, row):
-    while isinstance(node, tuple):
-        split, left, right = node
-        node = left if goes_left(split, row[split.feature]) else right
-    return node
+def model_of(trees, **parts):
+    joined = Trees.joined(trees)
+    return TreeModel(
+        joined, np.zeros(len(trees), dtype=np.int64), 1, Link.LOGISTIC, n_known={CATEGORY: N_KNOWN}, **parts
+    )
 
 
-def goes_left(split, value):
-    if isinstance(split, CategorySplit):
-        return value in split.codes if 0 <= value < N_KNOWN else split.missing_left
-    return split.missing_left if np.isnan(value) else value <= split.threshold
+def walk(nodes, row):
+    node = nodes[0]
+    while node["left"] != NO_CHILD:
+        node = nodes[node["left" if goes_left(node, row[node["feature"]]) else "right"]]
+    return node["value"]
 
 
-def values_of(node):
-    return values_of(node[1]) + values_of(node[2]) if isinstance(node, tuple) else [node]
+def goes_left(node, value):
+    if node["codes"] is not None:
+        return value in node["codes"] if 0 <= value < N_KNOWN else node["missing_left"]
+    return node["missing_left"] if np.isnan(value) else value <= node["threshold"]
+
+
+def sums_of_many(model, rows, others=()):
+    numbering = Numbering([model, *others])
+    return TreeSum(model, numbering)(numbering(np.ascontiguousarray(rows.T)), len(rows)).tolist()
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(1, MOST_LEAVES), min_size=1, max_size=5))
 @settings(deadline=None)
 def test_the_sum_is_that_of_walking_the_trees_one_after_the_other(seed, sizes):
     rng = np.random.default_rng(seed)
-    trees, splits = [], []
-    leaf_values = np.zeros((len(sizes), MOST_LEAVES))
-    for number, n_leaves in enumerate(sizes):
-        tree, own = grow(rng, number, n_leaves)
-        trees.append(tree)
-        splits += own
-        leaf_values[number, :n_leaves] = values_of(tree)
+    nodes = [grow(rng, n_leaves) for n_leaves in sizes]
+    model = small_trees(model_of([trees_of(each) for each in nodes], start=0.3))
+    other = small_trees(model_of([trees_of(grow(rng, MOST_LEAVES))]))
     rows = np.where(rng.uniform(size=(30, N_FEATURES)) < 0.2, np.nan, rng.integers(-3, 6, size=(30, N_FEATURES)))
     expected = []
     for row in rows:
-        total = 0.0
-        for tree in trees:
-            total += walk(tree, row)
+        total = 0.3
+        for each in nodes:
+            total += walk(each, row)
         expected.append(total)
-    assert tree_sum(splits, leaf_values, rows.T) == expected
-    others = grow(rng, 0, MOST_LEAVES)[1]
-    assert tree_sum(splits, leaf_values, rows.T, Numbering([*splits, *others])) == expected
+    assert sums_of_many(model, rows) == expected
+    assert sums_of_many(model, rows, [other]) == expected
+    of_a_row = RowSums([other, model])
+    assert [of_a_row(row)[1] for row in rows] == expected
 
 
 def test_more_trees_than_fit_at_once_are_added_in_order():
     rng = np.random.default_rng(0)
     n_trees = 2 * TREES_AT_ONCE + 3
-    leaf_values = np.zeros((n_trees, MOST_LEAVES))
-    leaf_values[:, :2] = rng.normal(size=(n_trees, 2)) * 10.0 ** rng.integers(-8, 8, size=(n_trees, 1))
-    splits = [Split(tree, 0, 0.0, True, 1) for tree in range(n_trees)]
+    stump = {"feature": 0, "threshold": 0.0, "missing_left": True, "left": 1, "right": 2, "value": 0.0, "codes": None}
+    leaf = stump | {"left": NO_CHILD, "right": NO_CHILD}
+    values = (rng.normal(size=n_trees) * 10.0 ** rng.integers(-8, 8, size=n_trees)).tolist()
+    model = small_trees(model_of([trees_of([stump, leaf | {"value": value}, leaf]) for value in values]))
     total = 0.0
-    for value in leaf_values[:, 0]:
+    for value in values:
         total += value
-    assert tree_sum(splits, leaf_values, np.array([[-1.0]])) == [total]
+    assert sums_of_many(model, np.array([[-1.0]])) == [total]
+    assert RowSums([model])(np.array([-1.0])).tolist() == [total]
 
 
 @pytest.mark.parametrize("n_rows", [0, 1])
 def test_a_single_leaf_is_a_tree(n_rows):
-    leaf_values = np.zeros((1, MOST_LEAVES))
-    leaf_values[0, 0] = 0.25
-    assert tree_sum([], leaf_values, np.zeros((2, n_rows))) == [0.25] * n_rows
+    leaf = {"feature": 0, "threshold": 0.0, "missing_left": False, "left": NO_CHILD, "right": NO_CHILD}
+    model = small_trees(model_of([trees_of([leaf | {"value": 0.25, "codes": None}])]))
+    assert sums_of_many(model, np.zeros((n_rows, 2))) == [0.25] * n_rows
+    assert RowSums([model])(np.zeros(2)).tolist() == [0.25]
+
+
+def test_trees_with_more_leaves_than_bits_are_not_small():
+    rng = np.random.default_rng(0)
+    assert small_trees(model_of([trees_of(grow(rng, MOST_LEAVES))])) is not None
+    assert small_trees(model_of([trees_of(grow(rng, MOST_LEAVES + 1))])) is None

@@ -7,7 +7,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced.scoring import scorer_of, scorers_of
-from selfpaced.trees import ArrowRows, Numbered
+from selfpaced.trees import ArrowRows
+from selfpaced.trees.columns import FEW_ROWS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2000, 5))
@@ -20,13 +21,23 @@ def fit(rows=X, y=Y, **parameters):
     return HistGradientBoostingClassifier(**{"max_iter": 15, "random_state": 0} | parameters).fit(rows, y)
 
 
+def prepared(model):
+    scorer = scorer_of(model)
+    scorer.view.prepare()
+    return scorer
+
+
 def ours(model, rows):
-    scorer = scorer_of(model, n_rows=10**6)
-    return scorer.score(scorer.view(rows))
+    """The probabilities of many rows at once, and those of the first rows in few."""
+    scorer = prepared(model)
+    probabilities = scorer.score(scorer.view(rows))
+    few = scorer.score(scorer.view(rows[:FEW_ROWS]))
+    np.testing.assert_array_equal(few, probabilities[:FEW_ROWS])
+    return probabilities
 
 
-def is_by_bits(model, rows):
-    return isinstance(scorer_of(model, n_rows=10**6).view(rows), Numbered)
+def is_by_trees(model, rows):
+    return len(prepared(model).view(rows).sums) > 0
 
 
 @pytest.mark.parametrize("trained_on", [X, WITH_GAPS], ids=["plain", "gaps"])
@@ -37,7 +48,7 @@ def is_by_bits(model, rows):
 )
 def test_arrays_have_the_same_probabilities(trained_on, rows):
     model = fit(trained_on)
-    assert is_by_bits(model, rows)
+    assert is_by_trees(model, rows)
     np.testing.assert_array_equal(ours(model, rows), model.predict_proba(rows))
 
 
@@ -73,7 +84,7 @@ def test_frames_with_categories_have_the_same_probabilities(seed):
     rng = np.random.default_rng(seed)
     model, rows = fit_frame(rng), frame_of(rng, 3000)
     assert any(tree.nodes["is_categorical"].any() for trees in model._predictors for tree in trees)
-    assert is_by_bits(model, rows)
+    assert is_by_trees(model, rows)
     np.testing.assert_array_equal(ours(model, rows), model.predict_proba(rows))
 
 
@@ -81,7 +92,7 @@ def test_record_batches_have_the_probabilities_of_the_frames_of_their_rows():
     rng = np.random.default_rng(0)
     model, rows = fit_frame(rng), frame_of(rng, 3000)
     batch = ArrowRows(pa.RecordBatch.from_pandas(rows))
-    assert is_by_bits(model, batch)
+    assert is_by_trees(model, batch)
     np.testing.assert_array_equal(ours(model, batch), model.predict_proba(rows))
 
 
@@ -94,8 +105,8 @@ def test_other_categories_than_in_training_have_the_same_probabilities():
 
 def test_members_without_categories_share_the_numbers_of_a_row():
     models = [fit(X[some], Y[some]) for some in np.array_split(np.arange(2000), 3)]
-    scorers = scorers_of(models, n_rows=10**6)
-    assert len({scorer.view for scorer in scorers}) == 1
+    scorers = scorers_of(models)
+    assert [numbers for numbers, _ in scorers[0].view.prepare()] == [[0, 1, 2]]
     for scorer, model in zip(scorers, models, strict=True):
         np.testing.assert_array_equal(scorer.score(scorer.view(X)), model.predict_proba(X))
 
@@ -110,16 +121,18 @@ def test_members_without_categories_share_the_numbers_of_a_row():
     ids=["large trees", "three classes", "codes of categories"],
 )
 def test_other_models_are_asked_themselves(model):
-    assert not is_by_bits(model, X)
+    assert not is_by_trees(model, X)
     np.testing.assert_array_equal(ours(model, X), model.predict_proba(X))
 
 
 def test_categories_at_other_places_than_in_training_are_left_to_the_model():
     rng = np.random.default_rng(0)
     model, rows = fit_frame(rng), frame_of(rng, 100)
-    assert is_by_bits(model, rows)
-    assert not is_by_bits(model, rows.assign(a=rows["many"], many=rows["a"]))
+    assert is_by_trees(model, rows)
+    assert not is_by_trees(model, rows.assign(a=rows["many"], many=rows["a"]))
 
 
-def test_few_rows_are_not_worth_the_tables():
-    assert not isinstance(scorer_of(fit(), n_rows=100).view(X), Numbered)
+def test_a_single_call_with_few_rows_is_not_worth_the_tables():
+    scorer = scorer_of(fit())
+    assert not scorer.view(X).sums
+    assert scorer.view(X).sums

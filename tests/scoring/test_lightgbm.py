@@ -1,5 +1,6 @@
-"""The road for LightGBM gives LightGBM's own probabilities, to the last bit."""
+"""The scorer of LightGBM models gives LightGBM's own probabilities, to the last bit."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from lightgbm import LGBMClassifier, early_stopping
 from scipy import sparse
 
-from selfpaced.scoring import lightgbm as road
-from selfpaced.scoring import scorer_of, scorers_of
+from selfpaced.scoring import boosting, probabilities_by, scorer_of, scorers_of, small_trees
 from selfpaced.trees import ArrowRows
+from selfpaced.trees.columns import FEW_ROWS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 6))
@@ -31,9 +32,23 @@ def own(model, rows=X):
     return model.booster_.predict(rows, num_threads=1)
 
 
+def prepared(model):
+    scorer = scorer_of(model)
+    scorer.view.prepare()
+    return scorer
+
+
 def ours(model, rows=X):
-    scorer = scorer_of(model, n_rows=10**6)
-    return scorer.score(scorer.view(rows))[:, 1]
+    """The probabilities of many rows at once, and those of the first rows in few."""
+    scorer = prepared(model)
+    probabilities = scorer.score(scorer.view(rows))[:, 1]
+    few = scorer.score(scorer.view(rows[:FEW_ROWS]))[:, 1]
+    np.testing.assert_array_equal(few, probabilities[:FEW_ROWS])
+    return probabilities
+
+
+def is_by_trees(scorer, rows):
+    return len(scorer.view(rows).sums) > 0
 
 
 BIT_MODELS = {
@@ -66,7 +81,7 @@ def bit_model(name):
 @pytest.mark.parametrize("rows", [X, WITH_GAPS, X * 1e6, X.astype(np.float32)], ids=["plain", "gaps", "far", "float32"])
 def test_trees_as_bits_give_the_same_probabilities(name, rows):
     model = bit_model(name)
-    assert road.booster_trees(model.booster_) is not None
+    assert is_by_trees(prepared(model), rows)
     np.testing.assert_array_equal(ours(model, rows), own(model, rows))
 
 
@@ -82,13 +97,14 @@ OTHER_MODELS = {
 @pytest.mark.parametrize("name", OTHER_MODELS)
 def test_other_boosters_are_asked_themselves(name):
     model = OTHER_MODELS[name]()
-    assert road.booster_trees(model.booster_) is None
+    assert small_trees(model) is None
     np.testing.assert_array_equal(ours(model), own(model))
 
 
 def test_three_classes_are_asked_themselves():
     model = fit(y=X[:, 3] % 3)
-    np.testing.assert_array_equal(scorer_of(model, n_rows=10**6).score(X), own(model))
+    scorer = prepared(model)
+    np.testing.assert_array_equal(scorer.score(scorer.view(X)), own(model))
 
 
 def test_rounds_after_the_best_do_not_count():
@@ -135,10 +151,34 @@ def thresholds_of(model):
     return [threshold for tree in trees for threshold in walk(tree["tree_structure"])]
 
 
-def test_few_rows_are_not_worth_the_tables(monkeypatch):
-    model = fit()
-    monkeypatch.setattr(road, "booster_trees", None)
-    np.testing.assert_array_equal(scorer_of(model, n_rows=1000).score(X)[:, 1], own(model))
+def test_the_trees_are_read_once_and_not_for_a_single_call_with_few_rows(monkeypatch):
+    model, real, n_read = fit(), boosting.read_booster, []
+    monkeypatch.setattr(boosting, "read_booster", lambda booster: n_read.append(1) or real(booster))
+    scorer = scorer_of(model)
+    for expected in (0, 1, 1):
+        np.testing.assert_array_equal(scorer.score(scorer.view(X))[:, 1], own(model))
+        assert len(n_read) == expected
+
+
+def test_a_first_call_with_many_rows_is_worth_the_tables():
+    scorer = scorer_of(fit())
+    assert is_by_trees(scorer, np.resize(X, (boosting.ROWS_WORTH_TABLES, 6)))
+
+
+def test_threads_that_share_a_scorer_read_the_trees_once_and_score_the_same(monkeypatch):
+    models, real, n_read = [fit(n_estimators=5, random_state=seed) for seed in range(3)], boosting.read_booster, []
+    monkeypatch.setattr(boosting, "read_booster", lambda booster: n_read.append(1) or real(booster))
+    scorers = scorers_of(models)
+
+    def score(n_rows):
+        return [answer[:, 1] for answer in probabilities_by(scorers, X[:n_rows])]
+
+    sizes = [1, 3000, 2, 1000] * 8
+    with ThreadPoolExecutor(4) as threads:
+        for n_rows, answers in zip(sizes, threads.map(score, sizes), strict=True):
+            for model, answer in zip(models, answers, strict=True):
+                np.testing.assert_array_equal(answer, own(model, X[:n_rows]))
+    assert len(n_read) == len(models)
 
 
 def test_rows_in_column_order_are_read_too():
@@ -185,7 +225,7 @@ def test_frames_with_categories_are_scored_as_lightgbm_scores_them(seed, paramet
     model = fit_frame(rng, **parameters)
     assert any("==" in str(tree) for tree in model.booster_.dump_model()["tree_info"])
     rows = frame_of(rng, 5000)
-    assert isinstance(scorer_of(model, 10**6).view(rows), road.Numbered)
+    assert is_by_trees(prepared(model), rows)
     np.testing.assert_array_equal(ours(model, rows), model.predict_proba(rows)[:, 1])
 
 
@@ -205,17 +245,18 @@ def test_record_batches_are_scored_as_the_frames_of_their_rows(seed):
     model, rows = fit_frame(rng), frame_of(rng, 5000, n_categories=55)
     batch = pa.RecordBatch.from_pandas(rows)
     assert batch.column("float").null_count > 0
-    scorer = scorer_of(model, n_rows=10**6)
+    scorer = prepared(model)
     view = scorer.view(ArrowRows(batch)[1000:4000])  # a slice, whose columns begin amid their buffers
-    assert isinstance(view, road.Numbered)
+    assert view.sums
     np.testing.assert_array_equal(scorer.score(view)[:, 1], model.predict_proba(rows[1000:4000])[:, 1])
 
 
 def test_a_record_batch_with_booleans_and_missing_values_is_left_to_the_wrapper_as_a_frame():
     model, rows = fit(pd.DataFrame({"a": X[:, 0], "b": X[:, 3] > 1})), pa.array([True, None] * 3)
     batch = pa.RecordBatch.from_arrays([pa.array(X[:6, 0]), rows], names=["a", "b"])
-    view = scorer_of(model, n_rows=10**6).view(ArrowRows(batch))
-    pd.testing.assert_frame_equal(view, batch.to_pandas())
+    view = prepared(model).view(ArrowRows(batch))
+    assert not view.sums
+    pd.testing.assert_frame_equal(view.rows, batch.to_pandas())
 
 
 def test_other_categories_than_in_training_are_scored_as_lightgbm_scores_them():
@@ -248,8 +289,9 @@ def test_members_with_the_same_categories_share_the_numbers_of_a_row():
     rng = np.random.default_rng(0)
     models = [fit_frame(rng) for _ in range(3)]
     rows = frame_of(rng, 1000)
-    scorers = scorers_of(models, n_rows=10**6)
+    scorers = scorers_of(models)
     assert len({scorer.view for scorer in scorers}) == 1
+    assert [numbers for numbers, _ in scorers[0].view.prepare()] == [[0, 1, 2]]
     for scorer, model in zip(scorers, models, strict=True):
         np.testing.assert_array_equal(scorer.score(scorer.view(rows))[:, 1], model.predict_proba(rows)[:, 1])
 
@@ -257,10 +299,12 @@ def test_members_with_the_same_categories_share_the_numbers_of_a_row():
 @pytest.mark.filterwarnings("ignore:categorical_feature keyword has been found:UserWarning")
 def test_members_that_read_a_column_as_numbers_and_as_categories_can_share_it():
     models = [fit(), LGBMClassifier(n_estimators=9, verbose=-1, n_jobs=1).fit(X, Y, categorical_feature=[3])]
-    for scorer, model in zip(scorers_of(models, n_rows=10**6), models, strict=True):
+    scorers = scorers_of(models)
+    scorers[0].view.prepare()
+    for scorer, model in zip(scorers, models, strict=True):
         np.testing.assert_array_equal(scorer.score(scorer.view(X))[:, 1], own(model))
 
 
 @pytest.mark.parametrize(("n_jobs", "threads"), [(1, 1), (2, 2)])
 def test_chunks_are_scored_in_the_threads_that_lightgbm_was_given(n_jobs, threads):
-    assert scorer_of(fit(n_jobs=n_jobs), n_rows=10).threads == threads
+    assert scorer_of(fit(n_jobs=n_jobs)).threads == threads

@@ -1,4 +1,4 @@
-"""Every road to probabilities leads where the model's own predict_proba leads."""
+"""Every scorer gives the probabilities of the model's own predict_proba."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from xgboost import XGBClassifier
 
-from selfpaced import scoring
+from selfpaced.scoring import scorer_of
 from selfpaced.scoring.scikit_learn import as_finite_float32, as_float32
 
 RNG = np.random.default_rng(0)
@@ -29,10 +29,6 @@ Y = {
     3: np.digitize(X[:, 0] + RNG.normal(size=600), [-0.5, 0.5]),
 }
 TREE = DecisionTreeClassifier(max_depth=4)
-
-
-def scorer_of(model):
-    return scoring.scorer_of(model, n_rows=10**6)
 
 
 FAST = {
@@ -58,14 +54,14 @@ OTHERS = {
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", [*FAST, *OTHERS])
-def test_the_road_leads_to_the_models_own_probabilities(name, n_classes):
+def test_the_scorer_gives_the_models_own_probabilities(name, n_classes):
     model = clone((FAST | OTHERS)[name]).fit(X, Y[n_classes])
     scorer = scorer_of(model)
     np.testing.assert_allclose(scorer.score(scorer.view(X)), model.predict_proba(X), rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", FAST)
-def test_trees_and_their_ensembles_take_the_fast_road(name):
+def test_trees_and_their_ensembles_have_fast_scorers(name):
     assert scorer_of(FAST[name].fit(X, Y[2])).view in (as_float32, as_finite_float32)
 
 
@@ -135,7 +131,7 @@ def test_a_subclass_that_predicts_in_its_own_way_is_asked_in_its_own_way():
     np.testing.assert_array_equal(scorer.score(scorer.view(X)), model.predict_proba(X))
 
 
-def test_a_subclass_that_predicts_like_its_parent_takes_the_fast_road():
+def test_a_subclass_that_predicts_like_its_parent_has_a_fast_scorer():
     class Named(DecisionTreeClassifier):
         pass
 

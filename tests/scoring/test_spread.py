@@ -15,7 +15,7 @@ MODELS = [
     *(DecisionTreeClassifier(max_depth=3, random_state=i).fit(X[i::4], Y[i::4]) for i in range(4)),
     LogisticRegression().fit(X, Y),
 ]
-SCORERS = [scorer_of(model, 1000) for model in MODELS]
+SCORERS = [scorer_of(model) for model in MODELS]
 LEVELS = np.array([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
 
 

@@ -1,8 +1,7 @@
 """Other ensembles of the paper's comparison: EasyEnsemble, RUSBoost, SMOTEBoost and SMOTEBagging."""
 
-from selfpaced.baselines.easy_ensemble import EasyEnsembleClassifier
-from selfpaced.baselines.rus_boost import RUSBoostClassifier
 from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
 from selfpaced.baselines.smote_boost import SMOTEBoostClassifier
+from selfpaced.baselines.under_sampling import EasyEnsembleClassifier, RUSBoostClassifier
 
 __all__ = ["EasyEnsembleClassifier", "RUSBoostClassifier", "SMOTEBaggingClassifier", "SMOTEBoostClassifier"]

@@ -1,13 +1,13 @@
-"""AdaBoost.M2 and the base class of ensembles that use it."""
+"""AdaBoost.M2, and the base classes of ensembles that are trained on rows in memory."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from math import log
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -115,6 +115,86 @@ def with_mean_one(weights: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class TrainingTask:
+    """The checked training rows, and all that members are trained with.
+
+    Attributes
+    ----------
+    table : InMemoryTable
+        The features, and metadata of each row other than weights.
+    weights : NDArray[Any] | None
+        The weights of the rows; None if there are none.
+    """
+
+    table: InMemoryTable
+    labels: Labels
+    weights: NDArray[Any] | None
+    factory: MemberFactory
+    seed: int
+    n_members: int
+    n_threads: int
+
+
+class TrainedMember(NamedTuple):
+    """A member, the number of rows it was trained on, and its weight in the mean; None if all count the same."""
+
+    model: Any
+    n_rows: int
+    weight: float | None = None
+
+
+class BaselineEnsemble(AveragingEnsemble):
+    """An ensemble that is trained on rows in memory. A subclass trains the members."""
+
+    @abstractmethod
+    def _members(self, task: TrainingTask) -> Iterable[TrainedMember]:
+        """Check the parameters of this kind of ensemble. Return the members, which are trained one by one."""
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Train the ensemble.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            Features; see the class for the types that it accepts.
+        y : array-like of shape (n_rows,)
+            Labels of any kind. The rarest class is the minority.
+        **fit_params : metadata for the base model's `fit`
+            `sample_weight`, if the base model accepts it: the weights of the rows, in boosting those of the first
+            round. Other metadata need metadata routing. Synthetic rows can have no other metadata of each row.
+
+        Returns
+        -------
+        self : estimator
+            The fitted ensemble.
+        """
+        n_members = check_whole("n_estimators", self.n_estimators)
+        seed = check_seed(self.random_state)
+        n_threads = effective_n_jobs(check_jobs(self.n_jobs))
+        base = self._check_base(check_classifier(self._base()))
+
+        X = self._checked(X)
+        labels = check_labels(y, X)
+        per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
+        weights = per_row.pop("sample_weight", None)
+        self._check_row_metadata(per_row)
+        table, factory = readable(X, [base], per_row), MemberFactory([base], seed, for_all)
+        steps = self._members(TrainingTask(table, labels, weights, factory, seed, n_members, n_threads))
+        members = list(naming_the_round(iter(steps), 1, n_members))
+        self.n_training_rows_ = [member.n_rows for member in members]
+        weights = None
+        if members[0].weight is not None:
+            weights = self.estimator_weights_ = np.array([member.weight for member in members])
+        return self._keep_members([member.model for member in members], weights, labels, X)
+
+    def _check_base(self, base: Any) -> Any:
+        return base
+
+    def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
+        """Refuse metadata that the training rows cannot have. Real rows can have all of them."""
+
+
+@dataclass(frozen=True)
 class TrainingRows:
     """What a member is trained on: rows, the numbers of their classes, their weights and other metadata."""
 
@@ -128,83 +208,45 @@ class TrainingRows:
 RowsOfRound = Callable[[int, Floats], TrainingRows]
 
 
-class BoostingEnsemble(AveragingEnsemble):
+class BoostingEnsemble(BaselineEnsemble):
     """AdaBoost.M2. A subclass chooses the rows of every round."""
 
     learning_rate: Any
 
     @abstractmethod
-    def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
+    def _rows_of_round(self, task: TrainingTask) -> RowsOfRound:
         """Check the parameters of the sampling. Return the function that gives the training rows of each round."""
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Train the ensemble.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            Features; see the class for the types that it accepts.
-        y : array-like of shape (n_rows,)
-            Labels of any kind. The rarest class is the minority.
-        **fit_params : metadata for the base model's `fit`
-            `sample_weight` has the weights of the rows in the first round. Other metadata need metadata routing.
-
-        Returns
-        -------
-        self : estimator
-            The fitted ensemble.
-        """
-        n_members = check_whole("n_estimators", self.n_estimators)
+    def _members(self, task: TrainingTask) -> Iterator[TrainedMember]:
         learning_rate = check_positive("learning_rate", self.learning_rate)
-        seed = check_seed(self.random_state)
-        base = check_weighable(check_classifier(self._base()))
+        work = _Work(task, self._rows_of_round(task))
+        weights = np.ones(task.table.n_rows) if task.weights is None else np.asarray(task.weights, dtype=np.float64)
+        n_classes = task.labels.classes.size
+        steps = boost(work.fit, work.doubts_of, weights, task.n_members, n_classes, learning_rate)
+        # Not every model that is trained becomes a member.
+        return (TrainedMember(step.model, work.n_rows[step.number], step.weight) for step in steps)
 
-        X = self._checked(X)
-        labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
-        weights = np.asarray(per_row.pop("sample_weight", np.ones(labels.codes.size)), dtype=np.float64)
-        self._check_row_metadata(per_row)
-        table = readable(X, [base], per_row)
-        rows_of_round = self._rows_of_round(table, labels, seed)
-
-        work = _Work(
-            table,
-            labels,
-            rows_of_round,
-            MemberFactory([base], seed, for_all),
-            effective_n_jobs(check_jobs(self.n_jobs)),
-        )
-        steps = boost(work.fit, work.doubts_of, weights, n_members, labels.classes.size, learning_rate)
-        members = list(naming_the_round(steps, 1, n_members))
-        self.estimator_weights_ = np.array([member.weight for member in members])
-        # Not every model that was trained is a member.
-        self.n_training_rows_ = [work.n_rows[member.number] for member in members]
-        return self._keep_members([member.model for member in members], self.estimator_weights_, labels, X)
-
-    def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
-        """Refuse metadata that the training rows cannot have. Real rows can have all of them."""
+    def _check_base(self, base: Any) -> Any:
+        return check_weighable(base)
 
 
 @dataclass(frozen=True)
 class _Work:
     """What the boosting loop needs: it trains members, and gives their doubts about all real rows."""
 
-    table: InMemoryTable
-    labels: Labels
+    task: TrainingTask
     rows_of_round: RowsOfRound
-    factory: MemberFactory
-    n_threads: int
     n_rows: list[int] = field(default_factory=list)
 
     def fit(self, number: int, weights: Floats) -> Any:
         rows = self.rows_of_round(number, weights)
         self.n_rows.append(len(rows.y))
-        return self.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
+        return self.task.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
 
     def doubts_of(self, model: Any) -> Floats:
-        scorer = scorer_of(model, self.table.n_rows)
-        probabilities = mean_probabilities([scorer], self.table, self.labels.classes.size, self.n_threads)
-        return _doubts(probabilities, self.labels)
+        task = self.task
+        n_classes = task.labels.classes.size
+        return _doubts(mean_probabilities([scorer_of(model)], task.table, n_classes, task.n_threads), task.labels)
 
 
 def _doubts(probabilities: NDArray[np.floating], labels: Labels) -> Floats:

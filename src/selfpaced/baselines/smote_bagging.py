@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from selfpaced.baselines.smote import Bags, Smote, SyntheticRowsEnsemble, parts_named
-from selfpaced.ensembles import (
-    check_classifier,
-    check_jobs,
-    check_labels,
-    check_seed,
-    check_whole,
-    fit_metadata,
-    split_by_row,
-)
-from selfpaced.ensembles.fitting import MemberFactory, naming_the_round
+import numpy as np
+
+from selfpaced.baselines.boosting import TrainedMember, TrainingTask
+from selfpaced.baselines.smote import Numbers, Smote, SyntheticRowsEnsemble
+from selfpaced.ensembles import check_whole
+from selfpaced.pools import Ids, bootstrap, mix
 
 
 class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
@@ -22,7 +20,8 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
 
     Bag i has a share b of 10%, 20%, ..., 100%, 10%, ... The members' probabilities are averaged.
 
-    X is an array or a frame (pandas, polars, pyarrow) of numbers without missing values; members see arrays.
+    X is an array or a frame (pandas, polars, pyarrow) of numbers without missing values; members see arrays. A
+    synthetic row has the mean `sample_weight` of its class.
 
     Parameters
     ----------
@@ -108,40 +107,92 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Train the ensemble.
+    def _members(self, task: TrainingTask) -> Iterator[TrainedMember]:
+        smote = Smote(check_whole("k_neighbors", self.k_neighbors), task.seed)
+        classes = [task.labels.ids(number) for number in range(task.labels.classes.size)]
+        return Bags(task, task.table.span(0, task.table.n_rows), classes, parts_named(self.bags), smote).members()
 
-        Parameters
-        ----------
-        X : {ndarray, memory map, pandas or polars DataFrame, pyarrow Table} of shape (n_rows, n_features)
-            Features: numbers without missing values.
-        y : array-like of shape (n_rows,)
-            Labels of any kind. The rarest class is the minority.
-        **fit_params : metadata for the base model's `fit`
-            `sample_weight`, if the base model accepts it. A synthetic row has the mean weight of its class. Metadata
-            that are the same for all rows need metadata routing.
 
-        Returns
-        -------
-        self : estimator
-            The fitted ensemble.
-        """
-        n_members = check_whole("n_estimators", self.n_estimators)
-        parts_of_bag = parts_named(self.bags)
-        seed = check_seed(self.random_state)
-        smote = Smote(check_whole("k_neighbors", self.k_neighbors), seed)
-        check_jobs(self.n_jobs)
-        base = check_classifier(self._base())
+FEWEST_PARENTS = 2  # SMOTE makes rows between two rows
+Draw = Callable[[int, int], Ids]  # draws rows of a class with replacement, by (class number, number of rows)
 
-        X = self._checked(X)
-        labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
-        weights = per_row.pop("sample_weight", None)
-        self._check_row_metadata(per_row)
 
-        classes = [labels.ids(number) for number in range(labels.classes.size)]
-        bags = Bags(X, weights, classes, parts_of_bag, smote, seed)
-        steps = bags.members(MemberFactory([base], seed, for_all), n_members)
-        members = list(naming_the_round(steps, 1, n_members))
-        self.n_training_rows_ = [n_rows for _, n_rows in members]
-        return self._keep_members([model for model, _ in members], None, labels, X)
+@dataclass(frozen=True)
+class BagPart:
+    """The rows of one class in a bag: drawn rows, and new rows between the parents."""
+
+    drawn: Ids
+    parents: Ids
+    n_new: int
+
+
+def growing_bag(classes: Sequence[Ids], tenths: int, draw: Draw) -> list[BagPart]:
+    """A number of tenths of every class, and SMOTE rows until each class is as large as the largest in the bag."""
+    drawn = [draw(number, max(FEWEST_PARENTS, round(tenths * ids.size / 10))) for number, ids in enumerate(classes)]
+    size = max(some.size for some in drawn)
+    return [BagPart(some, parents=some, n_new=size - some.size) for some in drawn]
+
+
+def full_bag(classes: Sequence[Ids], tenths: int, draw: Draw) -> list[BagPart]:
+    """The whole largest class. Every other class becomes as large: a number of tenths are drawn, the rest is by SMOTE.
+
+    SMOTE uses all rows of the class, because a row is drawn so often that its neighbours in the bag are copies of it.
+    """
+    size = max(ids.size for ids in classes)
+    n_drawn = [size if ids.size == size else round(tenths * size / 10) for ids in classes]
+    return [
+        BagPart(draw(number, n), parents=ids, n_new=size - n)
+        for number, (ids, n) in enumerate(zip(classes, n_drawn, strict=True))
+    ]
+
+
+PartsOfBag = Callable[[Sequence[Ids], int, Draw], list[BagPart]]
+BAGS: dict[str, PartsOfBag] = {"growing": growing_bag, "full": full_bag}
+
+
+def parts_named(name: Any) -> PartsOfBag:
+    if name not in tuple(BAGS):
+        raise ValueError(f"bags must be one of {sorted(BAGS)}; got {name!r}.")
+    return BAGS[name]
+
+
+@dataclass(frozen=True)
+class Bags:
+    """One bag after the other, and a member from each."""
+
+    task: TrainingTask
+    features: Numbers
+    classes: Sequence[Ids]
+    parts_of_bag: PartsOfBag
+    smote: Smote
+
+    def members(self) -> Iterator[TrainedMember]:
+        for number in range(self.task.n_members):
+            parts = self.parts_of_bag(self.classes, number % 10 + 1, partial(self._draw, number))
+            drawn = np.concatenate([part.drawn for part in parts])
+            rows = np.concatenate([self.features[drawn], *self._new_rows(parts, number)])
+            y = np.concatenate(
+                [
+                    np.repeat(np.arange(len(parts)), [part.drawn.size for part in parts]),
+                    np.repeat(np.arange(len(parts)), [part.n_new for part in parts]),
+                ]
+            )
+            yield TrainedMember(self.task.factory.fit(number, rows, y, self._metadata(parts)), len(rows))
+
+    def _draw(self, bag: int, class_number: int, n_rows: int) -> Ids:
+        return bootstrap(self.classes[class_number], n_rows, mix(self.task.seed, class_number), bag)
+
+    def _new_rows(self, parts: Sequence[BagPart], bag: int) -> list[Numbers]:
+        return [
+            self.smote.new_rows(self.features[part.parents], part.n_new, bag, class_number)
+            for class_number, part in enumerate(parts)
+            if part.n_new
+        ]
+
+    def _metadata(self, parts: Sequence[BagPart]) -> dict[str, Any]:
+        weights = self.task.weights
+        if weights is None:
+            return {}
+        means = [weights[ids].mean() for ids in self.classes]
+        drawn = [weights[part.drawn] for part in parts]
+        return {"sample_weight": np.concatenate([*drawn, np.repeat(means, [part.n_new for part in parts])])}

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from selfpaced.baselines.boosting import BoostingEnsemble, Floats, RowsOfRound, TrainingRows
+from selfpaced.baselines.boosting import BoostingEnsemble, Floats, RowsOfRound, TrainingRows, TrainingTask
 from selfpaced.baselines.smote import Numbers, Smote, SyntheticRowsEnsemble
 from selfpaced.ensembles import check_whole
-from selfpaced.tables import InMemoryTable, Labels
+from selfpaced.tables import Labels
 
 
 class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
@@ -71,7 +71,7 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
     SMOTE needs imbalanced-learn: `pip install 'selfpaced[smote]'`.
 
     A row's loss is its doubt: the probability of the classes that it does not belong to. For two classes this is
-    AdaBoost.M2 as the paper uses it; for more, see `selfpaced.algorithms.boosting`. A member without any loss, such as
+    AdaBoost.M2 as the paper uses it; for more, see `selfpaced.baselines.boosting`. A member without any loss, such as
     a fully grown tree, does not end the training: it gets a high weight, the rows keep their weights, and the next
     member differs by its new rows.
 
@@ -112,9 +112,9 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
-        smote = Smote(check_whole("k_neighbors", self.k_neighbors), seed)
-        return _GrowingRows(table.span(0, table.n_rows), labels, smote)
+    def _rows_of_round(self, task: TrainingTask) -> RowsOfRound:
+        smote = Smote(check_whole("k_neighbors", self.k_neighbors), task.seed)
+        return _GrowingRows(task.table.span(0, task.table.n_rows), task.labels, smote)
 
 
 class _GrowingRows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -29,8 +29,6 @@ from selfpaced.scoring import (
 from selfpaced.tables import InMemoryTable
 
 Floats = NDArray[np.float64]
-# Scorers that are kept are made for many rows, however few come first.
-MANY_ROWS = 2**62
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ class Model:
     @cached_property
     def scorers(self) -> tuple[list[Scorer], ...]:
         """The scorers of each part's members: all that does not depend on the rows, prepared once, and never saved."""
-        return tuple(scorers_of(part.members, MANY_ROWS) for part in self.parts)
+        return tuple(scorers_of(part.members) for part in self.parts)
 
     def probabilities(self, X: Any, n_jobs: int | None = None) -> Floats:
         """The calibrated probabilities of rows, one column for each class: the only way from rows to probabilities."""
@@ -144,18 +142,11 @@ class Model:
         """The probabilities before any calibration."""
         return self.means_of(self.reader(X), effective_n_jobs(n_jobs))
 
-    def means_once(self, X: Any, n_jobs: int | None = None) -> Floats:
-        """The same, by scorers for these rows alone: cheaper for a model that scores few rows once."""
-        table = self.reader(X)
-        return self.means_of(table, effective_n_jobs(n_jobs), [scorers_of(p.members, table.n_rows) for p in self.parts])
-
-    def means_of(
-        self, table: InMemoryTable, n_threads: int, scorers: Sequence[Sequence[Scorer]] | None = None
-    ) -> Floats:
+    def means_of(self, table: InMemoryTable, n_threads: int) -> Floats:
         """The probabilities before any calibration, of rows that the reader has read."""
         parts = [
             mean_probabilities(some, table, self.n_classes, n_threads, part.weights)
-            for some, part in zip(self.scorers if scorers is None else scorers, self.parts, strict=True)
+            for some, part in zip(self.scorers, self.parts, strict=True)
         ]
         return parts[0] if self.pool is None else self.pool(parts)
 

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.exceptions import ModelFileError
+from selfpaced.exceptions import ModelFileError, need
 from selfpaced.model import LogOddsPool, Part
 from selfpaced.onnx_export.graph import Average, graph_of
 from selfpaced.onnx_export.preparation import Given
@@ -68,7 +68,7 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
     True
     """
     place = located(path)
-    onnx = _import_onnx()
+    onnx = need("onnx", "onnx", "The export of models")
     if place.suffix.lower() != ".onnx":
         raise ModelFileError(f"{place.name} does not end in .onnx. Name a file that does.")
     if not isinstance(model, AveragingEnsemble):
@@ -110,11 +110,3 @@ def _columns_of(model: Any) -> Given:
         return Given(None if names is None else names.tolist())
     categories = {each.name: each.categories for each in schema.columns if each.categories is not None}
     return Given(schema.names, categories)
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("ONNX is not installed: pip install 'selfpaced[onnx]'") from error
-    return onnx

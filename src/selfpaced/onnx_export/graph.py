@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -22,89 +21,26 @@ from selfpaced.calibration import (
     RareClassMap,
 )
 from selfpaced.model import SUREST, LogOddsPool
+from selfpaced.trees import NO_CHILD, Link, TreeModel, Trees
 
-NO_CHILD = -1
-
-
-@dataclass(frozen=True)
-class Tree:
-    """Nodes by number, the root first. A row goes left if its feature is <= the threshold, or one of the categories.
-
-    Attributes
-    ----------
-    categories : Mapping[int, NDArray[np.float64]]
-        For nodes that split by category, the numbers of those that go left.
-    left, right : NDArray[np.int64]
-        The children; NO_CHILD in a leaf.
-    missing_left : NDArray[np.bool_]
-        Whether NaN goes left.
-    value : NDArray[np.float64]
-        What a leaf adds to a sum.
-    """
-
-    feature: NDArray[np.int64]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    missing_left: NDArray[np.bool_]
-    value: NDArray[np.float64]
-    categories: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
-
-    @property
-    def is_inner(self) -> NDArray[np.bool_]:
-        inner: NDArray[np.bool_] = self.left != NO_CHILD
-        return inner
-
-
-class Link(Enum):
-    """How a member's sums become probabilities."""
-
-    SHARES = "they are the probabilities"
-    LOGISTIC = "the logistic function of the one sum is the probability of the second class"
-    SOFTMAX = "the softmax of the sums, one for each class"
-
-
-def link_of(n_sums: int) -> Link:
-    """The link of models that add up to log-odds."""
-    return Link.LOGISTIC if n_sums == 1 else Link.SOFTMAX
+# A function that adds nodes which read an array, given by name, and returns the name of the result.
+Nodes = Callable[["Graph", str], str]
 
 
 @dataclass(frozen=True)
-class TreeMember:
-    """A member of an ensemble as sums of trees.
-
-    Attributes
-    ----------
-    trees : Sequence[Sequence[Tree]]
-        For each of the sums the trees that it adds up.
-    start : NDArray[np.float64] | float, default=0.0
-        The first summand of each sum, or of all sums.
-    divisor : float, default=1.0
-        The number by which the sums are divided before the link.
-    reads_float32 : bool, default=False
-        Whether the member rounds its features to 32 bits.
-    preparation : tuple[Nodes, ...]
-        The steps that prepare the rows, in order.
-    """
-
-    trees: Sequence[Sequence[Tree]]
-    link: Link
-    start: NDArray[np.float64] | float = 0.0
-    divisor: float = 1.0
-    reads_float32: bool = False
-    preparation: tuple[Nodes, ...] = ()
-
-
-@dataclass(frozen=True)
-class FormulaMember:
-    """A member of an ensemble as a formula: `sums` are the nodes from rows to an array with a column for each sum."""
+class Formula:
+    """A model as a formula: `sums` are the nodes from rows to an array with a column for each sum."""
 
     sums: Nodes
     link: Link
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an ensemble, and the steps that prepare its rows, in order."""
+
+    model: TreeModel | Formula
     preparation: tuple[Nodes, ...] = ()
-
-
-Member = TreeMember | FormulaMember
 
 
 class Graph:
@@ -191,9 +127,9 @@ def _groups(members: Sequence[Member]) -> list[list[int]]:
     """The numbers of members that one operator computes: plain trees of one kind. Each other member has its own."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for number, member in enumerate(members):
-        kind: tuple[object, ...] = (number,)
-        if isinstance(member, TreeMember) and not member.preparation:
-            kind = (member.link, len(member.trees), member.reads_float32)
+        model, kind = member.model, tuple[object, ...]((number,))
+        if isinstance(model, TreeModel) and not member.preparation:
+            kind = (model.link, model.n_sums, model.reads_float32)
         groups.setdefault(kind, []).append(number)
     return list(groups.values())
 
@@ -208,13 +144,13 @@ def _sum_of_group(graph: Graph, members: Sequence[Member], weights: NDArray[np.f
 
 def _probabilities(graph: Graph, members: Sequence[Member]) -> str:
     """The name of an array of rows, members, classes."""
-    first, rows = members[0], "X"
-    for step in first.preparation:
+    first, rows = members[0].model, "X"
+    for step in members[0].preparation:
         rows = step(graph, rows)
-    if isinstance(first, FormulaMember):
+    if isinstance(first, Formula):
         sums = graph.add("Unsqueeze", first.sums(graph, rows), graph.constant(np.array([1])))
     else:
-        sums = _tree_sums(graph, rows, [each for each in members if isinstance(each, TreeMember)])
+        sums = _tree_sums(graph, rows, [each.model for each in members if isinstance(each.model, TreeModel)])
     if first.link is Link.SHARES:
         return sums
     if first.link is Link.SOFTMAX:
@@ -223,14 +159,18 @@ def _probabilities(graph: Graph, members: Sequence[Member]) -> str:
     return graph.add("Concat", graph.add("Sub", graph.constant(1.0), second), second, axis=2)
 
 
-def _tree_sums(graph: Graph, rows: str, members: Sequence[TreeMember]) -> str:
+def _tree_sums(graph: Graph, rows: str, models: Sequence[TreeModel]) -> str:
     """The name of an array of rows, members, sums."""
-    n_sums = len(members[0].trees)
-    rows = _rounded(graph, rows) if members[0].reads_float32 else rows
-    sums = sums_of_trees(graph, rows, [of_sum for each in members for of_sum in each.trees])
-    sums = graph.add("Reshape", sums, graph.constant(np.array([0, len(members), n_sums])))
-    sums = graph.add("Add", sums, graph.constant(np.stack([np.broadcast_to(each.start, n_sums) for each in members])))
-    return graph.add("Div", sums, graph.constant(np.array([[each.divisor] for each in members])))
+    n_sums = models[0].n_sums
+    rows = _rounded(graph, rows) if models[0].reads_float32 else rows
+    targets = [each.sums + n_sums * number for number, each in enumerate(models)]
+    trees = Trees.joined([each.trees for each in models])
+    sums = sums_of_trees(graph, rows, trees, np.concatenate(targets), n_sums * len(models))
+    sums = graph.add("Reshape", sums, graph.constant(np.array([0, len(models), n_sums])))
+    if models[0].link is Link.SHARES:
+        return graph.add("Div", sums, graph.constant(np.array([[each.sums.size / n_sums] for each in models])))
+    sums = graph.add("Add", sums, graph.constant(np.stack([np.broadcast_to(each.start, n_sums) for each in models])))
+    return graph.add("Mul", sums, graph.constant(np.array([[each.factor] for each in models])))
 
 
 def _rounded(graph: Graph, rows: str) -> str:
@@ -345,75 +285,78 @@ SUM = 1
 TENSORS = ("nodes_splits", "nodes_modes", "membership_values", "leaf_weights")
 
 
-def sums_of_trees(graph: Graph, rows: str, sums: Sequence[Sequence[Tree]]) -> str:
-    """One operator for all trees: a column for each sum."""
+def sums_of_trees(graph: Graph, rows: str, trees: Trees, targets: NDArray[np.int64], n_targets: int) -> str:
+    """One operator for all trees: a column for each sum. `targets` are the numbers of the sums of the trees."""
     from onnx import numpy_helper
 
-    tables: list[dict[str, NDArray[Any]]] = []
-    n_nodes = n_leaves = 0
-    for number, trees in enumerate(sums):
-        for tree in trees:
-            tables.append(_numbered(tree, number, n_nodes, n_leaves))
-            n_nodes += tables[-1]["nodes_featureids"].size
-            n_leaves += tables[-1]["leaf_targetids"].size
-    joined = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    attributes = _attributes(trees, targets)
     # A runtime refuses an empty list of categories, but accepts none.
-    tensors = {name: numpy_helper.from_array(joined[name]) for name in TENSORS if joined[name].size}
-    numbers = {name: joined[name].astype(np.int64).tolist() for name in joined if name not in TENSORS}
+    tensors = {name: numpy_helper.from_array(attributes[name]) for name in TENSORS if attributes[name].size}
+    numbers = {name: attributes[name].astype(np.int64).tolist() for name in attributes if name not in TENSORS}
     return graph.add(
         "TreeEnsemble",
         rows,
         domain="ai.onnx.ml",
-        n_targets=len(sums),
+        n_targets=n_targets,
         aggregate_function=SUM,
         **tensors,
         **numbers,
     )
 
 
-def _numbered(tree: Tree, target: int, first_node: int, first_leaf: int) -> dict[str, NDArray[Any]]:
-    """The attributes that a tree contributes, with its inner nodes and its leaves numbered apart."""
-    tree = tree if tree.is_inner.any() else _with_a_split(tree)
-    inner = tree.is_inner
-    by_category = np.isin(np.flatnonzero(inner), list(tree.categories))
-    number = np.where(inner, first_node + np.cumsum(inner) - 1, first_leaf + np.cumsum(~inner) - 1)
-    left, right = tree.left[inner], tree.right[inner]
+def _attributes(trees: Trees, targets: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The attributes of the operator, with inner nodes and leaves numbered apart. Trees of one sum come together."""
+    trees = _with_splits(trees)
+    inner = trees.is_inner
+    number = np.where(inner, np.cumsum(inner), np.cumsum(~inner)) - 1
+    left, right = trees.left[inner], trees.right[inner]
+    by_category = trees.by_category[inner]
     return {
-        "tree_roots": number[:1],
-        "nodes_featureids": tree.feature[inner],
-        "nodes_splits": tree.threshold[inner],
+        "tree_roots": number[trees.starts[:-1]][np.argsort(targets, kind="stable")],
+        "nodes_featureids": trees.feature[inner],
+        "nodes_splits": trees.threshold[inner],
         "nodes_modes": np.where(by_category, GOES_LEFT_IF_MEMBER, GOES_LEFT_IF_LESS_OR_EQUAL).astype(np.uint8),
-        "membership_values": _separated(tree.categories),
-        "nodes_missing_value_tracks_true": tree.missing_left[inner],
+        "membership_values": _separated(np.flatnonzero(trees.by_category), trees.category_nodes, trees.category_codes),
+        "nodes_missing_value_tracks_true": trees.missing_left[inner],
         "nodes_truenodeids": number[left],
         "nodes_trueleafs": ~inner[left],
         "nodes_falsenodeids": number[right],
         "nodes_falseleafs": ~inner[right],
-        "leaf_targetids": np.full(int(np.sum(~inner)), target),
-        "leaf_weights": tree.value[~inner],
+        "leaf_targetids": targets[trees.tree[~inner]],
+        "leaf_weights": trees.value[~inner],
     }
 
 
-def _separated(categories: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """One set after the other in the order of the nodes, each with NaN at its end.
+def _separated(nodes: NDArray[Any], category_nodes: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
+    """The categories of some nodes, one set after the other, each with NaN at its end.
 
-    >>> _separated({2: np.array([0.0, 3.0]), 1: np.array([5.0])}).tolist()
+    >>> _separated(np.array([1, 2]), np.array([2, 2, 1]), np.array([0, 3, 5])).tolist()
     [5.0, nan, 0.0, 3.0, nan]
     """
-    return np.concatenate([np.empty(0), *(np.append(categories[node], np.nan) for node in sorted(categories))])
+    values = np.concatenate([codes, np.full(nodes.size, np.nan)])
+    return values[np.argsort(np.concatenate([category_nodes, nodes]), kind="stable")]
 
 
-def _with_a_split(leaf: Tree) -> Tree:
-    """A tree with only a leaf, as the graph needs it: with one split, both sides of which are the leaf."""
-    return Tree(
-        feature=np.zeros(2, dtype=np.int64),
-        threshold=np.zeros(2),
-        left=np.array([1, NO_CHILD]),
-        right=np.array([1, NO_CHILD]),
-        missing_left=np.ones(2, dtype=bool),
-        value=np.repeat(leaf.value, 2),
+def _with_splits(trees: Trees) -> Trees:
+    """The same trees. Those with only a leaf get a split before it, both sides of which are the leaf."""
+    roots = trees.starts[:-1]
+    leaves = roots[~trees.is_inner[roots]]
+    place = np.arange(trees.feature.size) + np.searchsorted(leaves, np.arange(trees.feature.size), side="right")
+    child = place[leaves]
+
+    def moved(children: NDArray[np.int64]) -> NDArray[np.int64]:
+        of_node = np.where(children == NO_CHILD, NO_CHILD, place[children])
+        return np.insert(of_node, leaves, child)
+
+    return Trees(
+        starts=trees.starts + np.searchsorted(leaves, trees.starts),
+        feature=np.insert(trees.feature, leaves, 0),
+        threshold=np.insert(trees.threshold, leaves, 0.0),
+        left=moved(trees.left),
+        right=moved(trees.right),
+        missing_left=np.insert(trees.missing_left, leaves, True),
+        value=np.insert(trees.value, leaves, 0.0),
+        by_category=np.insert(trees.by_category, leaves, False),
+        category_nodes=place[trees.category_nodes],
+        category_codes=trees.category_codes,
     )
-
-
-# A function that adds nodes which read an array, given by name, and returns the name of the result.
-Nodes = Callable[[Graph, str], str]

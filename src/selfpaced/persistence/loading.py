@@ -14,9 +14,10 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning
+from selfpaced.model import check_contents
 from selfpaced.persistence.card import ModelCard, ensemble_in, kind_of
 from selfpaced.persistence.saving import PICKLE, card_in
-from selfpaced.storage import AnyPath, RemoteFile, check_contents, content_of, loaded, located, opened, part_of, shown
+from selfpaced.storage import AnyPath, RemoteFile, content_of, loaded, located, opened, part_of, shown
 from selfpaced.versions import differences
 
 

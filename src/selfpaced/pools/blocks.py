@@ -58,22 +58,21 @@ class Block:
 class SentModel:
     """A model that is sent to the machines that hold the rows. There it uses one thread: other tasks run beside it."""
 
-    def __init__(self, model: Any, n_rows: int) -> None:
+    def __init__(self, model: Any) -> None:
         self._model = model
-        self._n_rows = n_rows
         self._scorer: Scorer | None = None
 
     def scorer(self) -> Scorer:
         """Made once on every machine: preparing a large model takes time."""
         if self._scorer is None:
-            self._scorer = scorer_of(self._model, self._n_rows)
+            self._scorer = scorer_of(self._model)
         return self._scorer
 
-    def __getstate__(self) -> tuple[Any, int]:
-        return self._model, self._n_rows
+    def __getstate__(self) -> tuple[Any]:
+        return (self._model,)
 
-    def __setstate__(self, state: tuple[Any, int]) -> None:
-        self.__init__(in_one_thread(state[0]), state[1])  # type: ignore[misc]
+    def __setstate__(self, state: tuple[Any]) -> None:
+        self.__init__(in_one_thread(state[0]))  # type: ignore[misc]
 
 
 @dataclass(frozen=True)

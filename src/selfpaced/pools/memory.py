@@ -56,7 +56,7 @@ class MemoryPool:
 
     def score(self, model: Any) -> None:
         """Remember the model: its rows are scored when they are cut, in the same pass."""
-        self._waiting.append(scorer_of(model, self._ids.size))
+        self._waiting.append(scorer_of(model))
 
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
         scorers = self._take_waiting()

@@ -148,7 +148,6 @@ class Partitions:
         self.seed = seed
         self.models: list[Any] = []
         self.counts = dict(counts)
-        self._n_rows = sum(counts.values())
         self._n_folded = 0
         self._generosity = GENEROSITY
         self._cuts: tuple[Any, dict[int, Cut], dict[int, Shortlist]] | None = None
@@ -174,7 +173,7 @@ class Partitions:
 
     def fold(self) -> None:
         """Let every partition score its rows with the models since the last call."""
-        waiting = [SentModel(model, self._n_rows) for model in self.models[self._n_folded :]]
+        waiting = [SentModel(model) for model in self.models[self._n_folded :]]
         self._n_folded = len(self.models)
         if waiting:
             self.engine.advance(FoldScores(list(self.counts)), *waiting)

@@ -284,7 +284,7 @@ class Stream:
         return mean_doubt(self.doubt_sum[positions], max(self.n_folded, 1))
 
     def _take_waiting(self) -> list[Scorer]:
-        scorers = scorers_of(self.models[self.n_folded :], self.classes.size)
+        scorers = scorers_of(self.models[self.n_folded :])
         self.n_folded = len(self.models)
         return scorers
 

@@ -284,7 +284,7 @@ class _Members:
         self._shape = len(members), n_classes
         self._boosters = [number for number, found in enumerate(trees) if found is not None]
         boosters = [found for found in trees if found is not None]
-        self._score_boosters = BoostersOfARow(boosters, n_features) if boosters else None
+        self._score_boosters = BoostersOfARow(boosters) if boosters else None
         self._others = {number: members[number] for number, found in enumerate(trees) if found is None}
         self._scorers = self._make_scorers()
 
@@ -307,7 +307,7 @@ class _Members:
         return means
 
     def _make_scorers(self) -> dict[int, Scorer]:
-        return {number: scorer_of(member, n_rows=1) for number, member in self._others.items()}
+        return {number: scorer_of(member) for number, member in self._others.items()}
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the scorers, which hold functions that cannot be pickled."""

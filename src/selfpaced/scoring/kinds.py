@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from selfpaced.scoring.hist_gradient_boosting import hist_gradient_boosting_scorers
-from selfpaced.scoring.lightgbm import lightgbm_scorers
+from selfpaced.scoring.boosting import hist_gradient_boosting_scorers, lightgbm_scorers
 from selfpaced.scoring.scikit_learn import adaboost_scorer, bagging_scorer, forest_scorer, tree_scorer
 from selfpaced.scoring.scorer import Rebalanced, Scorer, plain_scorer, xgboost_scorer
 
-Make = Callable[[Sequence[Any], int], Sequence[Scorer | None]]
+Make = Callable[[Sequence[Any]], Sequence[Scorer | None]]
 
 
-def _each(make: Callable[[Any, int], Scorer | None]) -> Make:
+def _each(make: Callable[[Any], Scorer | None]) -> Make:
     """For a kind of models that share no work."""
-    return lambda models, n_rows: [make(model, n_rows) for model in models]
+    return lambda models: [make(model) for model in models]
 
 
 # By package and class name, so that no package is imported for the sake of a model nobody uses.
@@ -31,12 +30,12 @@ SCORERS: dict[tuple[str, str], Make] = {
 }
 
 
-def scorer_of(model: Any, n_rows: int) -> Scorer:
-    """The fastest scorer of a model for a number of rows: one made for its kind, or its `predict_proba`."""
-    return scorers_of([model], n_rows)[0]
+def scorer_of(model: Any) -> Scorer:
+    """The fastest scorer of a model: one made for its kind, or its `predict_proba`."""
+    return scorers_of([model])[0]
 
 
-def scorers_of(models: Sequence[Any], n_rows: int) -> list[Scorer]:
+def scorers_of(models: Sequence[Any]) -> list[Scorer]:
     """The same for several models that score the same rows. Models of one kind share the work that they can."""
     plain = [model.model if isinstance(model, Rebalanced) else model for model in models]
     by_kind: dict[Make | None, list[int]] = {}
@@ -45,7 +44,7 @@ def scorers_of(models: Sequence[Any], n_rows: int) -> list[Scorer]:
     found: dict[int, Scorer | None] = {}
     for make, numbers in by_kind.items():
         if make is not None:
-            found |= zip(numbers, make([plain[number] for number in numbers], n_rows), strict=True)
+            found |= zip(numbers, make([plain[number] for number in numbers]), strict=True)
     scorers = [found.get(number) or plain_scorer(model) for number, model in enumerate(plain)]
     return [
         scorer.then(model.correct) if isinstance(model, Rebalanced) else scorer

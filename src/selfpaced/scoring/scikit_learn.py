@@ -40,16 +40,16 @@ def as_finite_float32(features: Any) -> Any:
     return rows
 
 
-def tree_scorer(model: Any, n_rows: int) -> Scorer:
+def tree_scorer(model: Any) -> Scorer:
     return _scorer([model], [leaf_shares(model)], finish=as_is)
 
 
-def forest_scorer(model: Any, n_rows: int) -> Scorer:
+def forest_scorer(model: Any) -> Scorer:
     trees = model.estimators_
     return _scorer(trees, [leaf_shares(tree) for tree in trees], finish=lambda total: total / len(trees))
 
 
-def bagging_scorer(model: Any, n_rows: int) -> Scorer | None:
+def bagging_scorer(model: Any) -> Scorer | None:
     """Bags of trees that see all classes and all features; other bags are left to their own `predict_proba`."""
     trees = model.estimators_
     all_features = np.arange(model.n_features_in_)
@@ -58,10 +58,10 @@ def bagging_scorer(model: Any, n_rows: int) -> Scorer | None:
         and all(np.array_equal(features, all_features) for features in model.estimators_features_)
     ):
         return None
-    return forest_scorer(model, n_rows)
+    return forest_scorer(model)
 
 
-def adaboost_scorer(model: Any, n_rows: int) -> Scorer | None:
+def adaboost_scorer(model: Any) -> Scorer | None:
     """Each tree votes for one class with its weight, and the softmax of the votes is the probability."""
     trees = model.estimators_
     if not all(_is_plain_tree(tree) and tree.n_classes_ == model.n_classes_ for tree in trees):

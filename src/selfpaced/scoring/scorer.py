@@ -27,7 +27,7 @@ class Scorer:
     score : Callable[[Any], Probabilities]
         From a view of some rows to their probabilities, one column a class.
     bytes_at_once : int
-        Size of a chunk that is scored well: what fits a core's cache, or much more if calls are dear.
+        Size of a chunk that is scored well: what fits a core's cache, or much larger if each call is expensive.
     threads : int | None
         In how many threads chunks are scored; None for as many as the caller has.
     reads_float32 : bool, default=False
@@ -86,15 +86,15 @@ BYTES_AT_ONCE = 2**24
 
 
 def plain_scorer(model: Any) -> Scorer:
-    # Unknown models may bring threads of their own, or not bear several of ours.
-    return Scorer(as_is, _road(model), BYTES_AT_ONCE, threads=1)
+    # Unknown models may use their own threads, or may not be thread-safe.
+    return Scorer(as_is, _prediction(model), BYTES_AT_ONCE, threads=1)
 
 
 def as_is(features: Any) -> Any:
     return features
 
 
-def _road(model: Any) -> Any:
+def _prediction(model: Any) -> Any:
     if hasattr(model, "predict_proba"):
         return model.predict_proba
     if hasattr(model, "decision_function"):
@@ -125,7 +125,7 @@ def from_votes(predicted: Any, n_classes: int) -> Probabilities:
 ALL_CORES = 0
 
 
-def xgboost_scorer(model: Any, n_rows: int) -> Scorer:
+def xgboost_scorer(model: Any) -> Scorer:
     # A booster goes on with the threads it was trained with, and a small training set had one.
     model.get_booster().set_param({"nthread": ALL_CORES if model.n_jobs is None else model.n_jobs})
     return plain_scorer(model)

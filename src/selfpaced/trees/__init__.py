@@ -1,6 +1,14 @@
-"""Tree models of each library, read in one place: sums of trees by bit vectors, for many rows and for one."""
+"""Tree models of each library, read in one place, and the sums of small trees by bit vectors."""
 
-from selfpaced.trees.bitvectors import MOST_LEAVES, AnySplit, CategorySplit, Numbering, Split, TreeSum
-from selfpaced.trees.columns import ArrowRows, FrameColumns, Numbered, NumberedRows, float64_columns, lightgbm_columns
-from selfpaced.trees.lightgbm import BoosterTrees, booster_trees, frame_categories, missing_goes_left
-from selfpaced.trees.single_rows import BoostersOfARow
+from selfpaced.trees.bitvectors import BoostersOfARow, SmallTrees, small_trees
+from selfpaced.trees.columns import ArrowRows, FrameColumns, SharedTrees, float64_columns, lightgbm_columns
+from selfpaced.trees.lightgbm import frame_categories, read_booster
+from selfpaced.trees.others import read_catboost, read_xgboost
+from selfpaced.trees.scikit_learn import (
+    check_decision_tree,
+    check_hist_gradient_boosting,
+    hist_categories,
+    read_forest,
+    read_hist_gradient_boosting,
+)
+from selfpaced.trees.tree import NO_CHILD, Link, TreeModel, Trees, UnsupportedTreesError, link_of

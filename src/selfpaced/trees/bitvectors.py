@@ -1,21 +1,27 @@
-"""The sum of many small trees, all at once, with the leaves of a tree as bits.
+"""The sums of many small trees, all at once, with the leaves of a tree as bits.
 
 The idea is QuickScorer's (Lucchese et al., SIGIR 2015). Number the leaves of a tree from left to right. A row that goes
 right at a node cannot end in the leaves on the node's left. Strike those out for every such node of the tree, in any
-order, and the first leaf that is left is the row's own. What is struck out by the nodes on one feature depends on that
-feature's value alone, so a table per feature holds it for all trees. Features with few thresholds share a table, which
-has a row for every combination of their values: then a row needs fewer look-ups than there are features.
+order, and the first leaf that is left is the row's own.
+
+For many rows: what is struck out by the nodes on one feature depends on that feature's value alone, so a table per
+feature holds it for all trees. Features with few thresholds share a table, which has a row for every combination of
+their values: then a row needs fewer look-ups than there are features.
+
+For few rows: it takes less time to ask all nodes of all trees at once, with a handful of operations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from selfpaced.trees.digitize import CategoryNumbers, Digitizer
+from selfpaced.trees.tree import Bools, Floats, Ints, Link, TreeModel
 
 MOST_LEAVES = 32
 # Look-ups of so many trees at once stay in a core's cache for a block of rows.
@@ -31,53 +37,90 @@ Numbers = Mapping[Feature, NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
-class Split:
-    """A node: rows with `value <= threshold` go left.
+class SmallTrees:
+    """The splits of a model of two classes, in the order of its trees, and the values of the leaves.
 
     Attributes
     ----------
-    missing_left : bool
-        Where a row goes whose value is NaN.
-    left_leaves : int
-        The bits of the leaves that lie on the left.
+    tree, feature, threshold, missing_left, by_category
+        One entry for each split, as in `Trees`.
+    left_leaves : Bits
+        The bits of the leaves on the left of each split.
+    category_splits, category_codes : Ints
+        Every category that goes left: the number of the split and the code of the category.
+    n_codes : Mapping[int, int]
+        By feature that is split by categories, how many codes are known. Others are treated as missing values.
+    leaf_values : Floats
+        One row a tree, one column a leaf from left to right.
     """
 
-    tree: int
-    feature: int
-    threshold: float
-    missing_left: bool
-    left_leaves: int
+    tree: Ints
+    feature: Ints
+    threshold: Floats
+    missing_left: Bools
+    by_category: Bools
+    left_leaves: Bits
+    category_splits: Ints
+    category_codes: Ints
+    n_codes: Mapping[int, int]
+    leaf_values: Floats
+    start: float = 0.0
+    factor: float = 1.0
 
-    @property
-    def asks_for(self) -> Feature:
-        return self.feature, False
-
-
-@dataclass(frozen=True)
-class CategorySplit:
-    """A node: rows whose category has one of some codes go left, others right.
-
-    Attributes
-    ----------
-    missing_left : bool, default=False
-        Where a row goes whose value is NaN or not among the known codes.
-    n_known : int, default=0
-        Codes below this number are known. Those that go left always are.
-    """
-
-    tree: int
-    feature: int
-    codes: tuple[int, ...]
-    left_leaves: int
-    missing_left: bool = False
-    n_known: int = 0
-
-    @property
-    def asks_for(self) -> Feature:
-        return self.feature, True
+    def between(self, begin: int, end: int) -> SmallTrees:
+        """The trees from one number to another, numbered from 0."""
+        first, last = np.searchsorted(self.tree, [begin, end])
+        own = (self.category_splits >= first) & (self.category_splits < last)
+        some = slice(first, last)
+        return SmallTrees(
+            self.tree[some] - begin,
+            self.feature[some],
+            self.threshold[some],
+            self.missing_left[some],
+            self.by_category[some],
+            self.left_leaves[some],
+            self.category_splits[own] - first,
+            self.category_codes[own],
+            self.n_codes,
+            self.leaf_values[begin:end],
+        )
 
 
-AnySplit = Split | CategorySplit
+def small_trees(model: TreeModel) -> SmallTrees | None:
+    """The model in the form that bit vectors need; None if it has several sums, or a tree with too many leaves."""
+    trees = model.trees
+    first, n_leaves = trees.leaf_ranges()
+    if model.link is not Link.LOGISTIC or n_leaves.max(initial=0) > MOST_LEAVES:
+        return None
+    inner = np.flatnonzero(trees.is_inner)
+    leaves = np.flatnonzero(~trees.is_inner)
+    leaf_values = np.zeros((len(model.sums), MOST_LEAVES))
+    leaf_values[trees.tree[leaves], first[leaves]] = trees.value[leaves]
+    n_left = n_leaves[trees.left[inner]].astype(np.uint64)
+    left_leaves = ((np.uint64(1) << n_left) - np.uint64(1)) << first[inner].astype(np.uint64)
+    split_of_node = np.cumsum(trees.is_inner) - 1
+    codes_by_feature = trees.feature[trees.category_nodes]
+    n_codes = {
+        int(feature): max(
+            model.n_known.get(int(feature), 0),
+            1 + int(trees.category_codes[codes_by_feature == feature].max(initial=0)),
+        )
+        for feature in np.unique(trees.feature[trees.by_category])
+    }
+    return SmallTrees(
+        trees.tree[inner],
+        trees.feature[inner],
+        trees.threshold[inner],
+        trees.missing_left[inner],
+        trees.by_category[inner],
+        left_leaves.astype(np.uint32),
+        split_of_node[trees.category_nodes],
+        trees.category_codes,
+        n_codes,
+        leaf_values,
+        float(np.ravel(model.start)[0]),
+        model.factor,
+    )
 
 
 class Numbering:
@@ -86,64 +129,41 @@ class Numbering:
     Trees of several models can share a numbering, and with it the work of numbering.
     """
 
-    def __init__(self, splits: Iterable[AnySplit]) -> None:
-        by_feature = _by_feature(splits)
-        self.digitizers = {feature: _digitizer(own) for feature, own in by_feature.items()}
+    def __init__(self, models: Sequence[SmallTrees]) -> None:
+        feature = np.concatenate([each.feature[~each.by_category] for each in models])
+        threshold = np.concatenate([each.threshold[~each.by_category] for each in models])
+        self.digitizers: dict[Feature, Digitizer | CategoryNumbers] = {}
+        for position, some in _by_feature(feature, threshold):
+            own = threshold[some]
+            self.digitizers[position, False] = Digitizer(own[np.r_[True, own[1:] != own[:-1]]])
+        for position in sorted({position for each in models for position in each.n_codes}):
+            n_codes = max(each.n_codes.get(position, 0) for each in models)
+            self.digitizers[position, True] = CategoryNumbers(n_codes)
 
-    @property
-    def positions(self) -> set[int]:
-        """The columns that are needed."""
-        return {position for position, _ in self.digitizers}
-
-    def __call__(self, columns: Mapping[int, NDArray[np.float64]] | NDArray[np.float64]) -> Numbers:
+    def __call__(self, columns: Mapping[int, Floats] | Floats) -> Numbers:
         """The numbers of some rows, from their columns by position."""
         return {feature: digitize(columns[feature[0]]) for feature, digitize in self.digitizers.items()}
 
 
-def _by_feature(splits: Iterable[AnySplit]) -> dict[Feature, list[AnySplit]]:
-    by_feature: dict[Feature, list[AnySplit]] = {}
-    for split in splits:
-        by_feature.setdefault(split.asks_for, []).append(split)
-    return by_feature
-
-
-def _digitizer(splits: Sequence[AnySplit]) -> Digitizer | CategoryNumbers:
-    known = [
-        max(split.n_known, 1 + max(split.codes, default=0)) for split in splits if isinstance(split, CategorySplit)
-    ]
-    if known:
-        return CategoryNumbers(max(known))
-    return Digitizer(np.unique([split.threshold for split in splits if isinstance(split, Split)]))
+def _by_feature(feature: Ints, threshold: Floats) -> Iterator[tuple[int, Ints]]:
+    """The positions of the splits on each feature, in the order of their thresholds."""
+    order = np.lexsort((threshold, feature))
+    starts = np.flatnonzero(np.diff(feature[order], prepend=-1))
+    for some in np.split(order, starts[1:]) if order.size else ():
+        yield int(feature[some[0]]), some
 
 
 class TreeSum:
-    """Gives rows the sum of their leaves' values, added in the order of the trees.
+    """Gives rows the sum of their leaves' values, added in the order of the trees. `numbering` is of these or more."""
 
-    Parameters
-    ----------
-    leaf_values : NDArray[np.float64]
-        One row a tree, one column a leaf from left to right.
-    numbering : Numbering
-        Numbers the features, by these splits or by more.
-    start : float, default=0.0
-        What the values are added to.
-    """
-
-    def __init__(
-        self,
-        splits: Sequence[AnySplit],
-        leaf_values: NDArray[np.float64],
-        numbering: Numbering,
-        start: float = 0.0,
-    ) -> None:
-        self._start = start
+    def __init__(self, trees: SmallTrees, numbering: Numbering) -> None:
+        self._start = trees.start
         self._blocks = []
-        for first in range(0, len(leaf_values), TREES_AT_ONCE):
-            trees = range(first, min(first + TREES_AT_ONCE, len(leaf_values)))
-            own = [split for split in splits if split.tree in trees]
-            self._blocks.append((list(_look_ups(own, trees, numbering)), leaf_values[trees.start : trees.stop]))
+        for first in range(0, len(trees.leaf_values), TREES_AT_ONCE):
+            some = trees.between(first, first + TREES_AT_ONCE)
+            self._blocks.append((list(_look_ups(some, numbering)), some.leaf_values))
 
-    def __call__(self, numbers: Numbers, n_rows: int) -> NDArray[np.float64]:
+    def __call__(self, numbers: Numbers, n_rows: int) -> Floats:
         """The sums of some rows, by the numbers of their features."""
         total = np.full(n_rows, self._start)
         for start in range(0, n_rows, ROWS_AT_ONCE):
@@ -151,12 +171,12 @@ class TreeSum:
             self._add(numbers, some, total[some])
         return total
 
-    def _add(self, numbers: Numbers, some: slice, total: NDArray[np.float64]) -> None:
+    def _add(self, numbers: Numbers, some: slice, total: Floats) -> None:
         for look_ups, leaf_values in self._blocks:
             struck_out = np.zeros((total.size, len(leaf_values)), dtype=np.uint32)
             for look_up in look_ups:
                 struck_out |= look_up(numbers, some)
-            by_tree = np.ascontiguousarray(first_leaf(~struck_out).T)
+            by_tree = np.ascontiguousarray(_first_leaf(~struck_out).T)
             for leaves, values in zip(by_tree, leaf_values, strict=True):
                 total += values.take(leaves)  # one after the other, as a booster does: other orders differ
 
@@ -183,17 +203,18 @@ class LookUp:
             combination += part.take(numbers[feature][some])
         return self.table.take(combination, axis=0)
 
+    def combined(self, other: LookUp) -> LookUp:
+        n_rows = len(other.table)
+        table = (self.table[:, np.newaxis] | other.table).reshape(len(self.table) * n_rows, -1)
+        return LookUp({feature: n_rows * part for feature, part in self.parts.items()} | dict(other.parts), table)
 
-def _look_ups(splits: Iterable[AnySplit], trees: range, numbering: Numbering) -> Iterator[LookUp]:
+
+def _look_ups(trees: SmallTrees, numbering: Numbering) -> Iterator[LookUp]:
     """The splits of some trees, in as few tables as the number of combinations allows."""
-    own = [
-        _of_one_feature(feature, some, trees, numbering.digitizers[feature])
-        for feature, some in _by_feature(splits).items()
-    ]
     shared: LookUp | None = None
-    for look_up in sorted(own, key=lambda look_up: len(look_up.table)):
+    for look_up in sorted(_of_each_feature(trees, numbering), key=lambda look_up: len(look_up.table)):
         if shared is not None and len(shared.table) * len(look_up.table) <= MOST_COMBINATIONS:
-            shared = _combined(shared, look_up)
+            shared = shared.combined(look_up)
             continue
         if shared is not None:
             yield shared
@@ -202,55 +223,147 @@ def _look_ups(splits: Iterable[AnySplit], trees: range, numbering: Numbering) ->
         yield shared
 
 
-def _of_one_feature(
-    feature: Feature, splits: Sequence[AnySplit], trees: range, digitizer: Digitizer | CategoryNumbers
-) -> LookUp:
-    if isinstance(digitizer, CategoryNumbers):
-        return _of_categories(feature, [each for each in splits if isinstance(each, CategorySplit)], trees, digitizer)
-    return _of_thresholds(feature, [each for each in splits if isinstance(each, Split)], trees, digitizer)
+def _of_each_feature(trees: SmallTrees, numbering: Numbering) -> Iterator[LookUp]:
+    by_threshold = np.flatnonzero(~trees.by_category)
+    for position, some in _by_feature(trees.feature[by_threshold], trees.threshold[by_threshold]):
+        digitizer = numbering.digitizers[position, False]
+        assert isinstance(digitizer, Digitizer)
+        part, table = _of_thresholds(trees, by_threshold[some], digitizer)
+        yield LookUp({(position, False): part}, table)
+    for position in np.unique(trees.feature[trees.by_category]).tolist():
+        part, table = _of_categories(trees, position, numbering.digitizers[position, True].n_numbers)
+        yield LookUp({(position, True): part}, table)
 
 
-def _of_thresholds(feature: Feature, splits: Sequence[Split], trees: range, digitizer: Digitizer) -> LookUp:
-    """One row for each of these splits' own thresholds that a value may exceed, from none to all; the last for NaN."""
-    own, rank = np.unique([split.threshold for split in splits], return_inverse=True)
-    tree = np.array([split.tree for split in splits]) - trees.start
-    left_leaves = np.array([split.left_leaves for split in splits], dtype=np.uint32)
-    table = np.zeros((own.size + 2, len(trees)), dtype=np.uint32)
-    np.bitwise_or.at(table, (rank + 1, tree), left_leaves)
+def _of_thresholds(trees: SmallTrees, some: Ints, digitizer: Digitizer) -> tuple[NDArray[np.intp], Bits]:
+    """One row for each of these splits' own thresholds that a value may exceed, from none to all; the last for NaN.
+
+    The splits come in the order of their thresholds.
+    """
+    threshold, tree, left_leaves = trees.threshold[some], trees.tree[some], trees.left_leaves[some]
+    is_new = np.r_[True, threshold[1:] != threshold[:-1]]
+    own, rank = threshold[is_new], np.cumsum(is_new)
+    table = np.zeros((own.size + 2, len(trees.leaf_values)), dtype=np.uint32)
+    np.bitwise_or.at(table, (rank, tree), left_leaves)
     np.bitwise_or.accumulate(table[:-1], axis=0, out=table[:-1])  # who exceeds a threshold exceeds the lower ones
-    goes_right = ~np.array([split.missing_left for split in splits])
+    goes_right = ~trees.missing_left[some]
     np.bitwise_or.at(table[-1], tree[goes_right], left_leaves[goes_right])
     # Of the thresholds that the digitizer knows, those below a number are exceeded.
     part = np.searchsorted(np.searchsorted(digitizer.thresholds, own), np.arange(digitizer.n_numbers))
     part[-1] = own.size + 1
-    return LookUp({feature: part}, table)
+    return part, table
 
 
-def _of_categories(
-    feature: Feature, splits: Sequence[CategorySplit], trees: range, digitizer: CategoryNumbers
-) -> LookUp:
+def _of_categories(trees: SmallTrees, position: int, n_numbers: int) -> tuple[NDArray[np.intp], Bits]:
     """Categories that strike out the same share a row of the table."""
-    struck_out = np.zeros((digitizer.n_numbers, len(trees)), dtype=np.uint32)
-    for split in splits:
-        right = np.ones(digitizer.n_numbers, dtype=bool)
-        right[list(split.codes)] = False
-        right[-1] = not split.missing_left
-        struck_out[right, split.tree - trees.start] |= np.uint32(split.left_leaves)
+    some = np.flatnonzero(trees.by_category & (trees.feature == position))
+    goes_left = _goes_left(trees, some, n_numbers)
+    bits = np.where(goes_left, np.uint32(0), trees.left_leaves[some, np.newaxis])
+    own_trees, starts = np.unique(trees.tree[some], return_index=True)  # splits are in the order of trees
+    struck_out = np.zeros((n_numbers, len(trees.leaf_values)), dtype=np.uint32)
+    struck_out[:, own_trees] = np.bitwise_or.reduceat(bits, starts, axis=0).T
     as_bytes = struck_out.view(np.dtype((np.void, struck_out.strides[0]))).ravel()
     _, first, part = np.unique(as_bytes, return_index=True, return_inverse=True)
-    return LookUp({feature: part.astype(np.intp)}, struck_out[first])
+    return part.astype(np.intp), struck_out[first]
 
 
-def _combined(one: LookUp, other: LookUp) -> LookUp:
-    n_rows = len(other.table)
-    table = (one.table[:, np.newaxis] | other.table).reshape(len(one.table) * n_rows, -1)
-    return LookUp({feature: n_rows * part for feature, part in one.parts.items()} | dict(other.parts), table)
+def _goes_left(trees: SmallTrees, some: Ints, n_numbers: int) -> Bools:
+    """Which numbers of categories go left at some splits, a row each. The last one is that of missing values."""
+    place = np.full(trees.tree.size, -1)
+    place[some] = np.arange(some.size)
+    own = place[trees.category_splits] >= 0
+    goes_left = np.zeros((some.size, n_numbers), dtype=bool)
+    goes_left[place[trees.category_splits[own]], trees.category_codes[own]] = True
+    goes_left[:, -1] = trees.missing_left[some]
+    return goes_left
 
 
-def first_leaf(left_over: Bits) -> NDArray[np.uint8]:
+def _first_leaf(left_over: Bits) -> NDArray[np.uint8]:
     """The number of the lowest bit that is set: as many as there are below it."""
     below = ~left_over
     below += np.uint32(1)
     below &= left_over
     below -= np.uint32(1)
     return np.bitwise_count(below)
+
+
+class RowSums:
+    """The sums of several models for one row at a time. Nothing is changed by a call, so threads can share it."""
+
+    def __init__(self, models: Sequence[SmallTrees]) -> None:
+        sizes = [len(each.leaf_values) for each in models]
+        firsts = np.cumsum([0, *sizes])
+        tree = np.concatenate([each.tree + first for each, first in zip(models, firsts[:-1], strict=True)])
+        # Every value of a row has two places. In the second, which splits that send NaN left read, NaN is below all.
+        self._reads = np.concatenate([2 * each.feature + each.missing_left for each in models])
+        self._thresholds = np.concatenate([each.threshold for each in models])
+        self._left_leaves = np.concatenate([each.left_leaves for each in models])
+        self._by_category = np.flatnonzero(np.concatenate([each.by_category for each in models]))
+        self._n_codes = np.concatenate([_codes_of_splits(each) for each in models])
+        self._known, self._first_known = _known_codes(models)
+        self._split_trees, self._starts = np.unique(tree, return_index=True)
+        self._leaf_values = np.concatenate([each.leaf_values for each in models])
+        # One row a model, as long as the longest: what is behind its last tree adds nothing.
+        places = np.arange(max(sizes)) + firsts[:-1, np.newaxis]
+        self._places = np.where(np.arange(max(sizes)) < np.array(sizes)[:, np.newaxis], places, firsts[-1])
+        self._start = np.array([[each.start] for each in models])
+
+    def __call__(self, row: Floats) -> Floats:
+        """The sum of each model, for the features of a row as floats."""
+        values = np.zeros(len(self._leaf_values) + 1)
+        values[:-1] = self._leaf_values[np.arange(len(self._leaf_values)), self._leaves(row)]
+        # An accumulated sum adds one tree after the other, as a booster does.
+        sums: Floats = np.concatenate([self._start, values.take(self._places)], axis=1).cumsum(axis=1)[:, -1]
+        return sums
+
+    def _leaves(self, row: Floats) -> NDArray[np.intp]:
+        """The leaf of the row in each tree."""
+        leaves = np.zeros(len(self._leaf_values), dtype=np.intp)
+        if not self._starts.size:
+            return leaves
+        both = np.column_stack([row, np.where(np.isnan(row), -np.inf, row)])
+        goes_left = both.take(self._reads) <= self._thresholds
+        if self._by_category.size:
+            codes = row.take(self._reads[self._by_category] // 2)
+            known = (codes > -1) & (codes < self._n_codes)  # neither holds for NaN
+            numbers = np.where(known, codes, self._n_codes).astype(np.intp)
+            goes_left[self._by_category] = self._known.take(self._first_known + numbers)
+        struck_out = np.bitwise_or.reduceat(np.where(goes_left, np.uint32(0), self._left_leaves), self._starts)
+        leaves[self._split_trees] = _first_leaf(~struck_out)
+        return leaves
+
+
+def _codes_of_splits(trees: SmallTrees) -> Ints:
+    """How many codes are known at each split by categories."""
+    features = trees.feature[trees.by_category].tolist()
+    return np.array([trees.n_codes[feature] for feature in features], dtype=np.int64)
+
+
+def _known_codes(models: Sequence[SmallTrees]) -> tuple[Bools, Ints]:
+    """Which codes go left at each split by categories, one split after the other, and where each split begins."""
+    tables, sizes = [np.zeros(0, dtype=bool)], []
+    for trees in models:
+        n_numbers = 1 + _codes_of_splits(trees)
+        splits = np.flatnonzero(trees.by_category)
+        begin = np.zeros(trees.tree.size, dtype=np.int64)
+        begin[splits] = np.cumsum(n_numbers) - n_numbers
+        table = np.zeros(n_numbers.sum(), dtype=bool)
+        table[begin[trees.category_splits] + trees.category_codes] = True
+        table[begin[splits] + n_numbers - 1] = trees.missing_left[splits]
+        tables.append(table)
+        sizes.append(n_numbers)
+    n_numbers = np.concatenate(sizes)
+    return np.concatenate(tables), np.cumsum(n_numbers) - n_numbers
+
+
+class BoostersOfARow:
+    """The probabilities of one row by several boosters of two classes."""
+
+    def __init__(self, boosters: Sequence[SmallTrees]) -> None:
+        self._sums = RowSums(boosters)
+        self._factors = np.array([each.factor for each in boosters])
+
+    def __call__(self, row: Floats) -> Floats:
+        """The probabilities of both classes by each booster, a row each, for the features of a row as floats."""
+        probabilities: Floats = expit(self._factors * self._sums(row))
+        return np.column_stack([1 - probabilities, probabilities])

@@ -1,16 +1,18 @@
-"""The columns of rows as numbers that trees ask for, once for all models."""
+"""Rows as small trees read them: their columns, and the sums of the trees of several models."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.trees.bitvectors import Numbering, Numbers
+from selfpaced.trees.bitvectors import Numbering, RowSums, SmallTrees, TreeSum
+from selfpaced.trees.tree import Floats
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,9 @@ def codes_of(column: Any) -> NDArray[np.integer]:
     return numbers
 
 
-Floats = NDArray[np.float64]
 NUMBERS = "biuf"
+# So many rows are scored faster one by one than by tables.
+FEW_ROWS = 16
 
 
 class FrameColumns:
@@ -77,8 +80,6 @@ class FrameColumns:
     def __init__(self, known: Sequence[Sequence[Any]], at: Sequence[int] | None = None) -> None:
         self._code_of = [{category: float(code) for code, category in enumerate(own)} for own in known]
         self._at = at
-        # By categorical column, the categories that came last and their codes: chunks of a frame share them.
-        self._last: dict[int, tuple[Any, Floats]] = {}
 
     def __call__(self, frame: Any, positions: Collection[int]) -> dict[int, Floats] | None:
         """The columns at some positions; None if there are columns that are neither numbers nor known categories."""
@@ -91,22 +92,14 @@ class FrameColumns:
                 ):
                     return None
                 if position in positions:
-                    columns[position] = self._codes(n_categorical, column)
+                    codes = codes_among(self._code_of[n_categorical], column.categories)
+                    columns[position] = codes.take(column.values())  # the code of missing values, -1, takes the last
                 n_categorical += 1
             elif not column.holds_numbers:
                 return None
             elif position in positions:
                 columns[position] = np.ascontiguousarray(column.values(), dtype=np.float64)
         return columns if n_categorical == len(self._code_of) else None
-
-    def _codes(self, number: int, column: _Column) -> Floats:
-        """The codes of a categorical column, NaN for missing values and for categories that are not known."""
-        own, (last, codes) = column.categories, self._last.get(number, (None, np.empty(0)))
-        if last is not own:
-            codes = codes_among(self._code_of[number], own)
-            self._last[number] = own, codes
-        taken: Floats = codes.take(column.values())  # the code of missing values, -1, takes the last
-        return taken
 
 
 @dataclass(frozen=True)
@@ -169,33 +162,68 @@ def is_pandas(features: Any) -> bool:
     return type(features).__name__ == "DataFrame" and type(features).__module__.partition(".")[0] == "pandas"
 
 
-@dataclass(frozen=True)
-class Numbered:
-    """Some rows by the numbers of their features."""
+class SharedTrees:
+    """The sums of the trees of several models, which share the reading and numbering of rows.
 
-    numbers: Numbers
-    n_rows: int
+    What does not depend on the rows is made at the first call that needs it, once for all threads.
 
-
-@dataclass(frozen=True, eq=False)
-class NumberedRows:
-    """A view of arrays and frames by the numbers of their values. Other rows are left as they are.
-
-    Attributes
+    Parameters
     ----------
-    of_frame, of_array
-        Read the columns as floats.
+    models : Sequence[SmallTrees]
+        Trees of models that read frames in the same way.
+    of_frame : FrameColumns
+        Reads the columns of frames.
+    of_array : Callable[[NDArray[Any]], Floats] | None
+        Reads the columns of arrays; None if the models cannot read arrays.
     """
 
-    numbering: Numbering
-    of_frame: FrameColumns
-    of_array: Callable[[NDArray[Any]], NDArray[np.float64]] | None
+    def __init__(
+        self,
+        models: Sequence[SmallTrees],
+        of_frame: FrameColumns,
+        of_array: Callable[[NDArray[Any]], Floats] | None,
+    ) -> None:
+        self._models = models
+        self._of_frame = of_frame
+        self._of_array = of_array
+        self._positions = set(np.concatenate([each.feature for each in models]).tolist())
+        self._lock = Lock()
 
-    def __call__(self, features: Any) -> Numbered | Any:
-        if isinstance(features, np.ndarray) and self.of_array is not None:
-            return Numbered(self.numbering(self.of_array(features)), len(features))
-        is_frame = isinstance(features, ArrowRows) or is_pandas(features)
-        columns = self.of_frame(features, self.numbering.positions) if is_frame else None
-        if columns is not None:
-            return Numbered(self.numbering(columns), len(features))
-        return features.to_pandas() if isinstance(features, ArrowRows) else features
+    def __call__(self, features: Any) -> list[Callable[[], Floats]] | None:
+        """For each model, a function that gives the sums of some rows. None for rows that cannot be read here."""
+        columns: Mapping[int, Floats] | Floats | None = None
+        if isinstance(features, np.ndarray):
+            columns = None if self._of_array is None else self._of_array(features)
+        elif isinstance(features, ArrowRows) or is_pandas(features):
+            columns = self._of_frame(features, self._positions)
+        if columns is None:
+            return None
+        n_rows = features.shape[0]
+        return self._of_few(columns, n_rows) if n_rows <= FEW_ROWS else self._of_many(columns, n_rows)
+
+    def _of_few(self, columns: Mapping[int, Floats] | Floats, n_rows: int) -> list[Callable[[], Floats]]:
+        with self._lock:
+            row_sums = self._row_sums
+        rows = np.zeros((n_rows, 1 + max(self._positions, default=0)))
+        for position in self._positions:
+            rows[:, position] = columns[position]
+        sums = np.array([row_sums(row) for row in rows]).reshape(n_rows, len(self._models))
+        return [partial(np.multiply, each.factor, own) for each, own in zip(self._models, sums.T, strict=True)]
+
+    def _of_many(self, columns: Mapping[int, Floats] | Floats, n_rows: int) -> list[Callable[[], Floats]]:
+        with self._lock:
+            numbering, tree_sums = self._tables
+        numbers = numbering(columns)
+        return [
+            partial(lambda factor, tree_sum: factor * tree_sum(numbers, n_rows), each.factor, tree_sum)
+            for each, tree_sum in zip(self._models, tree_sums, strict=True)
+        ]
+
+    @cached_property
+    def _row_sums(self) -> RowSums:
+        return RowSums(self._models)
+
+    @cached_property
+    def _tables(self) -> tuple[Numbering, list[TreeSum]]:
+        numbering = Numbering(self._models)
+        return numbering, [TreeSum(each, numbering) for each in self._models]

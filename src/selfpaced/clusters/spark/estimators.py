@@ -39,7 +39,8 @@ from selfpaced.ensembles import (
 )
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import TableError
-from selfpaced.storage import check_contents, dumped, loaded
+from selfpaced.model import check_contents
+from selfpaced.storage import dumped, loaded
 from selfpaced.tables import Roles
 from selfpaced.tables.sources import open_table
 

@@ -165,7 +165,7 @@ class Judge:
         unseen = [~np.isin(self.sample.ids, note.ids) for note in part.rounds_of_members if note.ids is not None]
         counted = np.where(np.any(unseen, axis=0), unseen, True)
         sums = np.zeros((self.parts.size, self.n_classes))
-        for scorer, counts in zip(scorers_of(part.members, self.parts.size), counted, strict=True):
+        for scorer, counts in zip(scorers_of(part.members), counted, strict=True):
             scores = mean_probabilities([scorer], self.sample.rows, self.n_classes, self.n_threads)
             sums += scores * counts[:, None]
         return np.asarray(sums / counted.sum(axis=0)[:, None])
@@ -220,7 +220,7 @@ def judged_scores(recipe: Any, part: FoldRows) -> tuple[Floats | Exception, floa
     )
     try:
         with ignoring_expected_warnings():
-            scores = model.fit(part.features, part.classes, **part.metadata).model_.means_once(part.left_out)
+            scores = model.fit(part.features, part.classes, **part.metadata).model_.means(part.left_out)
     except Exception as error:  # base models raise errors of all kinds
         return error, time.perf_counter() - begin
     return scores, time.perf_counter() - begin

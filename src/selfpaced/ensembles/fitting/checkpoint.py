@@ -22,16 +22,9 @@ from selfpaced.callbacks import Round
 from selfpaced.ensembles.fitting.cross_fitting import HonestScores
 from selfpaced.ensembles.fitting.pools import ReplayingPool
 from selfpaced.exceptions import CheckpointError
+from selfpaced.model import check_contents
 from selfpaced.pools import Rows
-from selfpaced.storage import (
-    PrivateFolder,
-    UnknownTypeError,
-    check_contents,
-    dumped,
-    import_skops,
-    loaded,
-    private_folder,
-)
+from selfpaced.storage import PrivateFolder, UnknownTypeError, dumped, import_skops, loaded, private_folder
 from selfpaced.tables import ClassSplit, Table
 from selfpaced.versions import versions_of
 

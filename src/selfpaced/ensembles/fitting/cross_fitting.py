@@ -213,7 +213,7 @@ def honest_means(
 ) -> Floats:
     """The mean over members for the rows of a table, cross-fitted for rows that members have seen."""
     sums = np.zeros((table.n_rows, n_classes))
-    scorers = scorers_of([member.model for member in members], table.n_rows)
+    scorers = scorers_of([member.model for member in members])
 
     def work(start: int, stop: int) -> None:
         answers = probabilities_by(scorers, table.span(start, stop))
@@ -225,7 +225,7 @@ def honest_means(
 
 
 def probabilities_of(model: Any, table: InMemoryTable, n_classes: int, n_threads: int) -> Floats:
-    return mean_probabilities([scorer_of(model, table.n_rows)], table, n_classes, n_threads)
+    return mean_probabilities([scorer_of(model)], table, n_classes, n_threads)
 
 
 N_BINS = 20

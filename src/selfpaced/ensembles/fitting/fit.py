@@ -56,7 +56,7 @@ class EvalSet:
 
     def score_with(self, model: Any) -> float:
         """AUCPRC after one more member: of the rarer class, or the mean over all classes if there are more than two."""
-        add_probabilities([scorer_of(model, self._table.n_rows)], self._table, self._sums, self._n_threads)
+        add_probabilities([scorer_of(model)], self._table, self._sums, self._n_threads)
         self._n_members += 1
         means = self._sums / self._n_members
         if self._labels.classes.size == 2:

@@ -1,15 +1,69 @@
-"""RUSBoost: boosting on random under-samples."""
+"""Ensembles on random under-samples: EasyEnsemble and RUSBoost."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from joblib import effective_n_jobs
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.baselines.boosting import BoostingEnsemble, Floats, RowsOfRound, TrainingRows, with_mean_one
-from selfpaced.ensembles import check_jobs, check_positive
+from selfpaced.baselines.boosting import (
+    BoostingEnsemble,
+    Floats,
+    RowsOfRound,
+    TrainingRows,
+    TrainingTask,
+    with_mean_one,
+)
+from selfpaced.ensembles import UnderBaggingClassifier, check_positive
 from selfpaced.ensembles.fitting import rows_to_draw
-from selfpaced.tables import InMemoryTable, Labels, split_classes, stack
+from selfpaced.tables import split_classes, stack
+
+
+class EasyEnsembleClassifier(UnderBaggingClassifier):
+    """EasyEnsemble: under-bagging whose members are boosted.
+
+    It is `UnderBaggingClassifier` with AdaBoost as the base model, and has the same attributes.
+
+    Parameters
+    ----------
+    estimator : classifier, default=AdaBoostClassifier of 10 trees of depth 10
+        The base model. Trees of depth 1, the default of AdaBoost, cannot describe a rare class with several centres.
+    n_estimators : int, default=10
+        The number of members.
+    ratio : float, default=1.0
+        Rows drawn from each larger class per minority row.
+    n_jobs : int or None, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores.
+    random_state : int, RandomState or None, default=None
+        Seed of all draws and of every `random_state` inside the base model.
+    callbacks : Callback, list of Callback or None, default=None
+        Callbacks during the fit; see `selfpaced.callbacks`.
+
+    See Also
+    --------
+    UnderBaggingClassifier : The same with any base model.
+    RUSBoostClassifier : Boosting over the members, not inside each member.
+
+    References
+    ----------
+    X.-Y. Liu, J. Wu, Z.-H. Zhou. Exploratory Undersampling for Class-Imbalance Learning. IEEE Transactions on Systems,
+    Man, and Cybernetics, 2009.
+
+    Examples
+    --------
+    >>> from selfpaced.baselines import EasyEnsembleClassifier
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> X, y = make_checkerboard(n_minority=100, n_majority=1000, random_state=0)
+    >>> model = EasyEnsembleClassifier(random_state=0).fit(X, y)
+    >>> len(model.estimators_), type(model.estimators_[0]).__name__
+    (10, 'AdaBoostClassifier')
+    """
+
+    def _base(self) -> Any:
+        if self.estimator is None:
+            return AdaBoostClassifier(DecisionTreeClassifier(max_depth=10), n_estimators=10)
+        return self.estimator
 
 
 class RUSBoostClassifier(BoostingEnsemble):
@@ -68,7 +122,7 @@ class RUSBoostClassifier(BoostingEnsemble):
     Notes
     -----
     A row's loss is its doubt: the probability of the classes that it does not belong to. For two classes this is
-    AdaBoost.M2 as the paper uses it; for more, see `selfpaced.algorithms.boosting`. A member without any loss does not
+    AdaBoost.M2 as the paper uses it; for more, see `selfpaced.baselines.boosting`. A member without any loss does not
     end the training: it gets a high weight, the rows keep their weights, and the next member is trained on other rows.
 
     References
@@ -108,8 +162,9 @@ class RUSBoostClassifier(BoostingEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
-        split = split_classes(table, labels, seed, effective_n_jobs(check_jobs(self.n_jobs)))
+    def _rows_of_round(self, task: TrainingTask) -> RowsOfRound:
+        labels = task.labels
+        split = split_classes(task.table, labels, task.seed, task.n_threads)
         n_draw = rows_to_draw(check_positive("ratio", self.ratio), labels)
 
         def draw(number: int, weights: Floats) -> TrainingRows:
