@@ -14,7 +14,7 @@ from distributed import Client
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.clusters.dask.estimators import DaskSelfPacedEnsembleClassifier
+from selfpaced.clusters.dask import DaskSelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
 
 X, y = make_fraud(n_rows=30_000, n_frauds=150, n_features=8, random_state=0)

@@ -7,6 +7,17 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
+__all__ = [
+    "CheckpointError",
+    "ModelFileError",
+    "ModelVersionWarning",
+    "NewCategoryWarning",
+    "PickledModelWarning",
+    "TableError",
+    "UnknownRuleError",
+    "UnreachableRuleError",
+]
+
 
 class TableError(ValueError):
     """Raised if a table cannot be read with the given options."""

@@ -15,6 +15,8 @@ from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.model import averaged_members, feature_names_of, rows_in_memory, scoring_of
 from selfpaced.tables import InMemoryTable, float_array, is_frame, polars_as_arrow
 
+__all__ = ["shap_values"]
+
 INSTEAD = (
     "sklearn.inspection.permutation_importance(model, X, y, scoring='average_precision') works with members of any "
     "kind."
