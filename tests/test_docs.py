@@ -49,6 +49,13 @@ def test_the_links_on_the_page_lead_to_files_that_are_there(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", sorted(REPOSITORY.glob("docs/decisions/0*.md")), ids=name)
+def test_the_modules_that_a_record_names_are_there(page):
+    named = re.findall(r"`([\w./]+\.py|[a-z_]+/(?:[a-z_]+/)*)`", page.read_text())
+    folders = (REPOSITORY / "src" / "selfpaced", REPOSITORY)
+    assert [path for path in named if not any((folder / path).exists() for folder in folders)] == []
+
+
 def recorded_lines(name):
     recorded = json.loads((REPOSITORY / "benchmarks" / "results" / f"{name}.json").read_text())["lines"]
     return {line for lines in recorded.values() for line in lines}

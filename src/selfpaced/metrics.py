@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import f1_score, matthews_corrcoef
 from sklearn.utils import assert_all_finite, column_or_1d
 
 Number = Any  # a number, or an array with one of them for each threshold
@@ -297,33 +298,14 @@ def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *,
 
 @dataclass(frozen=True)
 class Scored:
-    """Labels with scores, on which a threshold is chosen or judged.
-
-    Attributes
-    ----------
-    y_true : array-like of shape (n_rows,)
-        The labels.
-    scores : array-like of shape (n_rows,)
-        Their scores.
-
-    See Also
-    --------
-    measure_by_rule : Takes one for the choice of a threshold and one for the figure.
-
-    Examples
-    --------
-    >>> from selfpaced.metrics import Scored
-    >>> Scored([0, 1], [0.2, 0.9]).scores
-    [0.2, 0.9]
-    """
+    """Labels with scores, on which a threshold is chosen or judged."""
 
     y_true: ArrayLike
     scores: ArrayLike
 
-
-def as_bools(rows: Scored, pos_label: Any) -> Scored:
-    """The same with boolean labels: whether a row is rare."""
-    return Scored(*_checked(rows.y_true, rows.scores, pos_label))
+    def as_bools(self, pos_label: Any) -> Scored:
+        """The same with boolean labels: whether a row is rare."""
+        return Scored(*_checked(self.y_true, self.scores, pos_label))
 
 
 THRESHOLD_RULES: dict[str, Callable[[str, Scored, Scored], float]] = {
@@ -343,70 +325,23 @@ def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored, *
     rule : {"0.5", "validation", "best on test"}
         "validation" chooses the threshold on the validation rows, as a user would. "best on test" uses the test labels,
         so the figure is too good: it is only for comparison with publications that did so.
-    validation : Scored
-        Rows on which "validation" chooses the threshold.
-    test : Scored
-        Rows of the figure.
-    pos_label : label, default=None
-        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans.
 
-    Returns
-    -------
-    float
-        The measure on the test rows.
-
-    Raises
-    ------
-    ValueError
-        If there is no such rule or measure.
-
-    See Also
-    --------
-    best_threshold : The threshold of "validation".
-    selfpaced.choose_threshold : A threshold by a budget, a precision or costs.
-
-    Examples
-    --------
-    >>> from selfpaced.metrics import Scored, measure_by_rule
     >>> scored = Scored([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    >>> [round(measure_by_rule("f1", rule, scored, scored), 3) for rule in ("0.5", "validation", "best on test")]
+    >>> [round(measure_by_rule("f1", rule, scored, scored), 3) for rule in THRESHOLD_RULES]
     [0.667, 0.8, 0.8]
     """
     if rule not in THRESHOLD_RULES:
         raise ValueError(f"rule must be one of {list(THRESHOLD_RULES)}; got {rule!r}.")
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {sorted(MEASURES)}; got {measure!r}.")
-    validation, test = as_bools(validation, pos_label), as_bools(test, pos_label)
+    validation, test = validation.as_bools(pos_label), test.as_bools(pos_label)
     threshold = THRESHOLD_RULES[rule](measure, validation, test)
     return float(MEASURES[measure](alerts_at_threshold(test.y_true, test.scores, threshold)))
 
 
 def precision_recall_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = None) -> float:
-    """The paper's G-mean of predicted labels: of precision and recall.
+    """The paper's G-mean of predicted labels, for `sklearn.metrics.make_scorer`.
 
-    `sklearn.metrics.make_scorer` accepts it.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_rows,)
-        The labels.
-    y_pred : array-like of shape (n_rows,)
-        The predicted labels.
-    pos_label : label, default=None
-        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans.
-
-    Returns
-    -------
-    float
-        The geometric mean.
-
-    See Also
-    --------
-    sensitivity_specificity_gmean_score : The G-mean of imbalanced-learn.
-
-    Examples
-    --------
-    >>> from selfpaced.metrics import precision_recall_gmean_score
     >>> round(precision_recall_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
     0.816
     """
@@ -414,31 +349,8 @@ def precision_recall_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_la
 
 
 def sensitivity_specificity_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = None) -> float:
-    """The G-mean of imbalanced-learn of predicted labels: of the recalls of both classes.
+    """imbalanced-learn's G-mean of predicted labels.
 
-    `sklearn.metrics.make_scorer` accepts it.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_rows,)
-        The labels.
-    y_pred : array-like of shape (n_rows,)
-        The predicted labels.
-    pos_label : label, default=None
-        The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans.
-
-    Returns
-    -------
-    float
-        The geometric mean.
-
-    See Also
-    --------
-    precision_recall_gmean_score : The G-mean of the paper.
-
-    Examples
-    --------
-    >>> from selfpaced.metrics import sensitivity_specificity_gmean_score
     >>> round(sensitivity_specificity_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
     0.707
     """
@@ -513,12 +425,18 @@ def _some(labels: NDArray[Any]) -> list[Any]:
 
 
 __all__ = [
+    "MEASURES",
+    "THRESHOLD_RULES",
     "Alerts",
     "Scored",
+    "alerts_at_all_thresholds",
     "alerts_at_k",
     "alerts_at_threshold",
+    "alerts_of_labels",
     "aucprc",
     "best_threshold",
+    "f1_score",
+    "matthews_corrcoef",
     "measure_by_rule",
     "precision_recall_gmean_score",
     "sensitivity_specificity_gmean_score",

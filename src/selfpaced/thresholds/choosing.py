@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
 from selfpaced.exceptions import UnreachableRuleError
-from selfpaced.metrics import Alerts, Scored, alerts_of_labels, as_bools
+from selfpaced.metrics import Alerts, Scored, alerts_of_labels
 from selfpaced.thresholds.costs import amounts_of, cost_text, costs_of
 from selfpaced.thresholds.intervals import FIGURES, Interval, costs_in, intervals_of
 from selfpaced.thresholds.rules import AlertsAtMost, LowestCost, Rule, parse_rule
@@ -280,7 +280,7 @@ def choose_threshold(
     (in brackets: 90% intervals for other rows of the same kind)
     """
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
-    checked = as_bools(Scored(y_true, scores), pos_label)
+    checked = Scored(y_true, scores).as_bools(pos_label)
     is_positive, values = np.asarray(checked.y_true), np.asarray(checked.scores)
     own = None if amounts is None else amounts_of(amounts, is_positive)
     sweep = sweep_of(is_positive, values, own)
