@@ -12,4 +12,17 @@ from selfpaced.backtesting.rolling import (
 )
 from selfpaced.backtesting.splitter import Fold, Rolling, RollingTimeSplit, span_in
 
-__all__ = ["RollingTimeSplit", "backtest"]
+__all__ = [
+    "Budget",
+    "Fold",
+    "FoldResult",
+    "JudgedRows",
+    "Reached",
+    "Rolling",
+    "RollingTimeSplit",
+    "backtest",
+    "has_probabilities",
+    "reached",
+    "result_of",
+    "span_in",
+]

@@ -28,4 +28,36 @@ from selfpaced.thresholds.rules import (
 )
 from selfpaced.thresholds.sweep import Sweep, short_threshold, sweep_from, sweep_of
 
-__all__ = ["CostDecisionClassifier", "ThresholdChoice", "choose_threshold", "parse_rule", "threshold_scorer"]
+__all__ = [
+    "AlertsAtMost",
+    "Best",
+    "CostDecisionClassifier",
+    "Costs",
+    "Decision",
+    "Interval",
+    "LowestCost",
+    "PrecisionAtLeast",
+    "RecallAtLeast",
+    "Rule",
+    "Sweep",
+    "ThresholdChoice",
+    "WRITTEN",
+    "amounts_of",
+    "best_rows",
+    "choice_from",
+    "choose_threshold",
+    "cost_text",
+    "costs_of",
+    "headline",
+    "headline_parts",
+    "of_hundred",
+    "parse_decision",
+    "parse_rule",
+    "rows_where",
+    "rule_score",
+    "short_threshold",
+    "sweep_from",
+    "sweep_of",
+    "threshold_scorer",
+    "with_costs",
+]
