@@ -11,17 +11,6 @@ from os.path import dirname
 from types import FrameType
 from typing import Any
 
-__all__ = [
-    "CheckpointError",
-    "ModelFileError",
-    "ModelVersionWarning",
-    "NewCategoryWarning",
-    "PickledModelWarning",
-    "TableError",
-    "UnknownRuleError",
-    "UnreachableRuleError",
-]
-
 _PACKAGE = dirname(__file__)
 
 
@@ -125,3 +114,15 @@ def need(module: str, extra: str, what: str) -> Any:
 
 def import_arrow() -> Any:
     return need("pyarrow", "files", "Reading files")
+
+
+__all__ = [
+    "CheckpointError",
+    "ModelFileError",
+    "ModelVersionWarning",
+    "NewCategoryWarning",
+    "PickledModelWarning",
+    "TableError",
+    "UnknownRuleError",
+    "UnreachableRuleError",
+]
