@@ -13,7 +13,8 @@ What numpydoc cannot see is taken into account:
 - An ensemble on Dask has the parameters of the ensemble in memory.
 - Options that a function takes as `**options` are documented by their own names.
 
-The names that `docs/api.md` lists need the sections See Also and Examples; their methods and the exceptions do not.
+The functions and estimators that `docs/api.md` lists need the sections See Also and Examples. Their methods, exceptions
+and dataclasses do not: the function that returns a dataclass shows it.
 
 Usage: python tools/check_docstrings.py
 """
@@ -78,6 +79,10 @@ def is_exception(what: Any) -> bool:
     return inspect.isclass(what) and issubclass(what, Exception)
 
 
+def is_shown_elsewhere(what: Any) -> bool:
+    return is_exception(what) or is_dataclass(what)
+
+
 def applies(code: str, message: str, what: Any) -> bool:
     """Whether a complaint of numpydoc is justified."""
     if code == "PR01" and is_exception(what):
@@ -139,7 +144,7 @@ def complaints(checks: list[str]) -> list[str]:
         f"{name}: {code} {message}"
         for name, what in public.items()
         for code, message in validate(name)["errors"]
-        if code in (*checks, *(CHECKS_OF_LISTED_NAMES if name in listed and not is_exception(what) else ()))
+        if code in (*checks, *(CHECKS_OF_LISTED_NAMES if name in listed and not is_shown_elsewhere(what) else ()))
         and applies(code, message, what)
     ]
     found += [f"{name}: no section Raises" for name, what in public.items() if raises_without_a_section(what)]
