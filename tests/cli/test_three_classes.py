@@ -91,10 +91,10 @@ def test_monitoring_counts_the_rarest_label_alone(run, files, rows):
     said = told(run, "monitor", "model.skops", "rows.parquet", "--target", "kind")
     scores = fraud_scores(rows)
     assert said["all"]["estimate"]["expected"] == pytest.approx(scores.sum())
-    assert said["all"]["arrived"]["found"] == N_FRAUDS
-    assert said["all"]["arrived"]["n_known"] == N_ROWS
+    assert said["all"]["labelled"]["found"] == N_FRAUDS
+    assert said["all"]["labelled"]["n_known"] == N_ROWS
     alerts = scores >= said["threshold"]
-    assert said["all"]["arrived"]["precision"] == pytest.approx((rows["kind"][alerts] == "fraud").mean())
+    assert said["all"]["labelled"]["precision"] == pytest.approx((rows["kind"][alerts] == "fraud").mean())
 
 
 def test_a_model_is_trained_again_for_the_same_three_labels(run, files, rows):
