@@ -72,7 +72,7 @@ def with_parameter(calibration: str | None) -> Callable[[Any, Data], Any]:
 
 
 def by_training_rows(model: Any, train: Data) -> Any:
-    return clone(model).fit(*train).calibrate(*train)
+    return clone(model).fit(*train).recalibrated(*train)
 
 
 def by_hold_out(method: str) -> Callable[[Any, Data], Any]:

@@ -177,7 +177,7 @@ def unsure(model: SelfPacedEnsembleClassifier, own: Floats, test: Payments) -> I
 
 def recalibrated(model: SelfPacedEnsembleClassifier, valid: Payments, test: Payments) -> Iterator[str]:
     """The share of frauds moves; the ranking stays."""
-    probability = model.calibrate(valid.X, valid.y).predict_proba(test.X)[:, 1]
+    probability = model.recalibrated(valid.X, valid.y).predict_proba(test.X)[:, 1]
     yield (
         f"calibrated on the payments just before: {probability.sum():,.0f} frauds expected, {test.y.sum()} found "
         f"({valid.y.mean():.5f} of those before)"

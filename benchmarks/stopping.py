@@ -16,7 +16,6 @@ import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass
 from statistics import mean, median, stdev
 from typing import Any
@@ -109,8 +108,7 @@ def stopped(whole: Fitted, patience: int) -> Fitted:
         stop = stopping.on_round_end(note)
         if stop is not None:
             break
-    kept = copy(whole.model)
-    kept.estimators_ = whole.model.estimators_[: stopping.best_round_]
+    kept = whole.model.with_model(whole.model.model_.first(stopping.best_round_))
     return Fitted(kept, whole.model.callbacks.seconds[note.number])
 
 

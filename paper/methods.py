@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -42,10 +41,7 @@ class Fitted:
 
     def first(self, n: int) -> Fitted:
         """The ensemble of the first members alone."""
-        model = copy(self.model)
-        model.estimators_ = self.members[:n]
-        if hasattr(model, "estimator_weights_"):
-            model.estimator_weights_ = self.weights[:n]
+        model = self.model.with_model(self.model.model_.first(n))
         return replace(
             self,
             model=model,

@@ -195,7 +195,7 @@ class TestPermutations:
         model = blend().fit(X, y)
         assert len(model.ensembles_) == 2
         explanation = shap_values(model, X[:4], background=X[-8:])
-        model.calibrator_ = None
+        model = model.with_model(model.model_.recalibrated(None, None))
         np.testing.assert_allclose(added_up(explanation), model.predict_proba(X[:4])[:, 1], atol=1e-12)
         assert np.abs(explanation.values).mean(axis=0).argmax() == 0
 
@@ -221,7 +221,7 @@ class TestPermutations:
         frame.loc[::7, ["country", "amount"]] = None
         model = blend(lightgbm(min_child_samples=5, min_data_per_group=5)).fit(frame, y)
         explanation = shap_values(model, frame[y == 1][:3], background=frame[-8:])
-        model.calibrator_ = None
+        model = model.with_model(model.model_.recalibrated(None, None))
         np.testing.assert_allclose(added_up(explanation), model.predict_proba(frame[y == 1][:3])[:, 1], atol=1e-12)
         assert explanation.feature_names == [*NAMES, "country"]
         assert explanation[:, "country"].values[1] > 0

@@ -22,7 +22,7 @@ from contextlib import suppress
 from copy import deepcopy
 from functools import cache, partial
 from importlib import import_module
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -54,6 +54,7 @@ OLD_NAMES = {
     "id_column": "id",
     "min_delta": "min_rise",
     "pos_label": "positive",
+    "pos_label_": "score_label_",
     "predict_proba_table": "score_table",
     "recalibrated": "calibrate",
     "row_scorer": "scorer",
@@ -127,16 +128,19 @@ def public(name: str, *modules: str) -> Any:
     raise AttributeError(f"there is no {name}")
 
 
-def method(model: Any, name: str) -> Callable[..., Any]:
+def attribute(model: Any, name: str) -> Any:
     return getattr(model, name if hasattr(model, name) else OLD_NAMES[name])
 
 
 def call(function: Callable[..., Any], *values: Any, **options: Any) -> Any:
-    """Call with the new names of options or, where they are not known, with the old ones."""
-    try:
-        return function(*values, **options)
-    except TypeError:
-        return function(*values, **{OLD_NAMES.get(name, name): value for name, value in options.items()})
+    """Call with the new name of each option or, where it is not known, with the old one."""
+    for names in product(*(dict.fromkeys([name, OLD_NAMES.get(name, name)]) for name in options)):
+        try:
+            return function(*values, **dict(zip(names, options.values(), strict=True)))
+        except TypeError as error:
+            if not re.search("no option|unexpected keyword", str(error)):
+                raise
+    raise TypeError(f"{function.__name__} does not know all of {', '.join(options)}")
 
 
 def spe(base: Any = BOOSTER, n_estimators: int = 4, **options: Any) -> Any:
@@ -159,9 +163,10 @@ def scores(model: Any, X: Any, y: Any, X_test: Any, **fit_params: Any) -> Any:
 def table_scores(model: Any, source: Path, test: Path, where: Any = None, **reading: Any) -> Any:
     """The scores of files by a model that was trained on other files: the probability of one label."""
     model = clone(model).fit_table(call(selfpaced.open_table, source, where=where, **reading))
-    found = call(method(model, "predict_proba_table"), test, where=where)
+    found = call(attribute(model, "predict_proba_table"), test, where=where)
     classes = model.classes_.tolist()  # False and True where one label is separated from all others
-    column = classes.index(model.score_label_) if model.score_label_ in classes else -1
+    label = attribute(model, "pos_label_")
+    column = classes.index(label) if label in classes else -1
     return found if found.ndim == 1 else found[:, column]
 
 
@@ -252,7 +257,7 @@ def of_model(name: str, unfitted: Any, X: Any, target: str, X_test: Any, folder:
     model, is_frame = cache(partial(unfitted.fit, X, TRAIN[target])), isinstance(X, pd.DataFrame)
 
     def of_single_rows() -> Any:
-        scorer = method(model(), "row_scorer")()
+        scorer = attribute(model(), "row_scorer")()
         return [scorer.predict_proba(row) for row in (X_test[:40].to_dict("records") if is_frame else X_test[:40])]
 
     def loaded() -> Any:
@@ -270,7 +275,7 @@ def of_model(name: str, unfitted: Any, X: Any, target: str, X_test: Any, folder:
         return np.concatenate([found.rows, found.doubts])
 
     def recalibrated() -> Any:
-        return method(deepcopy(model()), "recalibrated")(X_test, TEST[target]).predict_proba(X_test)
+        return attribute(deepcopy(model()), "recalibrated")(X_test, TEST[target]).predict_proba(X_test)
 
     yield f"{name}: probabilities", lambda: model().predict_proba(X_test)
     yield f"{name}: stages", lambda: np.concatenate(list(model().staged_predict_proba(X_test)))
@@ -335,6 +340,14 @@ def cluster_cases(engine: str, frame: Any, own: Callable[..., Any], **reading: A
         yield f"{engine}{name}", partial(own, kind, **options)
 
 
+def started(cases: Cases) -> Cases:
+    """The cases of a group. If it cannot start, as a cluster without Java, they are missing, and the others run."""
+    try:
+        yield from cases
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+
+
 def digest(case: Callable[[], Any]) -> str:
     try:
         return hashlib.sha256(np.ascontiguousarray(case(), dtype=np.float64).tobytes()).hexdigest()
@@ -360,7 +373,7 @@ def main() -> int:
     with TemporaryDirectory() as name:
         on_clusters = [dask_cases(), spark_cases()] if given.clusters else []
         groups = [array_cases(), frame_cases(), file_cases(Path(name)), model_cases(Path(name)), *on_clusters]
-        for case, run in chain(*groups):
+        for case, run in chain(*map(started, groups)):
             if is_asked_for(case):
                 begin = time.perf_counter()
                 found[case] = digest(run)

@@ -436,7 +436,7 @@ def _check_stopping(patience: Any, min_delta: Any) -> None:
 class CallbackList:
     """The callbacks of one fit, called together. The first one that asks to stop decides."""
 
-    def __init__(self, callbacks: Sequence[Callback] | Callback | None) -> None:
+    def __init__(self, callbacks: Sequence[Callback] | Callback | None = None) -> None:
         given: Any = [] if callbacks is None else callbacks
         self._callbacks: list[Callback] = list(given) if isinstance(given, list | tuple) else [given]
         for callback in self._callbacks:

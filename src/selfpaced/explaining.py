@@ -11,8 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.model import averaged_members, feature_names_of, rows_in_memory, scoring_of
+from selfpaced.model import feature_names_of
 from selfpaced.tables import InMemoryTable, float_array, is_frame, polars_as_arrow
 
 __all__ = ["shap_values"]
@@ -115,7 +114,7 @@ def values_of_trees(
     if background is None:
         _refuse_boosted(model)
     parts = [_of_member(shap, member, rows, background) for member in model.estimators_]
-    weights = averaged_members(model).weights
+    weights = model.model_.member_weights
     values, base = (_mean(part, weights) for part in zip(*parts, strict=True))
     return values, base
 
@@ -256,16 +255,16 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
     if not isinstance(model, AveragingEnsemble):
         raise TypeError(f"shap_values needs an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
-    table = rows_in_memory(model, X)
-    others = None if background is None else rows_in_memory(model, background)
+    table = model.model_.reader(X)
+    others = None if background is None else model.model_.reader(background)
     data: NDArray[Any]
-    if not isinstance(model, AutoSelfPacedClassifier) and adds_up_trees(model):
+    if model.model_.pool is None and adds_up_trees(model):
         data = _numbers(table)
         values, base = values_of_trees(shap, model, data, None if others is None else _numbers(others))
     else:
         mixing = Mixing(table, _required(others, model))
         data = mixing.explained
-        values, base = values_by_permutations(shap, mixing, scoring_of(model).means)
+        values, base = values_by_permutations(shap, mixing, lambda rows: model.model_.means(rows, model.n_jobs))
     _refuse_gap(model, table, base + values.sum(axis=1))
     named = {"data": data, "feature_names": feature_names_of(model)}
     if len(model.classes_) == 2:
@@ -286,7 +285,7 @@ def _required(background: InMemoryTable | None, model: AveragingEnsemble) -> InM
     if background is not None:
         return background
     kinds = ", ".join(sorted({type(member).__name__ for member in model.estimators_}))
-    what = "a blend of ensembles" if isinstance(model, AutoSelfPacedClassifier) else f"of {len(model.classes_)} classes"
+    what = "a blend of ensembles" if model.model_.pool is not None else f"of {len(model.classes_)} classes"
     raise ValueError(
         f"The model is {what} with members {kinds}, which SHAP cannot explain by trees. It can explain the model by "
         f"permutations, but needs rows to compare with: shap_values(model, X[:10], background=X_train[:50]). "
@@ -303,7 +302,7 @@ def _numbers(table: InMemoryTable) -> Floats:
 
 def _refuse_gap(model: AveragingEnsemble, table: InMemoryTable, added_up: Floats) -> None:
     """Refuse values that do not add up to the scores, for instance if SHAP reads splits by category wrongly."""
-    difference = np.abs(added_up - scoring_of(model).means(table)).max()
+    difference = np.abs(added_up - model.model_.means(table, model.n_jobs)).max()
     if not difference <= LARGEST_DIFFERENCE:
         name = type(model.estimators_[0]).__name__
         raise ValueError(

@@ -1,7 +1,5 @@
 """The classifier that chooses gives one model for the same rows, wherever they are."""
 
-from copy import deepcopy
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +8,9 @@ from sklearn.ensemble import ExtraTreesClassifier
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import predicting_in_one_thread
 from selfpaced.ensembles.auto import judging as working_sample
 from selfpaced.ensembles.auto import training as auto_training
-from selfpaced.model import keeping_to_one_thread
 from tests.ensembles.blends import assert_the_same_model, auto
 
 
@@ -72,10 +70,10 @@ def test_a_blend_that_keeps_to_one_thread_has_no_other(frauds, n_jobs):
     X, y = frauds
     recipes = [("forests", SelfPacedEnsembleClassifier(ExtraTreesClassifier(5, n_jobs=2), 2))]
     model = AutoSelfPacedClassifier(recipes, random_state=0, n_jobs=n_jobs).fit(X, y)
-    kept = keeping_to_one_thread(deepcopy(model))
+    kept = predicting_in_one_thread(model)
     np.testing.assert_array_equal(kept.predict_proba(X), model.predict_proba(X))
-    assert {member.n_jobs for member in kept.ensembles_["forests"].estimators_} == {1}
-    assert kept.ensembles_["forests"].n_jobs == 1
+    assert {member.n_jobs for member in kept.estimators_} == {kept.n_jobs} == {1}
+    assert {member.n_jobs for member in model.estimators_} == {2}
 
 
 def test_the_error_of_a_callback_while_hard_rows_are_looked_for_comes_out(path, small_samples):

@@ -211,7 +211,7 @@ def test_a_base_model_that_predicts_nan_is_found_out():
         (X, r"eval_set must be one pair \(X, y\).*got a ndarray"),
         ([(X, Y)], "not a list of pairs; got a list of length 1"),
         ([(X, Y), (X, Y)], "not a list of pairs; got a list of length 2"),
-        ((X[:, :2], Y), "X has 2 features, but SelfPacedEnsembleClassifier is expecting 3"),
+        ((X[:, :2], Y), "X has 2 features, but SelfPacedModel is expecting 3"),
         ((X[:50], Y), "inconsistent numbers of samples"),
         ((X[Y == 0], Y[Y == 0]), r"The eval_set has no row of the class 1.*Split the rows with stratify=y"),
         ((X, Y + 1), r"The eval_set has labels .*: \[2\]. The classes of the training rows are \[0, 1\]"),

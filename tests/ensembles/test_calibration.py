@@ -95,7 +95,7 @@ def test_scores_of_training_rows_would_have_misled(train, test):
     X, y = test
     deep = spe(DecisionTreeClassifier())
     honest = deep.set_params(calibration="sigmoid").fit(*train).predict_proba(X)[:, 1]
-    misled = deep.fit(*train).calibrate(*train, "sigmoid").predict_proba(X)[:, 1]
+    misled = deep.fit(*train).recalibrated(*train, "sigmoid").predict_proba(X)[:, 1]
     assert expected_calibration_error(y, honest) < 0.5 * expected_calibration_error(y, misled)
 
 
@@ -225,7 +225,7 @@ def test_a_saved_model_is_calibrated(method, n_classes, train, three_classes, tm
 @pytest.mark.parametrize("name", ENSEMBLES)
 def test_every_ensemble_can_be_calibrated_on_rows_set_aside(name, train, test):
     X, y = make_checkerboard(n_minority=300, n_majority=9000, random_state=2)
-    model = ENSEMBLES[name](random_state=0).fit(*train).calibrate(*test)
+    model = ENSEMBLES[name](random_state=0).fit(*train).recalibrated(*test)
     assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
 
 
@@ -233,13 +233,22 @@ def test_a_calibration_can_follow_a_new_base_rate(train):
     model = spe(calibration="isotonic").fit(*train)
     later = make_checkerboard(n_minority=900, n_majority=9000, random_state=3)
     assert model.predict_proba(later[0])[:, 1].mean() < 0.9 * later[1].mean()
-    assert model.calibrate(*later).predict_proba(later[0])[:, 1].mean() == pytest.approx(later[1].mean(), rel=0.05)
+    assert model.recalibrated(*later).predict_proba(later[0])[:, 1].mean() == pytest.approx(later[1].mean(), rel=0.05)
 
 
 def test_a_fit_forgets_the_calibration_of_an_earlier_one(train, test):
-    model = UnderBaggingClassifier(random_state=0).fit(*train).calibrate(*test)
+    model = UnderBaggingClassifier(random_state=0).fit(*train).recalibrated(*test)
     assert model.calibrator_ is not None
     assert model.fit(*train).calibrator_ is None
+
+
+def test_another_calibration_leaves_the_model_as_it_is(train, test):
+    model = spe().fit(*train)
+    before = model.predict_proba(test[0])
+    calibrated = model.recalibrated(*test)
+    assert calibrated.estimators_ == model.estimators_
+    assert not np.array_equal(calibrated.predict_proba(test[0]), before)
+    np.testing.assert_array_equal(model.predict_proba(test[0]), before)
 
 
 def test_scikit_learn_calibrates_a_frozen_ensemble(train, test):
@@ -267,7 +276,7 @@ def test_an_unknown_method_is_refused_before_a_row_is_read():
 def test_rows_that_cannot_calibrate_are_refused(change, message, train, test):
     model = spe().fit(*train)
     with pytest.raises(ValueError, match=message):
-        model.calibrate(*change(*test))
+        model.recalibrated(*change(*test))
     assert model.calibrator_ is None
 
 
@@ -277,7 +286,7 @@ def test_a_handful_of_rare_rows_is_warned_of(train):
     with pytest.warns(UserWarning, match="The calibration uses only 5 rows of the class 1. With fewer than 20"):
         spe(calibration="sigmoid").fit(X[few], y[few])
     with pytest.warns(UserWarning, match="The calibration uses only 5 rows of the class 1"):
-        spe().fit(X, y).calibrate(X[few], y[few])
+        spe().fit(X, y).recalibrated(X[few], y[few])
 
 
 def test_weights_that_leave_nothing_of_a_class_are_refused(train):
@@ -289,9 +298,9 @@ def test_weights_that_leave_nothing_of_a_class_are_refused(train):
     }
     for message, weights in refused.items():
         with pytest.raises(ValueError, match=message):
-            model.calibrate(X, y, sample_weight=weights)
+            model.recalibrated(X, y, sample_weight=weights)
 
 
 def test_a_method_that_looks_at_no_rows_is_no_method_for_rows(train, test):
     with pytest.raises(ValueError, match=r"method must be one of .*; got 'prior'"):
-        spe().fit(*train).calibrate(*test, "prior")
+        spe().fit(*train).recalibrated(*test, "prior")

@@ -75,7 +75,7 @@ def test_column_names_are_remembered_and_checked(frauds, kind):
 
 def test_an_array_of_another_width_is_refused(frauds):
     X, y = frauds
-    with pytest.raises(ValueError, match="X has 5 features, but SelfPacedEnsembleClassifier is expecting 6"):
+    with pytest.raises(ValueError, match="X has 5 features, but SelfPacedModel is expecting 6"):
         spe().fit(X, y).predict(X[:, :5])
 
 

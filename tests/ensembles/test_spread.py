@@ -1,6 +1,7 @@
 """How far the members are apart, asked of every ensemble."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,8 +90,9 @@ def test_members_of_boosting_count_by_their_weights(board):
     X, y = board
     model = RUSBoostClassifier(TREE, 5, random_state=0).fit(X, y)
     weighed = model.predict_proba_spread(X).low
-    model.estimator_weights_ = np.ones(len(model.estimators_))
-    unweighed = model.predict_proba_spread(X).low
+    (part,) = model.model_.parts
+    equal = replace(model.model_, parts=(replace(part, weights=np.ones(len(part.members))),))
+    unweighed = model.with_model(equal).predict_proba_spread(X).low
     own = [member.predict_proba(X) for member in model.estimators_]
     np.testing.assert_allclose(unweighed, np.quantile(own, 0.1, axis=0))
     assert not np.allclose(weighed, unweighed)

@@ -134,7 +134,7 @@ def test_strings_and_dates_of_a_file_are_read_as_in_training(flipped, tmp_path):
     assert model.suspects(frame, y, trained_on=True).cross_fitted
     assert model.hardness_of(frame, y).shape == y.shape
     expected = model.predict_proba(frame)
-    assert not np.array_equal(model.calibrate(frame, y).predict_proba(frame), expected)
+    assert not np.array_equal(model.recalibrated(frame, y).predict_proba(frame), expected)
 
 
 def test_of_several_classes_the_likelier_one_is_named():

@@ -67,12 +67,12 @@ class TestTheCalibrationInForce:
         assert spe(calibration=asked).fit(*frauds).calibration_ == asked
 
     def test_it_is_that_of_other_rows_afterwards_and_is_saved(self, frauds, tmp_path):
-        model = spe(calibration="prior").fit(*frauds).calibrate(*frauds, method="beta")
+        model = spe(calibration="prior").fit(*frauds).recalibrated(*frauds, method="beta")
         assert (model.calibration, model.calibration_) == ("prior", "beta")
         assert load_model(save_model(model, tmp_path / "model.skops")).calibration_ == "beta"
 
     def test_a_new_fit_takes_its_place(self, frauds):
-        model = spe().fit(*frauds).calibrate(*frauds)
+        model = spe().fit(*frauds).recalibrated(*frauds)
         assert model.calibration_ == "isotonic"
         assert model.fit(*frauds).calibration_ is None
 

@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from selfpaced import UnderBaggingClassifier
 from selfpaced.callbacks import BinNotes, Round
 from selfpaced.metrics import aucprc
-from selfpaced.model import predictor as averaged
+from selfpaced.model import model as averaged
 from selfpaced.monitoring import reference_of
 from selfpaced.report.topics import suspect_rows
 from selfpaced.report.topics.answer import suggested

@@ -10,11 +10,13 @@ from math import log
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from selfpaced.ensembles import (
     AveragingEnsemble,
     check_classifier,
+    check_jobs,
     check_labels,
     check_positive,
     check_seed,
@@ -24,7 +26,7 @@ from selfpaced.ensembles import (
     split_by_row,
 )
 from selfpaced.ensembles.fitting import MemberFactory, naming_the_round
-from selfpaced.model import readable_rows
+from selfpaced.model import readable
 from selfpaced.scoring import mean_probabilities, scorer_of
 from selfpaced.tables import InMemoryTable, Labels
 
@@ -157,31 +159,30 @@ class BoostingEnsemble(AveragingEnsemble):
         seed = check_seed(self.random_state)
         base = check_weighable(check_classifier(self._base()))
 
-        X = self._features(X, reset=True)
+        X = self._checked(X)
         labels = check_labels(y, X)
         per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
         weights = np.asarray(per_row.pop("sample_weight", np.ones(labels.codes.size)), dtype=np.float64)
         self._check_row_metadata(per_row)
-        table = readable_rows(self, X, per_row)
+        table = readable(X, [base], per_row)
         rows_of_round = self._rows_of_round(table, labels, seed)
 
-        work = _Work(table, labels, rows_of_round, MemberFactory([base], seed, for_all), self._n_threads())
+        work = _Work(
+            table,
+            labels,
+            rows_of_round,
+            MemberFactory([base], seed, for_all),
+            effective_n_jobs(check_jobs(self.n_jobs)),
+        )
         steps = boost(work.fit, work.doubts_of, weights, n_members, labels.classes.size, learning_rate)
         members = list(naming_the_round(steps, 1, n_members))
-        self.estimators_ = [member.model for member in members]
         self.estimator_weights_ = np.array([member.weight for member in members])
         # Not every model that was trained is a member.
         self.n_training_rows_ = [work.n_rows[member.number] for member in members]
-        self.calibrator_ = self.calibration_ = None
-        self._remember(labels, rows=X)
-        return self
+        return self._keep_members([member.model for member in members], self.estimator_weights_, labels, X)
 
     def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
         """Refuse metadata that the training rows cannot have. Real rows can have all of them."""
-
-    def _member_weights(self) -> NDArray[np.float64]:
-        weights: NDArray[np.float64] = self.estimator_weights_
-        return weights
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from joblib import effective_n_jobs
+
 from selfpaced.baselines.boosting import BoostingEnsemble, Floats, RowsOfRound, TrainingRows, with_mean_one
-from selfpaced.ensembles import check_positive
+from selfpaced.ensembles import check_jobs, check_positive
 from selfpaced.ensembles.fitting import rows_to_draw
 from selfpaced.tables import InMemoryTable, Labels, split_classes, stack
 
@@ -107,8 +109,8 @@ class RUSBoostClassifier(BoostingEnsemble):
         self.random_state = random_state
 
     def _rows_of_round(self, table: InMemoryTable, labels: Labels, seed: int) -> RowsOfRound:
-        split = split_classes(table, labels, seed, self._n_threads())
-        n_draw = rows_to_draw(check_positive("ratio", self.ratio), labels, stacklevel=4)
+        split = split_classes(table, labels, seed, effective_n_jobs(check_jobs(self.n_jobs)))
+        n_draw = rows_to_draw(check_positive("ratio", self.ratio), labels)
 
         def draw(number: int, weights: Floats) -> TrainingRows:
             rows = stack([split.minority, *(pool.draw([n_draw], number) for pool in split.pools.values())])

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.ensembles import AveragingEnsemble, check_numbers
+from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.ensembles.fitting import LARGEST_RANDOM_STATE, MemberFactory
 from selfpaced.pools import Ids, bootstrap, mix
-from selfpaced.tables import Schema
 
 Numbers = NDArray[np.floating]
 
@@ -54,8 +53,7 @@ def _imported_smote() -> Any:
 class SyntheticRowsEnsemble(AveragingEnsemble):
     """An ensemble with synthetic rows. It needs numbers without missing values. The only metadata are weights."""
 
-    def _features(self, X: Any, schema: Schema | None = None, *, reset: bool) -> Numbers:
-        return check_numbers(self, X, reset=reset)
+    _numbers_only = True
 
     def _check_row_metadata(self, per_row: Mapping[str, Any]) -> None:
         if per_row:

@@ -133,7 +133,7 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
         check_jobs(self.n_jobs)
         base = check_classifier(self._base())
 
-        X = self._features(X, reset=True)
+        X = self._checked(X)
         labels = check_labels(y, X)
         per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
         weights = per_row.pop("sample_weight", None)
@@ -143,8 +143,5 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
         bags = Bags(X, weights, classes, parts_of_bag, smote, seed)
         steps = bags.members(MemberFactory([base], seed, for_all), n_members)
         members = list(naming_the_round(steps, 1, n_members))
-        self.estimators_ = [model for model, _ in members]
         self.n_training_rows_ = [n_rows for _, n_rows in members]
-        self.calibrator_ = self.calibration_ = None
-        self._remember(labels)
-        return self
+        return self._keep_members([model for model, _ in members], None, labels, X)

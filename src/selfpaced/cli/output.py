@@ -13,8 +13,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from selfpaced.callbacks import Callback, FitPlan, ProgressBar, Round, Stop
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier, RecipeResult
-from selfpaced.model import TableEvaluation
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.model import RecipeResult
+from selfpaced.predicting import TableEvaluation
 from selfpaced.thresholds import ThresholdChoice, cost_text, rows_where
 from selfpaced.thresholds import headline as headline_of
 

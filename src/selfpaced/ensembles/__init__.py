@@ -1,14 +1,13 @@
 """The scikit-learn estimators, one in each file, and what can be done with a fitted one."""
 
 from selfpaced.ensembles.balance_cascade import BalanceCascadeClassifier
-from selfpaced.ensembles.base import AveragingEnsemble
+from selfpaced.ensembles.base import AveragingEnsemble, bases_of, predicting_in_one_thread
 from selfpaced.ensembles.checks import (
     FEWEST_MINORITY_ROWS,
     check_classes,
     check_classifier,
     check_jobs,
     check_labels,
-    check_numbers,
     check_positive,
     check_seed,
     check_weighable,

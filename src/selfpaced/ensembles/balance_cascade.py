@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from selfpaced.algorithms import balance_cascade
-from selfpaced.ensembles.fitting.training import Algorithm
+from selfpaced.ensembles.fitting.fit import Algorithm
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 
 

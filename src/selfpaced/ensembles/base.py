@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.calibration import BEST_METHOD, FITTED_MAPS, Calibrator, fit_calibrator
 from selfpaced.ensembles.checks import (
-    check_features,
     check_jobs,
     check_known_labels,
     check_present,
@@ -27,54 +26,38 @@ from selfpaced.ensembles.checks import (
     named_bases,
     warn_of_few_rows,
 )
-from selfpaced.model import (
-    RowScorer,
-    Scoring,
-    ScoringOptions,
-    TableEvaluation,
-    TrainedOn,
-    averaged_members,
-    evaluation,
-    open_to_score,
-    rare_rows,
-    record_of,
-    row_scorer,
-    rows_in_memory,
-    scores_of,
-    scoring_of,
-    write_scores,
-)
+from selfpaced.model import Model, Part, RecipeResult, TrainedOn, check_features, check_numbers, reader_for, record_of
 from selfpaced.scoring import Spread
-from selfpaced.storage import Place
-from selfpaced.tables import ClassCounts, Roles, Schema, as_trained, categories_in, is_frame, names_of
-from selfpaced.tables.files import StreamedTable
-from selfpaced.tables.sources import DatabaseTable
+from selfpaced.tables import ClassCounts, Labels, Roles, names_of
 
 if TYPE_CHECKING:
+    from selfpaced.predicting import RowScorer, ScoringOptions, TableEvaluation
     from selfpaced.report import Report
+    from selfpaced.storage import Place
+    from selfpaced.tables.sources import DatabaseTable
 
 
-def calibrator_by(model: Any, X: Any, y: Any, method: str, sample_weight: Any) -> Calibrator:
+def calibrator_by(model: Model, X: Any, labels: Labels, method: str, sample_weight: Any, n_jobs: Any) -> Calibrator:
     """The map from the scores of a model to probabilities that are true for rows with labels."""
     if method not in FITTED_MAPS:
         raise ValueError(f"method must be one of {sorted(FITTED_MAPS)}; got {method!r}.")
-    table = rows_in_memory(model, X)
-    labels = check_known_labels(y, X, model.classes_)
     for number in range(labels.classes.size):
         check_present(labels, number, "y", "calibrated by")
-    means = scoring_of(model).means(table)
+    means = model.means(X, n_jobs)
     if (means == means[0]).all():
         raise ValueError("All rows get the same score from the ensemble: there is nothing to calibrate.")
     weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, labels)
-    warn_of_few_rows(labels, stacklevel=4)
-    minority = model.trained_on_.minority_number
-    return fit_calibrator(method, means, labels.codes, weights.astype(np.float64), minority)
+    warn_of_few_rows(labels)
+    return fit_calibrator(method, means, labels.codes, weights.astype(np.float64), model.trained_on.minority_number)
 
 
 class ScoresTables:
     """A fitted ensemble that scores tables in files, batch by batch."""
 
-    trained_on_: TrainedOn
+    n_jobs: Any
+    model_: Model
+    trained_on_: Any
+    _fitted: Any
 
     def predict_proba_table(self, source: Any, **reading: Unpack[ScoringOptions]) -> NDArray[np.float64]:
         """The score of every row of some files, in order: the probability of `pos_label_`.
@@ -96,7 +79,10 @@ class ScoresTables:
         ndarray of shape (n_rows,)
             The scores, in the order of the rows.
         """
-        return scores_of(self, open_to_score(self, source, Roles(), reading), reading.get("progress"))
+        from selfpaced.predicting import open_to_score, scores_of  # files are read by few programs
+
+        table = open_to_score(self._fitted, source, Roles(), reading)
+        return scores_of(self.model_, table, check_jobs(self.n_jobs), reading.get("progress"))
 
     def write_predictions(
         self,
@@ -132,9 +118,18 @@ class ScoresTables:
             The output. For two classes its column `score` is the probability of `pos_label_`; for more classes
             there is a column `score_LABEL` for each label.
         """
-        table = open_to_score(self, source, Roles(keep=tuple(names_of(keep))), reading)
-        progress = reading.get("progress")
-        return write_scores(self, table, output, threshold=threshold, progress=progress, on_scores=on_scores)
+        from selfpaced.predicting import open_to_score, write_scores
+
+        table = open_to_score(self._fitted, source, Roles(keep=tuple(names_of(keep))), reading)
+        return write_scores(
+            self.model_,
+            table,
+            output,
+            threshold=threshold,
+            n_jobs=check_jobs(self.n_jobs),
+            progress=reading.get("progress"),
+            on_scores=on_scores,
+        )
 
     def evaluate_table(
         self,
@@ -168,14 +163,16 @@ class ScoresTables:
         ValueError
             If the column of labels is not known.
         """
-        check_is_fitted(self)
+        from selfpaced.predicting import evaluation, open_to_score, rare_rows, scores_of
+
+        model = self._fitted
         if target is None:
-            target = (source if isinstance(source, StreamedTable) else self.trained_on_).roles.target
+            target = getattr(source, "roles", model.trained_on.roles).target
         if target is None:
             raise ValueError("The column of labels is not known. Name it: evaluate_table(source, target='...').")
-        table = open_to_score(self, source, Roles(target, self.trained_on_.pos_label), reading)
-        is_rare = rare_rows(self.trained_on_, table)
-        return evaluation(is_rare, scores_of(self, table, reading.get("progress")), threshold)
+        table = open_to_score(model, source, Roles(target, model.trained_on.pos_label), reading)
+        is_rare = rare_rows(model.trained_on, table)
+        return evaluation(is_rare, scores_of(model, table, check_jobs(self.n_jobs), reading.get("progress")), threshold)
 
 
 class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -185,13 +182,48 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
     n_estimators: Any
     n_jobs: Any
     random_state: Any
-    estimators_: list[Any]
-    calibrator_: Calibrator | None
-    calibration_: str | None
+    model_: Model
+    # Whether members need an array of numbers without missing values.
+    _numbers_only = False
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether the ensemble has members. An interrupted fit has set the features already, but no members."""
-        return hasattr(self, "estimators_")
+        """Whether there is a model. An interrupted fit has set the features already, but no model."""
+        return hasattr(self, "model_")
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members: fitted base models."""
+        return self._fitted.members
+
+    @property
+    def calibrator_(self) -> Calibrator | None:
+        """The map from scores to probabilities; None without a calibration."""
+        return self._fitted.calibrator
+
+    @property
+    def calibration_(self) -> str | None:
+        """The method of the calibration; None without one."""
+        return self._fitted.calibration
+
+    @property
+    def trained_on_(self) -> TrainedOn:
+        """The record of the training data."""
+        return self._fitted.trained_on
+
+    @property
+    def pos_label_(self) -> Any:
+        """The label whose probability is the score in tables, reports and thresholds, as it is written in the data."""
+        return self._fitted.trained_on.score_label
+
+    @property
+    def recipes_(self) -> list[RecipeResult]:
+        """The results of the recipes of a blend; empty for one ensemble."""
+        return list(self._fitted.recipes)
+
+    @property
+    def _fitted(self) -> Model:
+        check_is_fitted(self)
+        return self.model_
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The mean of the members' probabilities, one column for each of `classes_`.
@@ -209,7 +241,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         ndarray of shape (n_rows, n_classes)
             One column for each of `classes_`.
         """
-        return scoring_of(self).probabilities(rows_in_memory(self, X))
+        return self._fitted.probabilities(X, check_jobs(self.n_jobs))
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Yield the probabilities of the first member, of the first two together, and so on.
@@ -224,7 +256,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         iterator of ndarray of shape (n_rows, n_classes)
             One array for each member, the last of which is that of `predict_proba`.
         """
-        return scoring_of(self).staged(rows_in_memory(self, X))
+        return self._fitted.staged(self._fitted.reader(X), check_jobs(self.n_jobs))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`; minus infinity where that is 0.
@@ -284,7 +316,9 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         >>> bool(score([1, 0]) == model.predict_proba([[1, 0]])[0, 1])
         True
         """
-        return row_scorer(self)
+        from selfpaced.predicting import RowScorer
+
+        return RowScorer(self._fitted, self.classes_)
 
     def predict_proba_spread(self, X: Any, share: float = 0.8) -> Spread:
         """How much the members differ: the range of the middle share of their probabilities.
@@ -318,13 +352,13 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         >>> (high - low)[:, 1].round(1).tolist()
         [0.1, 0.8]
         """
-        return scoring_of(self).spread(rows_in_memory(self, X), check_share(share))
+        return self._fitted.spread(X, check_share(share), check_jobs(self.n_jobs))
 
-    def calibrate(self, X: Any, y: Any, method: str = BEST_METHOD, *, sample_weight: Any = None) -> Self:
-        """Calibrate the fitted ensemble by rows that it was not trained on.
+    def recalibrated(self, X: Any, y: Any, method: str = BEST_METHOD, *, sample_weight: Any = None) -> Self:
+        """The same ensemble, calibrated by rows that it was not trained on.
 
-        This replaces any calibration of the fit. It also works for a loaded ensemble, for instance with recent rows
-        when the share of the rare class has changed. The ensemble itself is changed, not a copy. `calibration_` is the
+        The calibration replaces any calibration of the fit. It also works for a loaded ensemble, for instance with
+        recent rows when the share of the rare class has changed. This ensemble is not changed. `calibration_` is the
         name of the method.
 
         Parameters
@@ -340,8 +374,8 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
 
         Returns
         -------
-        self : estimator
-            The fitted ensemble.
+        estimator
+            A fitted ensemble with the same members.
 
         Examples
         --------
@@ -351,12 +385,20 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         >>> X, y = make_checkerboard(random_state=1)
         >>> bool(model.predict_proba(X)[:, 1].mean() > 3 * y.mean())
         True
-        >>> bool(abs(model.calibrate(X, y).predict_proba(X)[:, 1].mean() - y.mean()) < 0.005)
+        >>> calibrated = model.recalibrated(X, y)
+        >>> bool(abs(calibrated.predict_proba(X)[:, 1].mean() - y.mean()) < 0.005)
         True
         """
-        self.calibrator_ = calibrator_by(self, X, y, method, sample_weight)
-        self.calibration_ = method
-        return self
+        model = self._fitted
+        labels = check_known_labels(y, X, self.classes_)
+        calibrator = calibrator_by(model, X, labels, method, sample_weight, check_jobs(self.n_jobs))
+        return self.with_model(model.recalibrated(calibrator, method))
+
+    def with_model(self, model: Model) -> Self:
+        """A fitted ensemble with the parameters of this one and another model, such as a calibrated one."""
+        other = copy(self)
+        other.model_ = model
+        return other
 
     def report(self, X: Any, y: Any, **options: Any) -> Report:
         """A report on the quality of the ensemble on held-out rows. A notebook displays it.
@@ -389,19 +431,12 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return make_report(self, X, y, **options)
 
     @property
-    def pos_label_(self) -> Any:
-        """The label whose probability is the score in tables, reports and thresholds, as it is written in the data."""
-        check_is_fitted(self)
-        return self.trained_on_.score_label
-
-    @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The mean of the members' importances, each scaled to add up to 1. Only if the members have importances."""
-        check_is_fitted(self)
         importances = np.array([member.feature_importances_ for member in self.estimators_], dtype=np.float64)
         totals = importances.sum(axis=1, keepdims=True)
         scaled = importances / np.where(totals > 0, totals, 1)
-        mean: NDArray[np.float64] = np.average(scaled, axis=0, weights=self._member_weights())
+        mean: NDArray[np.float64] = np.average(scaled, axis=0, weights=self.model_.member_weights)
         return mean
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -423,27 +458,30 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         tags.input_tags.allow_nan = all(base.allow_nan for base in bases)
         return tags
 
-    def _remember(
-        self,
-        labels: ClassCounts,
-        roles: Roles | None = None,
-        schema: Schema | None = None,
-        snapshot: str | None = None,
-        rows: Any = None,
-    ) -> None:
-        """The last step of a fit, after `estimators_` is set. `rows` are some features, as models read them."""
+    def _keep(self, model: Model, labels: ClassCounts) -> Self:
+        """The last step of a fit."""
         self.classes_ = labels.classes
         self.class_counts_ = labels.counts
-        record = record_of(labels, roles or Roles(), schema, self.estimators_, snapshot)
-        categories = categories_in(rows) if schema is None else None
-        self.trained_on_ = replace(record, categories=categories or None)
+        self.n_features_in_ = model.reader.n_features
+        if model.reader.names is not None:
+            self.feature_names_in_ = np.array(model.reader.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_  # of an earlier fit
+        self.model_ = model
+        return self
 
-    def _scoring(self) -> Scoring:
-        return averaged_members(self)
+    def _checked(self, X: Any) -> Any:
+        """The features of training rows in memory."""
+        return (check_numbers if self._numbers_only else check_features)(self, X, reset=True)
 
-    def _member_weights(self) -> NDArray[np.float64] | None:
-        """How much each member counts in a mean; None if all count the same."""
-        return None
+    def _keep_members(self, members: Sequence[Any], weights: Any, labels: Labels, X: Any) -> Self:
+        """The last step of a fit in memory, without rounds and without a calibration."""
+        reader = reader_for(X, None, self._bases(), self._numbers_only)
+        if reader.names is None and hasattr(self, "feature_names_in_"):  # an array was made of a frame
+            reader = replace(reader, names=tuple(self.feature_names_in_.tolist()))
+        record = record_of(labels, Roles(), None, members)
+        part = Part(tuple(members), weights)
+        return self._keep(Model(reader, (part,), replace(record, categories=reader.categories)), labels)
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
@@ -453,9 +491,12 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         base = self._base()
         return list(base) if isinstance(base, list | tuple) else [base]
 
-    def _n_threads(self) -> int:
-        return int(effective_n_jobs(check_jobs(self.n_jobs)))
 
-    def _features(self, X: Any, schema: Schema | None = None, *, reset: bool) -> Any:
-        """X checked, and converted by the schema of the table that the ensemble was trained on, if there is one."""
-        return check_features(self, as_trained(schema, X) if schema is not None and is_frame(X) else X, reset=reset)
+def bases_of(ensemble: AveragingEnsemble) -> list[Any]:
+    """The base models of an ensemble: those that were given, or its default."""
+    return ensemble._bases()
+
+
+def predicting_in_one_thread(ensemble: Any) -> Any:
+    """A copy of a fitted ensemble that predicts in one thread with all its members: its caller uses several."""
+    return ensemble.with_model(ensemble.model_.in_one_thread()).set_params(n_jobs=1)

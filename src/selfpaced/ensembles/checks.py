@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from inspect import Parameter
 from numbers import Integral, Real
@@ -16,8 +15,9 @@ from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.validation import has_fit_parameter, validate_data
+from sklearn.utils.validation import has_fit_parameter
 
+from selfpaced.exceptions import warn
 from selfpaced.pools import GROUP
 from selfpaced.tables import (
     ClassCounts,
@@ -25,10 +25,7 @@ from selfpaced.tables import (
     Roles,
     Table,
     encode_labels,
-    float_array,
-    float_columns,
     group_hashes,
-    is_frame,
     read_labels,
     refuse_bad,
     refuse_missing_labels,
@@ -148,54 +145,6 @@ def check_seed(random_state: Any) -> int:
     return int(high << 32 | low)
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as the base models read it: a frame stays a frame, everything else becomes an array or a CSR matrix.
-
-    Names, number and order of the columns are stored at fit and checked afterwards. NaN is left to the base model.
-    """
-    if not is_frame(X):
-        _refuse_lazy_frame(X)
-        return validate_data(
-            estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan", dtype="numeric"
-        )
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(
-            f"Found a table with {X.shape[0]} rows and {X.shape[1]} columns. At least 1 of each is needed."
-        )
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
-    for name, values in float_columns(X):
-        if np.isinf(values).any():
-            raise ValueError(
-                f"Column {name!r} of X contains infinity. Replace it by a finite number, or by NaN if the base model "
-                "accepts missing values."
-            )
-    return X
-
-
-def check_numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating]:
-    """X as one array of finite floats: SMOTE makes new rows by arithmetic on all columns."""
-    if is_frame(X):
-        numbers = float_array(check_features(estimator, X, reset=reset))
-    else:
-        _refuse_lazy_frame(X)
-        numbers = validate_data(
-            estimator, X, reset=reset, ensure_all_finite="allow-nan", dtype=[np.float64, np.float32]
-        )
-    if np.isnan(numbers.max()):
-        names = getattr(estimator, "feature_names_in_", range(numbers.shape[1]))
-        first = names[int(np.isnan(numbers.max(axis=0)).argmax())]
-        raise ValueError(
-            f"Input X contains NaN, first in column {first!r}, but SMOTE needs complete rows. Impute missing values "
-            "first, for instance with SimpleImputer, or drop the rows."
-        )
-    return numbers
-
-
-def _refuse_lazy_frame(X: Any) -> None:
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a lazy frame, whose rows are not computed yet. Pass X.collect().")
-
-
 def check_labels(y: Any, X: Any) -> Labels:
     """y as class numbers: at least two classes, and enough rows of the smallest."""
     return check_classes(read_labels(y, X), "y")
@@ -238,14 +187,13 @@ def check_known_labels(y: Any, X: Any, classes: NDArray[Any], where: str = "y") 
     return encode_labels(y, classes)
 
 
-def warn_of_few_rows(labels: ClassCounts, stacklevel: int) -> None:
+def warn_of_few_rows(labels: ClassCounts) -> None:
     """Warn about a calibration by few rows, which is not reliable."""
     smallest = int(labels.counts.argmin())
     if labels.counts[smallest] < FEW_TO_CALIBRATE_BY:
-        warnings.warn(
+        warn(
             f"The calibration uses only {labels.counts[smallest]} rows of the class {labels.names[smallest]!r}. With "
-            f"fewer than {FEW_TO_CALIBRATE_BY}, the probabilities are not reliable.",
-            stacklevel=stacklevel,
+            f"fewer than {FEW_TO_CALIBRATE_BY}, the probabilities are not reliable."
         )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length
 
@@ -17,6 +17,7 @@ from selfpaced.callbacks import Round
 from selfpaced.ensembles.base import AveragingEnsemble
 from selfpaced.ensembles.checks import (
     check_groups,
+    check_jobs,
     check_known_labels,
     check_seed,
     check_whole,
@@ -26,11 +27,12 @@ from selfpaced.ensembles.checks import (
 from selfpaced.ensembles.fitting.cross_fitting import cross_fit_all, honest_means, prior_correction
 from selfpaced.ensembles.fitting.members import MemberFactory
 from selfpaced.ensembles.fitting.pools import weighting_named
-from selfpaced.exceptions import TableError
-from selfpaced.model import rows_in_memory, scoring_of
+from selfpaced.exceptions import TableError, warn
 from selfpaced.pools import GROUP, Rows
 from selfpaced.tables import ClassCounts, InMemoryTable, Labels, column_groups
-from selfpaced.tables.files import StreamedTable
+
+if TYPE_CHECKING:
+    from selfpaced.tables.files import StreamedTable
 
 Floats = NDArray[np.float64]
 
@@ -119,10 +121,12 @@ def suspects_in_table(
         Which rows the model was trained on; None for none of them. If the training rows had another order, all rows are
         treated as other rows.
     """
+    from selfpaced.predicting import streamed  # files are read by few programs
+
     labels = _as_known(table.labels(), model)
     calibrator = model.calibrator_ or model._prior_correction()
     parts = []
-    for _, probabilities in scoring_of(model).streamed(table, None):
+    for _, probabilities in streamed(model.model_, table, model.n_jobs):
         parts.append(probabilities if model.calibrator_ is not None else calibrator(probabilities))
     probabilities = np.concatenate(parts)
     seen = None if trained_on is None else _seen(model, labels, trained_on)
@@ -149,7 +153,7 @@ def _seen(model: Any, labels: Labels, trained_on: NDArray[np.bool_]) -> list[NDA
     """The positions of the training rows of each member in the table; None if these are not the training rows."""
     codes = labels.codes[trained_on]
     own = Labels(labels.classes, np.bincount(codes, minlength=labels.classes.size).astype(np.int64), codes)
-    places = places_of_training_rows(model._rounds_of_members(), own, model.class_counts_)
+    places = places_of_training_rows(model.rounds_of_members, own, model.class_counts_)
     positions = np.flatnonzero(trained_on)
     return None if places is None else [positions[each] for each in places]
 
@@ -185,7 +189,11 @@ def _honest(
 class DoubtingEnsemble(AveragingEnsemble):
     """An ensemble that remembers which rows its members were trained on."""
 
-    rounds_: list[Round]
+    @property
+    def rounds_(self) -> list[Round]:
+        """The notes of each round."""
+        return list(self._fitted.parts[0].rounds)
+
     # 0 if the algorithm begins with a warm-up, a model that does not become a member.
     _first_round = 1
 
@@ -207,9 +215,9 @@ class DoubtingEnsemble(AveragingEnsemble):
         ndarray of shape (n_rows,)
             The hardness of each row, at least 0.
         """
-        table = rows_in_memory(self, X)
+        table = self._fitted.reader(X)
         labels = check_known_labels(y, X, self.classes_)
-        doubts = 1 - own_probabilities(scoring_of(self).means(table), labels)
+        doubts = 1 - own_probabilities(self.model_.means(table, check_jobs(self.n_jobs)), labels)
         return hardness_named(self.get_params(deep=False).get("hardness", "absolute"))(
             np.clip(doubts, 0, 1).astype(np.float32)
         )
@@ -276,7 +284,7 @@ class DoubtingEnsemble(AveragingEnsemble):
         >>> 0 in found.rows, found.cross_fitted
         (True, True)
         """
-        table = rows_in_memory(self, X)
+        table = self._fitted.reader(X)
         labels = check_known_labels(y, X, self.classes_)
         n = check_whole("n", n)
         seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
@@ -288,14 +296,13 @@ class DoubtingEnsemble(AveragingEnsemble):
                 "(or have the same ids). For other rows, set trained_on=False."
             )
         if seen is None and trained_on is None and np.array_equal(labels.counts, self.class_counts_):
-            warnings.warn(
+            warn(
                 "Each class has as many rows as in training, but the rare rows are at other positions. If these are "
                 "the training rows, bring them into the order of the fit: now they are treated as other rows, and "
-                "their doubts are too small. If they are other rows, set trained_on=False.",
-                stacklevel=2,
+                "their doubts are too small. If they are other rows, set trained_on=False."
             )
         if seen is None:
-            means = scoring_of(self).means(table)
+            means = self.model_.means(table, check_jobs(self.n_jobs))
         else:
             if (groups is None) != (self.trained_on_.group is None):
                 given = "without groups. Omit" if self.trained_on_.group is None else "with groups. Pass the same as"
@@ -305,12 +312,12 @@ class DoubtingEnsemble(AveragingEnsemble):
         return most_doubted(calibrator(means), labels, n, label, seen is not None)
 
     def _places_of_training_rows(self, labels: Labels, ids: Any) -> list[NDArray[np.intp]] | None:
-        return places_of_training_rows(self._rounds_of_members(), labels, self.class_counts_, ids)
+        return places_of_training_rows(self.rounds_of_members, labels, self.class_counts_, ids)
 
     def _honest_means(
         self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
     ) -> NDArray[np.float64]:
-        bases, seed, n_threads = self._bases(), check_seed(self.random_state), self._n_threads()
+        bases, seed, n_threads = self._bases(), check_seed(self.random_state), effective_n_jobs(check_jobs(self.n_jobs))
         per_row, for_all = split_by_row(fit_metadata(self, bases, labels, fit_params), table.n_rows)
         per_row |= {} if table.groups is None else {GROUP: table.groups}
         factory, table = MemberFactory(bases, seed, for_all, n_threads), table.with_metadata(per_row)
@@ -324,12 +331,14 @@ class DoubtingEnsemble(AveragingEnsemble):
         self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]]
     ) -> Iterator[tuple[Rows, NDArray[np.intp]]]:
         """The rows that each member was trained on, with what they weighed, and their classes."""
-        for places, each in zip(seen, self._rounds_of_members(), strict=True):
+        for places, each in zip(seen, self.rounds_of_members, strict=True):
             rows = table.rows(places)
             yield rows if each.weights is None else rows.weighted(each.weights), labels.codes[places].astype(np.intp)
 
-    def _rounds_of_members(self) -> list[Round]:
-        return self.rounds_[1 - self._first_round :][: len(self.estimators_)]
+    @property
+    def rounds_of_members(self) -> list[Round]:
+        """The notes of the rounds whose models are members, in the order of the members."""
+        return [each for part in self._fitted.parts for each in part.rounds_of_members]
 
     def _prior_correction(self) -> PriorCorrection:
         n_draw = max(int(notes.quota.sum()) for notes in self.rounds_[0].bins.values())

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
+from joblib import effective_n_jobs
+
 from selfpaced.calibration import check_method
-from selfpaced.callbacks import Callback, CallbackList, FitPlan
+from selfpaced.callbacks import Callback, CallbackList
 from selfpaced.ensembles.checks import (
-    check_classes,
     check_classifiers,
-    check_features,
     check_groups,
-    check_known_labels,
+    check_jobs,
     check_labels,
     check_positive,
-    check_present,
     check_seed,
     check_table,
     check_takes_weights,
@@ -26,36 +25,13 @@ from selfpaced.ensembles.checks import (
     fit_metadata,
     roles_with,
     split_by_row,
-    warn_of_few_rows,
 )
 from selfpaced.ensembles.fitting.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
-from selfpaced.ensembles.fitting.cross_fitting import needs_copies
-from selfpaced.ensembles.fitting.members import MemberFactory
+from selfpaced.ensembles.fitting.fit import Algorithm, Fit, Notes
 from selfpaced.ensembles.fitting.pools import weighting_named
-from selfpaced.ensembles.fitting.training import Algorithm, EvalSet, Settings, Training, eval_set_of, rows_to_draw
 from selfpaced.ensembles.suspects import DoubtingEnsemble
-from selfpaced.model import readable_rows
-from selfpaced.tables import ClassCounts, LabelledTable, Schema, SplitPlan, Table, not_numbers
-
-
-@contextmanager
-def hinting_at_columns(schema: Schema | None, features: Any) -> Iterator[None]:
-    """Add the columns that are not numbers to errors of base models: they may be the cause."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if schema is None and (others := not_numbers(features)):
-            error.add_note(
-                f"The columns {others} do not hold numbers. If the base model cannot read them, encode them first, or "
-                "use AutoSelfPacedClassifier, which reads strings, categories and dates."
-            )
-        names = [column.name for column in schema.columns if column.categories is not None] if schema else []
-        if names:
-            error.add_note(
-                f"The columns {names} hold strings, which the base model gets as pandas categories. If it cannot read "
-                "them, exclude these columns, or choose another base model, such as LightGBM or HistGradientBoosting."
-            )
-        raise
+from selfpaced.model import check_features, readable
+from selfpaced.tables import LabelledTable, Table
 
 
 class UnderSamplingEnsemble(DoubtingEnsemble):
@@ -110,13 +86,13 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         self : estimator
             The fitted ensemble.
         """
-        settings = self._settings()
+        fit, notes = self.as_fit(), Notes(CallbackList(self.callbacks), eval_set=eval_set)
         X = check_features(self, X, reset=True)
         labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, settings.bases, labels, fit_params), len(labels.codes))
-        rows = readable_rows(self, X, per_row | check_groups(groups, labels))
+        per_row, for_all = split_by_row(fit_metadata(self, fit.bases, labels, fit_params), len(labels.codes))
+        rows = readable(X, fit.bases, per_row | check_groups(groups, labels))
         table = LabelledTable(rows, labels, roles=roles_with(groups))
-        return self._train(settings, table, eval_set, Checkpoint(None, {}), for_all)
+        return self._keep(replace(fit, arguments=for_all).run(table, notes), labels)
 
     def fit_table(
         self,
@@ -163,65 +139,30 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         folder = checkpoint_folder(checkpoint)
-        settings = self._settings(stored_seed(folder) if self.random_state is None else None)
+        fit = self.as_fit(stored_seed(folder) if self.random_state is None else None)
         if table.roles.weight is not None:
-            check_takes_weights(settings.bases, "the table has sample weights")
-        kept = Checkpoint(folder, {} if folder is None else identity_of_fit(self, settings.seed, table), allow)
-        return self._train(settings, table, eval_set, kept, {})
+            check_takes_weights(fit.bases, "the table has sample weights")
+        kept = Checkpoint(folder, None if folder is None else identity_of_fit(self, fit.seed, table), allow)
+        model = fit.run(table, Notes(CallbackList(self.callbacks), kept, eval_set))
+        return self._keep(model, table.labels())
 
-    def _train(
-        self, settings: Settings, table: Table, eval_set: Any, checkpoint: Checkpoint, for_all: Mapping[str, Any]
-    ) -> Self:
-        """Train on any table: every fit ends here. `for_all` are arguments of `fit` that all base models get."""
-        labels = check_classes(table.labels(), table.roles.labels_are_in)
-        n_draw = rows_to_draw(settings.ratio, labels, stacklevel=4)
-        with settings.callbacks.during(self._told(settings, labels, eval_set)):
-            n_threads, on_rows = self._n_threads(), settings.callbacks.on_rows_read
-            split = table.split(SplitPlan(settings.seed, n_threads, n_draw, self._first_round, on_rows))
-            check_features(self, split.minority.features, reset=True)
-            held_out = self._open_eval_set(eval_set, table, labels)
-            factory = MemberFactory(settings.bases, settings.seed, for_all, n_threads)
-            training = Training(split, factory, held_out, settings, self._first_round, checkpoint, n_threads)
-            with hinting_at_columns(table.schema, split.minority.features):
-                outcome = training.run(n_draw)
-        self.estimators_, self.rounds_, self.calibrator_ = outcome.members, outcome.rounds, outcome.calibrator
-        self.calibration_ = settings.calibration
-        self._remember(labels, table.roles, table.schema, table.snapshot, split.minority.features)
-        if needs_copies(settings.calibration):
-            warn_of_few_rows(labels, stacklevel=4)
-        return self
-
-    def _told(self, settings: Settings, labels: ClassCounts, eval_set: Any) -> FitPlan:
-        """The information for callbacks at the beginning of a fit."""
-        n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
-        calibrates = needs_copies(settings.calibration)
-        return FitPlan(settings.n_members, n_rows, n_minority, eval_set is not None, self._first_round, calibrates)
-
-    def _settings(self, seed: int | None = None) -> Settings:
-        """Check all parameters before a single row is read. A given seed takes precedence over `random_state`."""
+    def as_fit(self, seed: int | None = None) -> Fit:
+        """The parameters, all checked before a row is read. A given seed takes precedence over `random_state`."""
         n_members = check_whole("n_estimators", self.n_estimators)
         optional = self.get_params(deep=False)  # some of the ensembles have these parameters
         weighting = weighting_named(optional.get("weighting"))
         bases = check_classifiers(self._bases())
         if weighting is not None:
             check_takes_weights(bases, f"weighting={optional['weighting']!r} weights the rows that are drawn")
-        return Settings(
+        return Fit(
             n_members,
             self._algorithm(n_members),
             check_positive("ratio", self.ratio),
-            CallbackList(self.callbacks),
             check_seed(self.random_state) if seed is None else seed,
             bases,
+            self._first_round,
+            effective_n_jobs(check_jobs(self.n_jobs)),
             check_method(optional.get("calibration")),
             weighting,
             self._members_are_independent,
         )
-
-    def _open_eval_set(self, eval_set: Any, table: Table, labels: ClassCounts) -> EvalSet | None:
-        if eval_set is None:
-            return None
-        X, y = eval_set_of(eval_set)
-        known = check_known_labels(y, X, labels.classes, "The eval_set")
-        check_present(known, labels.rarest, "The eval_set", "scored on")
-        rows = readable_rows(self, self._features(X, table.schema, reset=False))
-        return EvalSet(rows, known, labels.rarest, self._n_threads())

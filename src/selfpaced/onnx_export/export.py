@@ -7,9 +7,8 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import ModelFileError
-from selfpaced.model import AveragedMembers, LogOddsPool, averaged_members
+from selfpaced.model import LogOddsPool, Part
 from selfpaced.onnx_export.graph import Average, graph_of
 from selfpaced.onnx_export.preparation import Given
 from selfpaced.onnx_export.readers import read_member
@@ -85,22 +84,22 @@ def export_onnx(model: Any, path: AnyPath) -> Place:
 def _parts(model: AveragingEnsemble) -> tuple[list[Average], LogOddsPool | None]:
     """The members of each ensemble in the form of graphs, and how the ensembles are pooled if there are several."""
     given = _columns_of(model)
-    if not isinstance(model, AutoSelfPacedClassifier):
-        return [_read(averaged_members(model), given)], None
+    if model.model_.pool is None:
+        return [_read(part, given) for part in model.model_.parts], None
     averages = []
-    for name, ensemble in model.ensembles_.items():
+    for name, part in zip(model.ensembles_, model.model_.parts, strict=True):
         try:
-            averages.append(_read(averaged_members(ensemble), given))
+            averages.append(_read(part, given))
         except ModelFileError as error:
             raise ModelFileError(
                 f"The recipe {name!r} cannot be exported. {error} Or train without this recipe: "
                 "AutoSelfPacedClassifier(recipes=[...])."
             ) from error
-    return averages, model.pool_
+    return averages, model.model_.pool
 
 
-def _read(ensemble: AveragedMembers, given: Given) -> Average:
-    return Average([read_member(each, given) for each in ensemble.members], ensemble.weights)
+def _read(part: Part, given: Given) -> Average:
+    return Average([read_member(each, given) for each in part.members], part.weights)
 
 
 def _columns_of(model: Any) -> Given:

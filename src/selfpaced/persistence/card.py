@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier, RecipeResult
-from selfpaced.model import bases_of, feature_names_of
+from selfpaced.ensembles import AveragingEnsemble, bases_of
+from selfpaced.model import RecipeResult, feature_names_of
 from selfpaced.monitoring import Reference
 from selfpaced.tables import Schema
 from selfpaced.versions import versions_for
@@ -183,7 +182,7 @@ def card_of(model: Any, storage: str, said: Said) -> ModelCard:
         notes=said.notes,
         versions=versions_for(model.estimators_),
         storage=storage,
-        recipes=tuple(model.recipes_) if isinstance(model, AutoSelfPacedClassifier) else (),
+        recipes=tuple(model.recipes_),
         snapshot=trained_on.snapshot,
         reference=said.reference,
     )

@@ -20,4 +20,4 @@ from selfpaced.pools.keys import (
 from selfpaced.pools.memory import MemoryPool
 from selfpaced.pools.partitioned import Answer, Engine, PartitionedPool, Partitions, flattened
 from selfpaced.pools.rows import GROUP, Rows, RowsOnDemand
-from selfpaced.pools.streamed import Stream, StreamedPool
+from selfpaced.pools.streamed import Pass, Stream, StreamedPool, read_pass

@@ -146,8 +146,55 @@ class CutPlan:
         return np.linspace(0, 1, self.n_bins + 1)
 
 
+@dataclass(frozen=True)
+class Pass:
+    """Work on every batch of a table, in the order of the rows.
+
+    Attributes
+    ----------
+    work : Callable[[Batch], None]
+        Called with every batch, in any of the threads.
+    n_threads : int
+        In how many threads at most.
+    on_batch : Callable[[int], None]
+        Called with the number of rows of each batch when its work is done.
+    took : Callable[[float], None]
+        Called with the seconds that each batch took to be read.
+    """
+
+    work: Callable[[Batch], None]
+    n_threads: int
+    on_batch: Callable[[int], None]
+    took: Callable[[float], None]
+
+    @staticmethod
+    def together(passes: Sequence[Pass]) -> Pass:
+        """Several passes as one, which reads every batch once and reports it once."""
+
+        def work(batch: Batch) -> None:
+            for each in passes:
+                each.work(batch)
+
+        def took(seconds: float) -> None:
+            for each in passes:
+                each.took(seconds / len(passes))
+
+        return Pass(work, min(each.n_threads for each in passes), passes[0].on_batch, took)
+
+
+def read_pass(table: BatchSource, asked: Pass) -> None:
+    """Make a pass over a table."""
+
+    def work(batch: Batch) -> int:
+        asked.work(batch)
+        return batch.stop - batch.start
+
+    for n_rows in over_stream(work, timed(table.batches(), asked.took), asked.n_threads):
+        asked.on_batch(n_rows)
+
+
 class Stream:
-    """The tags of all rows, and the passes over the table that all its pools share."""
+    """The tags of all rows, and the passes over the table that all its pools share. `read` makes a pass."""
 
     def __init__(
         self,
@@ -157,9 +204,11 @@ class Stream:
         n_threads: int,
         tags: Floats,
         on_batch: Callable[[int, int], None] = lambda n_read, n_rows: None,
+        read: Callable[[BatchSource, Pass], None] = read_pass,
     ) -> None:
         self.table = table
         self._on_batch = on_batch
+        self._read = read
         self.classes = classes
         self.seed = seed
         self.n_threads = n_threads
@@ -290,13 +339,16 @@ class Stream:
         with self._lock:
             shortlist.add(keys[under], bins[under], kept)
 
-    def _over_batches(self, work: Any, scorers: Sequence[Scorer]) -> None:
+    def _over_batches(self, work: Callable[[Batch], None], scorers: Sequence[Scorer]) -> None:
         threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
         n_read = 0
-        batches = timed(self.table.batches(), self._note_reading)
-        for n_rows in over_stream(lambda batch: work(batch) or batch.stop - batch.start, batches, threads):
+
+        def on_batch(n_rows: int) -> None:
+            nonlocal n_read
             n_read += n_rows
             self._on_batch(n_read, self.classes.size)
+
+        self._read(self.table, Pass(work, threads, on_batch, self._note_reading))
 
     def _note_reading(self, seconds: float) -> None:
         self.seconds_reading += seconds

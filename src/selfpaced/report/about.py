@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from selfpaced import versions
 from selfpaced.callbacks import Round
-from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.ensembles import AveragingEnsemble, bases_of
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.model import TrainedOn, bases_of
+from selfpaced.model import TrainedOn
 from selfpaced.report.facts import ModelFacts, RecipeFacts
 from selfpaced.report.words import shortened
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from selfpaced.exceptions import NewCategoryWarning, TableError, import_arrow
+from selfpaced.exceptions import NewCategoryWarning, TableError, import_arrow, warn
 from selfpaced.tables.memory import ARROW, PANDAS, kind_of
 from selfpaced.tables.profile import ColumnLook, categories_of
 from selfpaced.tables.schema import Column, Schema, are_strings, coded, frozen, strings_of
@@ -28,11 +27,8 @@ def categories_in(frame: Any) -> dict[str, tuple[str, ...]]:
     return {name: own for name, own in found if own and all(isinstance(each, str) for each in (name, *own))}
 
 
-def warn_of_new(known: Categories, frame: Any, stacklevel: int) -> None:
-    """Warn of the rows whose categories are not among those that are known. Mostly only the types are compared.
-
-    `stacklevel` counts from the caller, as for `warnings.warn`.
-    """
+def warn_of_new(known: Categories, frame: Any) -> None:
+    """Warn of the rows whose categories are not among those that are known. Mostly only the types are compared."""
     here = categories_in(frame)
     columns = [
         OpenColumn(name, "category", tuple(own))
@@ -43,7 +39,7 @@ def warn_of_new(known: Categories, frame: Any, stacklevel: int) -> None:
         schema, new = Schema(tuple(columns)), NewCategories()
         for batch in as_arrow(frame[schema.names] if kind_of(frame) is PANDAS else frame).to_batches():
             new.count(schema, batch, schema.converted(batch, "X"))
-        new.warn(stacklevel=stacklevel + 1)
+        new.warn()
 
 
 def _of_pandas(frame: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
@@ -120,10 +116,10 @@ class NewCategories:
                 if n_rows:
                     self.counts[name] = self.counts.get(name, 0) + n_rows
 
-    def warn(self, stacklevel: int = 2) -> None:
-        """Warn once about all columns. `stacklevel` counts from the caller, as for `warnings.warn`."""
+    def warn(self) -> None:
+        """Warn once about all columns."""
         if self.counts:
-            warnings.warn(NewCategoryWarning(self.counts, self._n_rows), stacklevel=stacklevel + 1)
+            warn(NewCategoryWarning(self.counts, self._n_rows))
 
 
 @dataclass(frozen=True)
@@ -175,7 +171,7 @@ def as_trained(schema: Schema, frame: Any) -> Any:
     table = pa.Table.from_arrays(arrays, names=schema.names)
     new = NewCategories()
     new.count(schema, batch, table)
-    new.warn(stacklevel=5)
+    new.warn()
     return table.to_pandas()
 
 

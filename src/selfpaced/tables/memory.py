@@ -341,7 +341,7 @@ class LabelledTable:
         return self.known_labels
 
     def split(self, plan: SplitPlan) -> ClassSplit:
-        return split_classes(self.rows, self.known_labels, plan.seed, plan.n_threads)
+        return split_classes(self.rows, self.known_labels, plan.seed, plan.n_threads, plan.minority)
 
     def identity(self) -> dict[str, Any]:
         """A memory map is identified by its file and its offset in the file, any other array by its content."""
@@ -365,12 +365,15 @@ def open_array(array: Any, target: Any = None) -> LabelledTable:
     return LabelledTable(InMemoryTable(checked), read_labels(target, checked), array)
 
 
-def split_classes(rows: InMemoryTable, labels: Labels, seed: int, n_threads: int) -> ClassSplit:
-    """The rarest class is the minority."""
+def split_classes(
+    rows: InMemoryTable, labels: Labels, seed: int, n_threads: int, minority: Rows | None = None
+) -> ClassSplit:
+    """The rarest class is the minority. Its rows are taken from the table, unless they are given."""
     pools = {
         number: MemoryPool(rows, labels.ids(number), number, seed, n_threads)
         for number in range(labels.classes.size)
         if number != labels.rarest
     }
-    minority = rows.rows(labels.ids(labels.rarest))
+    if minority is None:
+        minority = rows.rows(labels.ids(labels.rarest))
     return ClassSplit(labels.names, labels.counts.tolist(), labels.rarest, minority, pools)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 from selfpaced.algorithms import MajorityPool
 from selfpaced.exceptions import TableError, did_you_mean
-from selfpaced.pools import GROUP, Rows
+from selfpaced.pools import GROUP, Pass, Rows, read_pass
 from selfpaced.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -244,6 +244,10 @@ class SplitPlan:
         from start to end draws them in the pass that collects the minority.
     on_rows : Callable[[int, int], None]
         Called with the rows read and the rows to read in the present pass.
+    minority : Rows | None
+        The rows of the minority, if an earlier split of the same table has read them.
+    read : Callable[[Any, Pass], None]
+        How a table that is read from start to end makes a pass.
     """
 
     seed: int
@@ -251,6 +255,8 @@ class SplitPlan:
     n_draw: int
     first_round: int
     on_rows: Callable[[int, int], None]
+    minority: Rows | None = None
+    read: Callable[[Any, Pass], None] = read_pass
 
 
 class Promise(Protocol):

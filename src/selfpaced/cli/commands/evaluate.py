@@ -18,8 +18,8 @@ from selfpaced.cli.output import Talk, chance, cost_in_words, expected, headline
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
-from selfpaced.model import RowsDone, TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import RowsDone, TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
 from selfpaced.tables import Roles
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import LowestCost, Rule, ThresholdChoice, amounts_of, choose_threshold, parse_rule
@@ -92,11 +92,11 @@ def evaluate(
     if judging.amount is not None and not isinstance(rule, LowestCost):
         raise TableError("--amount needs a rule about costs, for instance --rule cost=5 --amount COL.")
     data = data_of(source)
-    table = open_to_score(model, data.source, Roles(target, model.trained_on_.pos_label), data.reading)
+    table = open_to_score(model.model_, data.source, Roles(target, model.trained_on_.pos_label), data.reading)
     column, unpriced = (judging.amount, None) if chosen is not None else _amounts_for(judging, table)
     amounts = None if column is None else amounts_in(table, column)
     is_rare = rare_rows(model.trained_on_, table)
-    scores = scores_of(model, table, progress)
+    scores = scores_of(model.model_, table, model.n_jobs, progress)
     if chosen is not None:
         choice = choose_threshold(is_rare, scores, chosen, amounts=amounts)
         return Evaluated(evaluation(is_rare, scores, choice.threshold), choice, choice.cost)

@@ -16,7 +16,6 @@ from selfpaced.cli.entry import ALARM, OK
 from selfpaced.cli.output import Talk, table
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import TableError
-from selfpaced.model import RowsDone, open_to_score, scoring_of
 from selfpaced.monitoring import (
     SOME_DRIFT,
     Alarm,
@@ -29,6 +28,7 @@ from selfpaced.monitoring import (
     watched,
 )
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import RowsDone, open_to_score, streamed
 from selfpaced.tables import Roles, moments_in, periods_of, plain, zone_of
 from selfpaced.tables.files import StreamedBatch, StreamedTable
 
@@ -97,7 +97,7 @@ def monitor(
     if (request.by is None) != (request.time_column is None):
         raise TableError("Periods need the times of the rows. Name their column: --by day --time-column COL.")
     data = data_of(source)
-    table = open_to_score(model, data.source, Roles(keep=_also(request)), data.reading)
+    table = open_to_score(model.model_, data.source, Roles(keep=_also(request)), data.reading)
     names, period_of = _periods(table, request)
     counters = _counters(model, reference, len(names))
     with counted_new_categories():  # the counters have them by period
@@ -161,7 +161,7 @@ def _scored(
 ) -> NDArray[np.float64]:
     """The scores of all rows. Their values are counted in the same pass."""
     parts = []
-    for batch, probabilities in scoring_of(model).streamed(table, progress):
+    for batch, probabilities in streamed(model.model_, table, model.n_jobs, progress):
         parts.append(probabilities[:, model.trained_on_.score_column].copy())
         periods = period_of[batch.start : batch.stop]
         features = batch.features()

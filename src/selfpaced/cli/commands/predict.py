@@ -17,8 +17,8 @@ from selfpaced.cli.output import Talk, counted
 from selfpaced.cli.parser import check_engine_options, engine_of
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import NewCategoryWarning, TableError
-from selfpaced.model import ScoringOptions, open_to_score, write_decided
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import ScoringOptions, open_to_score, write_decided
 from selfpaced.storage import Place
 from selfpaced.tables import Roles
 from selfpaced.tables.sources import DatabaseTable, check_columns
@@ -99,11 +99,11 @@ def _decided(
     """Write the scores with alerts that can only be decided when the scores of all rows are known."""
     keep, threshold, deciding = how
     data = data_of(source)
-    table = open_to_score(model, data.source, Roles(keep=tuple(deciding.columns())), data.reading)
+    table = open_to_score(model.model_, data.source, Roles(keep=tuple(deciding.columns())), data.reading)
     written = replace(table, roles=Roles(keep=tuple(keep)))
     check_columns(written.reader, written.roles)
     scores, alerts = write_decided(
-        model, written, output, lambda scores: deciding.alerts(scores, table, threshold), progress
+        model.model_, written, output, lambda scores: deciding.alerts(scores, table, threshold), model.n_jobs, progress
     )
     expected = None if model.calibrator_ is None else float(scores.sum())
     return Predicted(int(scores.size), int(alerts.sum()), expected)

@@ -27,8 +27,8 @@ from selfpaced.cli.output import Talk
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
-from selfpaced.model import open_to_score, scores_of
 from selfpaced.persistence import load_ensemble, read_card, save_model
+from selfpaced.predicting import open_to_score, scores_of
 from selfpaced.tables import Progress, Roles
 
 
@@ -80,7 +80,7 @@ def refit(model: Any, metrics: Mapping[str, Any], asked: TrainRequest, progress:
             f"The model finds the label {model.trained_on_.score_label!r}, but the rarest label of the new rows is "
             f"{trained.model.trained_on_.score_label!r}."
         )
-    old = scores_of(model, open_to_score(model, split.test, Roles(), {}))
+    old = scores_of(model, open_to_score(model.model_, split.test, Roles(), {}))
     draws = resampled(trained.is_rare, {"old": old, "new": trained.scores})
     before = aucprc(trained.is_rare, old)
     return Refitted(

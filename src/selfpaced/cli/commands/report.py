@@ -16,9 +16,9 @@ from selfpaced.cli.data.opening import check_output, data_in, data_of, fits_in_m
 from selfpaced.cli.output import Talk, repetition
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import TableError
-from selfpaced.model import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.report import Report, make_report, report_of_scores
 from selfpaced.report.topics import suspect_rows
 from selfpaced.tables import NewCategories, Roles, moments_in
@@ -93,14 +93,16 @@ def report_of_file(
     also = tuple(name for name in (request.time_column, *deciding.columns()) if name is not None)
     roles = Roles(target, trained_on.pos_label, amount=request.amount, keep=also)
     try:
-        table = open_to_score(model, data.source, roles, data.reading)
+        table = open_to_score(model.model_, data.source, roles, data.reading)
     except TableError as error:
         if f"has no column {target!r}" in str(error):
             error.add_note("For rows without labels, run: selfpaced monitor MODEL DATA")
         raise
     rare_rows(trained_on, table)  # refuses unknown labels
     new = NewCategories()
-    scores = None if _fits(table) else scores_of(model, table, progress)  # which warns of new categories itself
+    scores = (
+        None if _fits(table) else scores_of(model.model_, table, model.n_jobs, progress)
+    )  # which warns of new categories itself
     report = _report(model, table, request, scores, {}, new if scores is None else None)
     new.warn()
     return report

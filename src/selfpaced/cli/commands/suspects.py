@@ -16,8 +16,8 @@ from selfpaced.cli.data.splitting import rows_to_train_on
 from selfpaced.cli.output import Talk, table
 from selfpaced.ensembles import DoubtingEnsemble, Suspects, suspects_in_table
 from selfpaced.exceptions import TableError
-from selfpaced.model import open_to_score
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import open_to_score
 from selfpaced.tables import Roles
 from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import batch_of, write_batches
@@ -68,7 +68,7 @@ def find_suspects(model: Any, source: Any, request: SuspectsRequest) -> Found:
     data, training = data_of(source), request.training
     also = (training.get("time_column"), trained_on.group, *request.keep)
     keep = tuple(dict.fromkeys(name for name in also if name is not None))
-    table = open_to_score(model, data.source, Roles(target, trained_on.pos_label, keep=keep), data.reading)
+    table = open_to_score(model.model_, data.source, Roles(target, trained_on.pos_label, keep=keep), data.reading)
     label = None if request.label is None else _label(request.label, model.classes_.tolist())
     labelled = labelled_rows(table.reader, target)
     with_labels = table.part(labelled)

@@ -35,9 +35,9 @@ from selfpaced.ensembles import SelfPacedEnsembleClassifier, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
-from selfpaced.model import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.monitoring import Reference, reference_of
 from selfpaced.persistence import save_model
+from selfpaced.predicting import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.tables import ClassCounts, Progress, Roles, Table
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
@@ -205,7 +205,7 @@ def fitted_and_judged(
         model.fit_table(split.train, checkpoint=request.checkpoint)
     with stopwatch.running("scoring held-out rows"):
         is_rare = rare_rows(model.trained_on_, split.test)
-        scores = scores_of(model, split.test)
+        scores = scores_of(model.model_, split.test, model.n_jobs)
     if source.table.roles.pos_label is not None:
         warned_of += _common_label(model.pos_label_, is_rare)
     with stopwatch.running("looking for leakage"):

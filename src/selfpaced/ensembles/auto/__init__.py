@@ -1,6 +1,5 @@
 """The classifier that chooses among recipes and blends them."""
 
-from selfpaced.ensembles.auto.choosing import RecipeResult
 from selfpaced.ensembles.auto.classifier import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.recipes import (
     Columns,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -17,8 +16,8 @@ from selfpaced.calibration import Calibrator, fit_calibrator
 from selfpaced.ensembles.auto.blending import aucprc_of, blend_weights, difference_of_levels, shifted, standard_error
 from selfpaced.ensembles.auto.judging import Judge, Judgement
 from selfpaced.ensembles.fitting.checkpoint import ALLOWING, plan_hash
-from selfpaced.exceptions import CheckpointError, ModelFileError, TableError
-from selfpaced.model import LogOddsPool, equal_pool, log_odds, pool_of
+from selfpaced.exceptions import CheckpointError, ModelFileError, TableError, warn
+from selfpaced.model import LogOddsPool, Model, RecipeResult, equal_pool, log_odds, pool_of
 from selfpaced.storage import PrivateFolder, dumped, loaded
 
 Floats = NDArray[np.float64]
@@ -42,33 +41,6 @@ NOT_OF_A_RECIPE = (CallbackError, CheckpointError, ModelFileError, OSError, Tabl
 
 
 @dataclass(frozen=True)
-class RecipeResult:
-    """The result of a recipe.
-
-    Attributes
-    ----------
-    name : str
-        The name of the recipe.
-    aucprc, standard_error : float or None
-        AUCPRC on rows that it was not trained on, of the working sample; None if it was not judged.
-    weight : float
-        How much it counts in the blend; 0 if it is not a part of it.
-    seconds_judging, seconds_fitting : float
-        Time spent on judging it, and on training it on the whole table.
-    note : str or None
-        Why it is not a part of the blend, or was not judged.
-    """
-
-    name: str
-    aucprc: float | None = None
-    standard_error: float | None = None
-    weight: float = 0.0
-    seconds_judging: float = 0.0
-    seconds_fitting: float = 0.0
-    note: str | None = None
-
-
-@dataclass(frozen=True)
 class Clock:
     """The time limit of a fit in seconds; None for no limit."""
 
@@ -82,9 +54,9 @@ class Clock:
 
 @dataclass(frozen=True)
 class Blend:
-    """The ensembles with a weight, in the order of their recipes, their pool, its calibration, and all results."""
+    """The models of the recipes with a weight, in their order, their pool, its calibration, and all results."""
 
-    ensembles: dict[str, Any]
+    models: dict[str, Model]
     pool: LogOddsPool
     calibrator: Calibrator | None
     results: list[RecipeResult]
@@ -97,15 +69,15 @@ class Chooser:
     ----------
     judge : Judge | None
         Compares the recipes; None if there are too few rare rows.
-    fits : Callable[[Sequence[str]], Iterator[tuple[Any | Exception, float]]]
-        Trains recipes, given by name, on the whole table. Returns each recipe or its error, and the seconds.
+    fits : Callable[[Sequence[str]], Iterator[tuple[Model | Exception, float]]]
+        Trains recipes, given by name, on the whole table. Returns the model of each or its error, and the seconds.
     """
 
     def __init__(
         self,
         recipes: Mapping[str, Any],
         judge: Judge | None,
-        fits: Callable[[Sequence[str]], Iterator[tuple[Any | Exception, float]]],
+        fits: Callable[[Sequence[str]], Iterator[tuple[Model | Exception, float]]],
         clock: Clock,
         on_step: Callable[[str, str], None],
     ) -> None:
@@ -122,21 +94,21 @@ class Chooser:
         if self._judge is not None:
             self._judge_all(self._judge, saved)
         weights = self._weights()
-        ensembles = self._fitted(weights)
-        if not ensembles:
+        models = self._fitted(weights)
+        if not models:
             reasons = "; ".join(f"{name}: {each.note}" for name, each in self._results.items())
             raise ValueError(f"No recipe could be trained on these rows. {reasons}")
-        kept = np.array([weights[name] for name in ensembles])
-        pool, calibrator = equal_pool(len(ensembles), classes), None
-        if self._judge is not None and all(name in self._judged for name in ensembles):
-            honest = [self._judged[name].probabilities for name in ensembles]
+        kept = np.array([weights[name] for name in models])
+        pool, calibrator = equal_pool(len(models), classes), None
+        if self._judge is not None and all(name in self._judged for name in models):
+            honest = [self._judged[name].probabilities for name in models]
             pool = pool_of(honest, kept, self._judge.rows.weights, classes)
             calibrator = self._calibrator(calibration, pool(honest))
             if calibrator is not None and self._judge.has_some_rare_rows:
-                calibrator = self._calibrator(calibration, self._levelled(ensembles, pool, pool(honest), calibrator))
-        for name, weight in zip(ensembles, pool.weights.tolist(), strict=True):
+                calibrator = self._calibrator(calibration, self._levelled(models, pool, pool(honest), calibrator))
+        for name, weight in zip(models, pool.weights.tolist(), strict=True):
             self._note(name, weight=weight)
-        return Blend(ensembles, pool, calibrator, list(self._results.values()))
+        return Blend(models, pool, calibrator, list(self._results.values()))
 
     def _judge_all(self, judge: Judge, saved: Judgements) -> None:
         known = {name: earlier for name in self._recipes if (earlier := saved.get(name)) is not None}
@@ -187,9 +159,9 @@ class Chooser:
                 self._note(name, note="no weight: the others are better without it")
         return {name: w for name, w in zip(self._judged, weights.tolist(), strict=True) if w > 0}
 
-    def _fitted(self, weights: Mapping[str, float]) -> dict[str, Any]:
+    def _fitted(self, weights: Mapping[str, float]) -> dict[str, Model]:
         """The recipes trained on the whole table, those with the largest weight first, as far as the time allows."""
-        fitted: dict[str, Any] = {}
+        fitted: dict[str, Model] = {}
         taken: dict[str, float] = {}
         names = sorted(weights, key=lambda name: -weights[name])
         # With a time limit a recipe may be skipped, and a faster one after it trained.
@@ -216,11 +188,11 @@ class Chooser:
         return max(ratios, default=0.0) * max(self._judged[name].seconds, SHORTEST)
 
     def _levelled(
-        self, ensembles: Mapping[str, Any], pool: LogOddsPool, copies: Floats, calibrator: Calibrator
+        self, models: Mapping[str, Model], pool: LogOddsPool, copies: Floats, calibrator: Calibrator
     ) -> Floats:
-        """The pooled scores of the copies, at the level of the ensembles."""
+        """The pooled scores of the copies, at the level of the models."""
         assert self._judge is not None
-        scores = pool([self._judge.rescored(each) for each in ensembles.values()])
+        scores = pool([self._judge.rescored(each) for each in models.values()])
         return shifted(copies, difference_of_levels(copies, scores, calibrator, self._judge.weights_of_common_rows))
 
     def _calibrator(self, method: str | None, pooled: Floats) -> Calibrator | None:
@@ -238,7 +210,7 @@ class Chooser:
             raise error
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         self._note(name, note=f"failed: {reason}")
-        warnings.warn(f"The recipe {name!r} failed and is skipped. {reason}", stacklevel=7)
+        warn(f"The recipe {name!r} failed and is skipped. {reason}")
 
 
 class Judgements:

@@ -12,13 +12,13 @@ from sklearn.utils import get_tags
 
 from selfpaced.calibration import BEST_METHOD, PriorCorrection
 from selfpaced.callbacks import Callback, Round
-from selfpaced.ensembles.auto.choosing import RecipeResult
-from selfpaced.ensembles.auto.recipes import Columns, default_recipes
+from selfpaced.ensembles.auto.recipes import Columns, columns_of, default_recipes
 from selfpaced.ensembles.auto.training import AutoTraining, recipes_to_try
-from selfpaced.ensembles.checks import check_features, check_groups, check_labels, check_table, roles_with, weights_only
+from selfpaced.ensembles.base import bases_of
+from selfpaced.ensembles.checks import check_groups, check_labels, check_table, roles_with, weights_only
 from selfpaced.ensembles.suspects import DoubtingEnsemble
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
-from selfpaced.model import BlendedEnsembles, LogOddsPool, Scoring, averaged_members, bases_of
+from selfpaced.model import LogOddsPool, Model, check_features, reader_for, record_of
 from selfpaced.tables import (
     InMemoryTable,
     LabelledTable,
@@ -105,9 +105,6 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
     """
 
     ensembles_: dict[str, UnderSamplingEnsemble]
-    pool_: LogOddsPool
-    recipes_: list[RecipeResult]
-    n_training_rows_: list[int]
 
     def __init__(
         self,
@@ -176,29 +173,53 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         check_table(table)
         return self._adopt(AutoTraining(self, table, checkpoint=checkpoint, allow=allow))
 
+    @classmethod
+    def default_recipes(cls, X: Any = None) -> list[tuple[str, UnderSamplingEnsemble]]:
+        """The recipes that are tried by default, to change some of them or to add others.
+
+        Parameters
+        ----------
+        X : array or frame, default=None
+            Some training rows: the recipes depend on which columns are categories.
+
+        Returns
+        -------
+        list of (str, estimator) tuples
+            Names and unfitted ensembles, as for `recipes`.
+        """
+        schema = schema_of_frame(X) if is_frame(X) else None
+        columns = Columns(None, {}) if X is None else columns_of(X if schema is None else as_trained(schema, X), schema)
+        return list(default_recipes(columns).items())
+
     @property
-    def estimators_(self) -> list[Any]:  # type: ignore[override]
-        """All members, those of one ensemble after those of another. They are kept once, in `ensembles_`."""
-        return [member for each in self.ensembles_.values() for member in each.estimators_]
+    def pool_(self) -> LogOddsPool:
+        """How the probabilities of the ensembles become one."""
+        pool = self._fitted.pool
+        assert pool is not None  # every blend has one
+        return pool
+
+    @property
+    def n_training_rows_(self) -> list[int]:
+        """The training rows of each member."""
+        return [each.n_rows for each in self.rounds_of_members]
+
+    @property
+    def rounds_(self) -> list[Round]:
+        raise AttributeError("A blend has several ensembles: see ensembles_[name].rounds_.")
 
     def _adopt(self, training: AutoTraining) -> Self:
         """Set the attributes of a finished fit."""
-        blend = training.run()
-        self.ensembles_, self.pool_, self.recipes_ = blend.ensembles, blend.pool, blend.results
-        self.n_training_rows_ = [each.n_rows for each in self._rounds_of_members()]
-        self.calibrator_ = blend.calibrator
-        self.calibration_ = None if blend.calibrator is None else training.calibration
-        table = training.table
-        self._remember(training.labels, table.roles, table.schema, table.snapshot)
-        return self
-
-    def _scoring(self) -> Scoring:
-        parts = [averaged_members(each.set_params(n_jobs=self.n_jobs)) for each in self.ensembles_.values()]
-        return BlendedEnsembles(parts, self.pool_, self.calibrator_, len(self.classes_), self._n_threads())
-
-    def _member_weights(self) -> NDArray[np.float64]:
-        sizes = [len(each.estimators_) for each in self.ensembles_.values()]
-        return np.repeat(self.pool_.weights / sizes, sizes)
+        blend, table, labels = training.run(), training.table, training.labels
+        models = list(blend.models.values())
+        record = record_of(
+            labels, table.roles, table.schema, [each for m in models for each in m.members], table.snapshot
+        )
+        reader = reader_for(training.features, table.schema, [base for m in models for base in m.members])
+        calibration = None if blend.calibrator is None else training.calibration
+        parts = tuple(part for model in models for part in model.parts)
+        self.ensembles_ = {name: training.ensemble(name)._keep(model, labels) for name, model in blend.models.items()}
+        model = Model(reader, parts, record, blend.pool, blend.calibrator, calibration, tuple(blend.results))
+        return self._keep(model, labels)
 
     def _bases(self) -> list[Any]:
         """The base models of all recipes: of the fitted blend, of the given recipes, or of the default ones."""
@@ -217,9 +238,6 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         tags.input_tags.sparse = any(base.sparse for base in bases)
         tags.input_tags.allow_nan = any(base.allow_nan for base in bases)
         return tags
-
-    def _rounds_of_members(self) -> list[Round]:
-        return [note for each in self.ensembles_.values() for note in each._rounds_of_members()]
 
     def _honest_means(
         self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]

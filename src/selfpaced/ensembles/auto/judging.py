@@ -20,9 +20,9 @@ from selfpaced.algorithms import HARDNESS, MajorityPool, allocate, with_uniform_
 from selfpaced.ensembles.auto.blending import Labelled
 from selfpaced.ensembles.fitting.cross_fitting import parts_of_groups, stratified_parts
 from selfpaced.ensembles.fitting.members import LARGEST_RANDOM_STATE, in_one_thread
-from selfpaced.model import averaged_members
+from selfpaced.model import Model
 from selfpaced.pools import RECIPE_FOLDS_ROUND, WORKING_SAMPLE_ROUND, Rows, mix, row_keys
-from selfpaced.scoring import mean_probabilities
+from selfpaced.scoring import mean_probabilities, scorers_of
 from selfpaced.tables import ClassSplit, InMemoryTable, stack
 
 MOST_RARE_ROWS = 1_500
@@ -156,16 +156,16 @@ class Judge:
         """How many rows each row stands for, and 0 for the rare rows, which all members are trained on."""
         return np.where(self.sample.classes == self.rare_class, 0.0, self.sample.weights)
 
-    def rescored(self, ensemble: Any) -> Floats:
+    def rescored(self, model: Model) -> Floats:
         """The scores of the sample by an ensemble that was trained on the whole table.
 
         The score of a row is the mean of the members that were not trained on it, or of all if there are none.
         """
-        scorers = averaged_members(ensemble).scorers(self.parts.size)
-        unseen = [~np.isin(self.sample.ids, note.ids) for note in ensemble._rounds_of_members()]
+        (part,) = model.parts
+        unseen = [~np.isin(self.sample.ids, note.ids) for note in part.rounds_of_members if note.ids is not None]
         counted = np.where(np.any(unseen, axis=0), unseen, True)
         sums = np.zeros((self.parts.size, self.n_classes))
-        for scorer, counts in zip(scorers, counted, strict=True):
+        for scorer, counts in zip(scorers_of(part.members, self.parts.size), counted, strict=True):
             scores = mean_probabilities([scorer], self.sample.rows, self.n_classes, self.n_threads)
             sums += scores * counts[:, None]
         return np.asarray(sums / counted.sum(axis=0)[:, None])
@@ -179,15 +179,17 @@ class Judge:
         """
         parts = [self._part(number) for number in range(int(self.parts.max()) + 1)]
         work = Parallel(n_jobs=self.n_threads, return_as="generator")
-        scores = work(delayed(scores_of)(recipe, part) for recipe in recipes for part in parts)
+        scores = work(delayed(judged_scores)(recipe, part) for recipe in recipes for part in parts)
         for _ in recipes:
             yield self._joined([next(scores) for _ in parts])
 
-    def _part(self, number: int) -> Part:
+    def _part(self, number: int) -> FoldRows:
         learnt, left_out = (np.flatnonzero(chosen) for chosen in (self.parts != number, self.parts == number))
         rows = self.sample.rows.rows(learnt)
         seed = mix(self.seed, number) % LARGEST_RANDOM_STATE
-        return Part(rows.features, self.sample.classes[learnt], rows.arguments, self.sample.rows.take(left_out), seed)
+        return FoldRows(
+            rows.features, self.sample.classes[learnt], rows.arguments, self.sample.rows.take(left_out), seed
+        )
 
     def _joined(self, scores: Sequence[tuple[Floats | Exception, float]]) -> Judgement | Exception:
         probabilities, seconds = np.empty((self.parts.size, self.n_classes)), 0.0
@@ -200,7 +202,7 @@ class Judge:
 
 
 @dataclass(frozen=True)
-class Part:
+class FoldRows:
     """Rows to train a copy of a recipe on, and the rows that it has to score."""
 
     features: Any
@@ -210,22 +212,22 @@ class Part:
     seed: int
 
 
-def scores_of(recipe: Any, part: Part) -> tuple[Floats | Exception, float]:
+def judged_scores(recipe: Any, part: FoldRows) -> tuple[Floats | Exception, float]:
     """The scores of a copy of a recipe for the rows that it was not trained on, or its error, and the seconds."""
     begin = time.perf_counter()
     model = in_one_thread(clone(recipe)).set_params(
         n_estimators=min(N_MEMBERS, recipe.n_estimators), random_state=part.seed, callbacks=None, **uncalibrated(recipe)
     )
     try:
-        with ignoring_habits():
-            scores = model.fit(part.features, part.classes, **part.metadata).predict_proba(part.left_out)
+        with ignoring_expected_warnings():
+            scores = model.fit(part.features, part.classes, **part.metadata).model_.means_once(part.left_out)
     except Exception as error:  # base models raise errors of all kinds
         return error, time.perf_counter() - begin
     return scores, time.perf_counter() - begin
 
 
 @contextmanager
-def ignoring_habits() -> Iterator[None]:
+def ignoring_expected_warnings() -> Iterator[None]:
     """Ignore warnings about what is usual for recipes."""
     with warnings.catch_warnings():
         # Their ratio may ask for more common rows than there are. Then they take all.

@@ -9,8 +9,8 @@ from typing import Any
 
 from scipy.sparse import issparse
 
-from selfpaced.ensembles.auto.choosing import RecipeResult
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier as Recipe
+from selfpaced.model import RecipeResult
 from selfpaced.tables import KINDS, Schema, kind_of
 
 # The defaults of boosted trees are for thousands of rows: 20 rows in a leaf, and 100 of a category. Members may see a

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from os import PathLike
 from typing import Any
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from sklearn.base import clone
 
 from selfpaced.calibration import FITTED_MAPS, check_method
@@ -24,7 +24,6 @@ from selfpaced.ensembles.auto.choosing import (
     Chooser,
     Clock,
     Judgements,
-    RecipeResult,
     SavedJudgements,
 )
 from selfpaced.ensembles.auto.judging import (
@@ -33,21 +32,24 @@ from selfpaced.ensembles.auto.judging import (
     Judge,
     WorkingSample,
     folds_of,
-    ignoring_habits,
+    ignoring_expected_warnings,
     needs_scout,
     uncalibrated,
     values_in_a_row,
     working_sample,
 )
 from selfpaced.ensembles.auto.recipes import Columns, MinoritySize, columns_of, default_recipes, not_installed, too_slow
-from selfpaced.ensembles.checks import check_classes, check_features, check_seed, warn_of_few_rows
+from selfpaced.ensembles.auto.shared_passes import SharedPasses
+from selfpaced.ensembles.base import bases_of
+from selfpaced.ensembles.checks import check_classes, check_jobs, check_seed, warn_of_few_rows
 from selfpaced.ensembles.fitting.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
-from selfpaced.ensembles.fitting.members import LARGEST_RANDOM_STATE, SMALL_TRAINING_SET, MemberFactory
-from selfpaced.ensembles.fitting.training import Training, rows_to_draw
+from selfpaced.ensembles.fitting.fit import Fit, Notes, rows_to_draw
+from selfpaced.ensembles.fitting.members import LARGEST_RANDOM_STATE, SMALL_TRAINING_SET
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
-from selfpaced.model import bases_of
-from selfpaced.pools import mix
+from selfpaced.exceptions import warn
+from selfpaced.model import Model, RecipeResult
+from selfpaced.pools import Rows, mix, read_pass
 from selfpaced.tables import ClassCounts, ClassSplit, SplitPlan, Table
 
 # Every process gets a copy of the rows.
@@ -55,35 +57,38 @@ MOST_BYTES_OF_ROWS = 2**28
 
 
 def can_be_trained_side_by_side(
-    ensembles: Sequence[Any], table: Table, labels: ClassCounts, n_features: int, n_threads: int
+    fits: Sequence[Fit], table: Table, labels: ClassCounts, n_features: int, n_threads: int
 ) -> bool:
-    """Whether processes help, the rows are few enough to copy, and no member uses its own threads."""
-    if n_threads == 1 or len(ensembles) == 1 or table.bytes_in_memory is None:
+    """Whether processes help, the rows are few enough to copy, and no member uses its own threads.
+
+    Members with small training sets are fitted in one thread in any case, so that their model is the same wherever it
+    is trained.
+    """
+    if n_threads == 1 or len(fits) == 1 or table.bytes_in_memory is None:
         return False
     n_rare, counts = int(labels.counts[labels.rarest]), labels.counts.tolist()
-    largest = max(sum(min(n, max(n_rare, round(each.ratio * n_rare))) for n in counts) for each in ensembles)
+    largest = max(sum(min(n, max(n_rare, round(each.ratio * n_rare))) for n in counts) for each in fits)
     return largest * n_features < SMALL_TRAINING_SET and table.bytes_in_memory <= MOST_BYTES_OF_ROWS
 
 
 def trained_side_by_side(
-    ensembles: Sequence[Any], table: Table, n_threads: int
-) -> Iterator[tuple[Any | Exception, float]]:
-    """Each ensemble, trained, or the error that it failed with, in order, and its share of the seconds."""
+    fits: Sequence[Fit], table: Table, n_threads: int
+) -> Iterator[tuple[Model | Exception, float]]:
+    """The model of each fit, or the error that it failed with, in order, and its share of the seconds."""
     work = Parallel(n_jobs=n_threads, return_as="generator")
-    for found, seconds in work(delayed(_trained)(each, table) for each in ensembles):
+    for found, seconds in work(delayed(_trained)(each, table) for each in fits):
         yield found, seconds / n_threads
 
 
-def _trained(ensemble: Any, table: Table) -> tuple[Any | Exception, float]:
+def _trained(fit: Fit, table: Table) -> tuple[Model | Exception, float]:
     begin = time.perf_counter()
-    n_jobs = ensemble.n_jobs
     try:
         # The other processes have the other cores.
-        with parallel_config("sequential"), ignoring_habits():
-            ensemble.set_params(n_jobs=1)._train(ensemble._settings(), table, None, Checkpoint(None, {}), {})
+        with parallel_config("sequential"), ignoring_expected_warnings():
+            found: Model | Exception = replace(fit, n_threads=1).run(table, Notes())
     except Exception as error:  # base models raise errors of all kinds
-        return error, time.perf_counter() - begin
-    return ensemble.set_params(n_jobs=n_jobs), time.perf_counter() - begin
+        found = error
+    return found, time.perf_counter() - begin
 
 
 N_SCOUTS = 3
@@ -133,7 +138,7 @@ class AutoTraining:
         self._seed = check_seed(model.random_state) if stored is None else stored
         self._given = None if model.recipes is None else recipes_to_try(model.recipes)
         self._model = model
-        self._n_threads = model._n_threads()
+        self._n_threads = effective_n_jobs(check_jobs(model.n_jobs))
         self.table = table
         self.labels = check_classes(table.labels(), table.roles.labels_are_in)
         self._allow = allow
@@ -144,17 +149,16 @@ class AutoTraining:
 
     def run(self) -> Blend:
         n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
-        with ignoring_habits(), errors_of_callbacks():
+        with ignoring_expected_warnings(), errors_of_callbacks():
             split = self._split(n_rare)
-            check_features(self._model, split.minority.features, reset=True)
+            self.features = split.minority.features
             self._by_name, skipped = self._recipes(split, n_rare)
             recipes = {name: self._by_name[name] for name in self._by_name if name not in skipped}
             plan = FitPlan(2 * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
             with self._callbacks.during(plan):
                 judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
                 told = self._callbacks.on_recipe_begin
-                n_features = split.minority.features.shape[1]
-                chooser = Chooser(recipes, judge, lambda names: self._fits(names, n_features), self._clock, told)
+                chooser = Chooser(recipes, judge, lambda names: self._fits(names, split.minority), self._clock, told)
                 blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
         return replace(blend, results=[*blend.results, *skipped.values()])
@@ -175,9 +179,9 @@ class AutoTraining:
         n_classes = len(self.labels.classes)
         return [self.labels.rarest] if n_classes == 2 else list(range(n_classes))
 
-    def _split(self, n_draw: int) -> ClassSplit:
-        plan = SplitPlan(self._seed, self._n_threads, n_draw, 0, Forwarding(self._callbacks).on_rows_read)
-        return self.table.split(plan)
+    def _split(self, n_draw: int, minority: Rows | None = None) -> ClassSplit:
+        on_rows = Forwarding(self._callbacks).on_rows_read
+        return self.table.split(SplitPlan(self._seed, self._n_threads, n_draw, 0, on_rows, minority))
 
     def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> Judge:
         sample = (
@@ -196,7 +200,7 @@ class AutoTraining:
                 raise
             except Exception:  # it will fail again when it is judged, and be reported then
                 pass
-            split = self._split(len(split.minority))  # pools without the models of the one that failed
+            split = self._split(len(split.minority), split.minority)  # pools without the models of the one that failed
         return working_sample(
             split, self._scouted(next(iter(recipes.values())), split), self._seed
         )  # to raise its error
@@ -206,27 +210,35 @@ class AutoTraining:
         scout = SelfPacedEnsembleClassifier(
             bases_of(recipe), N_SCOUTS, random_state=self._seed, n_jobs=self._model.n_jobs
         )
-        settings = scout._settings()
-        factory, no_checkpoint = MemberFactory(settings.bases, settings.seed, {}), Checkpoint(None, {})
-        training = Training(split, factory, None, settings, 0, no_checkpoint, self._n_threads)
-        return training.run(rows_to_draw(settings.ratio, self.labels)).members[-1]
+        return scout.as_fit().run(self.table, Notes(), split).members[-1]
 
-    def _fits(self, names: Sequence[str], n_features: int) -> Iterator[tuple[Any | Exception, float]]:
-        """Recipes trained on the whole table: each, or the error that it failed with, and the seconds."""
-        ensembles = [self._ensemble(name) for name in names]
-        at_once = self._clock.limit is None and self._folder is None
-        if at_once and can_be_trained_side_by_side(ensembles, self.table, self.labels, n_features, self._n_threads):
-            yield from trained_side_by_side(ensembles, self.table, self._n_threads)
+    def _fits(self, names: Sequence[str], minority: Rows) -> Iterator[tuple[Model | Exception, float]]:
+        """The models of recipes, trained on the whole table, or the error that each failed with, and the seconds.
+
+        Recipes share the rows of the minority. Those that read files share the passes over them, too.
+        """
+        fits = [self.ensemble(name).as_fit() for name in names]
+        n_features = minority.features.shape[1]
+        if self._clock.limit is None and self._folder is None:
+            if can_be_trained_side_by_side(fits, self.table, self.labels, n_features, self._n_threads):
+                yield from trained_side_by_side(fits, self.table, self._n_threads)
+                return
+        if self._clock.limit is None and len(fits) > 1 and hasattr(self.table, "batches"):
+            shared = SharedPasses()
+            works = [
+                partial(self._fit, name, fit, minority, shared.read) for name, fit in zip(names, fits, strict=True)
+            ]
+            yield from shared.run(works)
             return
-        for name, ensemble in zip(names, ensembles, strict=True):
+        for name, fit in zip(names, fits, strict=True):
             begin = time.perf_counter()
             try:
-                found: Any | Exception = self._fit(name, ensemble)
+                found: Model | Exception = self._fit(name, fit, minority, read_pass)
             except Exception as error:  # base models raise errors of all kinds
                 found = error
             yield found, time.perf_counter() - begin
 
-    def _ensemble(self, name: str) -> UnderSamplingEnsemble:
+    def ensemble(self, name: str) -> UnderSamplingEnsemble:
         """A recipe as it is to be trained, without callbacks."""
         recipe = self._by_name[name]
         ensemble: UnderSamplingEnsemble = clone(recipe).set_params(
@@ -237,13 +249,13 @@ class AutoTraining:
         )
         return ensemble
 
-    def _fit(self, name: str, ensemble: UnderSamplingEnsemble) -> UnderSamplingEnsemble:
+    def _fit(self, name: str, fit: Fit, minority: Rows, read: Any) -> Model:
         folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
-        ensemble.callbacks = [Forwarding(self._callbacks), Deadline(self._clock)]
-        ensemble._train(ensemble._settings(), self.table, None, kept, {})
-        ensemble.callbacks = None
-        return ensemble
+        callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock)])
+        plan = fit.split_plan(rows_to_draw(fit.ratio, self.labels), callbacks)
+        split = self.table.split(replace(plan, minority=minority, read=read))
+        return fit.run(self.table, Notes(callbacks, kept), split)
 
     def _number(self, name: str) -> int:
         """The place of a recipe among the sorted names, which does not depend on the order of the list."""
@@ -256,19 +268,15 @@ class AutoTraining:
         """Warn about what a user would not expect of the model."""
         rarest = self.labels.names[self.labels.rarest]
         if n_rare < FEWEST_RARE_ROWS:
-            warnings.warn(
+            warn(
                 f"The class {rarest!r} has {n_rare} rows. Comparing recipes needs at least {FEWEST_RARE_ROWS}. All "
-                "recipes have the same weight, and the scores are not calibrated.",
-                stacklevel=5,
+                "recipes have the same weight, and the scores are not calibrated."
             )
         late = [repr(result.name) for result in blend.results if result.note == TIME_IS_UP]
         if late:
-            warnings.warn(
-                f"The time limit of {self._clock.limit} s was reached. Skipped recipes: {', '.join(late)}.",
-                stacklevel=5,
-            )
+            warn(f"The time limit of {self._clock.limit} s was reached. Skipped recipes: {', '.join(late)}.")
         if blend.calibrator is not None:
-            warn_of_few_rows(self.labels, stacklevel=5)
+            warn_of_few_rows(self.labels)
 
 
 class Forwarding(Callback):

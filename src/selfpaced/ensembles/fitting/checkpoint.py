@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copyreg
 import json
 import os
-import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from dis import get_instructions
-from functools import reduce
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from io import BytesIO
-from types import CodeType, FunctionType, ModuleType
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import joblib
@@ -40,192 +37,66 @@ from selfpaced.versions import versions_of
 
 # Parameters that do not change the model, or only by the speed of the machine. The seed replaces random_state.
 NOT_IN_THE_MODEL = ("callbacks", "client", "fit_on", "n_jobs", "random_state", "time_limit")
-PLAIN = (bool, int, float, complex, str, type(None), type(Ellipsis))
 # What `sklearn.base.clone` copies besides the parameters.
 CLONED = ("_metadata_request", "_sklearn_output_config")
 
 
-def described(kind: type, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """The class and the parameters of an ensemble, and the versions of all packages that they come from, by name.
-
-    Raises
-    ------
-    ValueError
-        If something cannot be described completely. The message names it.
-    """
-    describer = Describer()
-    facts = {}
-    for name, value in {"kind": kind, **{f"parameter {name}": value for name, value in parameters.items()}}.items():
-        try:
-            facts[name] = describer.text(value)
-        except Exception as error:  # unknown objects may raise anything
-            raise ValueError(
-                f"A checkpoint could not show whether the {name} has changed, because it cannot be described "
-                f"completely: {error}. Use a function that is defined at the top of a module, or omit checkpoint=."
-            ) from error
-    versions = versions_of({"numpy", "selfpaced", "sklearn", *describer.packages})
-    versions["python"] = versions["python"].rpartition(".")[0]
-    return facts | {f"version of {name}": version for name, version in versions.items()}
-
-
 def identity_of_fit(model: Any, seed: int, table: Table) -> dict[str, Any]:
-    """What a fitted model depends on, for its checkpoint: parameters, versions of packages, seed and data."""
-    parameters = {name: value for name, value in model.get_params().items() if name not in NOT_IN_THE_MODEL}
-    return {**described(type(model), parameters), "seed": seed, **table.identity()}
+    """What a fitted model depends on, for its checkpoint: parameters, versions of packages, seed and data.
 
-
-class Describer:
-    """Describes values completely, or raises. `packages` are those that the values come from.
-
-    Code of a package that has a version is identified by its name. Any other code is identified by what it does: a
-    function by its compiled code, its defaults, its closure and the global variables that it reads.
-
-    >>> Describer().text({"depth": np.int64(2), "rates": [0.1, None]})
-    "dict('depth': 2, 'rates': list(0.1, None))"
+    Code is identified by its name and by the version of its package, or else by the file that it is in. A nameless
+    function is refused.
     """
-
-    def __init__(self) -> None:
-        self.packages: set[str] = set()
-        self._around: list[Any] = []  # the values that are being described, from the outside in
-
-    def text(self, value: Any) -> str:
-        if isinstance(value, np.generic) and type(value.item()) in PLAIN:
-            value = value.item()
-        if type(value) in PLAIN:
-            return repr(value)
-        depth = next((depth for depth, each in enumerate(self._around) if each is value), None)
-        if depth is not None:
-            return f"<number {depth} of the values around this>"  # such as a function that calls itself
-        self._around.append(value)
-        try:
-            return KINDS.get(type(value), Describer._object)(self, value)
-        finally:
-            self._around.pop()
-
-    def _sequence(self, value: Any) -> str:
-        return f"{type(value).__name__}({', '.join(map(self.text, value))})"
-
-    def _set(self, value: Any) -> str:
-        return f"{type(value).__name__}({', '.join(sorted(map(self.text, value)))})"
-
-    def _dict(self, value: dict[Any, Any]) -> str:
-        """The order is kept, because a base model may depend on it."""
-        return f"dict({', '.join(f'{self.text(key)}: {self.text(each)}' for key, each in value.items())})"
-
-    def _bytes(self, value: bytes) -> str:
-        return f"bytes({_hash(value)})"
-
-    def _array(self, value: Any) -> str:
-        content = self.text(value.ravel().tolist()) if value.dtype.hasobject else _hash(value.tobytes())
-        return f"array({value.dtype}, {value.shape}, {content})"
-
-    def _module(self, value: ModuleType) -> str:
-        if not self._has_version(value.__name__):
-            raise TypeError(f"the module {value.__name__} has no version. Import the names that are used from it")
-        return f"module {value.__name__}"
-
-    def _function(self, value: FunctionType) -> str:
-        names = sorted(_global_names(value.__code__) & set(value.__globals__))
-        parts = {
-            "defaults": value.__defaults__,
-            "keywords": value.__kwdefaults__,
-            "closure": [cell.cell_contents for cell in value.__closure__ or ()],
-            "attributes": vars(value),
-            "globals": {} if self._has_version(value.__module__) else {name: value.__globals__[name] for name in names},
-        }
-        others = [f"{name}={self.text(part)}" for name, part in parts.items() if part]
-        return f"{value.__module__}.{value.__qualname__}({', '.join([self._code(value.__code__), *others])})"
-
-    def _code(self, code: CodeType) -> str:
-        constants = [self._code(each) if isinstance(each, CodeType) else self.text(each) for each in code.co_consts]
-        arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
-        names = code.co_names, code.co_varnames, code.co_freevars
-        return f"code={_hash(repr((code.co_code, code.co_exceptiontable, arguments, names, constants)).encode())}"
-
-    def _object(self, value: Any) -> str:
-        if isinstance(value, type):
-            return self._class(value)
-        if hasattr(value, "get_params"):
-            return self._estimator(value)
-        return self._library_name(value) or self._reduced(value)
-
-    def _class(self, value: type) -> str:
-        name = f"{value.__module__}.{value.__qualname__}"
-        if self._has_version(value.__module__) and "<" not in name:
-            return name
-        own = {
-            key: _without_descriptor(each)
-            for key, each in sorted(vars(value).items())
-            if isinstance(each, FunctionType) or not key.startswith(("__", "_abc_"))
-        }
-        return f"{name}(bases={self.text(value.__bases__)}, {self.text(own)})"
-
-    def _estimator(self, value: Any) -> str:
-        """An estimator by its parameters: its clones keep nothing else, unless it defines `__sklearn_clone__`."""
-        if getattr(type(value), "__sklearn_clone__", None) not in (None, BaseEstimator.__sklearn_clone__):
-            return f"{self.text(type(value))}({joblib.hash(value)})"
-        parts = value.get_params(deep=False) | {name: vars(value)[name] for name in CLONED if name in vars(value)}
-        return f"{self.text(type(value))}({', '.join(f'{name}={self.text(parts[name])}' for name in sorted(parts))})"
-
-    def _library_name(self, value: Any) -> str | None:
-        """The name of a function that is not written in Python, such as a ufunc, if its package has a version."""
-        name = getattr(value, "__qualname__", getattr(value, "__name__", None))
-        if name is None:
-            return None
-        module = getattr(value, "__module__", None) or pickle.whichmodule(value, name)  # type: ignore[attr-defined]
-        found = reduce(lambda owner, part: getattr(owner, part, None), name.split("."), sys.modules.get(module))
-        return f"{module}.{name}" if found is value and self._has_version(module) else None
-
-    def _reduced(self, value: Any) -> str:
-        """Any other object by the contents of its pickle: its class and its state. Nothing is unpickled."""
-        registered = copyreg.dispatch_table.get(type(value))
-        parts = value.__reduce_ex__(4) if registered is None else registered(value)
-        if isinstance(parts, str):
-            raise TypeError(f"{parts} has only a name")
-        return f"{type(value).__name__}{self._sequence(tuple(_whole(part) for part in parts))}"
-
-    def _has_version(self, module: str | None) -> bool:
-        """Whether a module is part of Python or of a package with a version, which is then noted."""
-        package = (module or "").partition(".")[0]
-        if package in sys.stdlib_module_names:
-            return True
-        if package == "__main__" or not hasattr(sys.modules.get(package), "__version__"):
-            return False
-        self.packages.add(package)
-        return True
+    origins: set[str] = {"numpy", "selfpaced", "sklearn"}
+    facts = {"kind": _path_of(type(model))}
+    for name, value in model.get_params().items():
+        if name not in NOT_IN_THE_MODEL:
+            try:
+                facts[f"parameter {name}"] = _described(value, origins)
+            except Exception as error:  # unknown objects may raise anything
+                raise ValueError(
+                    f"A checkpoint could not show whether the parameter {name} has changed: {error}. Use a function "
+                    "that is defined at the top of a module, or omit checkpoint=."
+                ) from error
+    return facts | _versions(origins) | {"seed": seed, **table.identity()}
 
 
-KINDS: dict[type, Callable[[Describer, Any], str]] = {
-    list: Describer._sequence,
-    tuple: Describer._sequence,
-    set: Describer._set,
-    frozenset: Describer._set,
-    dict: Describer._dict,
-    bytes: Describer._bytes,
-    np.ndarray: Describer._array,
-    ModuleType: Describer._module,
-    FunctionType: Describer._function,
-}
+def _described(value: Any, origins: set[str]) -> str:
+    """A value as text that two fits share only if it is the same. `origins` gets the modules that it comes from."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bool | int | float | complex | str | None):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__}({', '.join(_described(each, origins) for each in value)})"
+    has_name = isinstance(value, type | FunctionType)
+    origins.add(value.__module__ if has_name else type(value).__module__)
+    # The clones of an estimator keep its parameters only, unless it has its own way of cloning.
+    own_way = getattr(type(value), "__sklearn_clone__", None) not in (None, BaseEstimator.__sklearn_clone__)
+    if has_name or own_way or not hasattr(value, "get_params"):
+        return f"{_path_of(value if has_name else type(value))}({joblib.hash(value)})"
+    parts = value.get_params(deep=False) | {name: vars(value)[name] for name in CLONED if name in vars(value)}
+    return (
+        f"{_path_of(type(value))}({', '.join(f'{name}={_described(parts[name], origins)}' for name in sorted(parts))})"
+    )
 
 
-def _hash(content: bytes) -> str:
-    return blake2b(content, digest_size=16).hexdigest()
+def _versions(origins: set[str]) -> dict[str, str]:
+    """The versions of packages, and hashes of the files of modules that have no version."""
+    files = {}
+    packages = {module.partition(".")[0] for module in origins} - {"builtins"}
+    for module in sorted(origins):
+        package = module.partition(".")[0]
+        if package not in sys.stdlib_module_names and not hasattr(sys.modules[package], "__version__"):
+            packages.discard(package)
+            content = Path(str(sys.modules[module].__file__)).read_bytes()
+            files[f"source of {module}"] = sha256(content).hexdigest()
+    versions = versions_of(packages - sys.stdlib_module_names)
+    versions["python"] = versions["python"].rpartition(".")[0]
+    return {f"version of {name}": version for name, version in versions.items()} | files
 
 
-def _global_names(code: CodeType) -> set[str]:
-    """The global variables that a function reads, in functions inside it too."""
-    names = {each.argval for each in get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return names.union(*(_global_names(each) for each in code.co_consts if isinstance(each, CodeType)))
-
-
-def _without_descriptor(attribute: Any) -> Any:
-    if isinstance(attribute, property):
-        return attribute.fget, attribute.fset
-    return getattr(attribute, "__func__", attribute)
-
-
-def _whole(part: Any) -> Any:
-    return list(part) if isinstance(part, Iterator) else part
+def _path_of(kind: Any) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 PLAN = "plan.json"
@@ -259,14 +130,19 @@ class Checkpoint:
         The names of types that the files may hold besides those on the library's list.
     """
 
-    def __init__(self, folder: PrivateFolder | None, plan: Mapping[str, Any], allow: str | Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: PrivateFolder | None = None,
+        plan: Mapping[str, Any] | None = None,
+        allow: str | Sequence[str] = (),
+    ) -> None:
         self._folder = folder
         self._allow = allow
         self._saved: dict[int, FinishedRound] = {}
         if self._folder is not None:
-            import_skops()  # an hour later would be late
-            self._plan = plan_hash(plan)
-            self._begin(self._folder, _as_text(plan))
+            import_skops()  # fail now, not after the first round
+            self._plan = plan_hash(plan or {})
+            self._begin(self._folder, _as_text(plan or {}))
 
     def model(self, number: int) -> Any:
         """The model of a finished round, or None."""
@@ -290,6 +166,8 @@ class Checkpoint:
 
     def replaying(self, split: ClassSplit) -> list[MajorityPool[Rows]]:
         """The pools of the larger classes; asked about finished rounds, they answer from the notes."""
+        if not self._saved:
+            return list(split.pools.values())
         n_features = split.minority.features.shape[1]
         for number, saved in self._saved.items():
             if getattr(saved.model, "n_features_in_", n_features) != n_features:

@@ -174,7 +174,7 @@ def folds(
     if n_folds < 2:
         raise ValueError(
             "Cross-fitting needs at least two rows of each class in a member's training set, but one class has only "
-            "one. Increase ratio, or calibrate by other rows: model.calibrate(X, y)."
+            "one. Increase ratio, or calibrate by other rows: model.recalibrated(X, y)."
         )
     if groups is None:
         return stratified_parts(row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y, n_folds)

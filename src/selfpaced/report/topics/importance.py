@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.metrics import aucprc
-from selfpaced.model import rows_in_memory, scoring_of
 from selfpaced.report.about import importances_of, recipes_of
 from selfpaced.report.facts import Contrast, Facts, Importances
 from selfpaced.report.html import Html, columns, figure, importance_bars, label, paragraph, section
@@ -85,8 +84,7 @@ def scoring_many(model: Any, n_rows: int) -> Callable[[Any], Floats]:
     if not isinstance(model, AveragingEnsemble):
         probabilities: Callable[[Any], Floats] = model.predict_proba
         return probabilities
-    prepared = scoring_of(model).prepared(n_rows)
-    return lambda rows: prepared(rows_in_memory(model, rows))
+    return lambda rows: model.model_.probabilities(rows, model.n_jobs)
 
 
 N_SHOWN = 20

@@ -436,7 +436,7 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
             f"The scores were calibrated on the training rows ({facts.model.calibration}), so these rows differ from "
             "them: the share of rare rows has changed, or columns have drifted, such as a date that moves on. Use the "
             "scores to rank rows. Train on newer rows without such columns, or calibrate on recent rows with labels: ",
-            element("code", "model.calibrate(X, y)"),
+            element("code", "model.recalibrated(X, y)"),
             ".",
         )
     return paragraph(
@@ -448,7 +448,7 @@ def _verdict(found: Calibration, facts: Facts) -> Html:
         "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as probabilities: ",
         element("code", "calibration='isotonic'"),
         " at training or ",
-        element("code", "model.calibrate(X, y)"),
+        element("code", "model.recalibrated(X, y)"),
         " on held-out rows.",
     )
 

@@ -185,16 +185,22 @@ class StreamedTable:
         return self.known_labels
 
     def split(self, plan: SplitPlan) -> ClassSplit:
-        """One pass brings in the rows of the minority, and the rows of the first draw."""
+        """One pass brings in the rows of the minority, and the rows of the first draw.
+
+        If the plan has the minority, no pass is made: the first draw makes one.
+        """
         labels = self.labels()
-        if self.roles.id is not None:
+        if self.roles.id is not None and plan.minority is None:
             self._refuse_repeated_ids(labels.codes.size)
         counts = labels.counts.tolist()
         larger = {number: n for number, n in enumerate(counts) if number != labels.rarest}
         tags = _tags(labels.codes.size, self.memory_for_tags)
-        stream = Stream(self, labels.codes, plan.seed, plan.n_threads, tags, plan.on_rows)
-        minority, drawn = stream.begin(labels.rarest, larger, plan.n_draw, plan.first_round)
-        refuse_weightless(minority, labels.names[labels.rarest])
+        stream = Stream(self, labels.codes, plan.seed, plan.n_threads, tags, plan.on_rows, plan.read)
+        if plan.minority is None:
+            minority, drawn = stream.begin(labels.rarest, larger, plan.n_draw, plan.first_round)
+            refuse_weightless(minority, labels.names[labels.rarest])
+        else:
+            minority, drawn = plan.minority, {}
         foreseen = {number: (plan.first_round, cutting) for number, cutting in drawn.items()}
         pools = {
             number: StreamedPool(stream, number, list(larger), n, foreseen.get(number)) for number, n in larger.items()

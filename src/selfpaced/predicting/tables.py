@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
-from selfpaced.model.predictor import RowsDone, scoring_of
-from selfpaced.model.trained_on import TrainedOn, named_among
+from selfpaced.model import Model, TrainedOn, named_among
+from selfpaced.scoring import begun, over_stream
 from selfpaced.storage import Place
-from selfpaced.tables import ReadingOptions, Roles, Schema, check_names
-from selfpaced.tables.files import StreamedTable
+from selfpaced.tables import InMemoryTable, NewCategories, ReadingOptions, Roles, Schema, check_names
+from selfpaced.tables.files import StreamedBatch, StreamedTable
 from selfpaced.tables.sources import (
     DatabaseTable,
     batch_of,
@@ -30,6 +30,9 @@ from selfpaced.tables.sources import (
 from selfpaced.thresholds import short_threshold
 
 Floats = NDArray[np.float64]
+RowsDone = Callable[[int, int | None], None]
+# The rows of a file are scored in at least so many parts for each thread, but no smaller ones than this.
+PARTS_FOR_A_THREAD, FEWEST_ROWS_OF_A_PART = 4, 2**14
 
 
 class ScoringOptions(ReadingOptions, total=False):
@@ -69,31 +72,30 @@ class TableEvaluation:
     mean_score: float
 
 
-def open_to_score(model: Any, source: Any, roles: Roles, options: ScoringOptions) -> StreamedTable:
+def open_to_score(model: Model, source: Any, roles: Roles, options: ScoringOptions) -> StreamedTable:
     """A table with the features that a model was trained with, from a source or from an open table."""
-    check_is_fitted(model)
     check_names(options, ScoringOptions.__optional_keys__, "A method that scores tables")
     given = {name: value for name, value in options.items() if name != "progress" and value is not None}
-    names = feature_names_of(model)
+    names = None if model.reader.names is None else list(model.reader.names)
     if isinstance(source, StreamedTable):
         if given:
             name = next(iter(given))
             raise TableError(f"{name}= does not apply to a table that is open already. Give it to open_table instead.")
-        return _reopened(source, names, roles, model.trained_on_.schema)
+        return _reopened(source, names, roles, model.trained_on.schema)
     columns: Any = given.pop("columns", None)
     if names is not None and columns is not None:
         raise TableError(f"columns= is for a model without feature names. This one was trained with {names}. Omit it.")
     reading = cast(ReadingOptions, given)
-    if model.trained_on_.schema is not None:
-        return open_like(source, model.trained_on_.schema, roles, **reading)
+    if model.trained_on.schema is not None:
+        return open_like(source, model.trained_on.schema, roles, **reading)
     if isinstance(source, np.ndarray):
         raise TypeError("Arrays in memory, including memory maps, cannot be scored here. Call predict_proba(X).")
     table = open_like_frame(
-        source, columns if names is None else names, model.trained_on_.categories or {}, roles, **reading
+        source, columns if names is None else names, model.trained_on.categories or {}, roles, **reading
     )
-    if len(table.schema.names) != model.n_features_in_:
+    if len(table.schema.names) != model.reader.n_features:
         raise TableError(
-            f"The model was trained on {model.n_features_in_} features without names, but the files have "
+            f"The model was trained on {model.reader.n_features} features without names, but the files have "
             f"{len(table.schema.names)} columns, {table.schema.names}. Name the features in their order with columns=."
         )
     return table
@@ -129,37 +131,76 @@ def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, schem
     return replace(table, roles=replace(asked, pos_label=roles.pos_label), known_labels=None)
 
 
-def feature_names_of(model: Any) -> list[str] | None:
-    """The names of the features, if the model was trained with names."""
-    return model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None
+def streamed(
+    model: Model, table: StreamedTable, n_jobs: int | None = None, progress: RowsDone | None = None
+) -> Iterator[tuple[StreamedBatch, Floats]]:
+    """Batches of a table with their probabilities, in order. The first is read while the scorers are prepared.
+
+    `progress` gets the rows done and the rows to do. After the last batch, one warning counts the categories that the
+    model was not trained with.
+    """
+    batches = begun(table.batches())
+    scorers = [scorer for some in model.scorers for scorer in some]
+    # Models with their own threads get one batch at a time.
+    threads = min([effective_n_jobs(n_jobs), *(each.threads for each in scorers if each.threads is not None)])
+    most_rows = _rows_of_a_part(table, threads)
+
+    def work(part: tuple[StreamedBatch, StreamedBatch]) -> tuple[StreamedBatch, StreamedBatch, Floats]:
+        batch, rows = part
+        rows.check()
+        return batch, rows, model.calibrated(model.means_of(InMemoryTable(rows.features_for(scorers)), 1))
+
+    found: list[Floats] = []
+    new = NewCategories()
+    parts = ((batch, rows) for batch in batches for rows in replace(batch, new_categories=new).parts(most_rows))
+    for batch, rows, probabilities in over_stream(work, parts, threads):
+        found.append(probabilities)
+        if rows.stop < batch.stop:
+            continue
+        yield batch, np.concatenate(found)
+        found.clear()
+        if progress is not None:
+            progress(batch.stop, table.n_rows)
+    new.warn()
 
 
-def scores_of(model: Any, table: StreamedTable, progress: RowsDone | None = None) -> Floats:
+def _rows_of_a_part(table: StreamedTable, threads: int) -> int:
+    """A table of few batches would leave threads idle at its end, so that they share batches."""
+    if threads == 1 or table.n_rows is None:
+        return table.reader.batch_rows
+    wanted = table.n_rows // (PARTS_FOR_A_THREAD * threads)
+    return min(max(wanted, FEWEST_ROWS_OF_A_PART), table.reader.batch_rows)
+
+
+def scores_of(
+    model: Model, table: StreamedTable, n_jobs: int | None = None, progress: RowsDone | None = None
+) -> Floats:
     """The score of every row of a table, in order."""
-    column = model.trained_on_.score_column
+    column = model.trained_on.score_column
     # Not rounded: a threshold that is chosen by rounded scores is above some of the rows that round up to it.
-    parts = [found[:, column].copy() for _, found in scoring_of(model).streamed(table, progress)]
+    parts = [found[:, column].copy() for _, found in streamed(model, table, n_jobs, progress)]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
 def write_scores(
-    model: Any,
+    model: Model,
     table: StreamedTable,
     output: Any,
     *,
     threshold: float | None = None,
+    n_jobs: int | None = None,
     progress: RowsDone | None = None,
     on_scores: Callable[[Floats], None] | None = None,
 ) -> Place | DatabaseTable:
     """Write the scores of a table to a file or a database, in the order of the rows."""
-    trained_on: TrainedOn = model.trained_on_
+    trained_on = model.trained_on
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
     no_scores = score_columns(trained_on, np.empty((0, len(trained_on.classes))), threshold)
     refuse_taken(table.roles.keep, no_scores)
 
     def scored() -> Iterator[Any]:
         batch = None
-        for batch, probabilities in scoring_of(model).streamed(table, progress):
+        for batch, probabilities in streamed(model, table, n_jobs, progress):
             if on_scores is not None:
                 on_scores(probabilities[:, trained_on.score_column])
             yield batch_of(batch.kept() | score_columns(trained_on, probabilities, threshold))
@@ -170,19 +211,20 @@ def write_scores(
 
 
 def write_decided(
-    model: Any,
+    model: Model,
     table: StreamedTable,
     output: Any,
     decide: Callable[[Floats], NDArray[np.bool_]],
+    n_jobs: int | None = None,
     progress: RowsDone | None = None,
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Write scores with alerts that `decide` computes from the scores of all rows. Return both.
 
     The probabilities of all rows are kept in memory. The columns beside them are read again when the alerts are known.
     """
-    trained_on: TrainedOn = model.trained_on_
+    trained_on = model.trained_on
     refuse_own_source(output, [path for file in table.reader.files for path in (file.path, file.data)])
-    parts = [found for _, found in scoring_of(model).streamed(replace(table, roles=Roles()), progress)]
+    parts = [found for _, found in streamed(model, replace(table, roles=Roles()), n_jobs, progress)]
     probabilities = np.concatenate(parts) if parts else np.empty((0, len(trained_on.classes)))
     scores = probabilities[:, trained_on.score_column].copy()
     alerts = decide(scores)

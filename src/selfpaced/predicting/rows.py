@@ -12,9 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.calibration import Calibrator
-from selfpaced.model.pooling import LogOddsPool
-from selfpaced.model.predictor import AveragedMembers, BlendedEnsembles, rows_in_memory, scoring_of
+from selfpaced.model import Model, Part
 from selfpaced.scoring import Scorer, scorer_of, small_trees
 from selfpaced.tables import Column, Schema, iso_date
 from selfpaced.trees import BoostersOfARow, frame_categories
@@ -242,17 +240,15 @@ class RowScorer:
         Whether all members are scored without data frames and without the checks of their own `predict_proba`.
     """
 
-    def __init__(
-        self, model: Any, ensembles: Sequence[AveragedMembers], pool: LogOddsPool | None, calibrator: Calibrator | None
-    ) -> None:
-        self.classes_ = model.classes_
-        self.pos_label_ = model.pos_label_
-        self._column = model.trained_on_.score_column
+    def __init__(self, model: Model, classes: NDArray[Any]) -> None:
+        self.classes_ = classes
+        self.pos_label_ = model.trained_on.score_label
+        self._column = model.trained_on.score_column
         self._categories = _categories(model)
         self._read = _reader(model, self._categories)
-        self._parts = [_Members(each, model.n_features_in_) for each in ensembles]
-        self._pool = pool
-        self._calibrator = calibrator
+        self._parts = [_Members(part, model.n_classes, model.reader.n_features) for part in model.parts]
+        self._pool = model.pool
+        self._calibrator = model.calibrator
         self.is_fast_ = all(part.is_fast for part in self._parts)
         self._model = None if self.is_fast_ else model
 
@@ -281,11 +277,11 @@ class RowScorer:
 class _Members:
     """The members of one ensemble: LightGBM models all at once, other models one by one."""
 
-    def __init__(self, ensemble: AveragedMembers, n_features: int) -> None:
-        members = list(ensemble.members)
+    def __init__(self, part: Part, n_classes: int, n_features: int) -> None:
+        members = list(part.members)
         trees = [small_trees(member) if _predicts_as_lightgbm(member) else None for member in members]
-        self._weights = ensemble.weights
-        self._shape = len(members), ensemble.n_classes
+        self._weights = part.weights
+        self._shape = len(members), n_classes
         self._boosters = [number for number, found in enumerate(trees) if found is not None]
         boosters = [found for found in trees if found is not None]
         self._score_boosters = BoostersOfARow(boosters, n_features) if boosters else None
@@ -322,15 +318,6 @@ class _Members:
         self._scorers = self._make_scorers()
 
 
-def row_scorer(model: Any) -> RowScorer:
-    """The scorer of single rows of a fitted ensemble."""
-    scoring = scoring_of(model)
-    if isinstance(scoring, BlendedEnsembles):
-        return RowScorer(model, scoring.ensembles, scoring.pool, scoring.calibrator)
-    assert isinstance(scoring, AveragedMembers)
-    return RowScorer(model, [scoring], None, scoring.calibrator)
-
-
 def _predicts_as_lightgbm(member: Any) -> bool:
     """Whether a class has its own `predict_proba`, which must then be called."""
     return any(type(member).predict_proba is kind.predict_proba for kind in _lightgbm_kinds(member))
@@ -345,32 +332,32 @@ def _lightgbm_kinds(member: Any) -> list[Any]:
     return [kind for kind in kinds if (kind.__module__.partition(".")[0], kind.__name__) == LIGHTGBM]
 
 
-def _categories(model: Any) -> Mapping[int, Sequence[Any]]:
+def _categories(model: Model) -> Mapping[int, Sequence[Any]]:
     """The categories of a frame without a schema, by position. Of the base models, LightGBM stores them."""
-    boosters = [member.booster_ for member in model.estimators_ if _is_lightgbm(member)]
-    return frame_categories(boosters[0]) if boosters and model.trained_on_.schema is None else {}
+    boosters = [member.booster_ for member in model.members if _is_lightgbm(member)]
+    return frame_categories(boosters[0]) if boosters and model.reader.schema is None else {}
 
 
-def _reader(model: Any, categories: Mapping[int, Sequence[Any]]) -> ArrayRow | NamedRow:
-    if model.trained_on_.schema is not None:
-        return reader_of_schema(model.trained_on_.schema)
-    if not hasattr(model, "feature_names_in_"):
-        return ArrayRow(model.n_features_in_)
-    return reader_of_frame(model.feature_names_in_.tolist(), categories)
+def _reader(model: Model, categories: Mapping[int, Sequence[Any]]) -> ArrayRow | NamedRow:
+    if model.reader.schema is not None:
+        return reader_of_schema(model.reader.schema)
+    if model.reader.names is None:
+        return ArrayRow(model.reader.n_features)
+    return reader_of_frame(model.reader.names, categories)
 
 
-def _features(model: Any, row: Any, categories: Mapping[int, Sequence[Any]]) -> Any:
+def _features(model: Model, row: Any, categories: Mapping[int, Sequence[Any]]) -> Any:
     """One row as an array or a data frame, for members whose `predict_proba` is called."""
-    if not hasattr(model, "feature_names_in_"):
-        return rows_in_memory(model, np.asarray(row)[np.newaxis]).span(0, 1)
+    if model.reader.names is None:
+        return model.reader(np.asarray(row)[np.newaxis]).span(0, 1)
     import pandas as pd
 
-    schema = model.trained_on_.schema
-    names = schema.sources if schema is not None else model.feature_names_in_.tolist()
+    schema = model.reader.schema
+    names = schema.sources if schema is not None else list(model.reader.names)
     values = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
     # With a schema, None is a missing value of any type. Without one, all other columns hold numbers.
     missing = None if schema is not None else np.nan
     columns: dict[str, Any] = {name: [missing if is_missing(values[name]) else values[name]] for name in names}
     for position, known in categories.items():
         columns[names[position]] = pd.Categorical(columns[names[position]], known)
-    return rows_in_memory(model, pd.DataFrame(columns)).span(0, 1)
+    return model.reader(pd.DataFrame(columns)).span(0, 1)

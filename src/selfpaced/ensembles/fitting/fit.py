@@ -1,11 +1,11 @@
-"""The loop of a fit: it runs an algorithm and keeps notes of every round."""
+"""`Fit`: checked parameters that turn the split of a table into a `Model`."""
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any, TypeVar
@@ -16,7 +16,8 @@ from sklearn.metrics import average_precision_score
 
 from selfpaced.algorithms import MajorityPool, Sample, Step
 from selfpaced.calibration import Calibrator
-from selfpaced.callbacks import BinNotes, CallbackList, Round, Stop
+from selfpaced.callbacks import BinNotes, CallbackList, FitPlan, Round, Stop
+from selfpaced.ensembles.checks import check_classes, check_known_labels, check_present, warn_of_few_rows
 from selfpaced.ensembles.fitting.checkpoint import Checkpoint
 from selfpaced.ensembles.fitting.cross_fitting import (
     CrossFitted,
@@ -28,20 +29,29 @@ from selfpaced.ensembles.fitting.cross_fitting import (
 )
 from selfpaced.ensembles.fitting.members import MemberFactory
 from selfpaced.ensembles.fitting.pools import Stopwatch, TimedPool, Weighting
+from selfpaced.exceptions import warn
+from selfpaced.model import Model, Part, RowReader, reader_for, record_of
 from selfpaced.pools import Rows
 from selfpaced.scoring import add_probabilities, scorer_of
-from selfpaced.tables import ClassCounts, ClassSplit, InMemoryTable, Labels, stack
+from selfpaced.tables import ClassCounts, ClassSplit, Schema, SplitPlan, Table, not_numbers, stack
 
 
 class EvalSet:
-    """Rows with labels, and the sum of the probabilities that the members so far gave them."""
+    """Held-out rows with labels, and the sum of the probabilities that the members so far gave them."""
 
-    def __init__(self, table: InMemoryTable, labels: Labels, minority_class: int, n_threads: int) -> None:
-        self._table = table
-        self._labels = labels
-        self._minority_class = minority_class
+    def __init__(self, given: Any, reader: RowReader, labels: ClassCounts, n_threads: int) -> None:
+        if not isinstance(given, tuple | list) or len(given) != 2 or isinstance(given[0], tuple):
+            raise ValueError(
+                "eval_set must be one pair (X, y) of features and labels, not a list of pairs; "
+                f"got a {type(given).__name__} of length {len(given)}."
+            )
+        X, y = given
+        self._labels = check_known_labels(y, X, labels.classes, "The eval_set")
+        check_present(self._labels, labels.rarest, "The eval_set", "scored on")
+        self._table = reader(X)
+        self._minority_class = labels.rarest
         self._n_threads = n_threads
-        self._sums = np.zeros((table.n_rows, labels.classes.size))
+        self._sums = np.zeros((self._table.n_rows, labels.classes.size))
         self._n_members = 0
 
     def score_with(self, model: Any) -> float:
@@ -57,35 +67,113 @@ class EvalSet:
         return float(average_precision_score(one_hot, means[:, present]))
 
 
-def eval_set_of(given: Any) -> tuple[Any, Any]:
-    """The pair of features and labels that a user gave."""
-    if not isinstance(given, tuple | list) or len(given) != 2 or isinstance(given[0], tuple):
-        raise ValueError(
-            "eval_set must be one pair (X, y) of features and labels, not a list of pairs; "
-            f"got a {type(given).__name__} of length {len(given)}."
-        )
-    return given[0], given[1]
-
-
 AnyStep = TypeVar("AnyStep")
-Fit = Callable[[Sequence[Rows]], Any]
-Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, Fit], Iterator[Step[Rows]]]
+FitMember = Callable[[Sequence[Rows]], Any]
+Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, FitMember], Iterator[Step[Rows]]]
 
 
-def rows_to_draw(ratio: float, labels: ClassCounts, stacklevel: int = 3) -> int:
-    """Rows to draw from each larger class: as many as the minority has, times the ratio.
+@dataclass(frozen=True)
+class Notes:
+    """What a fit reports to, is scored on, and is resumed from.
 
-    A warning points at the line that called `fit`, which is `stacklevel` calls up.
+    Attributes
+    ----------
+    eval_set : tuple (X, y) or None
+        Held-out rows by which the ensemble is scored after each round.
     """
+
+    callbacks: CallbackList = field(default_factory=CallbackList)
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    eval_set: Any = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Checked parameters, which turn the split of a table into a `Model`. It holds no rows and no estimator.
+
+    Attributes
+    ----------
+    first_round : int
+        0 if the algorithm begins with a warm-up, a model that does not become a member.
+    independent : bool
+        Whether a member can be trained before the ones before it are there.
+    arguments : mapping of str to Any
+        Arguments of the base models' `fit` that are the same for every member.
+    """
+
+    n_members: int
+    algorithm: Algorithm
+    ratio: float
+    seed: int
+    bases: Sequence[Any]
+    first_round: int
+    n_threads: int = 1
+    calibration: str | None = None
+    weighting: Weighting | None = None
+    independent: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def run(self, table: Table, notes: Notes, split: ClassSplit | None = None) -> Model:
+        """Train on a table. A split of it whose pools have scored nothing may be given."""
+        labels = check_classes(table.labels(), table.roles.labels_are_in)
+        n_draw = rows_to_draw(self.ratio, labels)
+        with notes.callbacks.during(self._plan(labels, notes)):
+            if split is None:
+                split = table.split(self.split_plan(n_draw, notes.callbacks))
+            features = split.minority.features
+            reader = reader_for(features, table.schema, self.bases)
+            held_out = None if notes.eval_set is None else EvalSet(notes.eval_set, reader, labels, self.n_threads)
+            with hinting_at_columns(table.schema, features):
+                part, calibrator = _Loop(self, split, notes, held_out).run(n_draw)
+        if needs_copies(self.calibration):
+            warn_of_few_rows(labels)
+        record = record_of(labels, table.roles, table.schema, part.members, table.snapshot)
+        trained_on = replace(record, categories=reader.categories)
+        return Model(reader, (part,), trained_on, None, calibrator, self.calibration)
+
+    def split_plan(self, n_draw: int, callbacks: CallbackList) -> SplitPlan:
+        return SplitPlan(self.seed, self.n_threads, n_draw, self.first_round, callbacks.on_rows_read)
+
+    def factory(self) -> MemberFactory:
+        return MemberFactory(self.bases, self.seed, self.arguments, self.n_threads)
+
+    def _plan(self, labels: ClassCounts, notes: Notes) -> FitPlan:
+        """The information for callbacks at the beginning of a fit."""
+        n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
+        calibrates = needs_copies(self.calibration)
+        return FitPlan(self.n_members, n_rows, n_minority, notes.eval_set is not None, self.first_round, calibrates)
+
+
+def rows_to_draw(ratio: float, labels: ClassCounts) -> int:
+    """Rows to draw from each larger class: as many as the minority has, times the ratio."""
     n_draw = max(1, round(ratio * int(labels.counts[labels.rarest])))
     for number, (name, n_rows) in enumerate(zip(labels.names, labels.counts.tolist(), strict=True)):
         if number != labels.rarest and n_draw > n_rows:
-            warnings.warn(
+            warn(
                 f"ratio={ratio:g} asks for {n_draw} rows of the class {name!r}, which has only {n_rows}. Every member "
-                "gets all of them.",
-                stacklevel=stacklevel,
+                "gets all of them."
             )
     return n_draw
+
+
+@contextmanager
+def hinting_at_columns(schema: Schema | None, features: Any) -> Iterator[None]:
+    """Add the columns that are not numbers to errors of base models: they may be the cause."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if schema is None and (others := not_numbers(features)):
+            error.add_note(
+                f"The columns {others} do not hold numbers. If the base model cannot read them, encode them first, or "
+                "use AutoSelfPacedClassifier, which reads strings, categories and dates."
+            )
+        names = [column.name for column in schema.columns if column.categories is not None] if schema else []
+        if names:
+            error.add_note(
+                f"The columns {names} hold strings, which the base model gets as pandas categories. If it cannot read "
+                "them, exclude these columns, or choose another base model, such as LightGBM or HistGradientBoosting."
+            )
+        raise
 
 
 def _n_kept(members: list[Any], stop: Stop) -> int:
@@ -95,43 +183,16 @@ def _n_kept(members: list[Any], stop: Stop) -> int:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The results of a fit. It has a calibrator if a calibration was asked for."""
+class _Loop:
+    """The loop of a fit: it runs the algorithm on the pools of a split, and keeps notes of every round."""
 
-    members: list[Any]
-    rounds: list[Round]
-    calibrator: Calibrator | None
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The parameters of a fit, checked."""
-
-    n_members: int
-    algorithm: Algorithm
-    ratio: float
-    callbacks: CallbackList
-    seed: int
-    bases: Sequence[Any]
-    calibration: str | None
-    weighting: Weighting | None
-    independent: bool
-
-
-@dataclass(frozen=True)
-class Training:
-    """What one fit works with: the classes, the maker of members, rows to score on, and the settings."""
-
+    fit: Fit
     split: ClassSplit
-    factory: MemberFactory
+    notes: Notes
     held_out: EvalSet | None
-    settings: Settings
-    first_round: int
-    checkpoint: Checkpoint
-    n_threads: int
 
-    def run(self, n_draw: int) -> Outcome:
-        """The members and the notes of all rounds, up to the last or until a callback stops.
+    def run(self, n_draw: int) -> tuple[Part, Calibrator | None]:
+        """The members with the notes of all rounds, up to the last or until a callback stops, and the calibration.
 
         Finished rounds come from the checkpoint. Their models are scored when a pool is needed for a new round, and no
         row is read before.
@@ -139,23 +200,23 @@ class Training:
         stopwatch = Stopwatch(self.split.seconds_reading)
         pools = [TimedPool(pool, stopwatch) for pool in self._pools()]
         honest: dict[int, HonestScores] = {}
-        steps = self.settings.algorithm(pools, n_draw, self._fit(stopwatch, honest))
+        steps = self.fit.algorithm(pools, n_draw, self._fit_member(stopwatch, honest))
         models: list[Any] = []
         rounds: list[Round] = []
         stop = None
-        for step in naming_the_round(self._kept_promises(steps, stopwatch), self.first_round, self.settings.n_members):
+        for step in naming_the_round(self._kept_promises(steps, stopwatch), self.fit.first_round, self.fit.n_members):
             models.append(step.model)
             rounds.append(self._note(step, stopwatch))
-            self.checkpoint.save(step.model, rounds[-1], honest.get(step.number))
-            stop = self.settings.callbacks.on_round_end(rounds[-1])
+            self.notes.checkpoint.save(step.model, rounds[-1], honest.get(step.number))
+            stop = self.notes.callbacks.on_round_end(rounds[-1])
             if stop is not None:
                 break
-        members = models[1 - self.first_round :]
+        members = models[1 - self.fit.first_round :]
         n_kept = len(members) if stop is None else _n_kept(members, stop)
         with stopwatch.running("calibrating"):
             calibrator = self._calibrator(pools, models, honest, n_kept, n_draw)
         rounds[-1] = _with_calibration(rounds[-1], stopwatch.read())
-        return Outcome(members[:n_kept], rounds, calibrator)
+        return Part(tuple(members[:n_kept]), None, tuple(rounds)), calibrator
 
     def _calibrator(
         self,
@@ -165,54 +226,54 @@ class Training:
         n_kept: int,
         n_draw: int,
     ) -> Calibrator | None:
-        if self.settings.calibration is None:
+        if self.fit.calibration is None:
             return None
-        if not needs_copies(self.settings.calibration):
-            weighting = self.settings.weighting
+        if not needs_copies(self.fit.calibration):
+            weighting = self.fit.weighting
             return prior_correction(self.split.counts, self.split.minority_class, n_draw, weighting)
-        by_number = dict(enumerate(models, start=self.first_round))
+        by_number = dict(enumerate(models, start=self.fit.first_round))
         members = [CrossFitted(by_number[number], honest[number]) for number in range(1, n_kept + 1)]
         for pool in pools:
             pool.score(models[-1])
         by_class = dict(zip(self.split.pools, pools, strict=True))
-        return fitted_calibrator(self.settings.calibration, self.split, by_class, members, self.n_threads)
+        return fitted_calibrator(self.fit.calibration, self.split, by_class, members, self.fit.n_threads)
 
     def _pools(self) -> Sequence[MajorityPool[Rows]]:
-        pools, weighting = self.checkpoint.replaying(self.split), self.settings.weighting
+        pools, weighting = self.notes.checkpoint.replaying(self.split), self.fit.weighting
         return pools if weighting is None else weighting.applied_to_pools(pools, self.split.counts)
 
     def _blocks(self, drawn: Sequence[Rows]) -> list[Rows]:
         """The rows of a member's training set by class, with their weights."""
-        weighting, minority = self.settings.weighting, self.split.minority
+        weighting, minority = self.fit.weighting, self.split.minority
         if weighting is None:
             return [minority, *drawn]
         return [minority.weighted(np.ones(len(minority))), *map(weighting.applied_to, drawn)]
 
-    def _fit(self, stopwatch: Stopwatch, honest: dict[int, HonestScores]) -> Fit:
+    def _fit_member(self, stopwatch: Stopwatch, honest: dict[int, HonestScores]) -> FitMember:
         """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class.
 
         If the calibration needs them, `honest` gets the scores of each member's copies.
         """
-        numbers = count()
+        numbers, factory = count(), self.fit.factory()
 
-        def fit(drawn: Sequence[Rows]) -> Any:
+        def fit_member(drawn: Sequence[Rows]) -> Any:
             number = next(numbers)
-            saved = self.checkpoint.model(self.first_round + number)
+            saved = self.notes.checkpoint.model(self.fit.first_round + number)
             if saved is not None:
-                honest.update(self.checkpoint.honest(self.first_round + number))
+                honest.update(self.notes.checkpoint.honest(self.fit.first_round + number))
                 return saved
             blocks = self._blocks(drawn)
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
-                model = self._fitted(partial(self.factory.fit, number, rows.features, y, rows.arguments))
-            if needs_copies(self.settings.calibration) and self.first_round + number > 0:
+                model = self._fitted(partial(factory.fit, number, rows.features, y, rows.arguments))
+            if needs_copies(self.fit.calibration) and self.fit.first_round + number > 0:
                 with stopwatch.running("calibrating"):
-                    scores = cross_fit(self.factory, number, rows, y, self.settings.seed, self.n_threads)
-                honest[self.first_round + number] = scores
+                    scores = cross_fit(factory, number, rows, y, self.fit.seed, self.fit.n_threads)
+                honest[self.fit.first_round + number] = scores
             return model
 
-        return fit
+        return fit_member
 
     def _fitted(self, work: Callable[[], Any]) -> Any:
         """A member, or a promise of one that is trained elsewhere, if no other member waits for it."""
@@ -224,7 +285,7 @@ class Training:
 
     @property
     def _members_are_promised(self) -> bool:
-        return self.split.elsewhere is not None and self.settings.independent
+        return self.split.elsewhere is not None and self.fit.independent
 
     def _kept_promises(self, steps: Iterator[Step[Rows]], stopwatch: Stopwatch) -> Iterator[Step[Rows]]:
         """The steps with their members. While some are trained elsewhere, rows are drawn for the next."""
@@ -241,7 +302,7 @@ class Training:
             yield self._with_member(waiting.popleft(), stopwatch)
 
     def _with_member(self, step: Step[Rows], stopwatch: Stopwatch) -> Step[Rows]:
-        if self.checkpoint.model(step.number) is not None:
+        if self.notes.checkpoint.model(step.number) is not None:
             return step
         with stopwatch.running("fitting"):
             return replace(step, model=step.model.result())
@@ -249,7 +310,7 @@ class Training:
     def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
         seconds = stopwatch.read()
         score = self.held_out.score_with(step.model) if self.held_out and step.number > 0 else None
-        saved = self.checkpoint.round(step.number)
+        saved = self.notes.checkpoint.round(step.number)
         if saved is not None:
             return replace(saved, score=score)  # of this fit's eval_set
         bins = {
@@ -274,7 +335,7 @@ class Training:
 
     def _weights(self, drawn: Sequence[Rows]) -> NDArray[np.float64] | None:
         """The weights of the rows of a training set besides their sample weights, the rare rows first."""
-        weighting = self.settings.weighting
+        weighting = self.fit.weighting
         if weighting is None:
             return None
         return np.concatenate([np.ones(len(self.split.minority)), *map(weighting.weights_of, drawn)])

@@ -1,0 +1,213 @@
+"""`Model`: what a fit returns. It is scored, saved, exported, explained, monitored and sent to workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+
+from selfpaced.calibration import Calibrator
+from selfpaced.callbacks import Round
+from selfpaced.model.pooling import LogOddsPool
+from selfpaced.model.reader import RowReader
+from selfpaced.model.trained_on import TrainedOn
+from selfpaced.scoring import (
+    Scorer,
+    Spread,
+    in_one_thread,
+    mean_probabilities,
+    probability_spread,
+    scorers_of,
+    staged_probabilities,
+)
+from selfpaced.tables import InMemoryTable
+
+Floats = NDArray[np.float64]
+# Scorers that are kept are made for many rows, however few come first.
+MANY_ROWS = 2**62
+
+
+@dataclass(frozen=True)
+class RecipeResult:
+    """The result of a recipe.
+
+    Attributes
+    ----------
+    name : str
+        The name of the recipe.
+    aucprc, standard_error : float or None
+        AUCPRC on rows that it was not trained on, of the working sample; None if it was not judged.
+    weight : float
+        How much it counts in the blend; 0 if it is not a part of it.
+    seconds_judging, seconds_fitting : float
+        Time spent on judging it, and on training it on the whole table.
+    note : str or None
+        Why it is not a part of the blend, or was not judged.
+    """
+
+    name: str
+    aucprc: float | None = None
+    standard_error: float | None = None
+    weight: float = 0.0
+    seconds_judging: float = 0.0
+    seconds_fitting: float = 0.0
+    note: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Members whose probabilities are averaged. An ensemble has one part, a blend has one for each recipe.
+
+    Attributes
+    ----------
+    members : tuple of estimator
+        The fitted base models.
+    weights : ndarray of shape (n_members,) or None
+        How much each member counts in the mean; None if all count the same.
+    rounds : tuple of Round
+        The notes of the fit, with those of a warm-up first if there was one.
+    """
+
+    members: tuple[Any, ...]
+    weights: Floats | None = None
+    rounds: tuple[Round, ...] = ()
+
+    @property
+    def rounds_of_members(self) -> tuple[Round, ...]:
+        """The notes of the rounds whose models are members."""
+        return tuple(each for each in self.rounds if each.number > 0)[: len(self.members)]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model, from rows in any form to probabilities. Nothing about it changes, so threads can share it.
+
+    Attributes
+    ----------
+    reader : RowReader
+        From rows in any form to the rows that members read.
+    parts : tuple of Part
+        One for an ensemble, several for a blend.
+    trained_on : TrainedOn
+        The record of the training data.
+    pool : LogOddsPool or None
+        How the probabilities of several parts become one; None for one part.
+    calibrator : Calibrator or None
+        The map from scores to probabilities.
+    calibration : str or None
+        The method of the calibration.
+    recipes : tuple of RecipeResult
+        The results of all recipes of a blend; empty for one ensemble.
+    """
+
+    reader: RowReader
+    parts: tuple[Part, ...]
+    trained_on: TrainedOn
+    pool: LogOddsPool | None = None
+    calibrator: Calibrator | None = None
+    calibration: str | None = None
+    recipes: tuple[RecipeResult, ...] = ()
+
+    @property
+    def members(self) -> list[Any]:
+        """The members of all parts."""
+        return [member for part in self.parts for member in part.members]
+
+    @property
+    def member_weights(self) -> Floats | None:
+        """How much each of the members counts; None if all count the same."""
+        if self.pool is None:
+            return self.parts[0].weights
+        sizes = [len(part.members) for part in self.parts]
+        return np.repeat(self.pool.weights / sizes, sizes)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.trained_on.classes)
+
+    @cached_property
+    def scorers(self) -> tuple[list[Scorer], ...]:
+        """The scorers of each part's members: all that does not depend on the rows, prepared once, and never saved."""
+        return tuple(scorers_of(part.members, MANY_ROWS) for part in self.parts)
+
+    def probabilities(self, X: Any, n_jobs: int | None = None) -> Floats:
+        """The calibrated probabilities of rows, one column for each class: the only way from rows to probabilities."""
+        return self.calibrated(self.means(X, n_jobs))
+
+    def means(self, X: Any, n_jobs: int | None = None) -> Floats:
+        """The probabilities before any calibration."""
+        return self.means_of(self.reader(X), effective_n_jobs(n_jobs))
+
+    def means_once(self, X: Any, n_jobs: int | None = None) -> Floats:
+        """The same, by scorers for these rows alone: cheaper for a model that scores few rows once."""
+        table = self.reader(X)
+        return self.means_of(table, effective_n_jobs(n_jobs), [scorers_of(p.members, table.n_rows) for p in self.parts])
+
+    def means_of(
+        self, table: InMemoryTable, n_threads: int, scorers: Sequence[Sequence[Scorer]] | None = None
+    ) -> Floats:
+        """The probabilities before any calibration, of rows that the reader has read."""
+        parts = [
+            mean_probabilities(some, table, self.n_classes, n_threads, part.weights)
+            for some, part in zip(self.scorers if scorers is None else scorers, self.parts, strict=True)
+        ]
+        return parts[0] if self.pool is None else self.pool(parts)
+
+    def staged(self, X: Any, n_jobs: int | None = None) -> Iterator[Floats]:
+        """The probabilities of the first member, of the first two together, and so on; of a blend, of its parts."""
+        table, n_threads = self.reader(X), effective_n_jobs(n_jobs)
+        if self.pool is None:
+            stages = staged_probabilities(self.scorers[0], table, self.n_classes, n_threads, self.parts[0].weights)
+            yield from map(self.calibrated, stages)
+            return
+        found: list[Floats] = []
+        for some, part in zip(self.scorers, self.parts, strict=True):
+            found.append(mean_probabilities(some, table, self.n_classes, n_threads, part.weights))
+            yield self.calibrated(self.pool.first(len(found))(found))
+
+    def spread(self, X: Any, share: float, n_jobs: int | None = None) -> Spread:
+        """The range in which the middle share of the members' probabilities lies, each calibrated.
+
+        In a blend each member counts by the weight of its part, on the scale of all together.
+        """
+        table, scorers = self.reader(X), []
+        for number, some in enumerate(self.scorers):
+            for scorer in some:
+                pooled = scorer if self.pool is None else scorer.then(partial(self.pool.alone, number))
+                scorers.append(pooled.then(self.calibrated))
+        n_threads = effective_n_jobs(n_jobs)
+        return probability_spread(scorers, table, self.n_classes, n_threads, share, self.member_weights)
+
+    def calibrated(self, means: Any) -> Floats:
+        calibrated: Floats = means if self.calibrator is None else self.calibrator(means)
+        return calibrated
+
+    def recalibrated(self, calibrator: Calibrator | None, method: str | None) -> Model:
+        """The same model with another calibration."""
+        return replace(self, calibrator=calibrator, calibration=method)
+
+    def first(self, n_members: int) -> Model:
+        """The same model of one part with its first members only, without a calibration."""
+        (part,) = self.parts
+        weights = None if part.weights is None else part.weights[:n_members]
+        some = replace(part, members=part.members[:n_members], weights=weights)
+        return replace(self, parts=(some,), calibrator=None, calibration=None)
+
+    def in_one_thread(self) -> Model:
+        """A copy whose members keep to one thread, because the caller uses several."""
+        members = deepcopy([part.members for part in self.parts])
+        parts = [
+            replace(part, members=tuple(map(in_one_thread, some)))
+            for part, some in zip(self.parts, members, strict=True)
+        ]
+        return replace(self, parts=tuple(parts))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields. Scorers are prepared again where the model is loaded."""
+        return {name: value for name, value in vars(self).items() if name != "scorers"}
