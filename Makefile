@@ -9,7 +9,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(PACKAGES) || $(
 # The tests of a group share their cluster or browser. tests/conftest.py makes the groups, and puts the longest first.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadscope --no-loadscope-reorder
 
-.PHONY: help demo test test-fast exam check check-types check-text system-packages bench field paper docs release-check clean
+.PHONY: help demo test test-fast exam check check-types check-text system-packages bench field paper docs pictures architecture release-check clean
 
 help:
 	@echo "make demo             install, then compare Self-paced Ensemble with the alternatives on generated tables"
@@ -18,11 +18,13 @@ help:
 	@echo "make exam             compare scores of the same rows in many forms, on random tables, for an hour"
 	@echo "make check            check format, lint, types, layers, docstrings and spelling only"
 	@echo "make system-packages  install Chromium, Java and PostgreSQL for the tests that need them (as root on Debian)"
+	@echo "make architecture     write the tables of modules in ARCHITECTURE.md from their docstrings"
+	@echo "make pictures         take the pictures of pages in docs/images again, with Chromium"
 	@echo "make docs             build the documentation site into .site/ and check its links (open .site/index.html)"
 	@echo "make test-oldest      run a part of the tests with the oldest versions that pyproject.toml allows"
 	@echo "make release-check    build both archives, install the wheel into a clean environment and try it"
 	@echo "make bench            run the benchmarks (an hour; peers are installed into .bench/)"
-	@echo "make field            compare all methods on 39 tables (hours; continues where it was stopped); see docs/field.md"
+	@echo "make field            compare all methods on the tables of docs/field.md (hours; continues where it was stopped)"
 	@echo "make paper            make a quick pass over the paper's experiments; the pages are in .paper/"
 
 demo: .venv/installed-demo
@@ -84,6 +86,13 @@ paper: .venv/installed-dev
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx -b html -E -W --keep-going -q docs .site
 	$(BIN)/python tools/check_site.py .site
+
+# The standard library is enough for the first; the second trains a small model and opens its report in Chromium.
+architecture:
+	$(PYTHON) tools/architecture.py
+
+pictures: .venv/installed-dev
+	$(BIN)/python tools/pictures.py
 
 release-check: .venv/installed-release
 	rm -rf dist

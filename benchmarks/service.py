@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -94,7 +95,8 @@ def said_by(command: str) -> list[str]:
         code = command_line(shlex.split(command))
     if code not in (0, 3):
         raise RuntimeError(f"selfpaced {command}: {err.getvalue()}")
-    return [line.rstrip() for line in wrapped(out.getvalue() + err.getvalue(), WIDTH).split("\n")]
+    text = re.sub(r" Training and judging took [\d.]+ s\.", "", out.getvalue() + err.getvalue())  # of this machine
+    return [line.rstrip() for line in wrapped(text, WIDTH).split("\n")]
 
 
 def cards(seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:

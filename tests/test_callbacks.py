@@ -109,7 +109,18 @@ def test_callbacks_survive_clone_and_pickle(board):
         n_estimators=2, random_state=0, callbacks=[EarlyStopping(patience=2), ProgressBar()]
     )
     fitted = clone(model).fit(*board, eval_set=board)
-    assert len(pickle.loads(pickle.dumps(fitted)).estimators_) > 0
+    stopping, bar = fitted.callbacks
+    assert (stopping.patience, type(bar)) == (2, ProgressBar)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert [type(each) for each in again.callbacks] == [EarlyStopping, ProgressBar]
+    assert (again.callbacks[0].best_round_, again.callbacks[0].best_score_) == (
+        stopping.best_round_,
+        stopping.best_score_,
+    )
+    np.testing.assert_array_equal(again.predict_proba(board[0]), fitted.predict_proba(board[0]))
+    np.testing.assert_array_equal(
+        again.fit(*board, eval_set=board).predict_proba(board[0]), fitted.predict_proba(board[0])
+    )
 
 
 class TestEarlyStopping:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pandas as pd
 import pytest
 
 import selfpaced
-from tools.check_docstrings import public_names
+from tools import architecture
+from tools.check_docstrings import NAMED, found_by, public_names
+from tools.check_layers import LAYERS
 
 REPOSITORY = Path(__file__).parents[1]
 PAGES = sorted(
@@ -47,6 +50,13 @@ def test_the_links_on_the_page_lead_to_files_that_are_there(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", sorted(REPOSITORY.glob("docs/decisions/0*.md")), ids=name)
+def test_the_modules_that_a_record_names_are_there(page):
+    named = re.findall(r"`([\w./]+\.py|[a-z_]+/(?:[a-z_]+/)*)`", page.read_text())
+    folders = (REPOSITORY / "src" / "selfpaced", REPOSITORY)
+    assert [path for path in named if not any((folder / path).exists() for folder in folders)] == []
+
+
 def recorded_lines(name):
     recorded = json.loads((REPOSITORY / "benchmarks" / "results" / f"{name}.json").read_text())["lines"]
     return {line for lines in recorded.values() for line in lines}
@@ -71,6 +81,95 @@ def test_the_commands_of_the_worked_example_are_those_of_its_script():
     assert {f"$ {command}" for command in ran} <= recorded_lines("service")
 
 
-def test_the_api_reference_lists_every_public_name():
-    public = {f"selfpaced.{name}" for name in selfpaced.__all__ if name != "__version__"}
-    assert public - set(public_names()) == set()
+PUBLIC_MODULES = [
+    "selfpaced",
+    "selfpaced.backtesting",
+    "selfpaced.baselines",
+    "selfpaced.calibration",
+    "selfpaced.callbacks",
+    "selfpaced.clusters.dask",
+    "selfpaced.clusters.spark",
+    "selfpaced.datasets",
+    "selfpaced.exceptions",
+    "selfpaced.explaining",
+    "selfpaced.metrics",
+    "selfpaced.monitoring",
+    "selfpaced.onnx_export",
+    "selfpaced.persistence",
+    "selfpaced.report",
+    "selfpaced.thresholds",
+]
+LISTED_NAMES = [*public_names(), *public_names(NAMED)]
+
+
+def exported(module):
+    """The names in the `__all__` of a module, without those that are listed as names of `selfpaced` itself."""
+    names = set(import_module(module).__all__) - {"__version__"}
+    return {f"{module}.{name}" for name in names if module == "selfpaced" or name not in selfpaced.__all__}
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES)
+def test_the_api_reference_lists_exactly_the_public_names_of_the_module(module):
+    if module == "selfpaced.clusters.spark":
+        pytest.importorskip("pyspark")
+    listed = {name for name in LISTED_NAMES if name.rpartition(".")[0] == module}
+    assert listed - exported(module) == set(), "on the page, but not in __all__"
+    assert exported(module) - listed == set(), "in __all__, but not on the page"
+
+
+def test_the_api_reference_lists_every_name_once():
+    assert sorted(LISTED_NAMES) == sorted(set(LISTED_NAMES))
+
+
+def test_the_api_reference_lists_names_of_public_modules_only():
+    assert {name.rpartition(".")[0] for name in LISTED_NAMES} <= set(PUBLIC_MODULES)
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES[1:])
+def test_a_name_of_the_top_level_is_the_same_in_its_own_module(module):
+    if module == "selfpaced.clusters.spark":
+        pytest.importorskip("pyspark")
+    own = import_module(module)
+    shared = set(own.__all__) & set(selfpaced.__all__)
+    assert [name for name in shared if getattr(own, name) is not getattr(selfpaced, name)] == []
+
+
+@pytest.mark.parametrize("name", LISTED_NAMES)
+def test_a_public_name_can_be_imported(name):
+    if name.startswith("selfpaced.clusters.spark"):
+        pytest.importorskip("pyspark")
+    assert found_by(name) is not None
+
+
+PACKAGE = REPOSITORY / "src" / "selfpaced"
+ARCHITECTURE = architecture.PAGE.read_text("utf-8")
+
+
+def test_the_tables_of_the_architecture_are_those_of_the_docstrings():
+    assert architecture.rewritten(ARCHITECTURE, PACKAGE) == ARCHITECTURE, "run `make architecture`"
+
+
+def test_the_tables_of_the_architecture_name_every_module_once():
+    named = re.findall(r"^\| `([\w/]+\.py)` \| \S.* \|$", ARCHITECTURE, re.M)
+    there = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")]
+    assert sorted(named) == sorted(there)
+
+
+def test_the_layers_of_the_architecture_are_those_that_are_checked():
+    rows = re.search(r"^\| layer \| packages \| idea \|\n\|---\|---\|---\|\n((?:\|.*\n)*)", ARCHITECTURE, re.M).group(1)
+    named = [[name.rstrip("/") for name in re.findall(r"`(\w+/?)`", row.split("|")[2])] for row in rows.splitlines()]
+    assert named == [[name for name in layer if name not in ("selfpaced", "__main__")] for layer in LAYERS]
+
+
+def test_a_file_of_the_architecture_that_has_no_docstring_is_named(tmp_path):
+    (tmp_path / "silent.py").write_text("x = 1\n")
+    with pytest.raises(ValueError, match=r"no docstring: silent\.py"):
+        architecture.tables(tmp_path)
+
+
+def test_the_first_page_has_at_most_600_words():
+    assert len((REPOSITORY / "README.md").read_text().split()) <= 600
+
+
+def test_the_first_page_has_the_two_commands():
+    assert {"make demo", "make test"} <= set(re.findall(r"make \w+", (REPOSITORY / "README.md").read_text()))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     )
     from selfpaced.ensembles.auto import AutoSelfPacedClassifier
     from selfpaced.persistence import load_model, save_model
-    from selfpaced.tables.sources import open_table
+    from selfpaced.tables.sources import DatabaseTable, open_table
     from selfpaced.thresholds import CostDecisionClassifier, choose_threshold
 
 __version__ = "0.1.0"
@@ -21,6 +21,7 @@ __all__ = [
     "AutoSelfPacedClassifier",
     "BalanceCascadeClassifier",
     "CostDecisionClassifier",
+    "DatabaseTable",
     "RollingTimeSplit",
     "SelfPacedEnsembleClassifier",
     "UnderBaggingClassifier",
@@ -35,6 +36,7 @@ __all__ = [
 _PACKAGES = {
     "AutoSelfPacedClassifier": "selfpaced.ensembles.auto",
     "CostDecisionClassifier": "selfpaced.thresholds",
+    "DatabaseTable": "selfpaced.tables.sources",
     "RollingTimeSplit": "selfpaced.backtesting",
     "backtest": "selfpaced.backtesting",
     "choose_threshold": "selfpaced.thresholds",

@@ -242,10 +242,4 @@ def expects_the_rare_rows(mean_score: float, n_rows: int, n_rare: int) -> bool:
     return abs(mean_score * n_rows / n_at_least - 1) <= max(0.1, 2 / sqrt(n_at_least))
 
 
-__all__ = [
-    "BEST_METHOD",
-    "METHODS",
-    "Calibrator",
-    "expected_calibration_error",
-    "fit_calibrator",
-]
+__all__ = ["expected_calibration_error"]

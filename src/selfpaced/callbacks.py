@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Callback", "EarlyStopping", "FitPlan", "ProgressBar", "Round", "Stop"]
+
 
 @dataclass(frozen=True)
 class BinNotes:
@@ -140,6 +142,16 @@ class FitPlan:
         Whether a calibration that needs rows follows.
     n_recipes : int, default=0
         The number of recipes that are compared; 0 in a fit of one ensemble.
+
+    See Also
+    --------
+    Callback : Gets the plan in `on_fit_begin`.
+
+    Examples
+    --------
+    >>> from selfpaced.callbacks import FitPlan
+    >>> FitPlan(n_members=10, n_rows=1_000, n_minority=20, has_eval_set=False).n_minority
+    20
     """
 
     n_members: int
@@ -153,7 +165,24 @@ class FitPlan:
 
 @dataclass(frozen=True)
 class Stop:
-    """Ends a fit after this round; the ensemble keeps its first `keep` members."""
+    """Ends a fit after this round; the ensemble keeps its first `keep` members.
+
+    Attributes
+    ----------
+    keep : int
+        The number of members that are kept.
+
+    See Also
+    --------
+    Callback : Returns it from `on_round_end`.
+    EarlyStopping : Decides by the score.
+
+    Examples
+    --------
+    >>> from selfpaced.callbacks import Stop
+    >>> Stop(keep=3)
+    Stop(keep=3)
+    """
 
     keep: int
 

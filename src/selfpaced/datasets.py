@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+__all__ = ["make_checkerboard", "make_fraud"]
+
 FEATURES_OF_A_SCHEME = 4
 
 

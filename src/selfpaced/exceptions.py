@@ -114,3 +114,15 @@ def need(module: str, extra: str, what: str) -> Any:
 
 def import_arrow() -> Any:
     return need("pyarrow", "files", "Reading files")
+
+
+__all__ = [
+    "CheckpointError",
+    "ModelFileError",
+    "ModelVersionWarning",
+    "NewCategoryWarning",
+    "PickledModelWarning",
+    "TableError",
+    "UnknownRuleError",
+    "UnreachableRuleError",
+]

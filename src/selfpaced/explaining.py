@@ -15,6 +15,8 @@ from selfpaced.exceptions import need
 from selfpaced.model import feature_names_of
 from selfpaced.tables import InMemoryTable, float_array, is_frame, polars_as_arrow
 
+__all__ = ["shap_values"]
+
 INSTEAD = (
     "sklearn.inspection.permutation_importance(model, X, y, scoring='average_precision') works with members of any "
     "kind."

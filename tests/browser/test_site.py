@@ -91,7 +91,16 @@ def test_the_search_finds_the_function_that_chooses_thresholds(open_page):
     assert complaints(visited) == []
 
 
-@pytest.mark.parametrize("name", ["index.html", "guide/thresholds.html", "generated/selfpaced.choose_threshold.html"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "index.html",
+        "guide/thresholds.html",
+        "generated/selfpaced.choose_threshold.html",
+        "architecture.html",
+        "api.html",
+    ],
+)
 def test_a_phone_shows_a_page_without_scrolling_sideways(open_page, name):
     assert not wider_than_the_window(open_page(name, width=PHONE))
 

@@ -7,14 +7,22 @@ import pytest
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_matrix
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics import average_precision_score
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
+from selfpaced import (
+    AutoSelfPacedClassifier,
+    BalanceCascadeClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+    open_table,
+)
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles.auto import choosing, judging, recipes
@@ -100,8 +108,21 @@ class TestChoosing:
 
     def test_other_kinds_of_ensembles_can_be_recipes(self, rows):
         X, X_test, y, _ = rows
-        model = auto([("bags", UnderBaggingClassifier(DecisionTreeClassifier(max_depth=4), 3)), ("trees", TREES)])
-        assert model.fit(X, y).predict_proba(X_test).shape == (3000, 2)
+        bags = UnderBaggingClassifier(ExtraTreesClassifier(10), 3, ratio=3)
+        cascade = BalanceCascadeClassifier(ExtraTreesClassifier(10), 4)
+        model = auto([("bags", bags), ("cascade", cascade), ("guess", GUESS)]).fit(X, y)
+        kinds = {"bags": UnderBaggingClassifier, "cascade": BalanceCascadeClassifier}
+        assert {name: type(each) for name, each in model.ensembles_.items()} == kinds
+        assert [len(each.estimators_) for each in model.ensembles_.values()] == [3, 4]
+        pooled = model.pool_([each.predict_proba(X_test) for each in model.ensembles_.values()])
+        np.testing.assert_allclose(model.predict_proba(X_test), model.calibrator_(pooled))
+
+    def test_another_kind_of_ensemble_is_trained_as_it_is_alone(self, rows):
+        X, X_test, y, _ = rows
+        bags = UnderBaggingClassifier(DecisionTreeClassifier(max_depth=4), 3, random_state=7)
+        found = auto([("bags", bags), ("guess", GUESS)]).fit(X, y).ensembles_["bags"]
+        alone = clone(bags).set_params(random_state=found.random_state).fit(X, y)
+        np.testing.assert_array_equal(found.predict_proba(X_test), alone.predict_proba(X_test))
 
     def test_progress_is_told_by_recipe(self, rows):
         X, _, y, _ = rows
@@ -493,3 +514,40 @@ def test_a_scout_that_fails_is_followed_by_the_next(rows, monkeypatch):
     with pytest.warns(UserWarning, match="The recipe 'broken' failed"):
         model = auto([("broken", SelfPacedEnsembleClassifier(Failing())), ("trees", TREES)]).fit(X, y)
     assert list(model.ensembles_) == ["trees"]
+
+
+class TestInScikitLearn:
+    def test_a_grid_searches_it(self, rows):
+        X, X_test, y, y_test = rows
+        choices = [[("guess", GUESS)], RECIPES[:1]]
+        search = GridSearchCV(auto(), {"recipes": choices}, scoring="average_precision", cv=2).fit(X, y)
+        assert search.best_params_["recipes"] == RECIPES[:1]
+        worse, better = search.cv_results_["mean_test_score"]
+        assert better > worse
+        best = auto(RECIPES[:1]).fit(X, y)
+        np.testing.assert_array_equal(search.predict_proba(X_test), best.predict_proba(X_test))
+        assert search.score(X_test, y_test) == average_precision_score(y_test, best.predict_proba(X_test)[:, 1])
+
+    def test_cross_validation_scores_a_model_of_each_fold(self, rows):
+        X, _, y, _ = rows
+        folds = list(StratifiedKFold(2).split(X, y))
+        scores = cross_val_score(auto(RECIPES[:2]), X, y, scoring="average_precision", cv=folds)
+        by_hand = [
+            average_precision_score(y[test], auto(RECIPES[:2]).fit(X[train], y[train]).predict_proba(X[test])[:, 1])
+            for train, test in folds
+        ]
+        assert scores.tolist() == by_hand
+        assert min(scores) > 5 * y.mean()
+
+    def test_it_ends_a_pipeline(self, rows):
+        X, X_test, y, _ = rows
+        pipeline = make_pipeline(StandardScaler(), auto(RECIPES[:2])).fit(X, y)
+        scaler = StandardScaler().fit(X)
+        alone = auto(RECIPES[:2]).fit(scaler.transform(X), y)
+        np.testing.assert_array_equal(pipeline.predict_proba(X_test), alone.predict_proba(scaler.transform(X_test)))
+        assert pipeline.classes_.tolist() == [0, 1]
+
+    def test_a_clone_of_a_fitted_one_gives_the_same_model(self, fitted, rows):
+        X, X_test, y, _ = rows
+        again = clone(fitted).fit(X, y)
+        np.testing.assert_array_equal(again.predict_proba(X_test), fitted.predict_proba(X_test))

@@ -11,6 +11,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -127,7 +128,10 @@ def test_a_pipeline_finds_its_columns_by_name(mixed, kind):
         ("passthrough", ["online"]),
     )
     model = spe(make_pipeline(columns, LogisticRegression())).fit(FRAMES[kind](frame), y)
-    assert model.predict_proba(FRAMES[kind](frame)).shape == (len(y), 2)
+    members = [member.predict_proba(frame) for member in model.estimators_]
+    np.testing.assert_allclose(model.predict_proba(FRAMES[kind](frame)), np.mean(members, axis=0))
+    country = model.estimators_[0][-1].coef_[0, :3]  # of x, y and z: only frauds have x, and none of them has z
+    assert country[0] > country[1] > country[2]
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -136,7 +140,11 @@ def test_categories_that_a_draw_lacks_are_no_trouble_for_xgboost(frauds, kind):
     many = [f"c{number}" for number in np.random.default_rng(0).integers(500, size=len(y))]
     frame = pd.DataFrame(X, columns=NAMES).assign(shop=pd.Categorical(many))
     base = XGBClassifier(n_estimators=3, enable_categorical=True)
-    assert spe(base).fit(FRAMES[kind](frame), y).predict_proba(FRAMES[kind](frame)).shape == (len(y), 2)
+    model = spe(base).fit(FRAMES[kind](frame), y)
+    assert len(model.rounds_[1].ids) < 500  # so that no draw can have all categories
+    members = [member.predict_proba(frame) for member in model.estimators_]
+    np.testing.assert_allclose(model.predict_proba(FRAMES[kind](frame)), np.mean(members, axis=0), atol=1e-6)
+    assert average_precision_score(y, members[0][:, 1]) > 3 * y.mean()
 
 
 def test_strings_reach_a_pipeline(mixed):
@@ -151,8 +159,13 @@ def test_strings_reach_a_pipeline(mixed):
 )
 def test_missing_values_pass_to_base_models_that_take_them(frauds, base):
     X, y = frauds
-    with_gaps = np.where(np.random.default_rng(0).uniform(size=X.shape) < 0.2, np.nan, X)
-    assert np.isfinite(spe(base).fit(with_gaps, y).predict_proba(with_gaps)).all()
+    missing = np.random.default_rng(0).uniform(size=X.shape) < np.where(y == 1, 0.6, 0.1)[:, None]
+    with_missing = np.where(missing, np.nan, X)  # frauds miss more values than other rows
+    scores = spe(base).fit(with_missing, y).predict_proba(with_missing)[:, 1]
+    filled = np.where(missing, X.mean(axis=0), X)
+    without = spe(base).fit(filled, y).predict_proba(with_missing)[:, 1]
+    assert average_precision_score(y, scores) > average_precision_score(y, without)
+    assert scores[missing.sum(axis=1) >= 4].mean() > scores[~missing.any(axis=1)].mean() + 0.1
 
 
 def test_missing_values_in_whole_numbers_and_booleans_of_a_pyarrow_table_pass_too(frauds):
@@ -162,7 +175,10 @@ def test_missing_values_in_whole_numbers_and_booleans_of_a_pyarrow_table_pass_to
     numbers = pa.array(rng.integers(100, size=len(y)) + 50 * y, mask=missing)
     flags = pa.array(rng.uniform(size=len(y)) < 0.5, mask=missing[::-1].copy())
     table = pa.table({"n": numbers, "flag": flags})
-    assert np.isfinite(spe().fit(table, y).predict_proba(table)).all()
+    as_floats = np.column_stack([table[name].cast(pa.float64()).to_numpy() for name in ("n", "flag")])
+    assert np.isnan(as_floats).any(axis=0).all()
+    model, same = spe().fit(table, y), spe().fit(as_floats, y)
+    np.testing.assert_array_equal(model.predict_proba(table), same.predict_proba(as_floats))
 
 
 LABELS = {

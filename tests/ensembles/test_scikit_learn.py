@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score, make_scorer
-from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, TunedThresholdClassifierCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -193,15 +193,18 @@ class TestMetadataRouting:
         model = make_pipeline(spe(estimator=base))
         scorer = make_scorer(average_precision_score, response_method="predict_proba")
         scorer.set_score_request(sample_weight=False)
-        scores = cross_val_score(
-            model,
-            *board,
-            params={"sample_weight": np.ones(1100)},
-            scoring=scorer,
-            error_score="raise",
-            cv=2,
-        )
-        assert np.isfinite(scores).all()
+        X, y = board
+        folds = list(StratifiedKFold(2).split(X, y))
+        weights = np.where(X[:, 0] > np.median(X[:, 0]), 20.0, 1.0)
+
+        def by_hand(weights):
+            fitted = [clone(model).fit(X[train], y[train], sample_weight=weights[train]) for train, _ in folds]
+            return [scorer(each, X[test], y[test]) for each, (_, test) in zip(fitted, folds, strict=True)]
+
+        options = {"scoring": scorer, "error_score": "raise", "cv": folds}
+        scores = cross_val_score(model, X, y, params={"sample_weight": weights}, **options)
+        assert scores.tolist() == by_hand(weights)
+        assert scores.tolist() != by_hand(np.ones(len(y)))
 
     def test_other_metadata_goes_with_its_rows(self, board):
         from sklearn.base import BaseEstimator, ClassifierMixin

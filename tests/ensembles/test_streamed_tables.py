@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
+from sklearn.metrics import average_precision_score
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
@@ -387,9 +388,14 @@ def test_strings_in_the_names_of_folders_of_csv_files_are_scored_too(rows, tmp_p
         rows[rows["flag"] == (shop == "x")].to_csv(tmp_path / "t" / f"shop={shop}" / "part.csv", index=False)
     table = open_table(tmp_path / "t", target="label")
     model = spe(base).fit_table(table)
-    assert pd.read_csv(model.write_predictions(tmp_path / "t", tmp_path / "s.csv")).shape == (N_ROWS, 1)
-    model.evaluate_table(tmp_path / "t")
-    spe(base).fit_table(table)  # what evaluating made of the CSV files is what training had
+    in_order = pd.concat([rows[rows["flag"]].assign(shop="x"), rows[~rows["flag"]].assign(shop="y")])
+    expected = model.predict_proba(in_order.drop(columns="label"))
+    written = pd.read_csv(model.write_predictions(tmp_path / "t", tmp_path / "s.csv"))
+    np.testing.assert_allclose(written["score"], expected[:, 1])
+    aucprc = average_precision_score(in_order["label"], expected[:, 1])
+    assert model.evaluate_table(tmp_path / "t").aucprc == pytest.approx(aucprc)
+    again = spe(base).fit_table(table)  # what evaluating made of the CSV files is what training had
+    np.testing.assert_array_equal(again.predict_proba(in_order.drop(columns="label")), expected)
 
 
 @pytest.mark.parametrize(

@@ -24,4 +24,4 @@ from selfpaced.monitoring.quality import (
 )
 from selfpaced.monitoring.reference import FeatureReference, Reference, feature_reference, make_reference, values_of
 
-__all__ = ["Drift", "Estimate", "FeatureReference", "Reference", "estimate_quality", "make_reference", "measure_drift"]
+__all__ = ["Drift", "Estimate", "Reference", "estimate_quality", "make_reference", "measure_drift"]

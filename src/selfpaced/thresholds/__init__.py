@@ -27,16 +27,4 @@ from selfpaced.thresholds.rules import (
 )
 from selfpaced.thresholds.sweep import Sweep, short_threshold, sweep_of
 
-__all__ = [
-    "AlertsAtMost",
-    "Best",
-    "CostDecisionClassifier",
-    "LowestCost",
-    "PrecisionAtLeast",
-    "RecallAtLeast",
-    "Rule",
-    "ThresholdChoice",
-    "choose_threshold",
-    "parse_rule",
-    "threshold_scorer",
-]
+__all__ = ["CostDecisionClassifier", "ThresholdChoice", "choose_threshold", "parse_rule", "threshold_scorer"]
