@@ -32,7 +32,25 @@ LATE = {
 }
 # Lines and files of each package; modules of the top are counted together.
 BUDGETS = {
-    "top": (1900, 10),
+    "top": (2000, 10),
+    "algorithms": (600, 8),
+    "backtesting": (600, 3),
+    "baselines": (900, 6),
+    "cli": (5200, 25),
+    "clusters": (2800, 13),
+    "ensembles": (4900, 22),
+    "model": (800, 6),
+    "monitoring": (800, 4),
+    "onnx_export": (900, 5),
+    "persistence": (700, 4),
+    "pools": (1550, 8),
+    "predicting": (700, 3),
+    "report": (3850, 16),
+    "scoring": (800, 7),
+    "storage": (1000, 4),
+    "tables": (5600, 27),
+    "thresholds": (1700, 7),
+    "trees": (1450, 8),
 }
 ALGORITHMS_USE = {"numpy"}  # what `algorithms` may import from outside, besides the standard library
 MOST_PARAMETERS = 8
@@ -171,7 +189,7 @@ def wrong_imports(package: str, tree: ast.Module, root: Path) -> Iterator[str]:
 def repeated_classes(modules: dict[Path, tuple[str, ast.Module]]) -> Iterator[str]:
     homes: dict[str, list[Path]] = {}
     for path, (_, tree) in modules.items():
-        for node in tree.body:
+        for node in tree.body:  # not the classes inside of functions
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(path)
     for name, paths in homes.items():
