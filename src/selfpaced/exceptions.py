@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from os.path import dirname
+from types import FrameType
 from typing import Any
+
+_PACKAGE = dirname(__file__)
 
 
 class TableError(ValueError):
@@ -58,6 +64,15 @@ class NewCategoryWarning(UserWarning):
         )
         self.counts = dict(counts)
         self.n_rows = n_rows
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package: that of the nearest caller outside of it."""
+    frame: FrameType | None = sys._getframe(1)
+    stacklevel = 2
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, category, stacklevel=stacklevel)
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
