@@ -306,7 +306,7 @@ def test_a_client_is_cloned_along_and_never_pickled(rows, fitted, dask_cluster):
 
 def test_open_table_opens_a_frame_for_any_ensemble_and_any_number_of_fits(rows, dask_cluster):
     frame = in_partitions(rows.assign(number=np.arange(len(rows)), note="x"))
-    table = open_table(frame, target="is_fraud", exclude=["note"], id="number", client=dask_cluster.client)
+    table = open_table(frame, target="is_fraud", exclude=["note"], id_column="number", client=dask_cluster.client)
     for _ in range(2):
         model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
         assert_same(model, expected())

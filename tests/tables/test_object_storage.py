@@ -262,7 +262,7 @@ def test_copies_are_used_again_until_the_file_changes(server, forwarder, tmp_pat
 
 
 def test_old_copies_make_room_for_new_ones(server, forwarder, tmp_path):
-    opened_through(forwarder, cache=tmp_path, weight="weight")
+    opened_through(forwarder, cache=tmp_path, weight_column="weight")
     old = set(tmp_path.iterdir())
     held = sum(path.stat().st_size for path in old)
     opened_through(forwarder, cache=tmp_path, cache_bytes=held)

@@ -32,11 +32,11 @@ from selfpaced.tables import (
     ClassCounts,
     ClassSplit,
     Elsewhere,
-    FrameOptions,
     InMemoryTable,
     Roles,
     Schema,
     SplitPlan,
+    TableOptions,
     are_strings,
     feature_names,
     frozen,
@@ -165,7 +165,7 @@ class SomeRows:
 
 def divided(table: PartitionedTable, share: float, seed: int) -> tuple[PartitionedTable, PartitionedTable]:
     """The rows to train on, and those held out: whole groups, if the table has groups."""
-    held_out = HeldOut(share, seed, table.roles.group is not None)
+    held_out = HeldOut(share, seed, table.roles.group_column is not None)
     train, test = (_side(table, Side(held_out, is_held_out)) for is_held_out in (False, True))
     return train, test
 
@@ -259,13 +259,15 @@ def fits_elsewhere(fit_on: str) -> bool:
     return fit_on == "executor"
 
 
-def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
+def frame_roles(frame: Any, options: TableOptions) -> tuple[Roles, list[str]]:
     """The roles of a cluster frame's columns, and its features."""
-    given: dict[str, Any] = {name: options.get(name) for name in ("target", "weight", "id", "group")}
+    given: dict[str, Any] = {
+        name: options.get(name) for name in ("target", "weight_column", "id_column", "group_column")
+    }
     roles = Roles(**given)
     if roles.target is None:
         raise ValueError("The column of labels is not known. Name it: open_table(frame, target='...').")
-    for name in (roles.target, roles.weight, roles.id, roles.group):
+    for name in (roles.target, roles.weight_column, roles.id_column, roles.group_column):
         if name is not None and name not in frame.columns:
             raise TableError(f"There is no column {name!r}; the columns are {list(frame.columns)}.")
     return roles, feature_names(frame.columns, options.get("columns"), options.get("exclude", ()), roles)

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from selfpaced.exceptions import TableError
+from selfpaced.exceptions import TableError, fs, need, pa
 
 Result = TypeVar("Result")
 
@@ -152,8 +152,6 @@ def is_local(filesystem: Any) -> bool:
 
 def as_pyarrow(filesystem: Any) -> Any:
     """A file system of pyarrow, or of fsspec, as one of pyarrow."""
-    from pyarrow import fs
-
     if isinstance(filesystem, fs.FileSystem):
         return filesystem
     if hasattr(filesystem, "protocol") and hasattr(filesystem, "info"):
@@ -257,20 +255,12 @@ def _behind(url: str) -> RemoteFile:
     scheme = OTHER_NAMES.get(match[1].lower(), match[1].lower())
     url = f"{scheme}://{url[match.end() :]}"
     if scheme == "file":
-        from pyarrow import fs
-
         return RemoteFile(fs.LocalFileSystem(), unquote(urlsplit(url).path), url)
     filesystem, path = _pyarrow_system(url) if scheme in BY_PYARROW else _fsspec_system(url, scheme)
     return RemoteFile(filesystem, path.rstrip("/"), shown(url))
 
 
 def _pyarrow_system(url: str) -> tuple[Any, str]:
-    try:
-        from pyarrow import fs
-    except ImportError as error:
-        raise ImportError(f"Reading {shown(url)} needs pyarrow: pip install 'selfpaced[files]'") from error
-    import pyarrow as pa
-
     with explaining(url, "reached"):
         try:
             filesystem, path = patiently(lambda: fs.FileSystem.from_uri(url))
@@ -280,10 +270,7 @@ def _pyarrow_system(url: str) -> tuple[Any, str]:
 
 
 def _fsspec_system(url: str, scheme: str) -> tuple[Any, str]:
-    try:
-        import fsspec
-    except ImportError as error:
-        raise ImportError(f"Reading {shown(url)} needs fsspec: pip install 'selfpaced[remote]'") from error
+    fsspec = need("fsspec", "remote", f"Reading {shown(url)}")
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
@@ -314,8 +301,6 @@ def fingerprint(path: Place) -> dict[str, Any]:
 
 def exists(place: Place) -> bool:
     """Whether there is a file or a folder."""
-    from pyarrow import fs
-
     if isinstance(place, Path):
         return place.exists()
     return bool(patiently(lambda: place.filesystem.get_file_info(place.path)).type != fs.FileType.NotFound)

@@ -37,10 +37,7 @@ from selfpaced.tables.table import (
     ID,
     WEIGHT,
     ClassSplit,
-    ClusterOptions,
-    DaskOptions,
     Elsewhere,
-    FrameOptions,
     Progress,
     ReadingOptions,
     Roles,
@@ -48,7 +45,6 @@ from selfpaced.tables.table import (
     Table,
     TableOptions,
     check_names,
-    check_options,
     feature_names,
     names_of,
 )

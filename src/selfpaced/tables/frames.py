@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from selfpaced.exceptions import NewCategoryWarning, TableError, import_arrow
+from selfpaced.exceptions import NewCategoryWarning, TableError, pa, pc
 from selfpaced.tables.memory import ARROW, PANDAS, kind_of
 from selfpaced.tables.profile import ColumnLook, categories_of
 from selfpaced.tables.schema import Column, Schema, are_strings, coded, frozen, strings_of
@@ -53,7 +53,6 @@ def _of_pandas(frame: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
 
 
 def _of_arrow(table: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    pa = import_arrow()
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_dictionary(column.type):
             chunks = (chunk.dictionary.drop_null().to_pylist() for chunk in column.chunks)
@@ -69,17 +68,12 @@ class OpenColumn(Column):
     """
 
     def n_new(self, before: Any, after: Any) -> int:
-        import pyarrow.compute as pc
-
         assert self.categories is not None
         chunks = getattr(after, "chunks", [after])
         n_known = len(self.categories)
         return sum(pc.sum(pc.greater_equal(one.indices, n_known)).as_py() or 0 for one in chunks) if n_known else 0
 
     def _category(self, array: Any) -> Any:
-        import pyarrow.compute as pc
-
-        pa = import_arrow()
         strings, known = strings_of(array), pa.array(self.categories, pa.string())
         numbers = pc.index_in(strings, value_set=known)
         if numbers.null_count > strings.null_count:
@@ -142,7 +136,6 @@ def schema_of_frame(frame: Any) -> Schema | None:
     """
     if all(column.is_number for _, column in kind_of(frame).columns(frame)):
         return None
-    pa = import_arrow()
     names = kind_of(frame).names(frame)
     odd = [name for name in names if not isinstance(name, str)]
     if odd or len(set(names)) < len(names):
@@ -169,7 +162,6 @@ def as_trained(schema: Schema, frame: Any) -> Any:
     A warning counts the rows with categories that the schema does not have. It points at the line that called the
     method of an ensemble.
     """
-    pa = import_arrow()
     batch = as_arrow(frame)
     arrays = [_converted(column, batch) for column in schema.columns]
     table = pa.Table.from_arrays(arrays, names=schema.names)
@@ -180,7 +172,6 @@ def as_trained(schema: Schema, frame: Any) -> Any:
 
 
 def as_arrow(frame: Any) -> Any:
-    pa = import_arrow()
     kind = kind_of(frame)
     if kind is PANDAS:
         return pa.Table.from_pandas(frame, preserve_index=False)
@@ -192,10 +183,6 @@ def _converted(column: Column, batch: Any) -> Any:
     if column.source not in batch.column_names:
         raise TableError(f"X has no column {column.source!r}, which the model was trained with.")
     source = batch.column(column.source).combine_chunks()
-    if (
-        column.made_of is not None
-        and column.name in batch.column_names
-        and import_arrow().types.is_floating(source.type)
-    ):
+    if column.made_of is not None and column.name in batch.column_names and pa.types.is_floating(source.type):
         return batch.column(column.name)
     return column.converted(source, "X")

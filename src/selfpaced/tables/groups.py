@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import row_keys
 
 Hashes = NDArray[np.uint64]
@@ -47,7 +47,6 @@ def group_hashes(groups: Any, where: str = "groups") -> Hashes:
 
 def column_groups(column: Any, where: str) -> Hashes:
     """The same for a column of Arrow. Strings are hashed once for all rows that share them."""
-    pa = import_arrow()
     refuse_missing_groups(column, where)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pc
 from selfpaced.pools import LARGEST_KEY, Ids, Rows
 from selfpaced.tables.schema import Described
 from selfpaced.tables.table import Roles
@@ -125,9 +125,6 @@ class LabelLook:
         self._numbers: list[NDArray[np.uint8]] = []
 
     def add(self, column: Any, file: Described) -> None:
-        import pyarrow.compute as pc
-
-        pa = import_arrow()
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if column.null_count or (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()):
@@ -170,7 +167,6 @@ class LabelLook:
         return replace(self._roles, pos_label=found[0]) if found else self._roles
 
     def _alike(self, column: Any, file: Described) -> Any:
-        pa = import_arrow()
         try:
             return column.cast(self._known.type)
         except pa.ArrowException as error:

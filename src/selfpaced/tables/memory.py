@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from selfpaced.exceptions import pa
 from selfpaced.pools import GROUP, MemoryPool, Rows
 from selfpaced.storage import fingerprint
 from selfpaced.tables.labels import Labels, read_labels
@@ -176,7 +177,6 @@ def _open_arrow(table: Any) -> Any:
 
     pyarrow makes a column of a pandas frame what its rows need: without this, chunks of one column would differ.
     """
-    import pyarrow as pa
 
     def readable(column: Any, dtype: Any) -> Any:
         if pa.types.is_dictionary(dtype) and pa.types.is_unsigned_integer(dtype.index_type):
@@ -191,8 +191,6 @@ def _open_arrow(table: Any) -> Any:
 
 
 def _arrow_column(table: Any, position: int) -> ColumnReader:
-    import pyarrow as pa
-
     column = table.column(position)
     kind, floats = column.type, lambda: column.cast(pa.float64()).to_numpy()
     return ColumnReader(str(kind), are_numbers(kind), pa.types.is_floating(kind), floats, column.to_pylist)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pc
 from selfpaced.tables.schema import MOST_CATEGORIES, Described, are_dates, are_strings, merged_types
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ColumnLook:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._type: Any = import_arrow().null()
+        self._type: Any = pa.null()
         self._n_rows = self._n_missing = 0
         self._strings: set[str] = set()
         self._first: list[Any] = []
@@ -88,9 +88,6 @@ class ColumnLook:
         self._ends: list[Any] = []
 
     def add(self, column: Any, file: Described) -> None:
-        import pyarrow.compute as pc
-
-        pa = import_arrow()
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         self._type = merged_types(self._type, column.type)
@@ -107,7 +104,6 @@ class ColumnLook:
             self._ends += [end for end in ends if end is not None and end == end]
 
     def result(self) -> ColumnProfile:
-        pa = import_arrow()
         parts = [part.cast(self._type, safe=False) for part in self._first]
         first = pa.chunked_array(parts, self._type).drop_null()
         n_first = len(first.unique()) if self._first else len(first)
@@ -143,12 +139,10 @@ def _not_numbers(strings: set[str]) -> tuple[str, ...]:
 
 def _comparable(column: Any) -> Any:
     """Dates as numbers, because Python's own dates have no nanoseconds."""
-    pa = import_arrow()
     return column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) if are_dates(column.type) else column
 
 
 def _has_order(kind: Any) -> bool:
-    pa = import_arrow()
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, are_dates)
     return any(is_kind(kind) for is_kind in kinds)
 

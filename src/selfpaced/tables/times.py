@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pc
 
 Moments = NDArray[Any]  # numbers, or datetime64 in microseconds
 
@@ -17,7 +17,6 @@ PERIODS = ("hour", "day", "week", "month")
 
 def moments_in(column: Any, name: str) -> Moments:
     """The moment of each row, from a column of Arrow: as datetime64 of UTC if they are dates, or else numbers."""
-    pa = import_arrow()
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         moments = column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
@@ -99,9 +98,6 @@ def periods_of(moments: Moments, period: str, zone: str | None = None) -> NDArra
 
 def _in_zone(moments: Moments, zone: str) -> Moments:
     """The local times of a zone at some moments of UTC."""
-    pa = import_arrow()
-    import pyarrow.compute as pc
-
     try:
         local = pc.local_timestamp(pa.array(moments).cast(pa.timestamp("us", tz="UTC")).cast(pa.timestamp("us", zone)))
     except pa.ArrowException as error:
@@ -128,8 +124,6 @@ def iso_dates(texts: Any) -> Any:
     >>> iso_dates(pa.array(["31.01.2025", "1.2.2025 23:59", "2025-03-01", None])).to_pylist()
     ['2025-01-31', '2025-02-01 23:59', '2025-03-01', None]
     """
-    import pyarrow.compute as pc
-
     for pattern, replacement in _STEPS:
         texts = pc.replace_substring_regex(texts, pattern=pattern, replacement=replacement)
     return texts

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa
 from selfpaced.storage import Place, RemoteFile, fingerprint
 from selfpaced.tables.files.formats import Format, format_of
 
@@ -60,7 +60,6 @@ class File:
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """The rows in order. Errors name the file. A file that has changed since it was opened is refused."""
-        pa = import_arrow()
         if isinstance(self.data, Path):  # remote files are compared each time that they are opened
             self._refuse_change()
         own = [name for name in columns if name not in self.added]
@@ -87,7 +86,7 @@ class File:
     def _without_deleted(self, batch: Any, start: int) -> Any:
         if self.kept is None:
             return batch
-        return batch.filter(import_arrow().array(self.kept[start : start + batch.num_rows]))
+        return batch.filter(pa.array(self.kept[start : start + batch.num_rows]))
 
     def _refuse_change(self) -> None:
         try:
@@ -139,7 +138,6 @@ class LoadedFile:
 
 def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *, digest: Any = None) -> File:
     """Read the description of a file. `data` is the Parquet file that was made of it, if one was."""
-    pa = import_arrow()
     data = path if data is None else data
     assert data is not None
     format = format_of(data)
@@ -160,7 +158,6 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
 
 def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any]) -> None:
     """The name of a folder replaces a column of its files. Refuse a file whose column has another value."""
-    pa = import_arrow()
     for batch in batches:
         column = batch.column(name)
         column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -175,7 +172,6 @@ def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any
 
 def _read_as(value: Any, type: Any) -> Any:
     """The value in a folder's name as one of a column; None if it cannot be one."""
-    pa = import_arrow()
     try:
         return pa.scalar(value).cast(type)
     except (pa.ArrowException, NotImplementedError):
@@ -210,7 +206,6 @@ def index_columns(schema: Any) -> list[str]:
 
 def without_views(field: Any) -> Any:
     """The same field, with string views replaced by strings, because Arrow has few functions for views yet."""
-    pa = import_arrow()
     return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
 
 
@@ -225,7 +220,6 @@ def with_deleted(file: File, kept: NDArray[np.bool_]) -> File:
 @contextmanager
 def naming(path: Any, format_name: str, first: Any = None) -> Iterator[None]:
     """Add the name of the file to errors of the reader. `first` is called before, and may raise a better error."""
-    pa = import_arrow()
     try:
         yield
     except (pa.ArrowException, OSError) as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pq
 from selfpaced.storage import PAUSES, Place, RemoteFile, is_transient, patiently
 
 Description = tuple[Any, int, frozenset[str]]
@@ -80,8 +80,6 @@ def format_of(place: Place) -> Format:
 
 
 def _describe_parquet(place: Place) -> Description:
-    import pyarrow.parquet as pq
-
     if isinstance(place, RemoteFile):
         return patiently(lambda: _described(pq.ParquetFile(place.open())))
     return _described(pq.ParquetFile(place))
@@ -104,8 +102,6 @@ def _described(opened: Any) -> Description:
 
 
 def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
     # Reading ahead within a file took three times the memory and was not faster on a disk.
     with pq.ParquetFile(path, pre_buffer=False) as file:
         if columns:
@@ -116,8 +112,6 @@ def _parquet_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Ite
 
 def _opened_parquet(file: Any) -> Any:
     """Fetch all columns of a row group of a remote file in one request. Many small requests would take too long."""
-    import pyarrow.parquet as pq
-
     return pq.ParquetFile(file, pre_buffer=True)
 
 
@@ -130,14 +124,12 @@ def _row_group(file: Any, number: int, columns: Sequence[str], batch_rows: int) 
 
 def _rows_without_columns(n_rows: int, batch_rows: int) -> Iterator[Any]:
     """Batches without columns, for a file of which only the columns in the folder's name are needed."""
-    pa = import_arrow()
     for start in range(0, n_rows, batch_rows):
         length = min(batch_rows, n_rows - start)
         yield pa.RecordBatch.from_arrays([pa.nulls(length)], names=[""])
 
 
 def _describe_feather(place: Place) -> Description:
-    pa = import_arrow()
     if isinstance(place, RemoteFile):
         return patiently(lambda: _described_feather(place))
     with pa.memory_map(str(place)) as source:
@@ -155,7 +147,6 @@ def _described_feather(place: RemoteFile) -> Description:
 
 
 def _feather_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-    pa = import_arrow()
     with pa.memory_map(str(path)) as source:
         file = pa.ipc.open_file(source)
         for number in range(file.num_record_batches):
@@ -164,7 +155,7 @@ def _feather_batches(path: Path, columns: Sequence[str], batch_rows: int) -> Ite
 
 @contextmanager
 def _opened_feather(file: Any) -> Iterator[Any]:
-    yield import_arrow().ipc.open_file(file)
+    yield pa.ipc.open_file(file)
 
 
 def _record_batch(file: Any, number: int, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
@@ -206,9 +197,6 @@ def writer_for_rereading(path: Path, schema: Any) -> Any:
     pyarrow tries first, cost most of the time. LZ4 compresses the bytes of numbers as well as zstd once they are sorted
     by their place in the number.
     """
-    import pyarrow.parquet as pq
-
-    pa = import_arrow()
     floats = [field.name for field in schema if pa.types.is_float32(field.type) or pa.types.is_float64(field.type)]
     others = [field.name for field in schema if field.name not in set(floats)]
     return pq.ParquetWriter(path, schema, compression="lz4", use_dictionary=others, use_byte_stream_split=floats)

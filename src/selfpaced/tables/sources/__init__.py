@@ -10,7 +10,5 @@ from selfpaced.tables.sources.opening import (
     open_like_frame,
     open_reader,
     open_table,
-    plan_of,
-    row_source_of,
 )
 from selfpaced.tables.sources.writing import batch_of, refuse_own_source, refuse_taken, write_batches

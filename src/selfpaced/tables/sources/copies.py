@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pq
 from selfpaced.storage import RemoteFile, fingerprint, remove_stale, whole_file
 from selfpaced.tables.files.file import File, open_file
 from selfpaced.tables.files.formats import writer_for_rereading
@@ -73,7 +73,7 @@ class _Copies:
         own = [field for field in file.schema if field.name in {*copied.schema.names, *file.added}]
         return replace(
             copied,
-            schema=import_arrow().schema(own),
+            schema=pa.schema(own),
             added=file.added,
             without_missing=file.without_missing,
             digest=fingerprint(file.data),
@@ -93,16 +93,13 @@ class _Copies:
         return {"version": VERSION, "source": str(file.data), **fingerprint(file.data)}
 
     def _is_done(self, file: File) -> bool:
-        import pyarrow.parquet as pq
-
         try:
             metadata = pq.read_metadata(self._path(file)).metadata or {}
             return bool(json.loads(metadata.get(_KEY, b"{}")) == self._mark(file))
-        except (import_arrow().ArrowException, OSError, ValueError):
+        except (pa.ArrowException, OSError, ValueError):
             return False
 
     def _write(self, file: File, path: Path) -> None:
-        pa = import_arrow()
         columns = self._columns(file)
         fields = [file.schema.field(name) for name in columns]
         schema = pa.schema(fields, {_KEY: json.dumps(self._mark(file))})

@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa
 from selfpaced.storage import is_url, shown
 from selfpaced.tables.files.reader import Reader, ReadPlan
 from selfpaced.tables.sources.streams import spooled
@@ -143,12 +143,12 @@ def _duckdb_rows(connection: Any, query: str) -> Iterator[Rows]:
     relation = connection.sql(query)
     if relation is None:
         raise TableError("The query does not return rows. Give a SELECT.")
-    reader = import_arrow().RecordBatchReader.from_stream(relation)
+    reader = pa.RecordBatchReader.from_stream(relation)
     yield reader.schema, reader
 
 
 def _duckdb_write(connection: Any, table: str, if_exists: str, rows: Rows) -> None:
-    selfpaced_scores = import_arrow().RecordBatchReader.from_batches(*rows)
+    selfpaced_scores = pa.RecordBatchReader.from_batches(*rows)
     name = _quoted(table)
     connection.begin()
     try:
@@ -180,20 +180,18 @@ def _adbc_rows(connection: Any, query: str) -> Iterator[Rows]:
     with connection.cursor() as cursor:
         cursor.execute(query)
         reader = cursor.fetch_record_batch()
-        schema = import_arrow().schema([_plain_field(field) for field in reader.schema])
+        schema = pa.schema([_plain_field(field) for field in reader.schema])
         yield schema, (_plain_batch(batch, schema) for batch in reader)
 
 
 def _plain_field(field: Any) -> Any:
     """Convert decimal numbers of any precision, which arrive as text, to floats."""
-    pa = import_arrow()
     if (field.metadata or {}).get(_TYPE_NAME) == b"numeric" or getattr(field.type, "type_name", None) == "numeric":
         return pa.field(field.name, pa.float64())
     return pa.field(field.name, getattr(field.type, "storage_type", field.type))
 
 
 def _plain_batch(batch: Any, schema: Any) -> Any:
-    pa = import_arrow()
     arrays = [getattr(column, "storage", column) for column in batch.columns]
     cast = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
     return pa.RecordBatch.from_arrays(cast, schema=schema)
@@ -203,7 +201,7 @@ def _adbc_write(connection: Any, table: str, if_exists: str, rows: Rows) -> None
     mode = {"fail": "create", "append": "create_append", "replace": "replace"}[if_exists]
     try:
         with connection.cursor() as cursor:
-            cursor.adbc_ingest(table, import_arrow().RecordBatchReader.from_batches(*rows), mode=mode)
+            cursor.adbc_ingest(table, pa.RecordBatchReader.from_batches(*rows), mode=mode)
         connection.commit()
     except BaseException:
         connection.rollback()
@@ -220,12 +218,10 @@ def _db_api_rows(connection: Any, query: str) -> Iterator[Rows]:
         if cursor.description is None:
             raise TableError("The query does not return rows. Give a SELECT.")
         names = [column[0] for column in cursor.description]
-        pa = import_arrow()
         yield pa.schema([(name, pa.null()) for name in names]), _fetched(cursor, names, first)
 
 
 def _fetched(cursor: Any, names: list[str], rows: list[Any]) -> Iterator[Any]:
-    pa = import_arrow()
     while rows:
         columns = zip(*rows, strict=True)
         arrays = [_inferred(name, values) for name, values in zip(names, columns, strict=True)]
@@ -235,7 +231,6 @@ def _fetched(cursor: Any, names: list[str], rows: list[Any]) -> Iterator[Any]:
 
 def _inferred(name: str, values: Any) -> Any:
     """An array of the type that the values have. Decimals are whole numbers if they can be, and floats otherwise."""
-    pa = import_arrow()
     try:
         array = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError) as error:

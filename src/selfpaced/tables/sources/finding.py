@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from selfpaced.exceptions import TableError, did_you_mean
+from selfpaced.exceptions import TableError, did_you_mean, ds, fs
 from selfpaced.storage import (
     Place,
     RemoteFile,
@@ -50,8 +50,6 @@ Listed = tuple[RemoteFile, list[PurePosixPath] | None]
 
 def listed(place: RemoteFile, pattern: str = "") -> Iterator[Listed]:
     """The files of a path, folder or pattern, with their relative paths. The file system is listed once."""
-    from pyarrow import fs
-
     with explaining(place, "listed"):
         if not pattern:
             kind = patiently(lambda: place.filesystem.get_file_info(place.path)).type
@@ -161,8 +159,6 @@ def _typed_alike(found: Found) -> Found:
 
 def _fragment(fragment: Any) -> tuple[Place, Mapping[str, Any]]:
     """A file of a dataset, in the file system of the dataset."""
-    import pyarrow.dataset as ds
-
     added = dict(ds.get_partition_keys(fragment.partition_expression))
     if is_local(fragment.filesystem):
         return Path(fragment.path), added

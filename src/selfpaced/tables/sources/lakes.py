@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, fs, pa
 from selfpaced.storage import Place, RemoteFile, exists, explaining, is_local, is_url, located, patiently, shown
 from selfpaced.tables.files.file import File, open_file, with_deleted
 from selfpaced.tables.files.formats import FORMATS
@@ -41,9 +41,9 @@ def delta_reader(source: Any, plan: ReadPlan) -> Reader:
     table = _opened_delta(source, plan.version)
     version, uri = table.version(), table.table_uri.rstrip("/")
     _refuse_unknown_features(table, uri)
-    schema = import_arrow().schema(table.schema().to_arrow())
+    schema = pa.schema(table.schema().to_arrow())
     masks = _deletion_vectors(table)
-    actions = import_arrow().table(table.get_add_actions(flatten=True)).sort_by("path").to_pylist()
+    actions = pa.table(table.get_add_actions(flatten=True)).sort_by("path").to_pylist()
     if not actions:
         raise TableError(f"Version {version} of the Delta table {shown(uri)} has no rows.")
     root = _root(source, table, uri)
@@ -84,13 +84,12 @@ def _refuse_unknown_features(table: Any, uri: str) -> None:
     if unknown:
         raise TableError(
             f"The Delta table {shown(uri)} uses {', '.join(unknown)}, which is not supported. Let deltalake read the "
-            "rows: open_table(DeltaTable(...).scan(), ...). Name an id=, because their order is not fixed."
+            "rows: open_table(DeltaTable(...).scan(), ...). Name an id_column=, because their order is not fixed."
         )
 
 
 def _deletion_vectors(table: Any) -> dict[str, NDArray[np.bool_]]:
     """Which rows of each file are kept, by the URL of the file."""
-    pa = import_arrow()
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
     if not hasattr(table, "deletion_vectors"):
@@ -224,7 +223,6 @@ def _place(io: Any, url: str) -> Place:
 
 def _has_types_of(file: File, wanted: Any) -> bool:
     """The same names in the same order of fields; text may be of either width."""
-    pa = import_arrow()
 
     def plain(kind: Any) -> Any:
         return pa.string() if pa.types.is_large_string(kind) else kind
@@ -251,7 +249,7 @@ METADATA = "metadata"  # the folder of an Iceberg table's descriptions
 METADATA_ENDING = ".metadata.json"
 HINT = "version-hint.text"
 HOW_TO = {
-    DELTA: "Open the folder of the table itself, with filter= for a part of it (needs the extra 'delta').",
+    DELTA: "Open the folder of the table itself, with where= for a part of it (needs the extra 'delta').",
     ICEBERG: "Open the table through its catalog, or the folder of the table itself (needs the extra 'iceberg').",
     HUDI: "Hudi tables are not supported. Read it with Spark and open the Spark DataFrame, or write the live rows to "
     "Parquet files.",
@@ -285,8 +283,6 @@ def _present(folder: Place, names: Iterable[str]) -> set[str]:
     """Which of some names are in a folder. Of another file system all are asked for at once."""
     if isinstance(folder, Path):
         return {name for name in names if (folder / name).is_dir()}
-    from pyarrow import fs
-
     with explaining(folder, "read"):
         asked = [f"{folder.path}/{name}" for name in names]
         found = patiently(lambda: folder.filesystem.get_file_info(asked))
@@ -299,8 +295,6 @@ def _names_in(folder: Place, name: str) -> list[str]:
             return [path.name for path in (folder / name).iterdir()]
         except PermissionError:  # a parent folder of another user
             return []
-    from pyarrow import fs
-
     selector = fs.FileSelector(f"{folder.path}/{name}")
     return [PurePosixPath(one.path).name for one in patiently(lambda: folder.filesystem.get_file_info(selector))]
 

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, ds, pa
 from selfpaced.storage import TemporaryFolder
 from selfpaced.tables.files.file import index_columns, open_file
 from selfpaced.tables.files.formats import FORMATS, writer_for_rereading
@@ -41,7 +41,6 @@ def spooled(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> R
 
 
 def _written(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan, folder: Path) -> list[Path]:
-    pa = import_arrow()
     paths: list[Path] = []
     n_bytes, writer = 0, None
     try:
@@ -66,7 +65,6 @@ def _written(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan, fol
 
 def _groups(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> Iterator[Any]:
     """Tables of exactly `GROUP_ROWS` rows, except the last of each type, so that the same rows give the same files."""
-    pa = import_arrow()
     waiting: list[Any] = []
     n_waiting = 0
     empty = True
@@ -88,7 +86,6 @@ def _groups(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> I
 
 
 def _with_needed_columns(name: str, batches: Iterable[Any], plan: ReadPlan, keep_empty: bool = False) -> Iterator[Any]:
-    pa = import_arrow()
     for batch in batches:
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
         if len(set(table.column_names)) < len(table.column_names):
@@ -104,7 +101,6 @@ def _with_needed_columns(name: str, batches: Iterable[Any], plan: ReadPlan, keep
 
 def _storable(field: Any) -> Any:
     """A field without metadata, of a type that Parquet files have."""
-    pa = import_arrow()
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type  # each batch may have its own dictionary
@@ -135,7 +131,6 @@ def stream_reader(source: Any, plan: ReadPlan) -> Reader:
     batches_of = _batches_by(source)
     assert batches_of is not None
     name = f"the {type(source).__name__}"
-    pa = import_arrow()
     try:
         schema, batches = batches_of(source)
         return spooled(name, schema, batches, plan)
@@ -156,7 +151,7 @@ def _batches_by(source: Any) -> Callable[[Any], Batches] | None:
 
 
 def _of_stream(source: Any) -> Batches:
-    reader = import_arrow().RecordBatchReader.from_stream(source)
+    reader = pa.RecordBatchReader.from_stream(source)
     return reader.schema, reader
 
 
@@ -187,8 +182,6 @@ def _of_dataset(dataset: Any) -> Batches:
 
 def is_plain_dataset(dataset: Any) -> bool:
     """Whether a pyarrow dataset holds all rows of its files unchanged, so that the files can be read every round."""
-    import pyarrow.dataset as ds
-
     try:
         fragments = list(dataset.get_fragments())
     except ValueError:  # pyarrow gives no fragments of a filtered dataset
@@ -211,8 +204,6 @@ def _is_whole(fragment: Any) -> bool:
 
 def _has_types_of(schema: Any, fragment: Any) -> bool:
     """Whether a file has the columns of the dataset, but for those that its folder adds."""
-    import pyarrow.dataset as ds
-
     added = set(ds.get_partition_keys(fragment.partition_expression))
     own = {field.name: field.type for field in fragment.physical_schema if field.name not in added}
     return bool(own == {field.name: field.type for field in schema if field.name not in added})

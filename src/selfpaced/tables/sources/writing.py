@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pq
 from selfpaced.storage import AnyPath, Place, RemoteFile, located, whole_file
 from selfpaced.tables.sources.databases import DatabaseTable
 
@@ -60,8 +60,6 @@ def _write(batches: Iterable[Any], path: Path, open_writer: Any) -> None:
 
 
 def _parquet_writer(path: Path, schema: Any) -> Any:
-    import pyarrow.parquet as pq
-
     return pq.ParquetWriter(path, schema)
 
 
@@ -76,5 +74,4 @@ WRITERS = {".parquet": _parquet_writer, ".pq": _parquet_writer, ".csv": _csv_wri
 
 def batch_of(columns: dict[str, Any]) -> Any:
     """A record batch from named arrays."""
-    pa = import_arrow()
     return pa.RecordBatch.from_arrays([pa.array(values) for values in columns.values()], names=list(columns))

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pq
 from selfpaced.storage import Place, RemoteFile, TemporaryFolder, downloaded, fingerprint, remove_stale, whole_file
 from selfpaced.tables.files.file import naming
 from selfpaced.tables.files.formats import writer_for_rereading
@@ -95,13 +95,11 @@ class _Plan:
         return {"version": VERSION, "types": types, **self.fingerprint}
 
     def is_done(self) -> bool:
-        import pyarrow.parquet as pq
-
         try:
             metadata = pq.read_metadata(self.cache)
             found = json.loads((metadata.metadata or {}).get(_KEY, b"{}"))
             types = {field.name: field.type for field in metadata.schema.to_arrow_schema()}
-        except (import_arrow().ArrowException, OSError, ValueError):
+        except (pa.ArrowException, OSError, ValueError):
             return False  # the Parquet file does not exist, or it is broken
         if not self.lenient and set(self.given) - set(types):
             return False  # `opened` refuses it
@@ -157,7 +155,7 @@ def _form(name: str, kind: str) -> Form:
     if kind in comma_forms():
         return comma_forms()[kind]
     try:
-        return Form(import_arrow().type_for_alias(kind))
+        return Form(pa.type_for_alias(kind))
     except (ValueError, TypeError, AttributeError) as error:
         raise TableError(
             f"types={{{name!r}: {kind!r}}} is not the name of an Arrow type. Useful names are 'string', 'bool', "
@@ -210,7 +208,6 @@ def _close_to_other_groups(path: Path, group: int) -> None:
 
 
 def _write(plan: _Plan, text: TextFile, forms: Mapping[str, Form], path: Path, meter: _Meter) -> None:
-    pa = import_arrow()
     schema = pa.schema([(name, forms[name].type) for name in text.names], {_KEY: json.dumps(plan.mark())})
     with writer_for_rereading(path, schema) as writer:
         for group in _groups(text.blocks(forms, meter.at)):

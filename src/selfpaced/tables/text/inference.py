@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from selfpaced.exceptions import import_arrow
+from selfpaced.exceptions import pa, pc
 from selfpaced.tables.times import DOTTED_DATE, iso_dates
 
 
@@ -77,7 +77,6 @@ def _spaced(pattern: str) -> str:
 @cache
 def inferred_forms() -> tuple[Form, ...]:
     """The forms in order: a column has the first one that all of its values have, or else it is text."""
-    pa = import_arrow()
     return (
         Form(pa.null(), ""),  # an empty string is a missing value, so only a column without values fits
         Form(pa.bool_(), "true|True|TRUE|false|False|FALSE"),
@@ -103,7 +102,6 @@ def inferred_forms() -> tuple[Form, ...]:
 @cache
 def comma_forms() -> dict[str, Form]:
     """Numbers with commas, by the names that users give them."""
-    pa = import_arrow()
     thousands = f"{_number('.')}|{_THOUSANDS}(?:[.][0-9]*)?"
     return {
         "decimal comma": Form(pa.float64(), _spaced(_number(",")), "."),
@@ -117,7 +115,6 @@ def narrowed(forms: Mapping[str, Sequence[Form]], batch: Any) -> dict[str, list[
     The columns are matched together: a file may have thousands of them with few rows in a batch, and to compile a
     pattern takes longer than to match these.
     """
-    pa = import_arrow()
     fitting: dict[str, list[Form]] = {name: [] for name in forms}
     integers: set[str] = set()
     for form in inferred_forms():
@@ -146,27 +143,23 @@ def _misfits(form: Form, columns: Mapping[str, Any]) -> set[str]:
 
 
 def _joined(columns: Iterable[Any]) -> Any:
-    return import_arrow().concat_arrays(list(columns))
+    return pa.concat_arrays(list(columns))
 
 
 def _matches(form: Form, texts: Any) -> Any:
-    import pyarrow.compute as pc
-
     return pc.match_substring_regex(texts, f"^(?:{form.pattern})$").fill_null(True).to_numpy(zero_copy_only=False)
 
 
 def _can_be_cast(form: Form, texts: Any) -> bool:
     try:
         _cast(form, texts)
-    except import_arrow().ArrowInvalid:
+    except pa.ArrowInvalid:
         return False
     return True
 
 
 def _cast(form: Form, texts: Any) -> Any:
     """The values of texts in a form, in the notation that Arrow reads."""
-    import pyarrow.compute as pc
-
     if form.comma is not None:
         texts = pc.replace_substring(texts, ",", form.comma)
     elif form.day_first:
@@ -178,5 +171,5 @@ def rewritten_values(form: Form, texts: Any) -> Any:
     """The values of a form that Arrow does not read: numbers with commas, and dates with points."""
     wrong = np.flatnonzero(~_matches(form, texts))
     if wrong.size:
-        raise import_arrow().ArrowInvalid(f"invalid value {texts[int(wrong[0])].as_py()!r}")
+        raise pa.ArrowInvalid(f"invalid value {texts[int(wrong[0])].as_py()!r}")
     return _cast(form, texts)
