@@ -19,7 +19,6 @@ from selfpaced.cli import main
 from selfpaced.exceptions import CheckpointError, TableError
 from selfpaced.persistence.loading import load_model
 from selfpaced.storage import remote as remote_files
-from selfpaced.tables.files import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.few_recipes import compare_few_methods
@@ -44,7 +43,6 @@ def server():
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
     monkeypatch.setattr(remote_files, "PAUSES", (0.01, 0.02))
-    monkeypatch.setattr(formats, "PAUSES", (0.01, 0.02))
 
 
 @pytest.fixture

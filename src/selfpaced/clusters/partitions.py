@@ -43,6 +43,7 @@ from selfpaced.tables import (
     is_frame,
     keys_looked_at,
     refuse_bad,
+    refuse_infinity,
     refuse_repeated,
     refuse_weightless,
     stack,
@@ -373,13 +374,11 @@ def _merged_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[s
 
 def frame_facts(batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
     """The facts of a record batch of features. Infinity is refused, as in memory."""
-    import pyarrow.compute as pc
-
     pa = import_arrow()
     with_missing, categories = set(), {}
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_floating(field.type) and pc.any(pc.is_inf(column)).as_py():
-            _refuse_infinity(f"Column {field.name!r}", path)
+        if pa.types.is_floating(field.type):
+            refuse_infinity(column, f"Column {field.name!r} of {path}")
         if column.null_count:
             with_missing.add(field.name)
         found = _strings(field, column, path)
@@ -410,17 +409,10 @@ def array_facts(array: NDArray[Any], labels: NDArray[Any], path: str) -> Partiti
         raise TableError(
             f"{path} must be an array of numbers with two dimensions; it is {array.dtype} of shape {array.shape}."
         )
-    if array.dtype.kind == "f" and np.isinf(array).any():
-        _refuse_infinity("X", path)
+    if array.dtype.kind == "f":
+        refuse_infinity(array, f"X of {path}")
     classes, counts = _counted(labels, path)
     return PartitionFacts(path, array.shape[0], None, array.shape[1], frozenset(), {}, classes, counts)
-
-
-def _refuse_infinity(what: str, path: str) -> None:
-    raise TableError(
-        f"{what} contains infinity in {path}. Replace it by a finite number, or by a missing value if the base model "
-        "accepts missing values."
-    )
 
 
 def _counted(labels: NDArray[Any], path: str) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -31,6 +31,7 @@ from selfpaced.tables import (
     is_frame,
     read_labels,
     refuse_bad,
+    refuse_infinity,
     refuse_missing_labels,
 )
 
@@ -164,11 +165,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     for name, values in float_columns(X):
-        if np.isinf(values).any():
-            raise ValueError(
-                f"Column {name!r} of X contains infinity. Replace it by a finite number, or by NaN if the base model "
-                "accepts missing values."
-            )
+        refuse_infinity(values, f"Column {name!r} of X")
     return X
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -161,14 +162,19 @@ def as_pyarrow(filesystem: Any) -> Any:
 
 def patiently(work: Callable[[], Result]) -> Result:
     """The result of some work on a remote file. It is tried again a few times if the network fails."""
-    for pause in PAUSES:
+    for n_failures in count():
         try:
             return work()
         except OSError as error:
-            if not is_transient(error):
-                raise
-        time.sleep(pause)
-    return work()
+            pause_after(error, n_failures)
+    raise AssertionError
+
+
+def pause_after(error: OSError, n_failures: int) -> None:
+    """Wait before another attempt. The error is raised if that would not help, or after too many failures."""
+    if n_failures == len(PAUSES) or not is_transient(error):
+        raise error
+    time.sleep(PAUSES[n_failures])
 
 
 def is_transient(error: OSError) -> bool:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from selfpaced.exceptions import TableError, pa, pc
-from selfpaced.tables.schema import MOST_CATEGORIES, Described, are_dates, are_strings, merged_types
+from selfpaced.tables.schema import MOST_CATEGORIES, Described, merged_types
+from selfpaced.tables.times import are_dates, are_strings
 
 if TYPE_CHECKING:
     from selfpaced.tables.files.reader import Reader
@@ -87,7 +88,7 @@ class ColumnLook:
         self._n_first = 0
         self._ends: list[Any] = []
 
-    def add(self, column: Any, file: Described) -> None:
+    def add(self, column: Any, file: Described | None = None) -> None:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         self._type = merged_types(self._type, column.type)

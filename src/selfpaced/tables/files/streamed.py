@@ -10,13 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, pa, pc
+from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
 from selfpaced.scoring import Scorer
 from selfpaced.tables.files.reader import Reader
 from selfpaced.tables.frames import NewCategories
-from selfpaced.tables.groups import column_groups, refuse_missing_groups
-from selfpaced.tables.labels import LabelLook, Labels, keys_looked_at, refuse_bad, refuse_repeated, refuse_weightless
+from selfpaced.tables.labels import (
+    LabelLook,
+    Labels,
+    column_groups,
+    keys_looked_at,
+    refuse_bad,
+    refuse_missing_groups,
+    refuse_repeated,
+    refuse_weightless,
+)
+from selfpaced.tables.memory import refuse_infinity
 from selfpaced.tables.profile import look_through
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ID, WEIGHT, ClassSplit, Roles, SplitPlan
@@ -53,11 +62,8 @@ class StreamedBatch:
         """Refuse infinity, as `fit` does, with the name of the file and the column; and rows without a group."""
         for name in self.schema.sources:
             column = self.batch.column(name)
-            if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
-                raise TableError(
-                    f"Column {name!r} of {self.where} contains infinity. Replace it by a finite number, or by a "
-                    "missing value if the base model accepts missing values."
-                )
+            if pa.types.is_floating(column.type):
+                refuse_infinity(column, f"Column {name!r} of {self.where}")
         if self.roles.group_column is not None:
             refuse_missing_groups(self.batch.column(self.roles.group_column), self._group_column)
 

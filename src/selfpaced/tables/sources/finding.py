@@ -25,11 +25,10 @@ from selfpaced.storage import (
     patiently,
     shown,
 )
-from selfpaced.tables.files.file import open_file
-from selfpaced.tables.files.formats import FORMATS
+from selfpaced.tables.files.file import FORMATS, open_file
 from selfpaced.tables.files.reader import Reader, ReadPlan
+from selfpaced.tables.sources.cache import TEXT_ENDINGS, as_parquet, is_cache, is_text
 from selfpaced.tables.sources.lakes import refuse_lake_above, refuse_lakes_inside
-from selfpaced.tables.text.conversion import TEXT_ENDINGS, as_parquet, is_cache, is_text
 
 _QUERY = re.compile(r"\?\w+=")  # options of the file system in a URL, such as ?region=eu-west-1
 

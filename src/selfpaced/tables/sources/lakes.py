@@ -12,13 +12,12 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, fs, pa
+from selfpaced.exceptions import TableError, fs, need, pa
 from selfpaced.storage import Place, RemoteFile, exists, explaining, is_local, is_url, located, patiently, shown
-from selfpaced.tables.files.file import File, open_file, with_deleted
-from selfpaced.tables.files.formats import FORMATS
+from selfpaced.tables.files.file import FORMATS, File, open_file, with_deleted
 from selfpaced.tables.files.reader import Reader, ReadPlan
+from selfpaced.tables.sources.cache import TEXT_ENDINGS
 from selfpaced.tables.sources.streams import spooled
-from selfpaced.tables.text.conversion import TEXT_ENDINGS
 
 # Table features that do not change how files are read. Deletion vectors are applied here, and types are widened as for
 # all files. Models do not read variant columns. The configuration of the table shows mapped columns.
@@ -51,16 +50,8 @@ def delta_reader(source: Any, plan: ReadPlan) -> Reader:
     return Reader(files, snapshot=f"version {version} of the Delta table {shown(uri)}")
 
 
-def import_delta() -> Any:
-    try:
-        import deltalake
-    except ImportError as error:
-        raise ImportError("This is a Delta table, which needs deltalake: pip install 'selfpaced[delta]'") from error
-    return deltalake
-
-
 def _opened_delta(source: Any, version: Any) -> Any:
-    deltalake = import_delta()
+    deltalake = need("deltalake", "delta", "Reading a Delta table")
     if hasattr(source, "file_uris") and version is None:
         return source
     try:
@@ -106,7 +97,7 @@ def _root(source: Any, table: Any, uri: str) -> Place:
         return place
     try:
         filesystem = table.to_pyarrow_dataset().filesystem
-    except import_delta().exceptions.DeltaProtocolError:  # deletion vectors
+    except need("deltalake", "delta", "Reading a Delta table").exceptions.DeltaProtocolError:  # deletion vectors
         return place
     return RemoteFile(filesystem, "", place.shown)
 
@@ -157,19 +148,8 @@ def iceberg_reader(source: Any, plan: ReadPlan) -> Reader:
     return replace(_through_pyiceberg(table, scan, tasks, name, plan), snapshot=kept)
 
 
-def import_iceberg() -> Any:
-    try:
-        import pyiceberg.io.pyarrow
-        import pyiceberg.table
-    except ImportError as error:
-        raise ImportError(
-            "This is an Iceberg table, which needs pyiceberg: pip install 'selfpaced[iceberg]'"
-        ) from error
-    return pyiceberg
-
-
 def _opened_iceberg(source: Any) -> Any:
-    pyiceberg = import_iceberg()
+    need("pyiceberg.io.pyarrow", "iceberg", "Reading an Iceberg table")
     if hasattr(source, "scan"):
         return source
     text = fspath(source)
@@ -184,7 +164,7 @@ def _opened_iceberg(source: Any) -> Any:
             )
     location = str(place.resolve()) if isinstance(place, Path) else text
     try:
-        return pyiceberg.table.StaticTable.from_metadata(location)
+        return need("pyiceberg.table", "iceberg", "Reading an Iceberg table").StaticTable.from_metadata(location)
     except (OSError, ValueError) as error:
         raise TableError(f"The Iceberg table {shown(text)} cannot be read: {error}") from error
 

@@ -19,11 +19,10 @@ from selfpaced.tables.frames import with_open_categories
 from selfpaced.tables.memory import is_dask_frame, is_spark_frame, open_array
 from selfpaced.tables.profile import ColumnLook, ColumnProfile, categories_of, look_through
 from selfpaced.tables.schema import Schema, feature_types, frozen, unified_fields
-from selfpaced.tables.sources.copies import with_copies
-from selfpaced.tables.sources.databases import is_query, query_reader
+from selfpaced.tables.sources.cache import with_copies
 from selfpaced.tables.sources.finding import file_reader
 from selfpaced.tables.sources.lakes import delta_reader, iceberg_reader, is_delta, is_iceberg
-from selfpaced.tables.sources.streams import is_stream, stream_reader
+from selfpaced.tables.sources.streams import is_query, is_stream, query_reader, stream_reader
 from selfpaced.tables.table import Progress, ReadingOptions, Roles, Table, feature_names, names_of
 from selfpaced.tables.text.csv import MISSING_VALUES, is_csv
 

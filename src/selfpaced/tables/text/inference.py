@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from selfpaced.exceptions import pa, pc
-from selfpaced.tables.times import DOTTED_DATE, iso_dates
+from selfpaced.tables.times import DOTTED_DATE, OFFSET, date_pattern, iso_dates
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +54,11 @@ _INTEGER = "0|-?[1-9][0-9]*"
 _EXPONENT = "(?:[eE][+-]?[0-9]+)?"
 _WITHOUT_FRACTION = f"-?(?:0|[1-9][0-9]*){_EXPONENT}|-?(?:[iI]nf|INF)(?:[iI]nity|INITY)?"
 _THOUSANDS = "-?[1-9][0-9]{0,2}(?:,[0-9]{3})+"
-_OFFSET = "(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 
 
 def _number(mark: str) -> str:
     """The pattern of a number with any decimal mark."""
     return f"{_WITHOUT_FRACTION}|-?(?:(?:0|[1-9][0-9]*)[{mark}][0-9]*|[{mark}][0-9]+){_EXPONENT}"
-
-
-def _date(n_digits: int, day: str = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])") -> str:
-    """The pattern of a date, alone or with a time that has up to so many digits of a second."""
-    return (
-        f"(?:{day})"
-        rf"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,{n_digits}}})?)?)?"
-    )
 
 
 def _spaced(pattern: str) -> str:
@@ -88,11 +79,11 @@ def inferred_forms() -> tuple[Form, ...]:
         # 1.234 is 1234 in a file with decimal commas, as long as no other value rules that out.
         Form(pa.float64(), _spaced(rf"{_WITHOUT_FRACTION}|-?[1-9][0-9]{{0,2}}[.][0-9]{{3}}"), grouped=True),
         Form(pa.float64(), _spaced(_number("."))),
-        Form(pa.timestamp("us"), _date(6), limited=True),
-        Form(pa.timestamp("us", "UTC"), _date(6) + _OFFSET, limited=True),
-        Form(pa.timestamp("us"), _date(6, DOTTED_DATE), day_first=True, limited=True),
-        Form(pa.timestamp("ns"), _date(9), limited=True),
-        Form(pa.timestamp("ns", "UTC"), _date(9) + _OFFSET, limited=True),
+        Form(pa.timestamp("us"), date_pattern(6), limited=True),
+        Form(pa.timestamp("us", "UTC"), date_pattern(6) + OFFSET, limited=True),
+        Form(pa.timestamp("us"), date_pattern(6, DOTTED_DATE), day_first=True, limited=True),
+        Form(pa.timestamp("ns"), date_pattern(9), limited=True),
+        Form(pa.timestamp("ns", "UTC"), date_pattern(9) + OFFSET, limited=True),
         # 170,124 is 170124 or 170.124, as long as no other value rules out the one or the other.
         Form(pa.string(), _spaced(f"{_WITHOUT_FRACTION}|{_THOUSANDS}"), AMBIGUOUS),
         comma_forms()["decimal comma"],
