@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import count
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -64,9 +64,9 @@ class RemoteFile:
     def suffix(self) -> str:
         return PurePosixPath(self.name).suffix
 
-    def child(self, path: str) -> RemoteFile:
-        """The file at another path, in the same file system. Its URL is shown below this one's."""
-        below = PurePosixPath(path).relative_to(self.path)
+    def __truediv__(self, below: str | PurePath) -> RemoteFile:
+        """A file or folder in this folder, as of `Path`."""
+        path = f"{self.path}/{below}" if self.path else str(below)
         return RemoteFile(self.filesystem, path, f"{self.shown.rstrip('/')}/{below}")
 
     def open(self) -> Any:

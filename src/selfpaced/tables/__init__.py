@@ -1,5 +1,7 @@
 """Tables: every source of rows that a user can name, split into minority rows and majority pools."""
 
+from typing import Any
+
 from selfpaced.tables.frames import NewCategories, as_trained, categories_in, schema_of_frame, warn_of_new
 from selfpaced.tables.labels import (
     MOST_LABELS,
@@ -60,3 +62,11 @@ from selfpaced.tables.times import (
     periods_of,
     zone_of,
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "DatabaseTable":  # when it is asked for, because it needs modules that a fit in memory does not
+        from selfpaced.tables.sources import DatabaseTable
+
+        return DatabaseTable
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

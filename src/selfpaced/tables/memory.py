@@ -144,11 +144,9 @@ def _pandas_column(table: Any, position: int) -> ColumnReader:
     kind = getattr(column.dtype, "kind", "O")  # some extension types have none
     categories = (lambda: list(column.cat.categories)) if type(column.dtype).__name__ == "CategoricalDtype" else None
 
-    def floats() -> NDArray[np.float64]:
-        if kind == "M":
-            return _seconds(np.asarray(column, dtype="datetime64[us]"))
-        values: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return values
+    def floats() -> Any:
+        is_date = kind == "M"
+        return _seconds(np.asarray(column, "M8[us]")) if is_date else column.to_numpy(np.float64, na_value=np.nan)
 
     return ColumnReader(str(column.dtype), kind in "biuf", kind == "f", floats, column.tolist, kind == "M", categories)
 
@@ -183,16 +181,14 @@ def _polars_column(table: Any, position: int) -> ColumnReader:
 
     column = table.to_series(position)
     dtype, is_number = column.dtype, column.dtype.is_numeric() or column.dtype == pl.Boolean
-    is_date, is_category = dtype in (pl.Date, pl.Datetime), dtype in (pl.Categorical, pl.Enum)
+    is_date = dtype in (pl.Date, pl.Datetime)
 
-    def floats() -> NDArray[np.float64]:
-        if is_date:
-            return _seconds(column.cast(pl.Datetime("us")).to_numpy())
-        values: NDArray[np.float64] = column.cast(pl.Float64).to_numpy()
-        return values
+    def floats() -> Any:
+        values = column.cast(pl.Datetime("us") if is_date else pl.Float64).to_numpy()
+        return _seconds(values) if is_date else values
 
-    categories = (lambda: column.cat.get_categories().to_list()) if is_category else None
-    return ColumnReader(str(dtype), is_number, dtype.is_float(), floats, column.to_list, is_date, categories)
+    # Without categories: all columns of polars may share one list of them.
+    return ColumnReader(str(dtype), is_number, dtype.is_float(), floats, column.to_list, is_date)
 
 
 POLARS = Kind(
@@ -228,28 +224,19 @@ def _open_arrow(table: Any) -> Any:
 
 def _arrow_column(table: Any, position: int) -> ColumnReader:
     column = table.column(position)
-    kind = column.type
+    kind, is_date = column.type, are_dates(column.type)
 
-    def floats() -> NDArray[np.float64]:
-        if are_dates(kind):
-            return _seconds(column.cast(pa.timestamp("us"), safe=False).to_numpy())
-        values: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
-        return values
+    def floats() -> Any:
+        values = column.cast(pa.timestamp("us") if is_date else pa.float64(), safe=not is_date).to_numpy()
+        return _seconds(values) if is_date else values
 
     def categories() -> list[Any]:
         chunks = (chunk.dictionary.drop_null().to_pylist() for chunk in column.chunks)
         return list(dict.fromkeys(category for own in chunks for category in own))
 
-    is_category = pa.types.is_dictionary(kind)
-    return ColumnReader(
-        str(kind),
-        are_numbers(kind),
-        pa.types.is_floating(kind),
-        floats,
-        column.to_pylist,
-        are_dates(kind),
-        categories if is_category else None,
-    )
+    own = categories if pa.types.is_dictionary(kind) else None
+    is_float = pa.types.is_floating(kind)
+    return ColumnReader(str(kind), are_numbers(kind), is_float, floats, column.to_pylist, is_date, own)
 
 
 # scikit-learn and most base models do not read pyarrow tables: rows leave them as pandas frames, chunk by chunk.

@@ -104,7 +104,7 @@ def _root(source: Any, table: Any, uri: str) -> Place:
 
 def _file(root: Place, action: Mapping[str, Any], schema: Any, masks: Mapping[str, Any]) -> File:
     relative = unquote(action["path"])
-    place = _below(root, relative)
+    place = located(relative) if is_url(relative) else root / relative  # a clone names the files of another table
     partition = {name.removeprefix(PARTITION): value for name, value in action.items() if name.startswith(PARTITION)}
     file = open_file(place, partition)
     # Columns that were added to the table after this file was written.
@@ -113,14 +113,6 @@ def _file(root: Place, action: Mapping[str, Any], schema: Any, masks: Mapping[st
         file = open_file(place, {**partition, **missing})
     mask = next((mask for uri, mask in masks.items() if uri == relative or uri.endswith(f"/{relative}")), None)
     return file if mask is None else with_deleted(file, mask)
-
-
-def _below(root: Place, relative: str) -> Place:
-    if is_url(relative):  # a clone names the files of another table
-        return located(relative)
-    if isinstance(root, Path):
-        return root / relative
-    return RemoteFile(root.filesystem, f"{root.path}/{relative}".lstrip("/"), f"{root}/{relative}")
 
 
 def is_iceberg(source: Any, options: Mapping[str, Any]) -> bool:

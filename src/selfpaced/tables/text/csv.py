@@ -29,6 +29,17 @@ MISSING_VALUES = (
     *("", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>", "NULL", "null", "None"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+COMMAS = (
+    "The commas in column {names} of {path} may be decimal commas or separate thousands: 170,124 is 170.124 or "
+    "170124. In Python, give the column a type: 'decimal comma', 'thousands comma' or 'string', as in open_table(..., "
+    "types={{{name}: 'decimal comma'}}). On the command line, write the file without such commas first."
+)
+POINTS = (
+    "The points in column {names} of {path} may be decimal points or separate thousands, because other columns have "
+    "decimal commas: 1.234 is 1.234 or 1234. In Python, give the column a type: 'float64' or 'string', as in "
+    "open_table(..., types={{{name}: 'float64'}}). On the command line, write the file without separators of "
+    "thousands first."
+)
 
 
 @dataclass(frozen=True)
@@ -57,9 +68,9 @@ class CsvFile:
         for batch in self._texts(at):
             fitting = narrowed(fitting, batch)
         found = {name: next(iter(forms), Form(pa.string())) for name, forms in fitting.items()}
-        self._refuse_ambiguous([name for name, form in found.items() if form.comma == AMBIGUOUS])
+        self._refuse(COMMAS, [name for name, form in found.items() if form.comma == AMBIGUOUS])
         if any(form.comma is not None for form in [*found.values(), *given.values()]):
-            self._refuse_grouped([name for name, form in found.items() if form.grouped and name not in given])
+            self._refuse(POINTS, [name for name, form in found.items() if form.grouped and name not in given])
         for name, form in given.items():
             has_commas = name in unclear and found[name].comma is not None
             found[name] = replace(found[name], type=form.type) if has_commas else form
@@ -114,23 +125,10 @@ class CsvFile:
             ),
         }
 
-    def _refuse_ambiguous(self, names: Sequence[str]) -> None:
+    def _refuse(self, unclear: str, names: Sequence[str]) -> None:
+        """Refuse columns whose numbers can be read in two ways."""
         if names:
-            raise TableError(
-                f"The commas in column {', '.join(map(repr, names))} of {self.path} may be decimal commas or separate "
-                "thousands: 170,124 is 170.124 or 170124. In Python, give the column a type: 'decimal comma', "
-                f"'thousands comma' or 'string', as in open_table(..., types={{{names[0]!r}: 'decimal comma'}}). On "
-                "the command line, write the file without such commas first."
-            )
-
-    def _refuse_grouped(self, names: Sequence[str]) -> None:
-        if names:
-            raise TableError(
-                f"The points in column {', '.join(map(repr, names))} of {self.path} may be decimal points or separate "
-                "thousands, because other columns have decimal commas: 1.234 is 1.234 or 1234. In Python, give the "
-                f"column a type: 'float64' or 'string', as in open_table(..., types={{{names[0]!r}: 'float64'}}). On "
-                "the command line, write the file without separators of thousands first."
-            )
+            raise TableError(unclear.format(names=", ".join(map(repr, names)), path=self.path, name=repr(names[0])))
 
     def _refuse_open_quote(self, last: str | None) -> None:
         """Refuse a quote that is never closed: it turns all rows after it into one value, and Arrow accepts that."""
