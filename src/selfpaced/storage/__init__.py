@@ -25,4 +25,5 @@ from selfpaced.storage.remote import (
     patiently,
     pause_after,
     shown,
+    state_of,
 )

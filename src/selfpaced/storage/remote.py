@@ -86,10 +86,7 @@ class RemoteFile:
 
     def pinned(self) -> RemoteFile:
         """The same file, to be refused after a change."""
-        return replace(self, expected=patiently(self.state))
-
-    def refuse_change(self) -> None:
-        patiently(self.open).close()
+        return replace(self, expected=state_of(self))
 
     def _state_of(self, opened: Any) -> tuple[str, ...]:
         marks = {name: _text(value) for name, value in (opened.metadata() or {}).items() if name in _MARKS}
@@ -118,6 +115,14 @@ def is_url(source: Any) -> bool:
     [True, False, False, False]
     """
     return isinstance(source, str) and _URL.match(source) is not None
+
+
+def state_of(place: Place) -> tuple[str, ...]:
+    """What differs after a change of a file: its size first, and the time or the ETag."""
+    if isinstance(place, RemoteFile):
+        return patiently(place.state)
+    status = place.stat()
+    return str(status.st_size), str(status.st_mtime_ns)
 
 
 def located(source: AnyPath, filesystem: Any = None) -> Place:
@@ -294,7 +299,7 @@ def _text(value: Any) -> str:
 def fingerprint(path: Place) -> dict[str, Any]:
     """What distinguishes a file from one that replaced it, even with the same size and time of change."""
     if isinstance(path, RemoteFile):
-        state = path.expected or patiently(path.state)
+        state = path.expected or state_of(path)
         return {"size": int(state[0]), "digest": blake2b(repr(state).encode(), digest_size=16).hexdigest()}
     with path.open("rb") as file:
         status = os.fstat(file.fileno())

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError, ds, fs, pa, pq
-from selfpaced.storage import Place, RemoteFile, fingerprint, patiently, pause_after
+from selfpaced.storage import Place, RemoteFile, fingerprint, patiently, pause_after, state_of
 
 ROWS_AT_ONCE = 2**16
 
@@ -90,10 +90,7 @@ class File:
 
     def _refuse_change(self) -> None:
         try:
-            if isinstance(self.data, RemoteFile):
-                self.data.refuse_change()
-                return
-            now = _local_state(self.data)
+            now = state_of(self.data)
         except FileNotFoundError as error:
             raise TableError(f"{self.data} existed when the table was opened, but does not exist any more.") from error
         except OSError as error:
@@ -142,11 +139,14 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
     assert data is not None
     format = format_of(data)
     with naming(data, format.name):
-        data, state = _pinned(data)
+        state = state_of(data)
+        data = replace(data, expected=state) if isinstance(data, RemoteFile) else data
         if state[0] == "0":
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
         schema, n_rows, without_missing = format.described(data)
-        _refuse_names_that_come_twice(path, schema.names)
+        twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+        if twice is not None:
+            raise TableError(f"{path} has more than one column {twice!r}. Give each column its own name.")
         for name in [name for name in schema.names if name in added]:
             _refuse_other_values(path, name, added[name], format.batches(data, [name], ROWS_AT_ONCE))
     fields = [without_views(field) for field in schema if field.name not in {*added, *index_columns(schema)}]
@@ -176,26 +176,6 @@ def _read_as(value: Any, type: Any) -> Any:
         return pa.scalar(value).cast(type)
     except (pa.ArrowException, NotImplementedError):
         return None
-
-
-def _pinned(place: Place) -> tuple[Place, tuple[str, ...]]:
-    """A place that refuses a file that has changed, and the state of the file now."""
-    if isinstance(place, RemoteFile):
-        pinned = place.pinned()
-        assert pinned.expected is not None
-        return pinned, pinned.expected
-    return place, _local_state(place)
-
-
-def _local_state(path: Path) -> tuple[str, ...]:
-    status = path.stat()
-    return str(status.st_size), str(status.st_mtime_ns)
-
-
-def _refuse_names_that_come_twice(path: Any, names: Sequence[str]) -> None:
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise TableError(f"{path} has more than one column {twice!r}. Give each column its own name.")
 
 
 def index_columns(schema: Any) -> list[str]:

@@ -55,10 +55,7 @@ def _opened_delta(source: Any, version: Any) -> Any:
     if hasattr(source, "file_uris") and version is None:
         return source
     try:
-        if hasattr(source, "file_uris"):
-            table = deltalake.DeltaTable(source.table_uri)
-        else:
-            table = deltalake.DeltaTable(fspath(source))
+        table = deltalake.DeltaTable(source.table_uri if hasattr(source, "file_uris") else fspath(source))
         if version is not None:
             table.load_as_version(version)
     except (deltalake.exceptions.DeltaError, OSError, ValueError) as error:
@@ -220,6 +217,7 @@ MARKS = {"_delta_log": DELTA, ".hoodie": HUDI}
 METADATA = "metadata"  # the folder of an Iceberg table's descriptions
 METADATA_ENDING = ".metadata.json"
 HINT = "version-hint.text"
+NOT_LIVE = "Its files also hold rows that have been deleted or replaced."
 HOW_TO = {
     DELTA: "Open the folder of the table itself, with where= for a part of it (needs the extra 'delta').",
     ICEBERG: "Open the table through its catalog, or the folder of the table itself (needs the extra 'iceberg').",
@@ -280,10 +278,7 @@ def refuse_lakes_inside(folder: Place, files: Iterable[PurePath]) -> None:
                 kind = ICEBERG
             if kind is not None:
                 where = "/".join([str(folder), *path.parts[:depth]])
-                raise TableError(
-                    f"{where} is the folder of a {kind}. Its files also hold rows that have been deleted or replaced. "
-                    f"{HOW_TO[kind]}"
-                )
+                raise TableError(f"{where} is the folder of a {kind}. {NOT_LIVE} {HOW_TO[kind]}")
 
 
 def refuse_lake_above(folder: Place) -> None:
@@ -292,10 +287,7 @@ def refuse_lake_above(folder: Place) -> None:
     for one in above:
         kind = _kind_of(one)
         if kind is not None:
-            raise TableError(
-                f"{folder} is a part of the {kind} {one}. Its files also hold rows that have been deleted or replaced. "
-                f"{HOW_TO[kind]}"
-            )
+            raise TableError(f"{folder} is a part of the {kind} {one}. {NOT_LIVE} {HOW_TO[kind]}")
 
 
 def _parents(place: RemoteFile) -> list[RemoteFile]:
