@@ -37,19 +37,12 @@ _MARKS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified"
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file in a file system of pyarrow.
-
-    Attributes
-    ----------
-    shown : str
-        The name in messages: its URL without a password.
-    expected : tuple[str, ...] | None, default=None
-        The `state` when the file was opened first. A file with another state is refused.
-    """
+    """A file in a file system of pyarrow."""
 
     filesystem: Any = field(hash=False)
     path: str
-    shown: str
+    shown: str  # the name in messages: its URL without a password
+    # The `state` when the file was opened first. A file with another state is refused.
     expected: tuple[str, ...] | None = None
 
     def __str__(self) -> str:

@@ -376,20 +376,13 @@ def stack(blocks: Sequence[Rows]) -> Rows:
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """Rows in memory whose labels are known.
-
-    Attributes
-    ----------
-    source : Any, default=None
-        The array that holds the rows. A resumed fit recognises them by it. None if a fit cannot be resumed.
-    schema : Schema | None, default=None
-        How the rows were read from a frame with strings or dates; None for other rows.
-    """
+    """Rows in memory whose labels are known."""
 
     rows: InMemoryTable
     known_labels: Labels
+    # The array that holds the rows. A resumed fit recognises them by it. None if a fit cannot be resumed.
     source: Any = None
-    schema: Schema | None = None
+    schema: Schema | None = None  # how the rows were read from a frame with strings or dates; None for other rows
     roles: Roles = field(default_factory=Roles)
     snapshot: None = None
 

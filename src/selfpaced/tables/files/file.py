@@ -21,38 +21,18 @@ ROWS_AT_ONCE = 2**16
 
 @dataclass(frozen=True)
 class File:
-    """A file as it was when it was opened.
+    """A file as it was when it was opened."""
 
-    Attributes
-    ----------
-    path : Any
-        The name that messages use: a path, a URL, or the name of a query or a stream.
-    data : Place
-        Where the rows are read from: the same place, or the Parquet file that was made of it.
-    schema : Any
-        The columns, including those that the name of the folder adds, as in `year=2024/part.parquet`.
-    added : Mapping[str, Any]
-        The values of the columns that the name of the folder adds.
-    without_missing : frozenset[str]
-        Columns that are known to have a value in every row.
-    state : tuple[str, ...]
-        Size and time of change, or what else differs after a change of the file.
-    digest : Any, default=None
-        A hash of the content, for rows whose place does not identify them.
-    kept : NDArray[np.bool_] | None, default=None
-        Which rows count, if some have been deleted.
-    """
-
-    path: Any
-    data: Place
+    path: Any  # the name that messages use: a path, a URL, or the name of a query or a stream
+    data: Place  # where the rows are read from: the same place, or the Parquet file that was made of it
     format: Format
-    schema: Any
+    schema: Any  # the columns, including those that the name of the folder adds, as in `year=2024/part.parquet`
     n_stored: int
-    added: Mapping[str, Any]
-    without_missing: frozenset[str]
-    state: tuple[str, ...]
-    digest: Any = None
-    kept: NDArray[np.bool_] | None = None
+    added: Mapping[str, Any]  # the values of the columns that the name of the folder adds
+    without_missing: frozenset[str]  # columns that are known to have a value in every row
+    state: tuple[str, ...]  # size and time of change, or what else differs after a change of the file
+    digest: Any = None  # a hash of the content, for rows whose place does not identify them
+    kept: NDArray[np.bool_] | None = None  # which rows count, if some have been deleted
 
     @property
     def n_rows(self) -> int:
@@ -213,24 +193,15 @@ Description = tuple[Any, int, frozenset[str]]
 
 @dataclass(frozen=True)
 class Format:
-    """How files of one format are read.
-
-    Attributes
-    ----------
-    describe : Callable[[Place], Description]
-        From a place to (schema, number of rows, columns known to have no missing values).
-    opened : Callable[[Place], Any]
-        A context that gives the reader of a file.
-    n_parts : Callable[[Any], int]
-        How many parts a reader has. A part of a remote file that the network interrupts is read again.
-    parts : Callable[[Any, range, Sequence[str], int], Iterator[Any]]
-        From a reader, some of its parts, columns and a number of rows to record batches of at most so many rows.
-    """
+    """How files of one format are read."""
 
     name: str
+    # From a place to (schema, number of rows, columns known to have no missing values).
     describe: Callable[[Place], Description]
-    opened: Callable[[Place], Any]
+    opened: Callable[[Place], Any]  # a context that gives the reader of a file
+    # How many parts a reader has. A part of a remote file that the network interrupts is read again.
     n_parts: Callable[[Any], int]
+    # From a reader, some of its parts, columns and a number of rows to record batches of at most so many rows.
     parts: Callable[[Any, range, Sequence[str], int], Iterator[Any]]
 
     def described(self, place: Place) -> Description:

@@ -44,21 +44,12 @@ HONOURED = {
 
 @dataclass(frozen=True)
 class RowSource:
-    """A kind of source whose rows are read batch by batch.
+    """A kind of source whose rows are read batch by batch."""
 
-    Attributes
-    ----------
-    name : str
-        What error messages call it, and its name in `HONOURED`.
-    recognises : Callable[[Any, Mapping[str, Any]], bool]
-        Whether something is a source of this kind, by itself and the options given.
-    reads : Callable[[Any, ReadPlan], Reader]
-        From the source and a plan to a reader of all its rows.
-    """
-
-    name: str
+    name: str  # what error messages call it, and its name in `HONOURED`
+    # Whether something is a source of this kind, by itself and the options given.
     recognises: Callable[[Any, Mapping[str, Any]], bool]
-    reads: Callable[[Any, ReadPlan], Reader]
+    reads: Callable[[Any, ReadPlan], Reader]  # from the source and a plan to a reader of all its rows
 
 
 ROW_SOURCES = (

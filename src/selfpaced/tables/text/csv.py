@@ -44,20 +44,12 @@ POINTS = (
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file, described by its first lines.
-
-    Attributes
-    ----------
-    names : tuple[str, ...]
-        Its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
-    n_skipped : int
-        Records before the first row: the header, and empty lines before it.
-    """
+    """A CSV file, described by its first lines."""
 
     path: Path
     delimiter: str
-    names: tuple[str, ...]
-    n_skipped: int
+    names: tuple[str, ...]  # its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
+    n_skipped: int  # records before the first row: the header, and empty lines before it
 
     def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
         """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far."""

@@ -21,15 +21,10 @@ JSON_ENDINGS = tuple(kind + compression for kind in (".jsonl", ".ndjson") for co
 
 @dataclass(frozen=True)
 class JsonFile:
-    """A file of JSON lines.
-
-    Attributes
-    ----------
-    types : Mapping[str, Any]
-        The type of each column. Every name in any row is a column. Dates are strings here, as they are in JSON.
-    """
+    """A file of JSON lines."""
 
     path: Path
+    # The type of each column. Every name in any row is a column. Dates are strings here, as they are in JSON.
     types: Mapping[str, Any]
 
     @property
