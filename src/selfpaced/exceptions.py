@@ -128,6 +128,8 @@ pa: Any = Later("pyarrow", "files", "Reading files")
 pc: Any = Later("pyarrow.compute", "files", "Reading files")
 pq: Any = Later("pyarrow.parquet", "files", "Reading files")
 ds: Any = Later("pyarrow.dataset", "files", "Reading files")
+arrow_csv: Any = Later("pyarrow.csv", "files", "Reading files")
+arrow_json: Any = Later("pyarrow.json", "files", "Reading files")
 fs: Any = Later("pyarrow.fs", "files", "Reading files")
 
 

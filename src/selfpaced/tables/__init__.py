@@ -1,7 +1,5 @@
 """Tables: every source of rows that a user can name, split into minority rows and majority pools."""
 
-from typing import Any
-
 from selfpaced.tables.frames import NewCategories, as_trained, categories_in, schema_of_frame, warn_of_new
 from selfpaced.tables.labels import (
     MOST_LABELS,
@@ -41,6 +39,7 @@ from selfpaced.tables.table import (
     ID,
     WEIGHT,
     ClassSplit,
+    DatabaseTable,
     Elsewhere,
     Progress,
     ReadingOptions,
@@ -63,10 +62,4 @@ from selfpaced.tables.times import (
     zone_of,
 )
 
-
-def __getattr__(name: str) -> Any:
-    if name == "DatabaseTable":  # when it is asked for, because it needs modules that a fit in memory does not
-        from selfpaced.tables.sources import DatabaseTable
-
-        return DatabaseTable
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["DatabaseTable"]

@@ -47,14 +47,14 @@ class ColumnReader:
 class Kind:
     """The operations on one kind of table. Columns go by position, because names may be duplicated."""
 
-    open: Callable[[Any], Any]  # done once, before the first row is read
     span: Callable[[Any, int, int], Any]  # consecutive rows, without a copy where possible
     take: Callable[[Any, Positions], Any]  # the rows at some positions
     below: Callable[[Sequence[Any]], Any]  # several blocks of rows below each other
-    bytes_per_row: Callable[[Any], float]
     names: Callable[[Any], list[Any]]  # of any type; x0, x1, ... for a table without names
     select: Callable[[Any, Sequence[int]], Any]  # the same rows with the columns at some positions
     column: Callable[[Any, int], ColumnReader]
+    open: Callable[[Any], Any] = lambda table: table  # done once, before the first row is read
+    bytes_per_row: Callable[[Any], float] = lambda table: 8 * table.shape[1]
     # The same table with the values of one column in another order; None where it would copy too much.
     permuted: Callable[[Any, int, Positions], Any] | None = None
 
@@ -75,10 +75,6 @@ def kind_of(table: Any) -> Kind:
         if kind is not None:
             return kind
     return SPARSE if sparse.issparse(table) else ARRAY
-
-
-def _as_given(table: Any) -> Any:
-    return table
 
 
 def _numbered_names(table: Any) -> list[Any]:
@@ -103,7 +99,6 @@ def _permuted_array(table: Any, position: int, order: Positions) -> Any:
 
 
 ARRAY = Kind(
-    open=_as_given,
     span=lambda table, start, stop: table[start:stop],
     take=lambda table, positions: table[positions],
     below=np.concatenate,
@@ -122,7 +117,6 @@ def _narrow(rows: Any) -> Any:
 
 
 SPARSE = Kind(
-    open=_as_given,
     span=lambda table, start, stop: _narrow(table[start:stop]),
     take=lambda table, positions: _narrow(table[positions.astype(np.intp)]),
     below=lambda blocks: sparse.vstack(blocks, format="csr"),
@@ -158,11 +152,9 @@ def _permuted_pandas(table: Any, position: int, order: Positions) -> Any:
 
 
 PANDAS = Kind(
-    open=_as_given,
     span=lambda table, start, stop: table.iloc[start:stop],
     take=lambda table, positions: table.iloc[positions],
     below=_stack_pandas,
-    bytes_per_row=lambda table: 8 * table.shape[1],
     names=lambda table: list(table.columns),
     select=lambda table, positions: table.iloc[:, list(positions)],
     column=_pandas_column,
@@ -192,11 +184,9 @@ def _polars_column(table: Any, position: int) -> ColumnReader:
 
 
 POLARS = Kind(
-    open=_as_given,
     span=lambda table, start, stop: table.slice(start, stop - start),
     take=lambda table, positions: table[positions],
     below=_stack_polars,
-    bytes_per_row=lambda table: 8 * table.shape[1],
     names=lambda table: table.columns,
     select=lambda table, positions: table[:, list(positions)],
     column=_polars_column,
@@ -245,7 +235,6 @@ ARROW = Kind(
     span=lambda table, start, stop: table.slice(start, stop - start).to_pandas(),
     take=lambda table, positions: table.take(positions).to_pandas(),
     below=_stack_pandas,
-    bytes_per_row=lambda table: 8 * table.num_columns,
     names=lambda table: table.column_names,
     select=lambda table, positions: table.select(list(positions)),
     column=_arrow_column,

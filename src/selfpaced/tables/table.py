@@ -1,15 +1,16 @@
-"""The protocol of a table, and the roles of its columns."""
+"""What a table is: its protocol, the roles of its columns, and the options of opening it or writing to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 from selfpaced.algorithms import MajorityPool
 from selfpaced.exceptions import TableError, did_you_mean
 from selfpaced.pools import GROUP, Rows
+from selfpaced.storage import shown
 from selfpaced.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -194,3 +195,43 @@ class Table(Protocol):
 
     def identity(self) -> dict[str, Any]:
         """Facts that identify this table, by which a fit is resumed. Raise if the table has none."""
+
+
+IF_EXISTS = ("fail", "append", "replace")
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table of a database, to write scores to. All rows are written in one transaction, or none.
+
+    Parameters
+    ----------
+    connection : str or connection
+        A URL such as "postgresql://host/database", a DuckDB file, or an open connection of ADBC or DuckDB.
+    name : str
+        The name of the table.
+    if_exists : {"fail", "append", "replace"}, default="fail"
+        What to do if the table already exists.
+
+    See Also
+    --------
+    selfpaced.open_table : Opens the rows of a query.
+
+    Examples
+    --------
+    >>> from selfpaced.tables import DatabaseTable
+    >>> str(DatabaseTable("shop.duckdb", "scores", if_exists="replace"))
+    "table 'scores' of shop.duckdb"
+    """
+
+    connection: Any
+    name: str
+    if_exists: str = "fail"
+
+    def __post_init__(self) -> None:
+        if self.if_exists not in IF_EXISTS:
+            raise ValueError(f"if_exists must be one of {', '.join(IF_EXISTS)}; got {self.if_exists!r}.")
+
+    def __str__(self) -> str:
+        is_name = isinstance(self.connection, str | PathLike)
+        return f"table {self.name!r} of {shown(fspath(self.connection)) if is_name else type(self.connection).__name__}"

@@ -20,6 +20,7 @@ from selfpaced.tables import (
     MOST_CATEGORIES,
     ColumnLook,
     ColumnProfile,
+    DatabaseTable,
     LabelLook,
     Labels,
     Progress,
@@ -29,7 +30,7 @@ from selfpaced.tables import (
     unified_fields,
 )
 from selfpaced.tables.files import Reader, StreamedTable
-from selfpaced.tables.sources import DatabaseTable, frozen_schema, is_database, open_reader
+from selfpaced.tables.sources import frozen_schema, is_database, open_reader
 
 
 @dataclass(frozen=True)

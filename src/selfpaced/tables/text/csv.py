@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, pa
+from selfpaced.exceptions import TableError, arrow_csv, pa
 from selfpaced.tables.files.file import naming
 from selfpaced.tables.text.inference import AMBIGUOUS, Form, inferred_forms, narrowed, rewritten_values
 
@@ -70,8 +70,6 @@ class CsvFile:
 
     def blocks(self, forms: Mapping[str, Form], at: Callable[[int], None]) -> Iterator[Any]:
         """The rows in record batches, values converted to the types of their forms."""
-        import pyarrow.csv as arrow_csv
-
         types = {name: pa.string() if form.is_rewritten else form.type for name, form in forms.items()}
         with naming(self.path, "CSV"), opened(self.path) as (raw, stream):
             try:
@@ -105,8 +103,6 @@ class CsvFile:
         return max(BLOCK_BYTES, COLUMN_BYTES * len(self.names))
 
     def _options(self, types: Mapping[str, Any]) -> dict[str, Any]:
-        import pyarrow.csv as arrow_csv
-
         return {
             "read_options": arrow_csv.ReadOptions(
                 block_size=self.block_bytes, column_names=list(self.names), skip_rows_after_names=self.n_skipped

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, pa
+from selfpaced.exceptions import TableError, arrow_json, pa
 from selfpaced.tables.files.file import naming
 from selfpaced.tables.schema import merged_types
 from selfpaced.tables.text.csv import COMPRESSIONS, opened
@@ -86,8 +86,6 @@ def _common(path: Path, field: Any, known: Any) -> Any:
 
 
 def _parsed(path: Path, piece: bytes, schema: Any) -> Any:
-    import pyarrow.json as arrow_json
-
     read = arrow_json.ReadOptions(block_size=max(len(piece), 1), use_threads=False)
     parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if schema else "infer")
     try:
