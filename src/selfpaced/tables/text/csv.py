@@ -17,9 +17,6 @@ from selfpaced.exceptions import TableError, arrow_csv, pa
 from selfpaced.tables.files.file import naming
 from selfpaced.tables.text.inference import AMBIGUOUS, Form, inferred_forms, narrowed, rewritten_values
 
-# Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.
-BLOCK_BYTES = 2**21
-COLUMN_BYTES = 2**9
 DELIMITERS = (",", ";", "\t", "|")
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
 ENDINGS = tuple(kind + compression for kind in (".csv", ".tsv") for compression in COMPRESSIONS)
@@ -43,6 +40,22 @@ POINTS = (
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How much of a text file is in memory at once."""
+
+    # Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.
+    block_bytes: int = 2**21
+    column_bytes: int = 2**9
+    piece_bytes: int = 2**25  # of a file of JSON lines
+    # A row group of the Parquet file ends at either of these, so that those of wide tables take little memory.
+    group_rows: int = 2**17
+    group_bytes: int = 2**26
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True)
 class CsvFile:
     """A CSV file, described by its first lines."""
 
@@ -50,6 +63,7 @@ class CsvFile:
     delimiter: str
     names: tuple[str, ...]  # its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
     n_skipped: int  # records before the first row: the header, and empty lines before it
+    limits: Limits
 
     def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
         """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far."""
@@ -100,7 +114,7 @@ class CsvFile:
 
     @property
     def block_bytes(self) -> int:
-        return max(BLOCK_BYTES, COLUMN_BYTES * len(self.names))
+        return max(self.limits.block_bytes, self.limits.column_bytes * len(self.names))
 
     def _options(self, types: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -124,7 +138,7 @@ class CsvFile:
             return
         tail = b""
         with opened(self.path) as (_, stream):
-            while block := stream.read(BLOCK_BYTES):
+            while block := stream.read(self.block_bytes):
                 tail = (tail + block)[-100:].rstrip()
         if not tail.endswith(b'"'):
             raise TableError(
@@ -137,10 +151,10 @@ def is_csv(path: Any) -> bool:
     return str(path).lower().endswith(ENDINGS)
 
 
-def open_csv(path: Path) -> CsvFile:
+def open_csv(path: Path, limits: Limits) -> CsvFile:
     """Look at the first lines of a CSV file."""
     with naming(path, "CSV"):
-        head = _head(path)
+        head = _head(path, 4 * limits.block_bytes)
     delimiter, header, n_skipped = _header(path, head)
     names = tuple(name or f"Unnamed: {position}" for position, name in enumerate(header))
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -149,7 +163,7 @@ def open_csv(path: Path) -> CsvFile:
             f"{path} has more than one column {', '.join(map(repr, twice))} in line {n_skipped}. Give each column its "
             "own name. The first line of the file must be a header."
         )
-    return CsvFile(path, delimiter, names, n_skipped)
+    return CsvFile(path, delimiter, names, n_skipped, limits)
 
 
 @contextmanager
@@ -160,9 +174,9 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
         yield raw, raw if compression is None else pa.CompressedInputStream(raw, compression)
 
 
-def _head(path: Path) -> str:
+def _head(path: Path, n_bytes: int) -> str:
     with opened(path) as (_, stream):
-        head = stream.read(4 * BLOCK_BYTES)
+        head = stream.read(n_bytes)
     try:
         # The last bytes are ignored: they may be only a part of a character.
         return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
