@@ -231,26 +231,14 @@ def upload(local: Path, target: RemoteFile) -> None:
         # On object stores a copy is one request, and the new object appears at once or not at all.
         filesystem.copy_file(temporary, target.path)
     finally:
-        _discard(filesystem, temporary)
-
-
-def _discard(filesystem: Any, path: str) -> None:
-    with suppress(OSError, NotImplementedError):  # it never existed, or it cannot be removed
-        filesystem.delete_file(path)
+        with suppress(OSError, NotImplementedError):  # it never existed, or it cannot be removed
+            filesystem.delete_file(temporary)
 
 
 def _within(filesystem: Any, text: str) -> RemoteFile:
     path = _URL.sub("", text) if is_url(text) else text
-    return RemoteFile(filesystem, path.rstrip("/") or path, text if is_url(text) else f"{_kind(filesystem)}://{text}")
-
-
-def _kind(filesystem: Any) -> str:
-    """
-    >>> from pyarrow import fs
-    >>> _kind(fs.LocalFileSystem())
-    'local'
-    """
-    return str(filesystem.type_name).removeprefix("py::").removeprefix("fsspec+")
+    kind = str(filesystem.type_name).removeprefix("py::").removeprefix("fsspec+")
+    return RemoteFile(filesystem, path.rstrip("/") or path, text if is_url(text) else f"{kind}://{text}")
 
 
 def _behind(url: str) -> RemoteFile:

@@ -259,14 +259,8 @@ def open_like_frame(
 ) -> StreamedTable:
     """Rows to be scored by a model that was trained on rows in memory, which it read as they were.
 
-    Nothing is read yet: each batch gets its categories, beginning with those that are known, when it is converted.
-
-    Parameters
-    ----------
-    names : Sequence[str] | None
-        The features in their order; None for all columns.
-    categories : Mapping[str, Sequence[str]]
-        The categories of some features in training.
+    Nothing is read yet: each batch gets its categories, beginning with those in training, when it is converted. `names`
+    are the features in their order; None for all columns.
     """
     named = None if names is None else names_of(names)
     reader = open_reader(source, reading, Needed(named, (), roles.columns), list(categories))
@@ -298,16 +292,10 @@ def open_reader(
     needed: Callable[[Sequence[str]], list[str]],
     strings: Sequence[str] | None = None,
 ) -> Reader:
-    """A reader of all rows of a source.
+    """A reader of all rows of a source. Options of `open_table` that the source does not support are refused.
 
-    Parameters
-    ----------
-    options : Mapping[str, Any]
-        Options of `open_table`. Those that the source does not support are refused.
-    needed : Callable[[Sequence[str]], list[str]]
-        From the names of all columns to those that will be read.
-    strings : Sequence[str] | None, default=None
-        For rows to be scored, the columns that are read as strings even if they look like numbers.
+    `needed` takes the names of all columns and returns those that will be read. For rows to be scored, `strings` are
+    the columns that are read as strings even if they look like numbers.
     """
     kind = next(kind for kind in ROW_SOURCES if kind.recognises(source, options))
     given = _honoured(kind.name, options)
