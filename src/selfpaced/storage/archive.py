@@ -94,20 +94,6 @@ BOOSTERS = [
 TRUSTED = [*OURS, *INSIDE_SCIKIT_LEARN, *BOOSTERS]
 
 
-def trusted_types() -> list[str]:
-    """The names of the types that model files may hold, besides those that skops trusts by itself.
-
-    This is for tools that load skops files themselves, such as MLflow:
-    `mlflow.sklearn.save_model(model, path, skops_trusted_types=trusted_types())`. These are the types that `load_model`
-    accepts. None of them runs code from a file when it is loaded. `load_model` also checks the trees in a file, which
-    other tools do not. So load files from others with `load_model`.
-
-    >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
-    True
-    """
-    return list(TRUSTED)
-
-
 def trusted_with(allow: str | Sequence[str]) -> list[str]:
     """The list, and the types that the caller allows."""
     return [*TRUSTED, *([allow] if isinstance(allow, str) else allow)]
