@@ -27,7 +27,11 @@ def test_the_package_keeps_to_its_layers():
         ("pools/keys.py", "def f():\n    import selfpaced.tables", "pools must not use tables"),
         ("ensembles/base.py", "import selfpaced.report", "ensembles must not use report"),
         ("scoring/one.py", "from selfpaced.pools import row_keys", "scoring must not use pools"),
-        ("model/one.py", "from selfpaced.tables.labels import Labels", "must import Labels from a package, not from its"),
+        (
+            "model/one.py",
+            "from selfpaced.tables.labels import Labels",
+            "must import Labels from a package, not from its",
+        ),
         ("report/page.py", "def f(model):\n    return model._means", "page.py:2: _means is a private name of another"),
         ("cli/talk.py", "from selfpaced.report import _leaks", "talk.py:1: _leaks is a private name of another"),
         ("report/page.py", "def f(a, b, c, d, *, e, f, g, h, i): ...", "page.py:1: f has 9 parameters"),

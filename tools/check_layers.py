@@ -4,8 +4,8 @@
 - **Doors**: a module of another package is imported through the `__init__` of a package, never directly.
 - **Budgets**: a package has at most so many lines and files. To raise a budget is a decision: explain it in the commit.
 - **Private names** (`_name`) belong to the package that defines them. A class name exists once.
-- Internal functions have at most eight parameters. Public functions and constructors of estimators have as many as users
-  need, by keyword.
+- Internal functions have at most eight parameters. Public functions and constructors have as many as users need, by
+  keyword.
 """
 
 from __future__ import annotations

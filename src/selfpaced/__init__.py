@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     )
     from selfpaced.ensembles.auto import AutoSelfPacedClassifier
     from selfpaced.persistence import load_model, save_model
-    from selfpaced.tables.sources import DatabaseTable, open_table
+    from selfpaced.tables import DatabaseTable
+    from selfpaced.tables.sources import open_table
     from selfpaced.thresholds import CostDecisionClassifier, choose_threshold
 
 __version__ = "0.1.0"
@@ -36,7 +37,7 @@ __all__ = [
 _PACKAGES = {
     "AutoSelfPacedClassifier": "selfpaced.ensembles.auto",
     "CostDecisionClassifier": "selfpaced.thresholds",
-    "DatabaseTable": "selfpaced.tables.sources",
+    "DatabaseTable": "selfpaced.tables",
     "RollingTimeSplit": "selfpaced.backtesting",
     "backtest": "selfpaced.backtesting",
     "choose_threshold": "selfpaced.thresholds",

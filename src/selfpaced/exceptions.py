@@ -1,4 +1,4 @@
-"""Errors and warnings of the package, and suggestions for misspelled names."""
+"""Errors and warnings of the package, suggestions for misspelled names, and optional packages."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def _bare(name: str) -> str:
 def need(module: str, extra: str, what: str) -> Any:
     """An optional module. If it is not installed, the error says what needs it and which extra installs it.
 
-    >>> need("no_such_module", "files", "Reading files")
+    >>> need("no_such_module", "files", "Reading files")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ImportError: Reading files needs no_such_module, which cannot be imported (No module named 'no_such_module'): pip install 'selfpaced[files]'
+    ImportError: Reading files needs no_such_module, which cannot be imported (...): pip install 'selfpaced[files]'
     """
     try:
         return import_module(module)
@@ -110,6 +110,27 @@ def need(module: str, extra: str, what: str) -> Any:
             f"{what} needs {module.partition('.')[0]}, which cannot be imported ({error}): "
             f"pip install 'selfpaced[{extra}]'"
         ) from error
+
+
+class Later:
+    """An optional module, imported when a name of it is used. The arguments are those of `need`."""
+
+    def __init__(self, module: str, extra: str, what: str) -> None:
+        self._needed = module, extra, what
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked for by tools that look at all kinds of objects
+            raise AttributeError(name)
+        return getattr(need(*self._needed), name)
+
+
+pa: Any = Later("pyarrow", "files", "Reading files")
+pc: Any = Later("pyarrow.compute", "files", "Reading files")
+pq: Any = Later("pyarrow.parquet", "files", "Reading files")
+ds: Any = Later("pyarrow.dataset", "files", "Reading files")
+arrow_csv: Any = Later("pyarrow.csv", "files", "Reading files")
+arrow_json: Any = Later("pyarrow.json", "files", "Reading files")
+fs: Any = Later("pyarrow.fs", "files", "Reading files")
 
 
 def import_arrow() -> Any:

@@ -5,7 +5,7 @@ Spark's is in `tests/cluster/test_spark.py`, that of PostgreSQL in `tests/tables
 
 from __future__ import annotations
 
-import sqlite3
+import inspect
 
 import dask.dataframe as dd
 import numpy as np
@@ -17,6 +17,8 @@ from pyarrow import fs
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.tables import TableOptions
+from selfpaced.tables.sources.opening import HONOURED
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
 
@@ -93,29 +95,20 @@ def duckdb_file(tmp_path):
     return Opened(QUERY, "a query", {**COLUMNS, "connection": tmp_path / "shop.duckdb"}, is_written=True)
 
 
-def sqlite(tmp_path):
-    connection = sqlite3.connect(tmp_path / "shop.sqlite")
-    ROWS.to_sql("shop", connection, index=False)
-    needed = {**COLUMNS, "connection": connection}
-    return Opened(QUERY, "a query", needed, is_written=True, has_dates=False)
-
-
 IN_THIS_PROCESS = (
-    *(
-        array,
-        parquet,
-        url,
-        other_file_system,
-        csv,
-        dataset,
-        filtered_dataset,
-        delta,
-        iceberg,
-        duckdb_relation,
-        lazy_frame,
-        batch_reader,
-    ),
-    *(duckdb_file, sqlite),
+    array,
+    parquet,
+    url,
+    other_file_system,
+    csv,
+    dataset,
+    filtered_dataset,
+    delta,
+    iceberg,
+    duckdb_relation,
+    lazy_frame,
+    batch_reader,
+    duckdb_file,
 )
 
 
@@ -125,6 +118,11 @@ def source(request, tmp_path_factory):
         return request.param(tmp_path_factory.mktemp("source"))
     client = request.getfixturevalue("dask_cluster").client
     return Opened(dd.from_pandas(ROWS, npartitions=3), "a Dask DataFrame", {**COLUMNS, "client": client})
+
+
+def test_every_option_of_the_signature_is_known_to_a_kind_of_source():
+    named = set(inspect.signature(open_table).parameters) - {"source"}
+    assert named == TableOptions.__optional_keys__ == frozenset().union(*HONOURED.values())
 
 
 class TestTables(TableExam):

@@ -85,7 +85,7 @@ class TestATableThatIsOpenAlready:
 
     @pytest.fixture
     def table(self, rows, tmp_path):
-        return open_table(tmp_path / "rows.parquet", columns=["a", "b"], filter=[("a", ">", 0.0)])
+        return open_table(tmp_path / "rows.parquet", columns=["a", "b"], where=[("a", ">", 0.0)])
 
     def test_its_columns_can_be_kept(self, model, table, rows, tmp_path):
         model.write_predictions(table, tmp_path / "scores.parquet", keep=["when", "shop"])
@@ -98,7 +98,7 @@ class TestATableThatIsOpenAlready:
             model.write_predictions(table, tmp_path / "scores.parquet", keep=["tx"])
 
     @pytest.mark.parametrize(
-        "option", [{"filter": [("b", ">", 0.0)]}, {"columns": ["a"]}, {"batch_rows": 7}, {"cache": "folder"}], ids=str
+        "option", [{"where": [("b", ">", 0.0)]}, {"columns": ["a"]}, {"batch_rows": 7}, {"cache": "folder"}], ids=str
     )
     def test_what_it_has_decided_is_refused(self, model, table, tmp_path, option):
         name = next(iter(option))
@@ -144,8 +144,8 @@ class TestATableThatIsOpenAlready:
     ],
 )
 def test_a_misspelt_option_is_refused_with_the_known_ones(frauds, method, given):
-    with pytest.raises(TypeError, match=r"no option 'fitler'. Its options are batch_rows, cache, .*, filter, "):
-        getattr(spe().fit(*frauds), method)("rows.parquet", fitler=[("a", ">", 0.0)], **given)
+    with pytest.raises(TypeError, match=r"no option 'wheer'. Its options are batch_rows, cache, .*, where"):
+        getattr(spe().fit(*frauds), method)("rows.parquet", wheer=[("a", ">", 0.0)], **given)
 
 
 def test_names_of_features_are_for_models_without_names(rows, tmp_path):

@@ -29,11 +29,11 @@ from selfpaced.tables import (
     ClassCounts,
     ClassSplit,
     Elsewhere,
-    FrameOptions,
     InMemoryTable,
     Roles,
     Schema,
     SplitPlan,
+    TableOptions,
     are_strings,
     column_groups,
     feature_names,
@@ -42,6 +42,7 @@ from selfpaced.tables import (
     is_frame,
     keys_looked_at,
     refuse_bad,
+    refuse_infinity,
     refuse_repeated,
     refuse_weightless,
     stack,
@@ -105,9 +106,11 @@ class PartitionedTable:
         return replace(self, elsewhere=executors) if fit_on == "executor" else self
 
 
-def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
+def frame_roles(frame: Any, options: TableOptions) -> tuple[Roles, list[str]]:
     """The roles of a cluster frame's columns, and its features."""
-    given: dict[str, Any] = {name: options.get(name) for name in ("target", "weight", "id", "group")}
+    given: dict[str, Any] = {
+        name: options.get(name) for name in ("target", "weight_column", "id_column", "group_column")
+    }
     roles = Roles(**given)
     if roles.target is None:
         raise ValueError("The column of labels is not known. Name it: open_table(frame, target='...').")
@@ -273,13 +276,12 @@ FeatureFacts = tuple[Any, int, frozenset[str], dict[str, tuple[str, ...]]]
 
 
 def _describe_batch(batch: Any, path: str) -> FeatureFacts:
-    import pyarrow.compute as pc
 
     pa = import_arrow()
     categories = {}
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_floating(field.type) and pc.any(pc.is_inf(column)).as_py():
-            _refuse_infinity(f"Column {field.name!r}", path)
+        if pa.types.is_floating(field.type):
+            refuse_infinity(column, f"Column {field.name!r} of {path}")
         strings = _strings(field, column, path)
         if strings is not None:
             categories[field.name] = strings
@@ -292,8 +294,8 @@ def _describe_array(array: NDArray[Any], path: str) -> FeatureFacts:
         raise TableError(
             f"{path} must be an array of numbers with two dimensions; it is {array.dtype} of shape {array.shape}."
         )
-    if array.dtype.kind == "f" and np.isinf(array).any():
-        _refuse_infinity("X", path)
+    if array.dtype.kind == "f":
+        refuse_infinity(array, f"X of {path}")
     return None, array.shape[1], frozenset(), {}
 
 
@@ -308,13 +310,6 @@ def _strings(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
             "or to plain numbers if their size has a meaning."
         )
     return tuple(column.dictionary.to_pylist())
-
-
-def _refuse_infinity(what: str, path: str) -> None:
-    raise TableError(
-        f"{what} contains infinity in {path}. Replace it by a finite number, or by a missing value if the base model "
-        "accepts missing values."
-    )
 
 
 def in_order_of_ids(parts: Sequence[Rows]) -> Rows:

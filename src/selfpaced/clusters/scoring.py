@@ -113,7 +113,7 @@ class CountClasses:
 
 def hold_out(table: PartitionedTable, share: float, seed: int) -> tuple[PartitionedTable, PartitionedTable]:
     """The rows to train on, and those held out: whole groups, if the table has groups."""
-    by_group = table.roles.group is not None
+    by_group = table.roles.group_column is not None
     train, test = (_one_side(table, KeepSide(share, seed, by_group, held_out)) for held_out in (False, True))
     return train, test
 

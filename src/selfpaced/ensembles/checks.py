@@ -84,7 +84,7 @@ def check_groups(groups: Any, labels: Labels) -> dict[str, NDArray[np.uint64]]:
 
 def roles_with(groups: Any) -> Roles:
     """The roles of a table in memory, by its groups: their column has the name of the array, if it has one."""
-    return Roles(group=None if groups is None else str(getattr(groups, "name", None) or "groups"))
+    return Roles(group_column=None if groups is None else str(getattr(groups, "name", None) or "groups"))
 
 
 def check_whole(name: str, value: Any, at_most: int | None = None) -> int:

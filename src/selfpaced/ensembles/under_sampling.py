@@ -140,7 +140,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         folder = checkpoint_folder(checkpoint)
         fit = self.as_fit(stored_seed(folder) if self.random_state is None else None)
-        if table.roles.weight is not None:
+        if table.roles.weight_column is not None:
             check_takes_weights(fit.bases, "the table has sample weights")
         kept = Checkpoint(folder, None if folder is None else identity_of_fit(self, fit.seed, table), allow)
         model = fit.run(table, Notes(CallbackList(self.callbacks), kept, eval_set))

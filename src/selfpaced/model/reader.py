@@ -20,6 +20,7 @@ from selfpaced.tables import (
     float_columns,
     is_frame,
     polars_as_arrow,
+    refuse_infinity,
     warn_of_new,
 )
 
@@ -108,10 +109,10 @@ class _Layout:
         )
 
     def refuse_infinity(self, X: Any) -> None:
-        infinite = np.isinf(X.iloc[:, self._floats].to_numpy())
+        infinite = np.isinf(X.iloc[:, self._floats].to_numpy()).any(axis=0)
         if infinite.any():
-            place = self._floats[int(infinite.any(axis=0).argmax())]
-            raise _infinity_in(self._columns[place])
+            name = self._columns[self._floats[int(infinite.argmax())]]
+            refuse_infinity(X[name].to_numpy(), f"Column {name!r} of X")
 
 
 def _is_plain(kind: Any) -> bool:
@@ -175,16 +176,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     for name, values in float_columns(X):
-        if np.isinf(values).any():
-            raise _infinity_in(name)
+        refuse_infinity(values, f"Column {name!r} of X")
     return X
-
-
-def _infinity_in(name: Any) -> ValueError:
-    return ValueError(
-        f"Column {name!r} of X contains infinity. Replace it by a finite number, or by NaN if the base model accepts "
-        "missing values."
-    )
 
 
 def check_numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating]:

@@ -191,16 +191,7 @@ def card_of(model: Any, storage: str, said: Said) -> ModelCard:
 def _rounds(model: Any) -> list[RoundSummary]:
     if not hasattr(model, "rounds_"):  # boosting and SMOTE only keep the number of rows of each member
         return [RoundSummary(number, n_rows) for number, n_rows in enumerate(model.n_training_rows_, start=1)]
-    return [
-        RoundSummary(
-            each.number,
-            each.n_rows,
-            each.alpha,
-            each.score,
-            each.seconds,
-        )
-        for each in model.rounds_
-    ]
+    return [RoundSummary(each.number, each.n_rows, each.alpha, each.score, each.seconds) for each in model.rounds_]
 
 
 def card_as_json(card: ModelCard) -> str:

@@ -13,11 +13,11 @@ import joblib
 from sklearn.exceptions import InconsistentVersionWarning
 
 from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning
+from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning, warn
 from selfpaced.model import check_contents
 from selfpaced.persistence.card import ModelCard, ensemble_in, kind_of
 from selfpaced.persistence.saving import PICKLE, card_in
-from selfpaced.storage import AnyPath, RemoteFile, content_of, loaded, located, opened, part_of, shown
+from selfpaced.storage import TRUSTED, AnyPath, RemoteFile, content_of, loaded, located, opened, part_of, shown
 from selfpaced.versions import differences
 
 
@@ -110,6 +110,20 @@ def read_card(path: AnyPath) -> ModelCard:
         return card_in(archive, shown(path))
 
 
+def trusted_types() -> list[str]:
+    """The names of the types that model files may hold, besides those that skops trusts by itself.
+
+    This is for tools that load skops files themselves, such as MLflow:
+    `mlflow.sklearn.save_model(model, path, skops_trusted_types=trusted_types())`. These are the types that `load_model`
+    accepts. None of them runs code from a file when it is loaded. `load_model` also checks the trees in a file, which
+    other tools do not. So load files from others with `load_model`.
+
+    >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
+    True
+    """
+    return list(TRUSTED)
+
+
 def _source(path: AnyPath) -> Path | io.BytesIO:
     """The path of a local file, or the content of a file behind a URL."""
     place = located(path)
@@ -145,19 +159,17 @@ def read_model(
 def _warn_of_versions(card: ModelCard, name: str) -> None:
     changed = differences(card.versions)
     if changed:
-        warnings.warn(
+        warn(
             f"{name} was saved with {', '.join(changed)}, so its predictions may differ here. Check them, and save the "
             "model again.",
             ModelVersionWarning,
-            stacklevel=4,
         )
 
 
 def _unpickled(content: bytes, name: str) -> Any:
-    warnings.warn(
+    warn(
         f"{name} is a pickle, which can run any code. Save the model as .skops if that is possible.",
         PickledModelWarning,
-        stacklevel=4,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)

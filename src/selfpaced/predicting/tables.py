@@ -15,10 +15,9 @@ from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
 from selfpaced.model import Model, TrainedOn, named_among
 from selfpaced.scoring import begun, over_stream
 from selfpaced.storage import Place
-from selfpaced.tables import InMemoryTable, NewCategories, ReadingOptions, Roles, Schema, check_names
+from selfpaced.tables import DatabaseTable, InMemoryTable, NewCategories, ReadingOptions, Roles, Schema, check_names
 from selfpaced.tables.files import StreamedBatch, StreamedTable
 from selfpaced.tables.sources import (
-    DatabaseTable,
     batch_of,
     check_columns,
     open_like,

@@ -1,6 +1,6 @@
 """Files that are remote, whole, private or safe to load."""
 
-from selfpaced.storage.archive import UnknownTypeError, dumped, import_skops, loaded, opened, part_of
+from selfpaced.storage.archive import TRUSTED, UnknownTypeError, dumped, import_skops, loaded, opened, part_of
 from selfpaced.storage.files import (
     PrivateFolder,
     TemporaryFolder,
@@ -10,7 +10,6 @@ from selfpaced.storage.files import (
     write_whole,
 )
 from selfpaced.storage.remote import (
-    PAUSES,
     AnyPath,
     Place,
     RemoteFile,
@@ -20,9 +19,10 @@ from selfpaced.storage.remote import (
     explaining,
     fingerprint,
     is_local,
-    is_transient,
     is_url,
     located,
     patiently,
+    pause_after,
     shown,
+    state_of,
 )

@@ -1,15 +1,16 @@
-"""The protocol of a table, the roles of its columns, and the options of reading one."""
+"""What a table is: its protocol, the roles of its columns, and the options of opening it or writing to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 from selfpaced.algorithms import MajorityPool
 from selfpaced.exceptions import TableError, did_you_mean
 from selfpaced.pools import GROUP, Pass, Rows, read_pass
+from selfpaced.storage import shown
 from selfpaced.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -23,36 +24,17 @@ Progress = Callable[[int, int | None], object]
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns of a table are not features, and what they are for.
+    """Which columns of a table are not features, and what they are for."""
 
-    Attributes
-    ----------
-    target : str | None, default=None
-        The column of labels; None if the labels have no name or there are none.
-    pos_label : Any, default=None
-        The label to separate from all others; None if the labels are taken as they are.
-    weight : str | None, default=None
-        The column of sample weights.
-    id : str | None, default=None
-        The column of whole numbers by which rows are drawn.
-    amount : str | None, default=None
-        The column of what a missed row costs. It may be a feature too.
-    time : str | None, default=None
-        The column by which rows are ordered.
-    group : str | None, default=None
-        The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
-    keep : tuple[str, ...]
-        Further columns that are read along with the rows, such as names of rows.
-    """
-
-    target: str | None = None
-    pos_label: Any = None
-    weight: str | None = None
-    id: str | None = None
-    amount: str | None = None
-    time: str | None = None
-    group: str | None = None
-    keep: tuple[str, ...] = ()
+    target: str | None = None  # the column of labels; None if the labels have no name or there are none
+    pos_label: Any = None  # the label to separate from all others; None if the labels are taken as they are
+    weight_column: str | None = None  # the column of sample weights
+    id_column: str | None = None  # the column of whole numbers by which rows are drawn
+    amount_column: str | None = None  # the column of what a missed row costs. It may be a feature too.
+    time_column: str | None = None  # the column by which rows are ordered
+    # The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
+    group_column: str | None = None
+    keep: tuple[str, ...] = ()  # further columns that are read along with the rows, such as names of rows
 
     @property
     def labels_are_in(self) -> str:
@@ -62,18 +44,20 @@ class Roles:
     @property
     def not_features(self) -> set[str]:
         """The columns that no model may see."""
-        names = (self.target, self.weight, self.id, self.time, self.group, *self.keep)
+        names = (self.target, self.weight_column, self.id_column, self.time_column, self.group_column, *self.keep)
         return {name for name in names if name is not None}
 
     @property
     def read_along(self) -> list[str]:
         """The columns that are read together with the features."""
-        return [name for name in (self.id, self.weight, self.group, *self.keep) if name is not None]
+        return [
+            name for name in (self.id_column, self.weight_column, self.group_column, *self.keep) if name is not None
+        ]
 
     @property
     def columns(self) -> list[str]:
         """All columns that have a role."""
-        names = (self.target, self.amount, self.time, *self.read_along)
+        names = (self.target, self.amount_column, self.time_column, *self.read_along)
         return list(dict.fromkeys(name for name in names if name is not None))
 
 
@@ -102,123 +86,34 @@ def feature_names(
     return names
 
 
-class ArrayOptions(TypedDict, total=False):
-    """For an array in memory."""
+class ReadingOptions(TypedDict, total=False):
+    """The options of `open_table` about the reading of rows. Methods that score tables have them too."""
+
+    where: Any
+    batch_rows: int
+    cache: str | PathLike[str] | None
+    cache_bytes: int | None
+    filesystem: Any
+    connection: Any
+    version: Any
+
+
+class TableOptions(ReadingOptions, total=False):
+    """All options of `open_table`, whose documentation explains them."""
 
     target: Any
-
-
-class FrameOptions(TypedDict, total=False):
-    """For a table with named columns."""
-
-    target: str | None
+    pos_label: Any
     columns: Sequence[str] | None
     exclude: Sequence[str]
-    weight: str | None
-    id: str | None
-    group: str | None
+    weight_column: str | None
+    id_column: str | None
+    group_column: str | None
     timezone: str | None
-
-
-class ClusterOptions(FrameOptions, total=False):
-    """For a table on a cluster."""
-
-    fit_on: str
-
-
-class DaskOptions(ClusterOptions, total=False):
-    client: Any
-
-
-class ReadingOptions(TypedDict, total=False):
-    """How rows are read."""
-
-    filter: Any
-    batch_rows: int
-    cache: str | PathLike[str] | None
-    cache_bytes: int | None
-    filesystem: Any
-    connection: Any
-    version: Any
-
-
-class StreamOptions(FrameOptions, total=False):
-    """For rows that are read batch by batch."""
-
-    pos_label: Any
-    filter: Any
-    batch_rows: int
     memory_for_tags: int
-    cache: str | PathLike[str] | None
-    progress: Progress | None
-
-
-class QueryOptions(StreamOptions, total=False):
-    connection: Any
-
-
-class LakeOptions(StreamOptions, total=False):
-    version: Any
-    cache_bytes: int | None
-
-
-class FilesOptions(StreamOptions, total=False):
     types: Mapping[str, str] | None
-    filesystem: Any
-    cache_bytes: int | None
-
-
-class RowOptions(FilesOptions, QueryOptions, LakeOptions, total=False):
-    """For all sources whose rows are read batch by batch."""
-
-
-class TableOptions(RowOptions, DaskOptions, total=False):
-    """All options. What they mean is in the documentation of `open_table`."""
-
-
-class Honouring(Protocol):
-    """A kind of source: what errors call it, and the options that it honours."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def honours(self) -> frozenset[str]: ...
-
-
-@dataclass(frozen=True)
-class Source:
-    """A kind of source.
-
-    Attributes
-    ----------
-    name : str
-        What error messages call it.
-    recognises : Callable[[Any, Mapping[str, Any]], bool]
-        Whether something is a source of this kind, by itself and the options given.
-    opens : Callable[..., Table]
-        From the source and the options to a table.
-    honours : frozenset[str]
-        The names of the options that it honours. All others are refused.
-    """
-
-    name: str
-    recognises: Callable[[Any, Mapping[str, Any]], bool]
-    opens: Callable[..., Table]
-    honours: frozenset[str]
-
-
-def check_options(source: Honouring, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given. Unknown ones, and those that the source cannot honour, are refused by name."""
-    check_names(options, TableOptions.__optional_keys__, "open_table")
-    given = {name: value for name, value in options.items() if not _is_default(name, value)}
-    refused = sorted(set(given) - source.honours)
-    if refused:
-        raise TableError(
-            f"open_table does not support {refused[0]}= for {source.name}. The options for {source.name} are "
-            f"{', '.join(sorted(source.honours))}."
-        )
-    return given
+    progress: Progress | None
+    fit_on: str
+    client: Any
 
 
 def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> None:
@@ -226,11 +121,6 @@ def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> 
     unknown = sorted(set(options) - known)
     if unknown:
         raise TypeError(f"{who} has no option {unknown[0]!r}. Its options are {', '.join(sorted(known))}.")
-
-
-def _is_default(name: str, value: Any) -> bool:
-    """Whether an option was given. None and an empty list count as not given; an empty list of features counts."""
-    return value is None or (name != "columns" and isinstance(value, list | tuple) and not value)
 
 
 @dataclass(frozen=True)
@@ -279,27 +169,15 @@ class Elsewhere(Protocol):
 
 @dataclass(frozen=True)
 class ClassSplit:
-    """Algorithm 1's P and N: the minority's rows, and a pool for every larger class, by class number.
+    """Algorithm 1's P and N: the minority's rows, and a pool for every larger class, by class number."""
 
-    Attributes
-    ----------
-    names : Sequence[Any]
-        The labels of all classes, in the order of their numbers.
-    counts : Sequence[int]
-        How many rows each class has.
-    seconds_reading : Callable[[], float]
-        The time for which rows have been read from files so far.
-    elsewhere : Elsewhere | None
-        The processes that train members; None for this one.
-    """
-
-    names: Sequence[Any]
-    counts: Sequence[int]
+    names: Sequence[Any]  # the labels of all classes, in the order of their numbers
+    counts: Sequence[int]  # how many rows each class has
     minority_class: int
     minority: Rows
     pools: Mapping[int, MajorityPool[Rows]]
-    seconds_reading: Callable[[], float] = lambda: 0.0
-    elsewhere: Elsewhere | None = None
+    seconds_reading: Callable[[], float] = lambda: 0.0  # the time for which rows have been read from files so far
+    elsewhere: Elsewhere | None = None  # the processes that train members; None for this one
 
 
 @runtime_checkable
@@ -330,3 +208,43 @@ class Table(Protocol):
 
     def identity(self) -> dict[str, Any]:
         """Facts that identify this table, by which a fit is resumed. Raise if the table has none."""
+
+
+IF_EXISTS = ("fail", "append", "replace")
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table of a database, to write scores to. All rows are written in one transaction, or none.
+
+    Parameters
+    ----------
+    connection : str or connection
+        A URL such as "postgresql://host/database", a DuckDB file, or an open connection of ADBC or DuckDB.
+    name : str
+        The name of the table.
+    if_exists : {"fail", "append", "replace"}, default="fail"
+        What to do if the table already exists.
+
+    See Also
+    --------
+    selfpaced.open_table : Opens the rows of a query.
+
+    Examples
+    --------
+    >>> from selfpaced.tables import DatabaseTable
+    >>> str(DatabaseTable("shop.duckdb", "scores", if_exists="replace"))
+    "table 'scores' of shop.duckdb"
+    """
+
+    connection: Any
+    name: str
+    if_exists: str = "fail"
+
+    def __post_init__(self) -> None:
+        if self.if_exists not in IF_EXISTS:
+            raise ValueError(f"if_exists must be one of {', '.join(IF_EXISTS)}; got {self.if_exists!r}.")
+
+    def __str__(self) -> str:
+        is_name = isinstance(self.connection, str | PathLike)
+        return f"table {self.name!r} of {shown(fspath(self.connection)) if is_name else type(self.connection).__name__}"

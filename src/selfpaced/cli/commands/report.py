@@ -91,7 +91,7 @@ def report_of_file(
     deciding = Deciding(request.decide)
     deciding.check(model)
     also = tuple(name for name in (request.time_column, *deciding.columns()) if name is not None)
-    roles = Roles(target, trained_on.pos_label, amount=request.amount, keep=also)
+    roles = Roles(target, trained_on.pos_label, amount_column=request.amount, keep=also)
     try:
         table = open_to_score(model.model_, data.source, roles, data.reading)
     except TableError as error:

@@ -273,9 +273,9 @@ def open_for(request: TrainRequest, progress: Progress | None = None, also: Sequ
     roles = Roles(
         request.target,
         request.pos_label,
-        amount=request.amount,
-        time=request.time_column,
-        group=request.group,
+        amount_column=request.amount,
+        time_column=request.time_column,
+        group_column=request.group,
         keep=keep,
     )
     wanted = Wanted(

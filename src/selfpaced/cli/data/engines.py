@@ -144,8 +144,8 @@ def _opened(frame: Any, columns: ClusterColumns, **others: Any) -> PartitionedTa
     exclude = [part for name in columns.exclude for part in ([name] if name in known else name.split(","))]
     options: TableOptions = {
         "target": columns.target,
-        "id": columns.id,
-        "group": columns.group,
+        "id_column": columns.id,
+        "group_column": columns.group,
         "exclude": exclude,
         **others,  # type: ignore[typeddict-item]
     }

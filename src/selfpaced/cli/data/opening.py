@@ -20,17 +20,17 @@ from selfpaced.tables import (
     MOST_CATEGORIES,
     ColumnLook,
     ColumnProfile,
+    DatabaseTable,
     LabelLook,
     Labels,
     Progress,
     Roles,
-    check_options,
     look_through,
     plain,
     unified_fields,
 )
 from selfpaced.tables.files import Reader, StreamedTable
-from selfpaced.tables.sources import DatabaseTable, frozen_schema, is_database, open_reader, plan_of, row_source_of
+from selfpaced.tables.sources import frozen_schema, is_database, open_reader
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def open_source(wanted: Wanted, progress: Progress | None = None) -> OpenedSourc
         )
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(roles, labels)
-    repeating = () if roles.group is not None else tuple(entities(list(profiles.values())))
+    repeating = () if roles.group_column is not None else tuple(entities(list(profiles.values())))
     table = StreamedTable(
         reader, schema, replace(roles, keep=(*roles.keep, *repeating, *wanted.also)), known_labels=labels
     )
@@ -297,9 +297,7 @@ def labelled_rows(reader: Reader, target: str) -> NDArray[np.bool_]:
 
 def _reader(wanted: Wanted, progress: Progress | None) -> Reader:
     data = data_of(wanted.path)
-    kind = row_source_of(data.source, data.reading)
-    check_options(kind, data.reading)
-    return open_reader(kind, data.source, replace(plan_of(data.reading), progress=progress, needed=wanted.needed))
+    return open_reader(data.source, {**data.reading, "progress": progress}, wanted.needed)
 
 
 def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:

@@ -246,7 +246,7 @@ def _with_file(request: TrainRequest, source: OpenedSource) -> TrainingSplit:
         raise TableError(f"--valid {request.valid} is the file that is trained on. Name a file with other rows.")
     if request.delay is not None:
         raise TableError("--delay is for rows that --time-column holds out. Omit it with --valid.")
-    roles = replace(source.table.roles, time=None, keep=())
+    roles = replace(source.table.roles, time_column=None, keep=())
     test = open_like(request.valid, source.table.schema, roles)
     warned = tuple(map(moving_on, later_dates(source.table, test)))
     if request.group is None:

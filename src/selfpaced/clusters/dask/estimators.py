@@ -33,7 +33,7 @@ from selfpaced.ensembles import (
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.pools import GROUP
-from selfpaced.tables import ID, WEIGHT, DaskOptions, Schema, is_dask_array, is_dask_frame
+from selfpaced.tables import ID, WEIGHT, Schema, TableOptions, is_dask_array, is_dask_frame
 from selfpaced.tables.sources import open_table
 
 
@@ -121,11 +121,11 @@ class DaskEnsemble(DoubtingEnsemble):
             raise ValueError("This classifier requires y to be passed, but the target y is None.")
         if is_dask_array(X):
             return open_dask_arrays(X, others, client).with_members_fitted_on(self.fit_on, OnDaskWorkers(client))
-        options: DaskOptions = {"client": client, "fit_on": self.fit_on}
+        options: TableOptions = {"client": client, "fit_on": self.fit_on}
         X, options["target"] = with_column(X, LABEL, others["y"])
-        X, options["weight"] = with_column(X, WEIGHT, others["sample_weight"])
-        X, options["id"] = with_column(X, ID, others["ids"])
-        X, options["group"] = with_column(X, GROUP, others["groups"])
+        X, options["weight_column"] = with_column(X, WEIGHT, others["sample_weight"])
+        X, options["id_column"] = with_column(X, ID, others["ids"])
+        X, options["group_column"] = with_column(X, GROUP, others["groups"])
         table = open_table(X, **options)
         assert isinstance(table, PartitionedTable)
         return replace(table, roles=replace(table.roles, target=None)) if options["target"] == LABEL else table

@@ -160,8 +160,11 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
         )
         features = self.getOrDefault("featuresCol")
         if isinstance(features, str):
-            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group), fit_on)
-        table = open_table(dataset, target=target, columns=features, weight=weight, id=id, group=group, fit_on=fit_on)
+            return open_spark_vectors(
+                dataset, features, Roles(target, weight_column=weight, id_column=id, group_column=group), fit_on
+            )
+        columns = {"weight_column": weight, "id_column": id, "group_column": group}
+        table = open_table(dataset, target=target, columns=features, fit_on=fit_on, **columns)
         assert isinstance(table, PartitionedTable)
         return table
 

@@ -16,7 +16,7 @@ from selfpaced.clusters.spark.engine import OnSparkExecutors, SparkEngine, Store
 from selfpaced.clusters.spark.storage import CLASS, ID
 from selfpaced.exceptions import TableError
 from selfpaced.pools import GROUP
-from selfpaced.tables import WEIGHT, ClusterOptions, InMemoryTable, Roles, Schema
+from selfpaced.tables import WEIGHT, InMemoryTable, Roles, Schema, TableOptions
 
 VECTOR = "__selfpaced_vector__"
 # The columns of what rows have besides features: the arguments of a base model's fit, and the hashes of groups.
@@ -95,7 +95,7 @@ class PreparedBatches:
         return InMemoryTable(features, metadata)
 
 
-def open_spark_frame(frame: Any, **options: Unpack[ClusterOptions]) -> PartitionedTable:
+def open_spark_frame(frame: Any, **options: Unpack[TableOptions]) -> PartitionedTable:
     """The columns of a DataFrame as features."""
     roles, features = frame_roles(frame, options)
     names = safe_names(len(features))
@@ -162,9 +162,9 @@ def _open(
 ) -> PartitionedTable:
     """Store the rows of a DataFrame, so that their facts stay true and the source is read once."""
     assert roles.target is not None
-    groups = [] if roles.group is None else [feature(frame, roles.group).alias(GROUP)]
-    others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight), *groups, column(ID)]
-    rows = StoredRows(_with_ids(frame, roles.id).select(*features, *others), reader.facts)
+    groups = [] if roles.group_column is None else [feature(frame, roles.group_column).alias(GROUP)]
+    others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight_column), *groups, column(ID)]
+    rows = StoredRows(_with_ids(frame, roles.id_column).select(*features, *others), reader.facts)
     if not rows.facts:
         raise TableError("The DataFrame has no rows.")
     facts = PartitionFacts.merge(rows.facts)

@@ -219,10 +219,10 @@ class AutoTraining:
         """
         fits = [self.ensemble(name).as_fit() for name in names]
         n_features = minority.features.shape[1]
-        if self._clock.limit is None and self._folder is None:
-            if can_be_trained_side_by_side(fits, self.table, self.labels, n_features, self._n_threads):
-                yield from trained_side_by_side(fits, self.table, self._n_threads)
-                return
+        at_once = self._clock.limit is None and self._folder is None
+        if at_once and can_be_trained_side_by_side(fits, self.table, self.labels, n_features, self._n_threads):
+            yield from trained_side_by_side(fits, self.table, self._n_threads)
+            return
         if self._clock.limit is None and len(fits) > 1 and hasattr(self.table, "batches"):
             shared = SharedPasses()
             works = [

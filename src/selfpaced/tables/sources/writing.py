@@ -2,13 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, arrow_csv, pa, pq
 from selfpaced.storage import AnyPath, Place, RemoteFile, located, whole_file
-from selfpaced.tables.sources.databases import DatabaseTable
+from selfpaced.tables.sources.streams import connected, explained, is_duckdb
+from selfpaced.tables.table import DatabaseTable
+
+
+def write_to_database(table: DatabaseTable, batches: Iterable[Any]) -> None:
+    """Write record batches in one transaction."""
+    with connected(table.connection, writing=True) as connection:
+        rest = iter(batches)
+        first = next(rest)
+        rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))
+        write = _write_to_duckdb if is_duckdb(connection) else _write_by_adbc
+        if is_duckdb(connection):
+            connection.begin()
+        try:
+            write(connection, table.name, table.if_exists, rows)
+            connection.commit()
+        except BaseException as error:
+            connection.rollback()
+            raise explained(error, f"The scores cannot be written to the {table}") from error
+
+
+def _write_to_duckdb(connection: Any, table: str, if_exists: str, rows: Any) -> None:
+    name = '"' + table.replace('"', '""') + '"'
+    known = "SELECT count(*) FROM duckdb_tables() WHERE table_name = ?"
+    connection.register("selfpaced_scores", rows)
+    try:
+        if if_exists == "append" and connection.execute(known, [table]).fetchone()[0]:
+            connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM selfpaced_scores")
+        else:
+            create = "CREATE OR REPLACE TABLE" if if_exists == "replace" else "CREATE TABLE"
+            connection.execute(f"{create} {name} AS SELECT * FROM selfpaced_scores")
+    finally:
+        connection.unregister("selfpaced_scores")
+
+
+def _write_by_adbc(connection: Any, table: str, if_exists: str, rows: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.adbc_ingest(table, rows, mode={"fail": "create", "append": "create_append"}.get(if_exists, "replace"))
+
 
 Output = AnyPath | DatabaseTable
 
@@ -16,7 +55,7 @@ Output = AnyPath | DatabaseTable
 def write_batches(batches: Iterable[Any], output: Output) -> Place | DatabaseTable:
     """Write record batches to a Parquet or CSV file, by its ending, or to a database. All rows are written, or none."""
     if isinstance(output, DatabaseTable):
-        output.write(batches)
+        write_to_database(output, batches)
         return output
     path = located(output)
     open_writer = WRITERS.get(path.suffix.lower())
@@ -59,22 +98,13 @@ def _write(batches: Iterable[Any], path: Path, open_writer: Any) -> None:
             writer.close()
 
 
-def _parquet_writer(path: Path, schema: Any) -> Any:
-    import pyarrow.parquet as pq
-
-    return pq.ParquetWriter(path, schema)
-
-
-def _csv_writer(path: Path, schema: Any) -> Any:
-    import pyarrow.csv
-
-    return pyarrow.csv.CSVWriter(str(path), schema)
-
-
-WRITERS = {".parquet": _parquet_writer, ".pq": _parquet_writer, ".csv": _csv_writer}
+WRITERS: dict[str, Callable[[Path, Any], Any]] = {
+    ".parquet": lambda path, schema: pq.ParquetWriter(path, schema),
+    ".pq": lambda path, schema: pq.ParquetWriter(path, schema),
+    ".csv": lambda path, schema: arrow_csv.CSVWriter(str(path), schema),
+}
 
 
 def batch_of(columns: dict[str, Any]) -> Any:
     """A record batch from named arrays."""
-    pa = import_arrow()
     return pa.RecordBatch.from_arrays([pa.array(values) for values in columns.values()], names=list(columns))
