@@ -3,12 +3,13 @@
 from selfpaced.backtesting.rolling import (
     Budget,
     FoldResult,
+    FoldSkippedError,
     JudgedRows,
     Reached,
     backtest,
     has_probabilities,
     reached,
-    result_of,
+    roll,
 )
 from selfpaced.backtesting.splitter import Fold, Rolling, RollingTimeSplit, span_in
 
@@ -23,6 +24,5 @@ __all__ = [
     "backtest",
     "has_probabilities",
     "reached",
-    "result_of",
     "span_in",
 ]

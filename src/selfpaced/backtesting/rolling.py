@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,16 @@ class JudgedRows:
     budget: Budget | None = None
     decision: Decision | None = None
     costs: Mapping[str, Floats] | None = None
+
+    def part(self, rows: NDArray[np.intp]) -> JudgedRows:
+        """Some of the rows."""
+        return replace(
+            self,
+            is_rare=self.is_rare[rows],
+            moments=self.moments[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            costs=None if self.costs is None else {name: values[rows] for name, values in self.costs.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -240,48 +251,62 @@ def backtest(
     read = {} if decision is None else {name: _column(name, X, costs or {}) for name in decision.columns}
     groups = None if groups is None else column_or_1d(groups)
     given = None if budget is None else Budget.of(budget)
-    moments = cv.moments(X)
-    rows = []
-    for number, fold in enumerate(cv.folds(X, np.asarray(y)), start=1):
-        test = fold.test
-        tested = JudgedRows(
-            is_rare[test],
-            moments[test],
-            None if groups is None else groups[test],
-            given,
-            decision,
-            {name: values[test] for name, values in read.items()},
-        )
-        for name, model in named.items():
-            rows.append(_tested(name, clone(model), (X, np.asarray(y), groups, rare), (number, fold), tested).as_row())
-    return pd.DataFrame(rows)
+    whole = JudgedRows(is_rare, cv.moments(X), groups, given, decision, read)
+    known = X, np.asarray(y), groups, rare
+    named_scorers = {name: partial(_fold_scores, model, known) for name, model in named.items()}
+    results = roll(cv.folds(X, np.asarray(y)), whole, named_scorers)
+    return pd.DataFrame([result.as_row() for result in results])
 
 
-def _tested(name: str, model: Any, data: Any, numbered: tuple[int, Fold], tested: JudgedRows) -> FoldResult:
-    X, y, groups, rare = data
-    fold = numbered[1]
-    table = InMemoryTable(X)
-    along = {} if groups is None or not has_fit_parameter(model, "groups") else {"groups": groups[fold.train]}
-    start = time.perf_counter()
-    model.fit(table.take(fold.train), y[fold.train], **along)
-    probabilities = model.predict_proba(table.take(fold.test))
-    column = int(np.flatnonzero(model.classes_ == rare)[0])
-    found = reached(tested, np.asarray(probabilities[:, column], dtype=np.float64), has_probabilities(model))
-    return result_of(name, numbered, (y[fold.train] == rare, tested.is_rare), found, time.perf_counter() - start)
+def _fold_scores(model: Any, known: Any, fold: Fold) -> tuple[Floats, bool]:
+    X, y, groups, rare = known
+    fitted, table = clone(model), InMemoryTable(X)
+    along = {} if groups is None or not has_fit_parameter(fitted, "groups") else {"groups": groups[fold.train]}
+    fitted.fit(table.take(fold.train), y[fold.train], **along)
+    probabilities = fitted.predict_proba(table.take(fold.test))
+    column = int(np.flatnonzero(fitted.classes_ == rare)[0])
+    return np.asarray(probabilities[:, column], dtype=np.float64), has_probabilities(fitted)
 
 
-def result_of(
-    name: str,
-    numbered: tuple[int, Fold],
-    rare_rows: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    found: Reached,
-    seconds: float,
-) -> FoldResult:
-    """The result of a fold, given which of its training rows and test rows are rare."""
-    (number, fold), (trained, tested) = numbered, rare_rows
-    counts = int(trained.size), int(trained.sum()), int(tested.size), int(tested.sum())
-    note = None if tested.any() else "no rare row in the test rows"
-    return FoldResult(name, number, fold.begin, fold.end, *counts, found, seconds, note)
+class FoldSkippedError(Exception):
+    """Raised by the function of a model, if it has no scores for a fold. The message is the reason."""
+
+
+def roll(
+    folds: Iterable[Fold],
+    whole: JudgedRows,
+    models: Mapping[str, Callable[[Fold], tuple[Floats, bool]]],
+    on_result: Callable[[FoldResult], None] = lambda result: None,
+) -> list[FoldResult]:
+    """Train and test all models, fold by fold.
+
+    Parameters
+    ----------
+    folds : Iterable[Fold]
+        The folds, in the order of time.
+    whole : JudgedRows
+        All rows as test rows.
+    models : Mapping[str, Callable[[Fold], tuple[Floats, bool]]]
+        For each model a function that trains it on a fold and returns the scores of the test rows, and whether these
+        are probabilities.
+    on_result : Callable[[FoldResult], None]
+        Called with each result as soon as it is known.
+    """
+    results = []
+    for number, fold in enumerate(folds, start=1):
+        tested, trained = whole.part(fold.test), whole.is_rare[fold.train]
+        counts = trained.size, int(trained.sum()), tested.is_rare.size, int(tested.is_rare.sum())
+        for name, scores_of_fold in models.items():
+            start = time.perf_counter()
+            note = None if tested.is_rare.any() else "no rare row in the test rows"
+            try:
+                found = reached(tested, *scores_of_fold(fold))
+            except FoldSkippedError as skipped:
+                found, note = Reached(None, None), str(skipped)
+            seconds = time.perf_counter() - start
+            results.append(FoldResult(name, number, fold.begin, fold.end, *counts, found, seconds, note))
+            on_result(results[-1])
+    return results
 
 
 def has_probabilities(model: Any) -> bool:

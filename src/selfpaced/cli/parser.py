@@ -6,13 +6,9 @@ import argparse
 import re
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from selfpaced.exceptions import did_you_mean
-
-if TYPE_CHECKING:
-    from selfpaced.cli.data.engines import EngineChoice
-
+from selfpaced.exceptions import TableError, did_you_mean, need
 
 OPTION = re.compile(r"--[\w-]+")
 WRONG_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
@@ -100,8 +96,6 @@ def add_engine_options(command: argparse.ArgumentParser) -> None:
 
 def check_engine_options(options: Namespace, not_honoured: Sequence[str]) -> None:
     """Refuse options that are not supported on a cluster, and addresses without their engine."""
-    from selfpaced.exceptions import TableError  # here, because --help need not wait for it
-
     for name, engine in (("scheduler", "dask"), ("master", "spark")):
         if getattr(options, name) is not None and options.engine != engine:
             given = "" if options.engine is None else f"; got --engine {options.engine}"
@@ -111,13 +105,6 @@ def check_engine_options(options: Namespace, not_honoured: Sequence[str]) -> Non
     for name in not_honoured:
         if getattr(options, name) not in (None, False):
             raise TableError(f"--{name.replace('_', '-')} is not supported on a cluster. {INSTEAD[name]}")
-
-
-def engine_of(options: Namespace) -> EngineChoice:
-    """The engine that was asked for."""
-    from selfpaced.cli.data.engines import EngineChoice
-
-    return EngineChoice(options.engine, options.scheduler or options.master)
 
 
 BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
@@ -173,7 +160,7 @@ def rule_options(command: argparse.ArgumentParser, group: Any, default: str | No
         "or cost=5:100 (a false alarm costs 5, a missed case 100)" + (f" (default: {default})" if default else ""),
     )
     command.add_argument(
-        "--amount", metavar="COL", help="a column of what missing each row costs, for a rule such as cost=5"
+        "--amount", metavar="COL", help="column with the cost of missing each row, for a rule such as cost=5"
     )
 
 
@@ -197,6 +184,34 @@ def held_out_options(command: argparse.ArgumentParser) -> None:
         "--group",
         metavar="COL",
         help="a column of groups, such as cards: hold out whole groups; not a feature",
+    )
+
+
+def calibration_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--calibration",
+        choices=CALIBRATIONS,
+        default="isotonic",
+        help="how scores become probabilities (default: %(default)s)",
+    )
+
+
+def exclude_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
+
+
+def scored_options(command: argparse.ArgumentParser) -> None:
+    """A model, and rows with labels to judge it by."""
+    model_options(command)
+    data_options(command)
+    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+
+
+def zone_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--timezone",
+        metavar="ZONE",
+        help="the time zone of the periods, such as Europe/Berlin (default: the column's zone, or UTC)",
     )
 
 
@@ -236,13 +251,8 @@ def _train(command: argparse.ArgumentParser) -> None:
     how_options(command)
     held_out_options(command)
     rule_options(command, command, "f1")
-    command.add_argument(
-        "--calibration",
-        choices=CALIBRATIONS,
-        default="isotonic",
-        help="how scores become probabilities (default: %(default)s)",
-    )
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
+    calibration_options(command)
+    exclude_options(command)
     command.add_argument("--id", metavar="COL", help="a column of names of the rows; not a feature")
     command.add_argument("--drop-unlabelled", action="store_true", help="train only on the rows that have a label")
     command.add_argument(
@@ -293,29 +303,19 @@ def _predict(command: argparse.ArgumentParser) -> None:
         help="alerts row by row, as 'p*amount>5': the probability, times what missing the row costs, is more than an "
         "alert costs",
     )
-    _capacity(command)
+    command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows, by --decide or by score")
+    command.add_argument("--per", choices=PERIODS, help="take the N best rows of each of these periods")
+    command.add_argument("--time-column", metavar="COL", help="the column of times for --per")
+    zone_options(command)
+    command.add_argument(
+        "--group", metavar="COL", help="a column of groups, such as cards; at most one alert for each group in a period"
+    )
     add_engine_options(command)
     talk_options(command)
 
 
-def _capacity(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows, by --decide or by score")
-    command.add_argument("--per", choices=PERIODS, help="take the N best rows of each of these periods")
-    command.add_argument("--time-column", metavar="COL", help="the column of times for --per")
-    command.add_argument(
-        "--timezone",
-        metavar="ZONE",
-        help="the time zone of the periods, such as Europe/Berlin (default: the column's zone, or UTC)",
-    )
-    command.add_argument(
-        "--group", metavar="COL", help="a column of groups, such as cards; at most one alert for each group in a period"
-    )
-
-
 def _evaluate(command: argparse.ArgumentParser) -> None:
-    model_options(command)
-    data_options(command)
-    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    scored_options(command)
     alerts = command.add_mutually_exclusive_group()
     alerts.add_argument(
         "--threshold",
@@ -327,9 +327,7 @@ def _evaluate(command: argparse.ArgumentParser) -> None:
 
 
 def _report(command: argparse.ArgumentParser) -> None:
-    model_options(command)
-    data_options(command)
-    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    scored_options(command)
     command.add_argument("--id", metavar="COL", help="a column of names of the rows")
     command.add_argument("--time-column", metavar="COL", help="the column of times, for figures over time")
     command.add_argument(
@@ -346,7 +344,7 @@ def _compare(command: argparse.ArgumentParser) -> None:
     target_options(command)
     how_options(command)
     held_out_options(command)
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
+    exclude_options(command)
     command.add_argument("--picture", metavar="FILE", help="draw the comparison, such as compare.svg")
     talk_options(command)
 
@@ -364,12 +362,7 @@ def _backtest(command: argparse.ArgumentParser) -> None:
     command.add_argument("--members", type=int, metavar="N", help="the number of members (default: 10)")
     command.add_argument("--bins", type=int, metavar="N", help="hardness bins (default: 20)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: %(default)s)")
-    command.add_argument(
-        "--calibration",
-        choices=CALIBRATIONS,
-        default="isotonic",
-        help="how scores become probabilities (default: %(default)s)",
-    )
+    calibration_options(command)
     command.add_argument("--time-column", required=True, metavar="COL", help="the column of times; not a feature")
     command.add_argument("--every", required=True, metavar="SPAN", help="how long each test lasts, such as 7d or 12h")
     command.add_argument("--delay", metavar="SPAN", help="the time until labels are known, such as 7d (default: 0)")
@@ -382,11 +375,9 @@ def _backtest(command: argparse.ArgumentParser) -> None:
     command.add_argument("--group", metavar="COL", help="a column of groups, such as cards; not a feature")
     command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows of each period")
     command.add_argument("--per", choices=PERIODS, help="the period (default: day)")
-    command.add_argument(
-        "--timezone", metavar="ZONE", help="the time zone of the periods (default: the column's zone, or UTC)"
-    )
+    zone_options(command)
     command.add_argument("--decide", metavar="RULE", help="a rule about costs, such as 'p*amount>5'")
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
+    exclude_options(command)
     command.add_argument("--html", metavar="FILE", help="write a report with figures over time, such as backtest.html")
     talk_options(command)
 
@@ -396,9 +387,7 @@ def _monitor(command: argparse.ArgumentParser) -> None:
     data_options(command)
     command.add_argument("--by", choices=PERIODS, help="also give the figures of each of these periods")
     command.add_argument("--time-column", metavar="COL", help="the column of times for --by")
-    command.add_argument(
-        "--timezone", metavar="ZONE", help="the time zone of the periods (default: the column's zone, or UTC)"
-    )
+    zone_options(command)
     command.add_argument("--target", metavar="COL", help="a column of the labels that are known; empty for other rows")
     command.add_argument(
         "--threshold", type=float, metavar="NUMBER", help="the lowest score of an alert (default: the model's own)"
@@ -415,9 +404,7 @@ def _monitor(command: argparse.ArgumentParser) -> None:
 
 
 def _suspects(command: argparse.ArgumentParser) -> None:
-    model_options(command)
-    data_options(command)
-    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    scored_options(command)
     command.add_argument("--n", type=int, default=20, metavar="N", help="how many rows (default: %(default)s)")
     command.add_argument("--label", metavar="LABEL", help="only rows with this label")
     command.add_argument(
@@ -428,9 +415,7 @@ def _suspects(command: argparse.ArgumentParser) -> None:
 
 
 def _refit(command: argparse.ArgumentParser) -> None:
-    model_options(command)
-    data_options(command)
-    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    scored_options(command)
     command.add_argument(
         "--time-column", metavar="COL", help="compare on the newest rows by this column (default: as in training)"
     )
@@ -543,6 +528,14 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         ["bash >> ~/.bashrc", "zsh > ~/.zfunc/_selfpaced"],
     ),
 }
+
+# The functions of commands that are not `run` of the module with their name.
+RUN_BY = {"export": ("commands.inspect", "run_export"), "completion": ("parser", "run_completion")}
+
+
+def run_completion(options: Namespace) -> None:
+    print(need("shtab", "cli", "Completion").complete(parser(), options.shell))
+
 
 # Every command is in one group. `selfpaced --help` lists the commands by group.
 GROUPS = {

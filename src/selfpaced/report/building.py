@@ -33,7 +33,7 @@ from selfpaced.report.topics.importance import importance_facts
 from selfpaced.report.topics.learning import learning_facts
 from selfpaced.report.topics.quality import calibration_facts, ranking_facts, tally, threshold_facts
 from selfpaced.report.topics.suspects import suspect_facts
-from selfpaced.thresholds import Rule, parse_decision
+from selfpaced.thresholds import Rule, ThresholdChoice, parse_decision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +75,7 @@ class ScoresOptions(ReportOptions):
     sample_rows: Any = None
     train_sample: Any = None
     stage_scores: Sequence[float] | None = None
+    choice: ThresholdChoice | None = None
 
 
 def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: Any) -> Report:
@@ -180,6 +181,8 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
         The features of some training rows.
     stage_scores : sequence of float, default=None
         The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
+    choice : ThresholdChoice, default=None
+        The result of `choose_threshold` on these rows, if it is known. It replaces `threshold`, and is not repeated.
     **options : dict
         `ids`, `threshold`, `costs`, `amounts`, `y_train`, `dropped`, `title`, `target`, `times`, `decide`,
         `decide_columns`, `reference` and `cautions`, as in `make_report`.
@@ -210,7 +213,7 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
 
 def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOptions) -> Report:
     counts = tally(is_case, scores)
-    suggestion = suggested(counts, is_case, scores, options.threshold, options.costs, options.amounts)
+    suggestion = suggested(counts, is_case, scores, options.choice or options.threshold, options.costs, options.amounts)
     model, sample = options.model, options.sample
     rows = None if options.sample_rows is None else np.asarray(options.sample_rows)
     _check_sample(sample, rows, is_case.size)

@@ -27,6 +27,7 @@ from selfpaced.thresholds import (
     Interval,
     LowestCost,
     Rule,
+    ThresholdChoice,
     amounts_of,
     choice_from,
     cost_text,
@@ -51,20 +52,23 @@ def suggested(
     counts: Tally,
     is_case: NDArray[np.bool_],
     scores: NDArray[Any],
-    threshold: float | str | Rule | None,
+    threshold: float | str | Rule | ThresholdChoice | None,
     costs: Any,
     amounts: Any,
 ) -> Suggestion:
     """The threshold to suggest. Costs that the rule does not use only go to the explorer."""
-    if threshold is not None and not isinstance(threshold, str | Rule):
+    if threshold is not None and not isinstance(threshold, str | Rule | ThresholdChoice):
         if amounts is not None:
             raise ValueError("amounts need a threshold that is chosen by costs, such as threshold='cost=5'.")
         return Suggestion(threshold, costs)
-    rule = parse_rule("f1" if threshold is None else threshold)
-    rule = with_costs(rule, costs if isinstance(rule, LowestCost) else None, amounts is not None)
     own = None if amounts is None else amounts_of(amounts, is_case)
-    sweep = sweep_from(counts.scores, counts.alerts, is_case, scores, own)
-    choice = choice_from(sweep, rule, confidence=CONFIDENCE)
+    if isinstance(threshold, ThresholdChoice):
+        choice, rule = threshold, threshold.rule
+    else:
+        rule = parse_rule("f1" if threshold is None else threshold)
+        rule = with_costs(rule, costs if isinstance(rule, LowestCost) else None, amounts is not None)
+        sweep = sweep_from(counts.scores, counts.alerts, is_case, scores, own)
+        choice = choice_from(sweep, rule, confidence=CONFIDENCE)
     promises = [PromisedRecall(name, choice.value(name), choice.intervals[name]) for name in rule.promises()]
     precision, recall = choice.intervals["precision"], choice.intervals["recall"]
     chosen = Chosen(str(rule), choice.confidence, tuple(promises), precision, recall, by_amount=own is not None)

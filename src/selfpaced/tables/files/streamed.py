@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError, import_arrow
 from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
 from selfpaced.scoring import Scorer
+from selfpaced.tables.files.file import LoadedFile
 from selfpaced.tables.files.reader import Reader
 from selfpaced.tables.frames import NewCategories
 from selfpaced.tables.groups import column_groups, refuse_missing_groups
@@ -22,6 +23,10 @@ from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ID, WEIGHT, ClassSplit, Roles, SplitPlan
 from selfpaced.trees import ArrowRows
 
+# Before the names of features that are in memory as the schema has them: the column that a feature is made of may have
+# the same name.
+CONVERTED = "feature: "
+
 
 @dataclass(frozen=True)
 class StreamedBatch:
@@ -29,6 +34,8 @@ class StreamedBatch:
 
     Attributes
     ----------
+    is_converted : bool, default=False
+        Whether the batch has the features as the schema has them, instead of the columns that they are made of.
     new_categories : NewCategories | None, default=None
         Counts categories that the schema does not have, whenever features are converted.
     """
@@ -40,6 +47,7 @@ class StreamedBatch:
     batch: Any
     where: str
     new_categories: NewCategories | None = None
+    is_converted: bool = False
 
     @property
     def ids(self) -> Ids:
@@ -52,7 +60,7 @@ class StreamedBatch:
         import pyarrow.compute as pc
 
         pa = import_arrow()
-        for name in self.schema.sources:
+        for name in () if self.is_converted else self.schema.sources:
             column = self.batch.column(name)
             if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
                 raise TableError(
@@ -64,10 +72,22 @@ class StreamedBatch:
 
     def features(self) -> Any:
         """A record batch of the features, as the schema has them."""
+        names = self.schema.names
+        if self.is_converted:
+            columns = [self.batch.column(CONVERTED + name) for name in names]
+            return import_arrow().RecordBatch.from_arrays(columns, names=names)
         converted = self.schema.converted(self.batch, self.where)
         if self.new_categories is not None:
             self.new_categories.count(self.schema, self.batch, converted)
         return converted
+
+    def converted(self) -> Any:
+        """The rows with their features in the place of the columns that these are made of. They are checked, too."""
+        self.check()
+        features, along = self.features(), dict.fromkeys(self.roles.read_along)
+        names = [*(CONVERTED + name for name in features.schema.names), *along]
+        columns = [*features.columns, *(self.batch.column(name) for name in along)]
+        return import_arrow().RecordBatch.from_arrays(columns, names=names)
 
     def features_for(self, scorers: Sequence[Scorer]) -> Any:
         """A pandas frame; plain numbers for models that read nothing else; the batch itself for those that read it."""
@@ -150,6 +170,8 @@ class StreamedTable:
         The limit of the memory for running sums in bytes. A row takes 4. Larger sums go to a file.
     known_labels : Labels | None, default=None
         The labels, once they have been read.
+    is_converted : bool, default=False
+        Whether the rows are in memory with the features as the schema has them.
     """
 
     reader: Reader
@@ -157,6 +179,7 @@ class StreamedTable:
     roles: Roles
     memory_for_tags: int = 2**31
     known_labels: Labels | None = field(default=None, repr=False)
+    is_converted: bool = False
 
     @property
     def n_rows(self) -> int | None:
@@ -215,6 +238,31 @@ class StreamedTable:
         columns = dict.fromkeys([*self.schema.sources, *self.roles.columns])
         return replace(self, reader=self.reader.loaded(list(columns)))
 
+    def divided(self, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[StreamedTable, StreamedTable]:
+        """Two parts of a table in memory. The rows of the table itself leave the memory meanwhile.
+
+        The features of the first part are converted once, for many passes: only they and the columns that are read
+        along can be read. The second part keeps its columns.
+        """
+        pa = import_arrow()
+        one, other = self.part(first), self.part(second)
+        (file,) = self.reader.files
+        assert isinstance(file, LoadedFile)
+        start, converted, kept = 0, [], []
+        for rows in file.drain():
+            stop = start + rows.num_rows
+            some = rows.filter(pa.array(first[start:stop]))
+            if some.num_rows:
+                batch = StreamedBatch(start, stop, self.schema, self.roles, some, str(file.path))
+                converted.append(pa.Table.from_batches([batch.converted()]))
+            kept.append(rows.filter(pa.array(second[start:stop])))
+            start = stop
+        features = one.reader.holding(pa.concat_tables(converted, promote_options="permissive"))
+        return (
+            replace(one, reader=features, is_converted=True),
+            replace(other, reader=other.reader.holding(pa.Table.from_batches(kept))),
+        )
+
     def column(self, name: str) -> Any:
         """One column whole, as an Arrow array."""
         return self.reader.column(name)
@@ -237,10 +285,12 @@ class StreamedTable:
 
     def batches(self) -> Iterator[StreamedBatch]:
         """All rows in order, with the columns that are read along."""
-        start = 0
-        for file, batch in self.reader.read([*self.schema.sources, *self.roles.read_along]):
-            yield StreamedBatch(start, start + batch.num_rows, self.schema, self.roles, batch, str(file.path))
-            start += batch.num_rows
+        names = [CONVERTED + name for name in self.schema.names] if self.is_converted else self.schema.sources
+        start, known = 0, (self.schema, self.roles)
+        for file, batch in self.reader.read([*names, *self.roles.read_along]):
+            stop = start + batch.num_rows
+            yield StreamedBatch(start, stop, *known, batch, str(file.path), is_converted=self.is_converted)
+            start = stop
         if self.n_rows is not None and start != self.n_rows:
             raise TableError(f"The table had {self.n_rows} rows before and has {start} now: its files have changed.")
 
