@@ -209,8 +209,8 @@ def test_a_figure_stays_within_its_limits():
 
 def test_a_figure_that_cannot_be_better_is_not_promised_beyond_its_limit(monkeypatch):
     """The end that is stretched stops at the limit: here each end is stretched by twice the whole range."""
-    for flattery, ends in ((2.0, ("low", 0, -1)), (-2.0, ("high", 1, 1))):
-        monkeypatch.setattr(intervals, "_flattery", lambda *_, by=flattery: dict.fromkeys([*FIGURES, "cost"], by))
+    for optimism, ends in ((2.0, ("low", 0, -1)), (-2.0, ("high", 1, 1))):
+        monkeypatch.setattr(intervals, "_optimism", lambda *_, by=optimism: dict.fromkeys([*FIGURES, "cost"], by))
         found = choose_threshold(*simulated(0), "cost=5:100").intervals
         end, share, correlation = ends
         assert getattr(found["recall"], end) == share

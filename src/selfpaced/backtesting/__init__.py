@@ -3,26 +3,17 @@
 from selfpaced.backtesting.rolling import (
     Budget,
     FoldResult,
-    FoldSkippedError,
     JudgedRows,
     Reached,
+    SkipFoldError,
+    Trial,
     backtest,
-    has_probabilities,
-    reached,
-    roll,
+    measure_fold,
+    run_backtest,
 )
 from selfpaced.backtesting.splitter import Fold, Rolling, RollingTimeSplit, span_in
 
 __all__ = [
-    "Budget",
-    "Fold",
-    "FoldResult",
-    "JudgedRows",
-    "Reached",
-    "Rolling",
     "RollingTimeSplit",
     "backtest",
-    "has_probabilities",
-    "reached",
-    "span_in",
 ]

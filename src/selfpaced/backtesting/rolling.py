@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from selfpaced.backtesting.splitter import Fold, RollingTimeSplit
 from selfpaced.metrics import aucprc
 from selfpaced.tables import InMemoryTable, Moments, encode_labels, periods_of
-from selfpaced.thresholds import Decision, best_rows, parse_decision
+from selfpaced.thresholds import Decision, best_rows, numbers_of, parse_decision
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class JudgedRows:
     costs: Mapping[str, Floats] | None = None
 
     def part(self, rows: NDArray[np.intp]) -> JudgedRows:
-        """Some of the rows."""
+        """The rows at some positions."""
         return replace(
             self,
             is_rare=self.is_rare[rows],
@@ -109,7 +109,7 @@ class Reached:
     cost_without: float | None = None
 
 
-def reached(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
+def measure_fold(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
     """The figures of scores on test rows."""
     has_rare = bool(tested.is_rare.any())
     return Reached(
@@ -184,6 +184,30 @@ class FoldResult:
         return {**own, **asdict(self.reached), "seconds": self.seconds, "note": self.note}
 
 
+class SkipFoldError(ValueError):
+    """Raised by a `Trial` that has no scores for a fold. The result of the fold has the message as its note."""
+
+
+# Fits a model on the training rows of a fold; gives the scores of its test rows, and whether they are probabilities.
+Trial = Callable[[Fold], tuple[Floats, bool]]
+
+
+def run_backtest(rows: JudgedRows, folds: Sequence[Fold], trials: Mapping[str, Trial]) -> Iterator[FoldResult]:
+    """The results of models, given by name, in all folds, one after the other."""
+    for number, fold in enumerate(folds, start=1):
+        tested, trained_rare = rows.part(fold.test), rows.is_rare[fold.train]
+        counts = int(trained_rare.size), int(trained_rare.sum()), int(tested.is_rare.size), int(tested.is_rare.sum())
+        for name, trial in trials.items():
+            start, found, note = time.perf_counter(), Reached(None, None), None
+            try:
+                found = measure_fold(tested, *trial(fold))
+                note = None if tested.is_rare.any() else "no rare row in the test rows"
+            except SkipFoldError as reason:
+                note = str(reason)
+            seconds = time.perf_counter() - start
+            yield FoldResult(name, number, fold.begin, fold.end, *counts, found, seconds, note)
+
+
 def backtest(
     models: Any,
     X: Any,
@@ -193,7 +217,7 @@ def backtest(
     groups: Any = None,
     budget: str | Budget | None = None,
     decide: str | None = None,
-    costs: Mapping[str, Any] | None = None,
+    cost_columns: Mapping[str, Any] | None = None,
 ) -> Any:
     """Train and test models in the order of time, all on the same folds.
 
@@ -216,7 +240,7 @@ def backtest(
     decide : str, default=None
         A rule about costs, such as "p*amount>5". It needs probabilities: ensembles without a calibration get no
         cost.
-    costs : dict of str to array-like, default=None
+    cost_columns : dict of str to array-like, default=None
         The columns of the rule that X does not have.
 
     Returns
@@ -244,69 +268,31 @@ def backtest(
     import pandas as pd
 
     named = models if isinstance(models, Mapping) else {type(models).__name__: models}
+    given = np.asarray(y)
     labels = encode_labels(column_or_1d(y))
     rare = labels.classes[labels.rarest]
-    is_rare = np.asarray(labels.codes == labels.rarest)
     decision = None if decide is None else parse_decision(decide)
-    read = {} if decision is None else {name: _column(name, X, costs or {}) for name in decision.columns}
-    groups = None if groups is None else column_or_1d(groups)
-    given = None if budget is None else Budget.of(budget)
-    whole = JudgedRows(is_rare, cv.moments(X), groups, given, decision, read)
-    known = X, np.asarray(y), groups, rare
-    named_scorers = {name: partial(_fold_scores, model, known) for name, model in named.items()}
-    results = roll(cv.folds(X, np.asarray(y)), whole, named_scorers)
-    return pd.DataFrame([result.as_row() for result in results])
+    rows = JudgedRows(
+        np.asarray(labels.codes == labels.rarest),
+        cv.moments(X),
+        None if groups is None else column_or_1d(groups),
+        None if budget is None else Budget.of(budget),
+        decision,
+        {name: _column(name, X, cost_columns or {}) for name in (() if decision is None else decision.columns)},
+    )
+    table = InMemoryTable(X)
 
+    def trial(model: Any, fold: Fold) -> tuple[Floats, bool]:
+        fitted = clone(model)
+        has_groups = rows.groups is not None and has_fit_parameter(fitted, "groups")
+        along = {"groups": rows.groups[fold.train]} if has_groups and rows.groups is not None else {}
+        fitted.fit(table.take(fold.train), given[fold.train], **along)
+        column = int(np.flatnonzero(fitted.classes_ == rare)[0])
+        scores = fitted.predict_proba(table.take(fold.test))[:, column]
+        return np.asarray(scores, dtype=np.float64), has_probabilities(fitted)
 
-def _fold_scores(model: Any, known: Any, fold: Fold) -> tuple[Floats, bool]:
-    X, y, groups, rare = known
-    fitted, table = clone(model), InMemoryTable(X)
-    along = {} if groups is None or not has_fit_parameter(fitted, "groups") else {"groups": groups[fold.train]}
-    fitted.fit(table.take(fold.train), y[fold.train], **along)
-    probabilities = fitted.predict_proba(table.take(fold.test))
-    column = int(np.flatnonzero(fitted.classes_ == rare)[0])
-    return np.asarray(probabilities[:, column], dtype=np.float64), has_probabilities(fitted)
-
-
-class FoldSkippedError(Exception):
-    """Raised by the function of a model, if it has no scores for a fold. The message is the reason."""
-
-
-def roll(
-    folds: Iterable[Fold],
-    whole: JudgedRows,
-    models: Mapping[str, Callable[[Fold], tuple[Floats, bool]]],
-    on_result: Callable[[FoldResult], None] = lambda result: None,
-) -> list[FoldResult]:
-    """Train and test all models, fold by fold.
-
-    Parameters
-    ----------
-    folds : Iterable[Fold]
-        The folds, in the order of time.
-    whole : JudgedRows
-        All rows as test rows.
-    models : Mapping[str, Callable[[Fold], tuple[Floats, bool]]]
-        For each model a function that trains it on a fold and returns the scores of the test rows, and whether these
-        are probabilities.
-    on_result : Callable[[FoldResult], None]
-        Called with each result as soon as it is known.
-    """
-    results = []
-    for number, fold in enumerate(folds, start=1):
-        tested, trained = whole.part(fold.test), whole.is_rare[fold.train]
-        counts = trained.size, int(trained.sum()), tested.is_rare.size, int(tested.is_rare.sum())
-        for name, scores_of_fold in models.items():
-            start = time.perf_counter()
-            note = None if tested.is_rare.any() else "no rare row in the test rows"
-            try:
-                found = reached(tested, *scores_of_fold(fold))
-            except FoldSkippedError as skipped:
-                found, note = Reached(None, None), str(skipped)
-            seconds = time.perf_counter() - start
-            results.append(FoldResult(name, number, fold.begin, fold.end, *counts, found, seconds, note))
-            on_result(results[-1])
-    return results
+    trials = {name: partial(trial, model) for name, model in named.items()}
+    return pd.DataFrame([one.as_row() for one in run_backtest(rows, cv.folds(X, given), trials)])
 
 
 def has_probabilities(model: Any) -> bool:
@@ -314,10 +300,11 @@ def has_probabilities(model: Any) -> bool:
     return getattr(model, "calibrator_", True) is not None
 
 
-def _column(name: str, X: Any, costs: Mapping[str, Any]) -> NDArray[np.float64]:
-    if name not in costs and name not in getattr(X, "columns", ()):
-        raise ValueError(f"The rule reads {name!r}, which is in neither X nor costs.")
-    values = np.asarray(costs[name] if name in costs else X[name], dtype=np.float64)
+def _column(name: str, X: Any, cost_columns: Mapping[str, Any]) -> Floats:
+    found = cost_columns[name] if name in cost_columns else numbers_of(X, name)
+    if found is None:
+        raise ValueError(f"The rule reads {name!r}, which is in neither X nor cost_columns.")
+    values = np.asarray(found, dtype=np.float64)
     if values.shape != (InMemoryTable(X).n_rows,):
         raise ValueError(f"{name!r} must have a number for each row; got an array of shape {values.shape}.")
     return values

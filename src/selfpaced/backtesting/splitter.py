@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from selfpaced.tables import Moments, checked_moments
+from selfpaced.tables import Moments, checked_moments, is_frame, kind_of
 
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
@@ -279,7 +279,7 @@ class RollingTimeSplit(BaseEstimator):  # type: ignore[misc]
             If X does not have the column, or another number of rows.
         """
         if isinstance(self.times, str):
-            if X is None or self.times not in getattr(X, "columns", ()):
+            if not is_frame(X) or self.times not in kind_of(X).names(X):
                 raise ValueError(f"times={self.times!r} is not a column of X. Give the name of a column, or the times.")
             return checked_moments(X[self.times], f"Column {self.times!r}")
         moments = checked_moments(self.times)

@@ -3,41 +3,33 @@
 from selfpaced.monitoring.drift import (
     ERROR_RATE,
     SOME_DRIFT,
+    Counter,
     Drift,
-    corrected,
-    counted,
-    drift_since,
-    drifts,
+    count_values,
+    drift_of_counts,
+    measure_drift,
     p_value,
     psi,
 )
-from selfpaced.monitoring.estimates import CONFIDENCE, Arrived, Estimate, arrived, estimated
-from selfpaced.monitoring.reference import FeatureReference, Reference, reference_of
-from selfpaced.monitoring.watching import Alarm, Counter, Limit, Watched, alarm_texts, parse_limit, watched
+from selfpaced.monitoring.quality import (
+    Alarm,
+    Estimate,
+    LabelledQuality,
+    Limit,
+    PeriodFigures,
+    alarm_texts,
+    estimate_quality,
+    measure_period,
+    parse_limit,
+)
+from selfpaced.monitoring.reference import FeatureReference, Reference, feature_reference, make_reference, values_of
 
 __all__ = [
-    "Alarm",
-    "Arrived",
-    "CONFIDENCE",
-    "Counter",
     "Drift",
-    "ERROR_RATE",
     "Estimate",
     "FeatureReference",
-    "Limit",
     "Reference",
-    "SOME_DRIFT",
-    "Watched",
-    "alarm_texts",
-    "arrived",
-    "corrected",
-    "counted",
-    "drift_since",
-    "drifts",
-    "estimated",
-    "p_value",
-    "parse_limit",
-    "psi",
-    "reference_of",
-    "watched",
+    "estimate_quality",
+    "make_reference",
+    "measure_drift",
 ]

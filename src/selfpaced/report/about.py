@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from selfpaced import versions
 from selfpaced.callbacks import Round
 from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.model import TrainedOn, bases_of
-from selfpaced.report.facts import ModelFacts, RecipeFacts
+from selfpaced.explaining import is_blend
+from selfpaced.model import TrainedOn, bases_of, rows_in_memory, scoring_of
+from selfpaced.report.topics.answer import ModelFacts
+from selfpaced.report.topics.recipes import RecipeFacts
 from selfpaced.report.words import shortened
 
 LONGEST_PARAMETER = 120
@@ -64,7 +65,7 @@ def rounds_of(model: Any) -> list[Round]:
     A blend has the rounds of several ensembles, which are not one series.
     """
     ensemble = ensemble_of(model)
-    if isinstance(ensemble, AutoSelfPacedClassifier):
+    if is_blend(ensemble):
         return []
     rounds: list[Round] = getattr(ensemble, "rounds_", [])
     n_rows = getattr(ensemble, "n_training_rows_", [])
@@ -73,19 +74,11 @@ def rounds_of(model: Any) -> list[Round]:
 
 def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
     """The recipes that a model was chosen from, those with the largest weight first."""
-    ensemble = ensemble_of(model)
-    if not isinstance(ensemble, AutoSelfPacedClassifier):
-        return ()
     found = [
         RecipeFacts(
-            one.name,
-            one.aucprc,
-            one.standard_error,
-            one.weight,
-            one.seconds_judging + one.seconds_fitting,
-            one.note,
+            one.name, one.aucprc, one.standard_error, one.weight, one.seconds_judging + one.seconds_fitting, one.note
         )
-        for one in ensemble.recipes_
+        for one in getattr(ensemble_of(model), "recipes_", ())
     ]
     return tuple(sorted(found, key=lambda one: (-one.weight, -(one.aucprc or 0.0))))
 
@@ -115,7 +108,7 @@ def importances_of(model: Any) -> NDArray[np.float64] | None:
 def stages_of(model: Any, X: Any) -> Iterator[NDArray[np.float64]] | None:
     """The probabilities after each member. A blend has them after each ensemble only."""
     ensemble = ensemble_of(model)
-    if not hasattr(ensemble, "staged_predict_proba") or isinstance(ensemble, AutoSelfPacedClassifier):
+    if not hasattr(ensemble, "staged_predict_proba") or is_blend(ensemble):
         return None
     stages: Iterator[NDArray[np.float64]] = ensemble.staged_predict_proba(
         X if ensemble is model else model[:-1].transform(X)
@@ -154,7 +147,15 @@ def _counts(labels: Any) -> dict[str, int]:
 def versions_of(model: Any) -> dict[str, str]:
     """The versions of Python and of the packages that made the scores."""
     ensemble = ensemble_of(model)
-    blended = isinstance(ensemble, AutoSelfPacedClassifier)
-    bases = bases_of(ensemble) if blended else [getattr(ensemble, "estimator", None)]
+    bases = bases_of(ensemble) if is_blend(ensemble) else [getattr(ensemble, "estimator", None)]
     packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
     return versions.versions_of({"selfpaced", "sklearn", "numpy"} | packages)
+
+
+def scoring_many(model: Any, n_rows: int) -> Callable[[Any], NDArray[np.float64]]:
+    """How a model gives probabilities to many tables of so many rows together: its trees are prepared once."""
+    if not isinstance(model, AveragingEnsemble):
+        probabilities: Callable[[Any], NDArray[np.float64]] = model.predict_proba
+        return probabilities
+    prepared = scoring_of(model).prepared(n_rows)
+    return lambda rows: prepared(rows_in_memory(model, rows))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import UnknownRuleError
 from selfpaced.metrics import MEASURES, Alerts, Number
-from selfpaced.thresholds.costs import Costs, costs_of
+from selfpaced.thresholds.costs import Costs
 
 
 def best_rows(
@@ -272,9 +272,9 @@ def parse_rule(rule: str | Rule) -> Rule:
     quotes = " In a shell, put a rule with > or < in quotes." if rule in ("precision", "recall", "alerts") else ""
     if meant is not None and re.search(r"/(hour|day|week|month)$", text):
         hint = (
-            f" A threshold has no clock: {meant!r} counts rows. Choose the highest scores of each period when scoring: "
+            f" A threshold cannot limit alerts per day; {meant!r} counts rows. Choose the highest scores of each "
+            "period when scoring: selfpaced predict --top 20 --per day --time-column COL"
         )
-        hint += "selfpaced predict --top 20 --per day --time-column COL"
     listed = f"The rules are {', '.join([*BEST, *list(WRITTEN)[1:]])}."
     raise UnknownRuleError(f"{rule!r} is not a rule for a threshold.{hint}{quotes}", listed)
 
@@ -305,8 +305,8 @@ def _cost(false_alarm: str | None, missed: str | None) -> Rule:
     if false_alarm is None:
         return LowestCost()
     if missed is None:
-        return LowestCost(costs_of(float(false_alarm), by_amount=True))
-    return LowestCost(costs_of((float(false_alarm), float(missed))))
+        return LowestCost(Costs.of(float(false_alarm), by_amount=True))
+    return LowestCost(Costs.of((float(false_alarm), float(missed))))
 
 
 _NUMBER = r"(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"

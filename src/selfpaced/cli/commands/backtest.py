@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from selfpaced.backtesting import Budget, Fold, FoldResult, FoldSkippedError, JudgedRows, Rolling, roll
+from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, Rolling, SkipFoldError, run_backtest
 from selfpaced.cli.commands.train import calibration_for, model_for
 from selfpaced.cli.data.opening import OpenedSource, check_output, open_source
 from selfpaced.cli.data.request import Floats, TrainRequest, numbers_in
@@ -100,8 +100,11 @@ def backtest_file(request: BacktestRequest, on_result: Callable[[FoldResult], No
     source = open_source(asked, also=() if decision is None else decision.columns)
     whole = _whole(request, source, asked.time_column, decision)
     warned: list[str] = []
-    models = {base: partial(_fold_scores, each, source, whole, warned) for base, each in by_base.items()}
-    results = roll(request.rolling.folds(whole.moments), whole, models, on_result)
+    trials = {base: partial(_fold_scores, each, source, whole, warned) for base, each in by_base.items()}
+    results = []
+    for result in run_backtest(whole, request.rolling.folds(whole.moments), trials):
+        results.append(result)
+        on_result(result)
     courses = [course_of(base, [one for one in results if one.model == base]) for base in request.bases]
     return Backtested(request, results, courses, list(dict.fromkeys(warned)))
 
@@ -133,7 +136,7 @@ def _fold_scores(
     """The scores of the test rows of a fold, and whether they are probabilities. Warnings of the fit are added."""
     is_rare = whole.is_rare[fold.train]
     if is_rare.sum() < FEWEST_MINORITY_ROWS or is_rare.all():
-        raise FoldSkippedError(f"{is_rare.sum()} rare rows to train on")
+        raise SkipFoldError(f"{is_rare.sum()} rare rows to train on")
     rows = np.arange(whole.is_rare.size)
     train, test = (source.table.part(np.isin(rows, some)) for some in (fold.train, fold.test))
     model = model_for(asked, columns_of(None, source.table.schema), calibration_for(asked, train))
@@ -147,7 +150,7 @@ def _fold_scores(
             scores = scores_of(model, test)
     warned += warned_of
     if scores is None:
-        raise FoldSkippedError(failure)
+        raise SkipFoldError(failure)
     return scores, model.calibrator_ is not None
 
 

@@ -18,8 +18,7 @@ from selfpaced.metrics import aucprc
 from selfpaced.model import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
-from selfpaced.report import Report, report_of_scores
-from selfpaced.report.topics import suspect_rows
+from selfpaced.report import Report, report_of_scores, suspect_rows
 from selfpaced.tables import NewCategories, Roles, moments_in
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import parse_decision

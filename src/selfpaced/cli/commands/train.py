@@ -36,7 +36,7 @@ from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_mode
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.model import TableEvaluation, evaluation
-from selfpaced.monitoring import Reference, reference_of
+from selfpaced.monitoring import Reference, make_reference
 from selfpaced.persistence import save_model
 from selfpaced.tables import ClassCounts, Progress, Table
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold
@@ -112,7 +112,9 @@ class Trained:
     def reference(self) -> Reference:
         """The distribution of the held-out rows, for monitoring."""
         threshold = None if self.choice is None else self.choice.threshold
-        return reference_of(self.data.some_test_rows(ROWS_COUNTED, self.request.seed), self.scores, threshold=threshold)
+        return make_reference(
+            self.data.some_test_rows(ROWS_COUNTED, self.request.seed), self.scores, threshold=threshold
+        )
 
 
 def open_data(request: TrainRequest, progress: Progress | None = None) -> TrainingData:

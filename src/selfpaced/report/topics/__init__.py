@@ -1,3 +1,1 @@
-"""The topics of a report: the facts, the figure and the section of each."""
-
-from selfpaced.report.topics.suspects import suspect_rows
+"""The topics of a report: the facts, the figures and the section of each."""

@@ -4,28 +4,64 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import NewCategoryWarning
+from selfpaced.explaining import is_blend
 from selfpaced.metrics import aucprc
-from selfpaced.model import rows_in_memory, scoring_of
-from selfpaced.report.about import importances_of, recipes_of
-from selfpaced.report.facts import Contrast, Facts, Importances
-from selfpaced.report.html import Html, columns, figure, importance_bars, label, paragraph, section
-from selfpaced.report.topics.data import Values, column_names, columns_of, contrast_strips, drift_between, take_rows
-from selfpaced.report.words import percent, plural
+from selfpaced.monitoring import count_values, feature_reference, p_value, psi
+from selfpaced.report import html
+from selfpaced.report.about import ensemble_of, importances_of, scoring_many
+from selfpaced.report.html import Axis, Bar, Html
+from selfpaced.report.topics.data import Values, column_names, columns_of, take_rows
+from selfpaced.report.words import number_text, percent, plural, shortened
 from selfpaced.tables import kind_of
+
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
 
 Floats = NDArray[np.float64]
 # The error is that of leaving out a tenth of the rows, ten times.
 N_GROUPS = 10
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The 5%, 25%, 50%, 75% and 95% quantiles of a feature in rare rows and in common rows."""
+
+    name: str
+    cases: tuple[float, ...]
+    others: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Importances:
+    """Features by importance, the highest first.
+
+    Attributes
+    ----------
+    n_features : int
+        The number of all features.
+    errors : tuple[float, ...] | None, default=None
+        The standard error of each value, which comes from the sample of rows; None for the members' own importances. It
+        is NaN where there are too few rare rows, and 0 for columns that were not shuffled.
+    n_rows : int | None, default=None
+        The number of rows of that sample.
+    """
+
+    method: str
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    n_features: int
+    contrasts: tuple[Contrast, ...]
+    errors: tuple[float, ...] | None = None
+    n_rows: int | None = None
 
 
 class Lost(NamedTuple):
@@ -80,15 +116,6 @@ def _jackknife_errors(left_out: Floats) -> Floats:
     return errors
 
 
-def scoring_many(model: Any, n_rows: int) -> Callable[[Any], Floats]:
-    """How a model gives probabilities to many tables of so many rows together: its trees are prepared once."""
-    if not isinstance(model, AveragingEnsemble):
-        probabilities: Callable[[Any], Floats] = model.predict_proba
-        return probabilities
-    prepared = scoring_of(model).prepared(n_rows)
-    return lambda rows: prepared(rows_in_memory(model, rows))
-
-
 N_SHOWN = 20
 N_CONTRASTS = 6
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -134,15 +161,15 @@ class _Found(NamedTuple):
 
 def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> _Found | None:
     """What shuffling a column costs in AUCPRC. None for sparse rows, whose columns are not shuffled."""
-    is_blend = len(recipes_of(model)) > 0
-    most = MOST_ROWS_OF_BLEND if is_blend else MOST_ROWS
+    blended = is_blend(ensemble_of(model))
+    most = MOST_ROWS_OF_BLEND if blended else MOST_ROWS
     rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, most)))
     frame, is_case = take_rows(sample, rows), is_case[rows]
     permuted = kind_of(frame).permuted
     if permuted is None:
         return None
     rng = np.random.default_rng(0)
-    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS_OF_BLEND if is_blend else N_REPEATS)]
+    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS_OF_BLEND if blended else N_REPEATS)]
     places, n_columns = _worth_shuffling(frame, is_case), sample.shape[1]
     probabilities = scoring_many(model, is_case.size * (1 + len(places) * len(orders)))
     lost = lost_by_shuffling(
@@ -161,15 +188,15 @@ def _worth_shuffling(frame: Any, is_case: NDArray[np.bool_]) -> list[int]:
     """All columns. Of many, those in which rare rows differ most, because every shuffle costs a prediction."""
     if frame.shape[1] <= MOST_SHUFFLED:
         return list(range(frame.shape[1]))
-    distances = [_difference(column, is_case) for column in columns_of(frame)]
-    farthest: list[int] = np.argsort(-np.array(distances), kind="stable")[:MOST_SHUFFLED].tolist()
-    return farthest
+    differences = [_difference(column, is_case) for column in columns_of(frame)]
+    return sorted(range(len(differences)), key=lambda place: differences[place])[:MOST_SHUFFLED]
 
 
-def _difference(column: Values, is_case: NDArray[np.bool_]) -> float:
-    cases, others = (replace(column, values=column.values[side]) for side in (is_case, ~is_case))
-    drift = drift_between(cases, others)
-    return 0.0 if drift is None else drift.distance
+def _difference(column: Values, is_case: NDArray[np.bool_]) -> tuple[float, float]:
+    """How much rare rows differ from common ones, as drift is measured: the lowest come first."""
+    others = feature_reference(column.name, column.measured[~is_case])
+    both = others.all_counts, count_values(others, column.measured[is_case])
+    return p_value(*both), -psi(*both)
 
 
 def _some_of_both(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
@@ -190,6 +217,60 @@ def _contrasts_of(sample: Any, is_case: NDArray[np.bool_], places: list[int]) ->
             yield Contrast(column.name, cases, others)
 
 
+WIDTH, NAMES = 460, 132
+ROW, HEAD = 62, 14
+LONGEST_NAME = 14
+
+
+def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
+    """Two strips for each feature, from the 5% to the 95% quantile. The middle half is thick, the median is marked."""
+    return html.drawing(
+        "Features of rare and common rows",
+        "; ".join(f"{one.name}: median {_median(one.cases)} against {_median(one.others)}" for one in contrasts) + ".",
+        WIDTH,
+        ROW * len(contrasts),
+        [_pair(one, ROW * place) for place, one in enumerate(contrasts)],
+    )
+
+
+def _pair(one: Contrast, top: float) -> Html:
+    low, high = (pick(one.cases + one.others) for pick in (min, max))
+    axis = Axis(low, high, NAMES, WIDTH - 64)
+    name = [shortened(one.name, LONGEST_NAME), html.element("title", one.name)]
+    return html.joined(
+        [
+            html.text(NAMES - 12, top + HEAD + 12, name, "bar-name", "end"),
+            _strip(axis, one.cases, top + HEAD, "case", "rare"),
+            _strip(axis, one.others, top + HEAD + 17, "other", "common"),
+            html.text(axis.start, top + HEAD + 38, number_text(low), "tick"),
+            html.text(axis.stop, top + HEAD + 38, number_text(high), "tick", "end"),
+        ]
+    )
+
+
+def _strip(axis: Axis, quantiles: Sequence[float], y: float, class_: str, words: str) -> Html:
+    places = [axis(value) for value in quantiles]
+    return html.joined(
+        [
+            html.line((places[0], y), (places[4], y), f"whisker {class_}"),
+            html.rectangle(places[1], y - 5, max(places[3] - places[1], 1.0), 10, f"bar {class_}"),
+            html.line((places[2], y - 8), (places[2], y + 8), "mark"),
+            html.text(WIDTH, y + 4, words, class_, "end"),
+        ]
+    )
+
+
+def _median(quantiles: Sequence[float]) -> str:
+    return number_text(quantiles[2])
+
+
+def importance_bars(importances: Importances) -> Html:
+    errors = importances.errors or (None,) * len(importances.names)
+    found = zip(importances.names, importances.values, errors, strict=True)
+    bars = [Bar(name, value, "bar other", error) for name, value, error in found]
+    return html.bar_chart("Most important features", f"By {importances.method}; {bars[0].name} comes first.", bars)
+
+
 def importance(facts: Facts) -> Html | None:
     found = facts.importances
     if found is None or not found.names:
@@ -199,18 +280,20 @@ def importance(facts: Facts) -> Html | None:
     error = "" if found.n_rows is None else f" Measured on {found.n_rows:,} rows; ± is the standard error."
     total = sum(max(value, 0.0) for value in found.values)
     first = f"{percent(max(found.values[0], 0.0) / total)} of what is shown here" if total else "nothing"
-    return section(
+    return html.section(
         "importance",
         "Important features",
-        paragraph(
-            label(found.names[0]),
+        html.paragraph(
+            html.label(found.names[0]),
             f" comes first, with {first}. "
             "Importance shows what the model uses, not causes. Check a single feature that decides nearly "
             "everything: was it known at the time of scoring?",
             class_="lead",
         ),
-        columns(
-            figure("Most important features", importance_bars(found), f"Shown is the {found.method}.{error}{rest}"),
+        html.columns(
+            html.figure(
+                "Most important features", importance_bars(found), f"Shown is the {found.method}.{error}{rest}"
+            ),
             _contrasts(found.contrasts),
         ),
     )
@@ -219,7 +302,7 @@ def importance(facts: Facts) -> Html | None:
 def _contrasts(contrasts: Sequence[Contrast]) -> Html | None:
     if not contrasts:
         return None
-    return figure(
+    return html.figure(
         "The first of them in rare and common rows",
         contrast_strips(contrasts),
         "Lines cover 90% of the rows, bars the middle half; marks are medians.",

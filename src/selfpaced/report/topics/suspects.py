@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.report.facts import Facts, Suspect, SuspectFacts
-from selfpaced.report.html import Html, element, label, named, paragraph, section, table, unfolding
+from selfpaced.report import html
+from selfpaced.report.html import Html
 from selfpaced.report.topics.data import Values, column_names, columns_of, take_rows
 from selfpaced.report.words import score_text, shortened
+
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
 
 N_SUSPECTS = 20
 N_COLUMNS = 4
 Positions = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    id: str
+    score: float
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SuspectFacts:
+    """The rows whose labels the scores contradict most, of both classes, with the values of some columns."""
+
+    columns: tuple[str, ...]
+    missed_cases: tuple[Suspect, ...]
+    alarming_others: tuple[Suspect, ...]
 
 
 def suspect_rows(is_case: NDArray[np.bool_], scores: NDArray[Any], n: int = N_SUSPECTS) -> tuple[Positions, Positions]:
@@ -110,15 +130,15 @@ LONGEST_NAME = 18
 
 def suspects(facts: Facts) -> Html:
     found = facts.suspects
-    return section(
+    return html.section(
         "suspects",
         "Rows to look at",
-        paragraph(
+        html.paragraph(
             "Where scores and labels contradict each other most, either the model or the label is wrong. "
             "A person should look at these rows.",
             class_="lead",
         ),
-        element(
+        html.element(
             "div",
             _list(
                 "The highest scores among common rows",
@@ -127,7 +147,7 @@ def suspects(facts: Facts) -> Html:
                 found.alarming_others,
             ),
             _list(
-                ["The lowest scores among ", label(facts.case.rows)],
+                ["The lowest scores among ", html.label(facts.case.rows)],
                 "Wrong labels, or rare rows unlike all others?",
                 found.columns,
                 found.missed_cases,
@@ -138,9 +158,9 @@ def suspects(facts: Facts) -> Html:
 
 
 def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[Suspect]) -> Html:
-    header = ["Row", "Score", *(named(name, LONGEST_NAME) for name in columns)]
+    header = ["Row", "Score", *(html.named(name, LONGEST_NAME) for name in columns)]
     cells = [[row.id, score_text(row.score), *row.values] for row in rows]
     numbers = range(1, len(header))
-    shown, rest = (table(header, some, numbers=numbers, class_="rows") for some in (cells[:SHOWN], cells[SHOWN:]))
-    more = unfolding(f"{len(cells) - SHOWN} more", rest) if len(cells) > SHOWN else None
-    return element("div", element("h3", title), paragraph(question, class_="note"), shown, more)
+    shown, rest = (html.table(header, some, numbers=numbers, class_="rows") for some in (cells[:SHOWN], cells[SHOWN:]))
+    more = html.unfolding(f"{len(cells) - SHOWN} more", rest) if len(cells) > SHOWN else None
+    return html.element("div", html.element("h3", title), html.paragraph(question, class_="note"), shown, more)
