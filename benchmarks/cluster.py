@@ -110,7 +110,7 @@ class OnDask:
         import dask.dataframe as dd
 
         rows = dd.read_parquet(self._folder).repartition(npartitions=n_partitions)
-        return open_table(rows, target="is_fraud", id="number", client=self._cluster.client)
+        return open_table(rows, target="is_fraud", id_column="number", client=self._cluster.client)
 
     def empty_job(self, n_partitions: int) -> None:
         client = self._cluster.client
@@ -139,7 +139,7 @@ class OnSpark:
         """The rows dealt out to partitions, or in those in which Spark reads the files."""
         rows = self._session.read.parquet(str(self._folder))
         rows = rows if n_partitions is None else rows.repartition(n_partitions)
-        return open_table(rows, target="is_fraud", id="number")
+        return open_table(rows, target="is_fraud", id_column="number")
 
     def empty_job(self, n_partitions: int) -> None:
         if n_partitions not in self._empty:
@@ -257,7 +257,7 @@ def compare_fits(folder: Path) -> dict[str, Any]:
 
     base = LGBMClassifier(n_estimators=50, num_leaves=31, verbose=-1)
     begin = time.perf_counter()
-    local = model(base).set_params(n_jobs=2).fit_table(open_table(folder, target="is_fraud", id="number"))
+    local = model(base).set_params(n_jobs=2).fit_table(open_table(folder, target="is_fraud", id_column="number"))
     taken = {"files": time.perf_counter() - begin}
     with cluster_of("spark", folder) as cluster:
         begin = time.perf_counter()

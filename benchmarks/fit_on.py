@@ -75,7 +75,7 @@ def measured(engine: str, folder: Path, n_repeats: int) -> Iterator[dict[str, An
     with ENGINES[engine](folder) as (frame, options):
         known: list[str] = []
         for fit_on in ("driver", "executor"):
-            table = open_table(frame, target="is_fraud", id="number", fit_on=fit_on, **options)
+            table = open_table(frame, target="is_fraud", id_column="number", fit_on=fit_on, **options)
             seconds = []
             for _ in range(n_repeats):
                 begin = time.perf_counter()

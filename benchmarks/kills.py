@@ -82,7 +82,7 @@ class Dask:
 
         with Client(address) as client:
             frame = dd.read_parquet(path).repartition(npartitions=PARTITIONS)
-            yield open_table(frame, target="is_fraud", id="number", client=client)
+            yield open_table(frame, target="is_fraud", id_column="number", client=client)
 
 
 class Spark:
@@ -110,7 +110,7 @@ class Spark:
         memory = {"spark.executor.memory": "512m"}
         spark = SparkSession.builder.master(address).config(map=SETTINGS | WARM_WORKERS | memory).getOrCreate()
         frame = spark.read.parquet(path).repartition(PARTITIONS)
-        yield open_table(frame, target="is_fraud", id="number")
+        yield open_table(frame, target="is_fraud", id_column="number")
         spark.stop()
 
 

@@ -51,6 +51,7 @@ from selfpaced.onnx_export import export_onnx
 Cases = Iterator[tuple[str, Callable[[], Any]]]
 
 OLD_NAMES = {
+    "group_column": "group",
     "id_column": "id",
     "min_delta": "min_rise",
     "pos_label": "positive",
@@ -87,7 +88,7 @@ PARAMETERS = (
 READING = (
     {"weight_column": "weight", "batch_rows": 512},
     {"id_column": "number"},
-    {"group": "card"},
+    {"group_column": "card"},
     {"where": [("a", "<", 1.5)]},
     {"timezone": "Asia/Tokyo", "target": "three"},
     {"target": "three", "pos_label": "some"},

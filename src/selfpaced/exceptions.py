@@ -1,11 +1,17 @@
-"""Errors and warnings of the package, and suggestions for misspelled names."""
+"""Errors and warnings of the package, suggestions for misspelled names, and optional packages."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from os.path import dirname
+from types import FrameType
 from typing import Any
+
+_PACKAGE = dirname(__file__)
 
 
 class TableError(ValueError):
@@ -60,6 +66,15 @@ class NewCategoryWarning(UserWarning):
         self.n_rows = n_rows
 
 
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package: that of the nearest caller outside of it."""
+    frame: FrameType | None = sys._getframe(1)
+    stacklevel = 2
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, category, stacklevel=stacklevel)
+
+
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """A question with the known name that is most similar to the given one, after a space; empty if none is similar.
 
@@ -95,6 +110,25 @@ def need(module: str, extra: str, what: str) -> Any:
             f"{what} needs {module.partition('.')[0]}, which cannot be imported ({error}): "
             f"pip install 'selfpaced[{extra}]'"
         ) from error
+
+
+class Later:
+    """An optional module, imported when a name of it is used. The arguments are those of `need`."""
+
+    def __init__(self, module: str, extra: str, what: str) -> None:
+        self._needed = module, extra, what
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked for by tools that look at all kinds of objects
+            raise AttributeError(name)
+        return getattr(need(*self._needed), name)
+
+
+pa: Any = Later("pyarrow", "files", "Reading files")
+pc: Any = Later("pyarrow.compute", "files", "Reading files")
+pq: Any = Later("pyarrow.parquet", "files", "Reading files")
+ds: Any = Later("pyarrow.dataset", "files", "Reading files")
+fs: Any = Later("pyarrow.fs", "files", "Reading files")
 
 
 def import_arrow() -> Any:

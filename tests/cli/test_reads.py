@@ -11,7 +11,7 @@ import pytest
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
 from selfpaced.tables.files.file import File
-from selfpaced.tables.text import conversion
+from selfpaced.tables.sources import cache as conversion
 
 MEMBERS = 3
 

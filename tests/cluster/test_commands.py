@@ -68,7 +68,7 @@ def trees_of(model):
 def trained_on_a_file(rows, folder):
     """The model with one member on the rows that are not held out."""
     rows[~held_out(rows["number"])].to_parquet(folder / "train.parquet")
-    table = open_table(folder / "train.parquet", target="is_fraud", id="number")
+    table = open_table(folder / "train.parquet", target="is_fraud", id_column="number")
     request = TrainRequest(None, "is_fraud", base="tree", members=1)
     return model_for(request, columns_of(None, table.schema), None).fit_table(table)
 

@@ -306,7 +306,7 @@ def test_a_client_is_cloned_along_and_never_pickled(rows, fitted, dask_cluster):
 
 def test_open_table_opens_a_frame_for_any_ensemble_and_any_number_of_fits(rows, dask_cluster):
     frame = in_partitions(rows.assign(number=np.arange(len(rows)), note="x"))
-    table = open_table(frame, target="is_fraud", exclude=["note"], id="number", client=dask_cluster.client)
+    table = open_table(frame, target="is_fraud", exclude=["note"], id_column="number", client=dask_cluster.client)
     for _ in range(2):
         model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
         assert_same(model, expected())
@@ -373,7 +373,7 @@ class TestBadInput:
     def test_infinity(self, rows, spe):
         infinite = rows.copy()
         infinite.loc[4000, "c"] = np.inf
-        with pytest.raises(TableError, match=r"Column 'c' contains infinity in partition \d"):
+        with pytest.raises(TableError, match=r"Column 'c' of partition \d+ contains infinity"):
             spe(TREE).fit(in_partitions(infinite), "is_fraud")
 
     def test_a_weight_that_is_missing(self, rows, spe):

@@ -134,7 +134,9 @@ def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
 def test_a_pool_on_spark_sits_the_exam_of_all_pools(frame_of):
     hardness = "cross_entropy"  # which asks for the largest one, too
     label = np.where(np.isin(np.arange(len(exam.X)), exam.IDS), 0, 1)
-    table = open_table(frame_of(pd.DataFrame(exam.X).add_prefix("V").assign(label=label)), target="label", id="number")
+    table = open_table(
+        frame_of(pd.DataFrame(exam.X).add_prefix("V").assign(label=label)), target="label", id_column="number"
+    )
     pool = PartitionedPool(Partitions(table.begin(), {0: exam.IDS.size}, exam.SEED), 0, exam.IDS.size)
     for answer, known in zip(exam.play(pool, hardness), exam.play(exam.frame(exam.X), hardness), strict=True):
         np.testing.assert_array_equal(answer, known)
@@ -463,7 +465,7 @@ class TestTablesOnSpark(TableExam):
     @pytest.fixture(scope="class")
     @classmethod
     def opened(cls, spark):
-        return Opened(spark.createDataFrame(ROWS), "a Spark DataFrame", {**COLUMNS, "id": "tx"})
+        return Opened(spark.createDataFrame(ROWS), "a Spark DataFrame", {**COLUMNS, "id_column": "tx"})
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -492,8 +494,8 @@ def as_spark_has_them(table):
 def test_the_same_rows_on_spark_train_the_model_of_the_file(spark, table):
     with TemporaryDirectory() as folder:
         path = parquet(table, Path(folder))
-        expected = scores_of(trained(path, id="row_id"), path)
-        again = trained(spark.createDataFrame(table), id="row_id")
+        expected = scores_of(trained(path, id_column="row_id"), path)
+        again = trained(spark.createDataFrame(table), id_column="row_id")
         np.testing.assert_array_equal(scores_of(again, path), expected)
 
 

@@ -141,13 +141,13 @@ def test_rows_that_come_out_otherwise_when_they_are_written_again_are_refused(fr
 @pytest.mark.parametrize("wrong", ["'Infinity'", "raise_error('no rows today')"])
 def test_a_table_that_cannot_be_opened_leaves_no_files(frame, files, wrong):
     broken = frame.withColumn("a", sf.expr(f"if(number = 4000, cast({wrong} as double), a)"))
-    with pytest.raises(Exception, match=r"Column 'a' contains infinity in partition \d|no rows today"):
-        open_table(broken, target="is_fraud", id="number")
+    with pytest.raises(Exception, match=r"Column 'a' of partition \d contains infinity|no rows today"):
+        open_table(broken, target="is_fraud", id_column="number")
     assert files() == []
 
 
 def test_tags_of_a_fit_that_has_ended_are_removed_by_the_next(frame, files):
-    table = open_table(frame.withColumn("note", sf.lit("x")), target="is_fraud", exclude=["note"], id="number")
+    table = open_table(frame.withColumn("note", sf.lit("x")), target="is_fraud", exclude=["note"], id_column="number")
     n_files = []
     for _ in range(2):
         model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
@@ -178,7 +178,7 @@ class TestWithoutDisk:
         monkeypatch.setattr(spark_blobs, "LONGEST_CHAIN", 2)
         block()
         with pytest.warns(RuntimeWarning, match="cannot write to its local directories.*Spark keeps the rows"):
-            table = open_table(frame, target="is_fraud", id="number")
+            table = open_table(frame, target="is_fraud", id_column="number")
         model = BalanceCascadeClassifier(TREE, 2, random_state=3).fit_table(table)
         assert_same(model, expected(kind=BalanceCascadeClassifier))
 
@@ -201,7 +201,7 @@ def test_files_that_vanish_whenever_they_are_written_are_given_up(frame, files, 
 
     write_again = ScratchRows.write_again
     monkeypatch.setattr(ScratchRows, "write_again", vanish)
-    table = open_table(frame, target="is_fraud", id="number")
+    table = open_table(frame, target="is_fraud", id_column="number")
     for path in files():
         path.unlink()
     with pytest.warns(RuntimeWarning, match="do not find the rows that they wrote"):
@@ -210,7 +210,7 @@ def test_files_that_vanish_whenever_they_are_written_are_given_up(frame, files, 
 
 
 def test_two_fits_of_one_table_side_by_side_have_tags_of_their_own(frame):
-    table = open_table(frame, target="is_fraud", id="number")
+    table = open_table(frame, target="is_fraud", id_column="number")
     models = [SelfPacedEnsembleClassifier(TREE, 2, random_state=seed) for seed in (3, 4)]
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda model: model.fit_table(table), models)

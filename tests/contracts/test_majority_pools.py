@@ -71,7 +71,7 @@ def streamed(n_files=3, row_group_rows=700, batch_rows=1000, n_threads=1, **opti
     folder = streamed.folder / f"{n_files}-{row_group_rows}"
     if not folder.exists():
         write_files(folder, n_files, row_group_rows)
-    exclude = [] if "id" in options else ["number"]
+    exclude = [] if "id_column" in options else ["number"]
     table = open_table(folder, target="label", exclude=exclude, batch_rows=batch_rows, **options)
     labels = table.labels()
     stream = Stream(table, labels.codes, SEED, n_threads, np.zeros(len(X), dtype=np.float32))
@@ -106,7 +106,7 @@ POOLS = {
     "files": streamed,
     "files, many small": lambda: streamed(n_files=7, row_group_rows=100, batch_rows=64),
     "files, two threads": lambda: streamed(batch_rows=333, n_threads=2),
-    "files, ids of their own": lambda: streamed(id="number"),
+    "files, ids of their own": lambda: streamed(id_column="number"),
 }
 
 

@@ -5,8 +5,6 @@ Spark's is in `tests/cluster/test_spark.py`, that of PostgreSQL in `tests/tables
 
 from __future__ import annotations
 
-import sqlite3
-
 import dask.dataframe as dd
 import numpy as np
 import polars as pl
@@ -93,29 +91,20 @@ def duckdb_file(tmp_path):
     return Opened(QUERY, "a query", {**COLUMNS, "connection": tmp_path / "shop.duckdb"}, is_written=True)
 
 
-def sqlite(tmp_path):
-    connection = sqlite3.connect(tmp_path / "shop.sqlite")
-    ROWS.to_sql("shop", connection, index=False)
-    needed = {**COLUMNS, "connection": connection}
-    return Opened(QUERY, "a query", needed, is_written=True, has_dates=False)
-
-
 IN_THIS_PROCESS = (
-    *(
-        array,
-        parquet,
-        url,
-        other_file_system,
-        csv,
-        dataset,
-        filtered_dataset,
-        delta,
-        iceberg,
-        duckdb_relation,
-        lazy_frame,
-        batch_reader,
-    ),
-    *(duckdb_file, sqlite),
+    array,
+    parquet,
+    url,
+    other_file_system,
+    csv,
+    dataset,
+    filtered_dataset,
+    delta,
+    iceberg,
+    duckdb_relation,
+    lazy_frame,
+    batch_reader,
+    duckdb_file,
 )
 
 

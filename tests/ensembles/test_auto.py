@@ -272,7 +272,7 @@ class TestGroups:
         cards = np.random.default_rng(0).integers(300, size=2000)
         frame = pd.DataFrame(X, columns=list("abcd"))
         frame.assign(card=[f"{card}" for card in cards], label=y).to_parquet(tmp_path / "cards.parquet")
-        table = open_table(tmp_path / "cards.parquet", target="label", group="card")
+        table = open_table(tmp_path / "cards.parquet", target="label", group_column="card")
         in_files = auto(RECIPES[:2]).fit_table(table)
         in_memory = auto(RECIPES[:2]).fit(frame, y, groups=cards)
         assert [one.aucprc for one in in_files.recipes_] == [one.aucprc for one in in_memory.recipes_]

@@ -179,10 +179,10 @@ def test_filters_that_read_alike_are_told_apart(frame, tmp_path):
     kept = np.delete(np.arange(len(frame)), [900]).tolist(), np.delete(np.arange(len(frame)), [901]).tolist()
     one, other = (pc.field("n").isin(values) for values in kept)
     assert str(one) == str(other)
-    spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", filter=one), checkpoint=tmp_path / "kept")
+    spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", where=one), checkpoint=tmp_path / "kept")
     with pytest.raises(ValueError, match="belongs to another fit: filter"):
         spe().fit_table(
-            open_table(tmp_path / "rows.parquet", target="label", filter=other), checkpoint=tmp_path / "kept"
+            open_table(tmp_path / "rows.parquet", target="label", where=other), checkpoint=tmp_path / "kept"
         )
 
 
@@ -435,7 +435,7 @@ def test_parts_of_a_memory_map_are_told_apart(frame, tmp_path):
 
 
 def test_a_table_in_memory_is_known_by_the_filter_that_it_was_loaded_with(path, tmp_path):
-    one, other = (open_table(path, target="label", filter=[("a", ">", low)]).loaded() for low in (-9, -1))
+    one, other = (open_table(path, target="label", where=[("a", ">", low)]).loaded() for low in (-9, -1))
     spe().fit_table(one, checkpoint=tmp_path / "kept")
     with pytest.raises(ValueError, match="belongs to another fit: files"):
         spe().fit_table(other, checkpoint=tmp_path / "kept")

@@ -73,7 +73,7 @@ def test_files_have_the_calibration_of_the_fit_in_memory(cards, tmp_path):
     cards.assign(card=cards["card"].astype(str)).to_parquet(tmp_path / "cards.parquet", row_group_size=500)
     expected = fitted(cards, cards["card"])
     for name in ("cards.csv", "cards.parquet"):
-        table = open_table(tmp_path / name, target="label", group="card", batch_rows=700)
+        table = open_table(tmp_path / name, target="label", group_column="card", batch_rows=700)
         other = model().fit_table(table)
         assert other.calibrator_ == expected.calibrator_
         assert other.trained_on_.group == "card"
@@ -81,7 +81,7 @@ def test_files_have_the_calibration_of_the_fit_in_memory(cards, tmp_path):
 
 def test_a_checkpoint_goes_on_with_the_copies_of_finished_rounds(cards, tmp_path):
     cards.to_parquet(tmp_path / "cards.parquet")
-    table = open_table(tmp_path / "cards.parquet", target="label", group="card")
+    table = open_table(tmp_path / "cards.parquet", target="label", group_column="card")
     expected = model().fit_table(table, checkpoint=tmp_path / "rounds")
     sorted((tmp_path / "rounds").glob("round-*"))[-1].unlink()
     assert model().fit_table(table, checkpoint=tmp_path / "rounds").calibrator_ == expected.calibrator_

@@ -153,7 +153,7 @@ def test_a_number_that_a_narrow_column_rounds_is_rounded(of_files):
         ({"count": 2.5}, "'count' does not fit int64; got 2.5"),
         ({"online": 2}, "'online' does not fit bool; got 2"),
         ({"country": 7}, "'country' must be a string or None; got 7"),
-        ({"at": "yesterday"}, "'at' must be a date or time; got 'yesterday'"),
+        ({"at": "yesterday"}, "'at' must be a date, a time or None; got 'yesterday'"),
         ({"at": 5}, "'at' must be a date, a time or None; got 5"),
     ],
 )

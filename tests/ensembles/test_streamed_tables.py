@@ -152,7 +152,7 @@ def test_ids_make_the_order_of_the_rows_and_their_files_indifferent(rows, tmp_pa
     numbered = rows.assign(id=np.arange(N_ROWS))
     shuffled = numbered.sample(frac=1, random_state=0)
     models = [
-        spe().fit_table(open_table(write(some, tmp_path / name, n), target="label", id="id"))
+        spe().fit_table(open_table(write(some, tmp_path / name, n), target="label", id_column="id"))
         for name, some, n in [("sorted", numbered, 1), ("shuffled", shuffled, 4)]
     ]
     assert same_members(*models, rows)
@@ -173,7 +173,7 @@ def test_a_filter_leaves_the_rows_that_pass_it(rows, tmp_path):
     expected = spe().fit(passing.drop(columns="label"), passing["label"])
     folder = write(rows, tmp_path / "t", 3)
     for condition in ([("V0", ">", -1)], pa.compute.field("V0") > -1):
-        table = open_table(folder, target="label", filter=condition, batch_rows=300)
+        table = open_table(folder, target="label", where=condition, batch_rows=300)
         assert same_members(spe().fit_table(table), expected, rows)
 
 
@@ -182,7 +182,7 @@ def test_negative_weights_are_refused_with_their_number(rows, tmp_path):
     rows.assign(w=np.where(rows["label"] == 1, -1.0, 1.0)).to_parquet(path)
     n_rare = int(rows["label"].sum())
     with pytest.raises(ValueError, match=rf"The weight column 'w' of .*rows\.parquet has {n_rare} negative weight"):
-        spe().fit_table(open_table(path, target="label", weight="w"))
+        spe().fit_table(open_table(path, target="label", weight_column="w"))
 
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf])
@@ -190,14 +190,14 @@ def test_weights_that_are_not_finite_are_refused(rows, tmp_path, weight):
     weights = pa.array(np.where(rows["label"] == 1, weight, 1.0))  # NaN here is not a missing value
     pa.parquet.write_table(pa.Table.from_pandas(rows).append_column("w", weights), tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=r"The weight column 'w' of .* has 60 weight\(s\) that are NaN or infinite"):
-        spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", weight="w"))
+        spe().fit_table(open_table(tmp_path / "rows.parquet", target="label", weight_column="w"))
 
 
 def test_weights_go_with_their_rows(rows, tmp_path):
     weights = np.where(rows["V0"] > 0, 5.0, 0.2)
     expected = spe().fit(rows.drop(columns="label"), rows["label"], sample_weight=weights)
     folder = write(rows.assign(w=weights), tmp_path / "t", 2)
-    assert same_members(spe().fit_table(open_table(folder, target="label", weight="w")), expected, rows)
+    assert same_members(spe().fit_table(open_table(folder, target="label", weight_column="w")), expected, rows)
 
 
 def test_three_classes_share_a_pass(rows, tmp_path, monkeypatch):
@@ -420,7 +420,7 @@ def test_a_part_of_a_table_is_trained_on_as_those_rows_alone(rows, tmp_path, whe
 
 
 def test_a_part_of_the_rows_that_pass_a_filter(rows, tmp_path):
-    table = open_table(write(rows, tmp_path / "t", 2), target="label", filter=[("flag", "==", True)])
+    table = open_table(write(rows, tmp_path / "t", 2), target="label", where=[("flag", "==", True)])
     passed = rows[rows["flag"]]
     chosen = np.arange(len(passed)) % 3 > 0
     for one in (table.part(chosen), table.part(chosen).loaded(), table.loaded().part(chosen)):

@@ -112,7 +112,7 @@ def test_rows_with_ids_may_come_in_any_order(flipped, tmp_path):
         label=y, number=np.arange(6000) + 10**6
     )
     frame.to_parquet(tmp_path / "rows.parquet")
-    table = open_table(tmp_path / "rows.parquet", target="label", id="number")
+    table = open_table(tmp_path / "rows.parquet", target="label", id_column="number")
     model = SelfPacedEnsembleClassifier(TREE, random_state=0).fit_table(table)
     mixed = frame.sample(frac=1, random_state=0)
     features = mixed.drop(columns=["label", "number"])

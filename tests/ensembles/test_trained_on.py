@@ -85,7 +85,7 @@ class TestATableThatIsOpenAlready:
 
     @pytest.fixture
     def table(self, rows, tmp_path):
-        return open_table(tmp_path / "rows.parquet", columns=["a", "b"], filter=[("a", ">", 0.0)])
+        return open_table(tmp_path / "rows.parquet", columns=["a", "b"], where=[("a", ">", 0.0)])
 
     def test_its_columns_can_be_kept(self, model, table, rows, tmp_path):
         model.write_predictions(table, tmp_path / "scores.parquet", keep=["when", "shop"])
@@ -98,7 +98,7 @@ class TestATableThatIsOpenAlready:
             model.write_predictions(table, tmp_path / "scores.parquet", keep=["tx"])
 
     @pytest.mark.parametrize(
-        "option", [{"filter": [("b", ">", 0.0)]}, {"columns": ["a"]}, {"batch_rows": 7}, {"cache": "folder"}], ids=str
+        "option", [{"where": [("b", ">", 0.0)]}, {"columns": ["a"]}, {"batch_rows": 7}, {"cache": "folder"}], ids=str
     )
     def test_what_it_has_decided_is_refused(self, model, table, tmp_path, option):
         name = next(iter(option))

@@ -1,7 +1,6 @@
 """What is saved is loaded, and predicts the same bit for bit."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -175,16 +174,3 @@ def test_callbacks_are_not_saved_and_the_model_keeps_its_own(frauds, tmp_path):
     model = spe(callbacks=[bar]).fit(*frauds)
     assert load_model(save_model(model, tmp_path / "model.skops")).callbacks is None
     assert model.callbacks == [bar]
-
-
-# Old files load with a word on the versions that have changed since.
-@pytest.mark.filterwarnings("ignore::selfpaced.exceptions.ModelVersionWarning")
-def test_a_file_of_version_0_1_is_loaded():
-    path = Path(__file__).parent / "fixtures" / "format-1.skops"
-    model = load_model(path)
-    rows = np.array([[0.1, 0.2], [1.1, 0.4], [2.0, 2.9], [3.1, 1.7]])
-    expected = [0.7501329080276449, 0.679425837320574, 0.306869600987248, 0.3524955436720143]
-    assert model.predict_proba(rows)[:, 1].tolist() == expected
-    assert len(model.rounds_) == 4
-    card = read_card(path)
-    assert (card.format_version, card.class_counts, card.metrics) == (1, (500, 50), {"aucprc": 0.25})

@@ -60,8 +60,9 @@ def test_damage_in_the_middle_of_a_file_is_named_when_it_is_read(folder):
 
 
 def test_a_file_without_rows_is_passed_over(folder, frame):
+    expected = fit(folder).predict_proba(frame[["a", "b", "c"]])
     frame.iloc[:0].to_parquet(folder / "1a.parquet")
-    assert len(fit(folder).estimators_) == 3
+    np.testing.assert_array_equal(fit(folder).predict_proba(frame[["a", "b", "c"]]), expected)
 
 
 def test_all_files_unreadable_but_one_is_an_error(folder):
@@ -200,7 +201,7 @@ def test_a_source_without_files_is_refused(folder, source, message):
         ({"target": "lable"}, r"0\.parquet has no column 'lable'; its columns are \['a', 'b', 'c', 'label'\]"),
         ({"target": "label", "exclude": ["z"]}, "There is no column 'z'"),
         ({"target": "label", "columns": ["a", "z"]}, "There is no column 'z'"),
-        ({"target": "label", "weight": "w"}, "has no column 'w'"),
+        ({"target": "label", "weight_column": "w"}, "has no column 'w'"),
         ({"target": "label", "columns": ["label"]}, "No column is left as a feature"),
         ({"target": "label", "columns": []}, "No column is left as a feature"),
         ({"target": "label", "memory_for_tags": "2 GB"}, "memory_for_tags must be a whole number >= 1; got '2 GB'"),
@@ -216,7 +217,7 @@ def test_an_id_that_comes_twice_is_refused(folder, frame):
     for number in range(3):
         frame.iloc[:300].assign(id=range(300)).to_parquet(folder / f"{number}.parquet")
     with pytest.raises(TableError, match="in column 'id' occurs more than once"):
-        fit(folder, id="id")
+        fit(folder, id_column="id")
 
 
 def test_an_id_that_comes_twice_among_rows_that_are_not_drawn_is_refused(folder, frame):
@@ -226,21 +227,21 @@ def test_an_id_that_comes_twice_among_rows_that_are_not_drawn_is_refused(folder,
     for number, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
         frame.iloc[part].to_parquet(folder / f"{number}.parquet")
     with pytest.raises(TableError, match="The id 1000000 in column 'id' occurs more than once"):
-        fit(folder, id="id")
+        fit(folder, id_column="id")
 
 
 def test_a_rare_class_without_weight_is_refused(folder, frame):
     for number in range(3):
         frame.assign(w=1.0 - frame["label"]).to_parquet(folder / f"{number}.parquet")
     with pytest.raises(TableError, match="All rows of the class 1 have a weight of 0"):
-        fit(folder, weight="w")
+        fit(folder, weight_column="w")
 
 
 def test_ids_that_are_strings_are_refused(folder, frame):
     for number in range(3):
         frame.assign(id="a").to_parquet(folder / f"{number}.parquet")
     with pytest.raises(TableError, match=r"id column 'id' of .*must hold a whole number for every row"):
-        fit(folder, id="id")
+        fit(folder, id_column="id")
 
 
 def test_a_table_without_a_target_and_something_else_than_a_table_are_refused(folder, frame):
@@ -401,15 +402,15 @@ def test_a_base_model_that_cannot_read_strings_comes_with_a_hint(folder, frame):
     assert any("The columns ['shop'] hold strings" in note for note in caught.value.__notes__)
 
 
-@pytest.mark.parametrize("filter", ["a > 0", [[("a", ">", 0)]], [("a", ">")]])
-def test_a_filter_of_another_kind_is_refused(folder, filter):
-    with pytest.raises(TypeError, match="filter must be a list of"):
-        open_table(folder, target="label", filter=filter)
+@pytest.mark.parametrize("where", ["a > 0", [[("a", ">", 0)]], [("a", ">")]])
+def test_a_condition_of_another_kind_is_refused(folder, where):
+    with pytest.raises(TypeError, match="where must be a list of"):
+        open_table(folder, target="label", where=where)
 
 
 def test_a_filter_that_does_not_suit_the_column_is_refused_with_the_file(folder):
     with pytest.raises(TableError, match=r"The filter does not fit the columns of .*0\.parquet"):
-        fit(folder, filter=[("a", ">", "word")])
+        fit(folder, where=[("a", ">", "word")])
 
 
 def test_a_frame_is_told_to_go_to_fit_and_a_single_name_needs_no_list(folder, frame):

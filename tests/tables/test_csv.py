@@ -16,9 +16,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.exceptions import TableError
+from selfpaced.tables.sources.cache import as_parquet
 from selfpaced.tables.text import csv as csv_reading
 from selfpaced.tables.text import inference
-from selfpaced.tables.text.conversion import as_parquet
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -377,7 +377,7 @@ def test_a_file_that_took_the_place_of_another_is_noticed_by_equal_size_and_time
 def test_other_bytes_at_the_start_the_middle_or_the_end_are_noticed_whatever_the_status_says(write, monkeypatch, row):
     rows = ["1"] * 100_000
     status = write("a\n" + "\n".join(rows)).stat()
-    monkeypatch.setattr("selfpaced.tables.text.conversion.os.fstat", lambda file: status)
+    monkeypatch.setattr("selfpaced.tables.sources.cache.os.fstat", lambda file: status)
     before = as_parquet([write("a\n" + "\n".join(rows))])
     rows[row] = "2"
     after = as_parquet([path := write("a\n" + "\n".join(rows))])
@@ -422,7 +422,7 @@ def test_temporary_files_of_killed_processes_are_removed_after_a_day(write, tmp_
 def test_a_file_that_has_been_converted_is_not_read_again(write, monkeypatch):
     path = write("a\n1\n")
     as_parquet([path])
-    monkeypatch.setattr("selfpaced.tables.text.conversion.open_csv", None)
+    monkeypatch.setattr("selfpaced.tables.sources.cache.open_csv", None)
     as_parquet([path])
 
 
@@ -459,7 +459,7 @@ def test_files_of_one_name_do_not_meet_in_the_folder_of_caches(write, tmp_path):
 
 def fail_in_the_middle(monkeypatch, error):
     """Have the writer write the first row group, and fail at the second."""
-    monkeypatch.setattr("selfpaced.tables.text.conversion.GROUP_ROWS", 1)
+    monkeypatch.setattr("selfpaced.tables.sources.cache.GROUP_ROWS", 1)
     write_table, calls = pq.ParquetWriter.write_table, []
 
     def failing(self, *args, **kwargs):
@@ -533,7 +533,7 @@ def test_progress_goes_up_to_all_bytes_of_all_files(write):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_row_groups_are_bounded_in_bytes(read, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfpaced.tables.text.conversion.GROUP_BYTES", 500)
+    monkeypatch.setattr("selfpaced.tables.sources.cache.GROUP_BYTES", 500)
     read("a\n" + "1\n" * 1000)
     metadata = pq.read_metadata(tmp_path / "sales.csv.selfpaced.parquet")
     assert max(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) < 150

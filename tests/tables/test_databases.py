@@ -1,11 +1,11 @@
-"""Queries of real databases: DuckDB in this process, SQLite, and a PostgreSQL server on this machine."""
+"""Queries of real databases: DuckDB in this process, and a PostgreSQL server on this machine."""
 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -70,17 +70,9 @@ def test_members_are_those_of_the_same_rows_in_memory(postgres, model):
     assert members_of(again) == members_of(model)
 
 
-@pytest.mark.parametrize("driver", ["adbc", "psycopg", "duckdb"])
+@pytest.mark.parametrize("driver", ["adbc", "duckdb"])
 def test_an_open_connection_is_used_and_stays_open(postgres, shop, driver):
-    if driver == "duckdb":
-        connection = duckdb.connect(shop)
-    elif driver == "adbc":
-        connection = postgres.connect()
-    else:
-        import psycopg
-
-        connection = psycopg.connect(postgres.url)
-    with connection:
+    with duckdb.connect(shop) if driver == "duckdb" else postgres.connect() as connection:
         for _ in range(2):
             assert open_table(IN_ORDER, connection=connection, **NO_FEATURES).n_rows == N_ROWS
 
@@ -107,31 +99,6 @@ def test_numbers_of_any_precision_are_numbers(postgres):
     assert open_table(query, connection=postgres.url, target="y").features()["price"].tolist() == [
         i / 4 for i in range(1, 9)
     ]
-    import psycopg
-
-    with psycopg.connect(postgres.url) as connection:
-        table = open_table(query, connection=connection, target="y")
-        assert table.features()["price"].tolist() == [i / 4 for i in range(1, 9)]
-
-
-def test_a_column_may_have_another_type_in_later_rows(monkeypatch):
-    """DB-API tells no types, and the first rows may have no value at all."""
-    monkeypatch.setattr("selfpaced.tables.sources.databases.BATCH_ROWS", 2)
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE t (a, y)")
-    connection.executemany("INSERT INTO t VALUES (?, ?)", [(None, 0), (None, 1), (1, 0), (2, 1), (2.5, 0), (3, 1)])
-    table = open_table("SELECT * FROM t", connection=connection, target="y")
-    np.testing.assert_array_equal(table.features()["a"], [np.nan, np.nan, 1, 2, 2.5, 3])
-    connection.close()
-
-
-def test_values_of_several_types_are_refused_by_column():
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE t (a, y)")
-    connection.executemany("INSERT INTO t VALUES (?, ?)", [(1, 0), ("one", 1)])
-    with pytest.raises(TableError, match=r"Column 'a' of the query has values of several types"):
-        open_table("SELECT * FROM t", connection=connection, target="y")
-    connection.close()
 
 
 @pytest.mark.parametrize("query", ["SELECT nope FROM shop", "SELEC a"])
@@ -159,6 +126,11 @@ def test_another_thing_than_a_connection_is_refused():
         open_table("SELECT 1", connection=3, target="y")
     with pytest.raises(TableError, match="does not name a database"):
         open_table("SELECT 1", connection="shop.parquet", target="y")
+
+
+def test_a_connection_of_another_driver_is_refused_with_what_to_do():
+    with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(TypeError, match="adbc_driver_sqlite"):
+        open_table("SELECT 1 AS y", connection=connection, target="y")
 
 
 def test_scores_are_written_to_a_table(postgres, model):

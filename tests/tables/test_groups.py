@@ -59,6 +59,6 @@ def test_a_row_without_a_group_is_refused_in_files_even_if_it_is_not_drawn(tmp_p
 
     rows = pd.DataFrame({"a": np.arange(500.0), "card": ["x"] * 499 + [None], "label": np.arange(500) < 5})
     rows.to_parquet(tmp_path / "rows.parquet")
-    table = open_table(tmp_path / "rows.parquet", target="label", group="card")
+    table = open_table(tmp_path / "rows.parquet", target="label", group_column="card")
     with pytest.raises(TableError, match=r"The group column 'card' of .*rows.parquet has no value in 1 of 500 rows"):
         UnderBaggingClassifier(n_estimators=1, random_state=0).fit_table(table)

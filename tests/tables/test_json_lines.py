@@ -9,8 +9,8 @@ import pytest
 
 from selfpaced import open_table
 from selfpaced.exceptions import TableError
+from selfpaced.tables.sources.cache import as_parquet
 from selfpaced.tables.text import json_lines
-from selfpaced.tables.text.conversion import as_parquet
 
 
 @pytest.fixture

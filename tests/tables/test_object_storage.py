@@ -19,7 +19,6 @@ from selfpaced.cli import main
 from selfpaced.exceptions import CheckpointError, TableError
 from selfpaced.persistence.loading import load_model
 from selfpaced.storage import remote as remote_files
-from selfpaced.tables.files import formats
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.few_recipes import compare_few_methods
@@ -44,7 +43,6 @@ def server():
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
     monkeypatch.setattr(remote_files, "PAUSES", (0.01, 0.02))
-    monkeypatch.setattr(formats, "PAUSES", (0.01, 0.02))
 
 
 @pytest.fixture
@@ -262,7 +260,7 @@ def test_copies_are_used_again_until_the_file_changes(server, forwarder, tmp_pat
 
 
 def test_old_copies_make_room_for_new_ones(server, forwarder, tmp_path):
-    opened_through(forwarder, cache=tmp_path, weight="weight")
+    opened_through(forwarder, cache=tmp_path, weight_column="weight")
     old = set(tmp_path.iterdir())
     held = sum(path.stat().st_size for path in old)
     opened_through(forwarder, cache=tmp_path, cache_bytes=held)

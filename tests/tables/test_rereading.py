@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from selfpaced.tables.files.formats import writer_for_rereading
+from selfpaced.tables.files.file import writer_for_rereading
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_a_row_without_a_label_is_refused():
 
 
 def test_infinity_is_refused_by_the_name_of_its_column():
-    with pytest.raises(TableError, match="Column 'age' contains infinity in partition 3"):
+    with pytest.raises(TableError, match="Column 'age' of partition 3 contains infinity"):
         facts(COLUMNS, batch_of(**{COLUMNS.safe_names[1]: [1.0, np.inf, 2.0]}))
 
 

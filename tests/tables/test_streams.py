@@ -38,7 +38,7 @@ def test_a_dataset_of_hugging_face_has_the_members_of_memory(in_memory):
 
 
 def test_only_needed_columns_are_written(tmp_path):
-    table = open_table(ARROW.to_reader(), cache=tmp_path, target="label", columns=["a"], filter=[("b", ">", 0.0)])
+    table = open_table(ARROW.to_reader(), cache=tmp_path, target="label", columns=["a"], where=[("b", ">", 0.0)])
     (written,) = tmp_path.rglob("*.parquet")
     assert pq.read_schema(written).names == ["a", "b", "label"]
     assert table.labels().counts.sum() == (ROWS["b"] > 0).sum()

@@ -32,17 +32,18 @@ from selfpaced.tables import (
     ClassCounts,
     ClassSplit,
     Elsewhere,
-    FrameOptions,
     InMemoryTable,
     Roles,
     Schema,
     SplitPlan,
+    TableOptions,
     are_strings,
     feature_names,
     frozen,
     is_frame,
     keys_looked_at,
     refuse_bad,
+    refuse_infinity,
     refuse_repeated,
     refuse_weightless,
     stack,
@@ -165,7 +166,7 @@ class SomeRows:
 
 def divided(table: PartitionedTable, share: float, seed: int) -> tuple[PartitionedTable, PartitionedTable]:
     """The rows to train on, and those held out: whole groups, if the table has groups."""
-    held_out = HeldOut(share, seed, table.roles.group is not None)
+    held_out = HeldOut(share, seed, table.roles.group_column is not None)
     train, test = (_side(table, Side(held_out, is_held_out)) for is_held_out in (False, True))
     return train, test
 
@@ -259,13 +260,15 @@ def fits_elsewhere(fit_on: str) -> bool:
     return fit_on == "executor"
 
 
-def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
+def frame_roles(frame: Any, options: TableOptions) -> tuple[Roles, list[str]]:
     """The roles of a cluster frame's columns, and its features."""
-    given: dict[str, Any] = {name: options.get(name) for name in ("target", "weight", "id", "group")}
+    given: dict[str, Any] = {
+        name: options.get(name) for name in ("target", "weight_column", "id_column", "group_column")
+    }
     roles = Roles(**given)
     if roles.target is None:
         raise ValueError("The column of labels is not known. Name it: open_table(frame, target='...').")
-    for name in (roles.target, roles.weight, roles.id, roles.group):
+    for name in (roles.target, roles.weight_column, roles.id_column, roles.group_column):
         if name is not None and name not in frame.columns:
             raise TableError(f"There is no column {name!r}; the columns are {list(frame.columns)}.")
     return roles, feature_names(frame.columns, options.get("columns"), options.get("exclude", ()), roles)
@@ -371,13 +374,11 @@ def _merged_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[s
 
 def frame_facts(batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
     """The facts of a record batch of features. Infinity is refused, as in memory."""
-    import pyarrow.compute as pc
-
     pa = import_arrow()
     with_missing, categories = set(), {}
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_floating(field.type) and pc.any(pc.is_inf(column)).as_py():
-            _refuse_infinity(f"Column {field.name!r}", path)
+        if pa.types.is_floating(field.type):
+            refuse_infinity(column, f"Column {field.name!r} of {path}")
         if column.null_count:
             with_missing.add(field.name)
         found = _strings(field, column, path)
@@ -408,17 +409,10 @@ def array_facts(array: NDArray[Any], labels: NDArray[Any], path: str) -> Partiti
         raise TableError(
             f"{path} must be an array of numbers with two dimensions; it is {array.dtype} of shape {array.shape}."
         )
-    if array.dtype.kind == "f" and np.isinf(array).any():
-        _refuse_infinity("X", path)
+    if array.dtype.kind == "f":
+        refuse_infinity(array, f"X of {path}")
     classes, counts = _counted(labels, path)
     return PartitionFacts(path, array.shape[0], None, array.shape[1], frozenset(), {}, classes, counts)
-
-
-def _refuse_infinity(what: str, path: str) -> None:
-    raise TableError(
-        f"{what} contains infinity in {path}. Replace it by a finite number, or by a missing value if the base model "
-        "accepts missing values."
-    )
 
 
 def _counted(labels: NDArray[Any], path: str) -> tuple[NDArray[Any], NDArray[np.int64]]:

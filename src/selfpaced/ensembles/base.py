@@ -86,9 +86,9 @@ class ScoresTables:
         columns : list of str, default=None
             The features, for a model that was trained without feature names.
         progress : callable, default=None
-            A function of the number of rows scored and of all rows (None with a filter), called after each batch.
+            A function of the number of rows scored and of all rows (None with `where`), called after each batch.
         **reading : dict
-            `filter`, `batch_rows`, `cache`, `cache_bytes`, `filesystem`, `connection` and `version`, as for
+            `where`, `batch_rows`, `cache`, `cache_bytes`, `filesystem`, `connection` and `version`, as for
             `open_table`. They are refused for an open table.
 
         Returns

@@ -31,6 +31,7 @@ from selfpaced.tables import (
     is_frame,
     read_labels,
     refuse_bad,
+    refuse_infinity,
     refuse_missing_labels,
 )
 
@@ -87,7 +88,7 @@ def check_groups(groups: Any, labels: Labels) -> dict[str, NDArray[np.uint64]]:
 
 def roles_with(groups: Any) -> Roles:
     """The roles of a table in memory, by its groups: their column has the name of the array, if it has one."""
-    return Roles(group=None if groups is None else str(getattr(groups, "name", None) or "groups"))
+    return Roles(group_column=None if groups is None else str(getattr(groups, "name", None) or "groups"))
 
 
 def check_whole(name: str, value: Any, at_most: int | None = None) -> int:
@@ -164,11 +165,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     for name, values in float_columns(X):
-        if np.isinf(values).any():
-            raise ValueError(
-                f"Column {name!r} of X contains infinity. Replace it by a finite number, or by NaN if the base model "
-                "accepts missing values."
-            )
+        refuse_infinity(values, f"Column {name!r} of X")
     return X
 
 

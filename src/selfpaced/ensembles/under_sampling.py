@@ -164,7 +164,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         folder = checkpoint_folder(checkpoint)
         settings = self._settings(stored_seed(folder) if self.random_state is None else None)
-        if table.roles.weight is not None:
+        if table.roles.weight_column is not None:
             check_takes_weights(settings.bases, "the table has sample weights")
         kept = Checkpoint(folder, {} if folder is None else identity_of_fit(self, settings.seed, table), allow)
         return self._train(settings, table, eval_set, kept, {})

@@ -204,7 +204,7 @@ def rows_in_memory(model: Any, X: Any) -> InMemoryTable:
     checked = model._features(X, model.trained_on_.schema, reset=False)
     if model.trained_on_.categories is not None:
         # The warning points at the line that called the method of an ensemble.
-        warn_of_new(model.trained_on_.categories, polars_as_arrow(checked), stacklevel=3)
+        warn_of_new(model.trained_on_.categories, polars_as_arrow(checked))
     return readable_rows(model, checked)
 
 

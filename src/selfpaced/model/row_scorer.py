@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from numbers import Real
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,7 +16,7 @@ from selfpaced.calibration import Calibrator
 from selfpaced.model.pooling import LogOddsPool
 from selfpaced.model.predictor import AveragedMembers, BlendedEnsembles, rows_in_memory, scoring_of
 from selfpaced.scoring import Scorer, scorer_of, small_trees
-from selfpaced.tables import Column, Schema, iso_date
+from selfpaced.tables import Column, Schema, moment_of
 from selfpaced.trees import BoostersOfARow, frame_categories
 
 MICROSECOND = timedelta(microseconds=1)
@@ -208,22 +208,17 @@ class Moment:
     def _moment(self, value: Any) -> datetime:
         """Times without a time zone are UTC, as in tables."""
         name = self._column.source
-        if isinstance(value, str):
-            try:
-                value = datetime.fromisoformat(iso_date(value))
-            except ValueError:
-                raise ValueError(f"The value of {name!r} must be a date or time; got {value!r}.") from None
-        if isinstance(value, date) and not isinstance(value, datetime):
-            value = datetime(value.year, value.month, value.day)
-        if not isinstance(value, datetime):
-            raise ValueError(f"The value of {name!r} must be a date, a time or None; got {value!r}.")
-        if value.tzinfo is not None:
-            return value
+        try:
+            moment = moment_of(value)
+        except ValueError:
+            raise ValueError(f"The value of {name!r} must be a date, a time or None; got {value!r}.") from None
+        if moment.tzinfo is not None:
+            return moment
         if self._column.has_zone:
             raise ValueError(
                 f"The time of {name!r} has no time zone, but those in training had one; got {value!r}. Add a time zone."
             )
-        return value.replace(tzinfo=UTC)
+        return moment.replace(tzinfo=UTC)
 
 
 LIGHTGBM = "lightgbm", "LGBMClassifier"

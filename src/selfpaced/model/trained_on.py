@@ -101,4 +101,6 @@ def record_of(
     pos_label = roles.pos_label.item() if isinstance(roles.pos_label, np.generic) else roles.pos_label
     counts = tuple(labels.counts.tolist())
     versions = versions_for(members)
-    return TrainedOn(tuple(labels.names), counts, roles.target, pos_label, schema, versions, snapshot, roles.group)
+    return TrainedOn(
+        tuple(labels.names), counts, roles.target, pos_label, schema, versions, snapshot, roles.group_column
+    )

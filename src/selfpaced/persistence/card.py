@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier, RecipeResult
+from selfpaced.ensembles.auto import RecipeResult
 from selfpaced.model import bases_of, feature_names_of
 from selfpaced.monitoring import Reference
 from selfpaced.tables import Schema
@@ -183,7 +183,7 @@ def card_of(model: Any, storage: str, said: Said) -> ModelCard:
         notes=said.notes,
         versions=versions_for(model.estimators_),
         storage=storage,
-        recipes=tuple(model.recipes_) if isinstance(model, AutoSelfPacedClassifier) else (),
+        recipes=tuple(getattr(model, "recipes_", ())),
         snapshot=trained_on.snapshot,
         reference=said.reference,
     )
@@ -192,16 +192,7 @@ def card_of(model: Any, storage: str, said: Said) -> ModelCard:
 def _rounds(model: Any) -> list[RoundSummary]:
     if not hasattr(model, "rounds_"):  # boosting and SMOTE only keep the number of rows of each member
         return [RoundSummary(number, n_rows) for number, n_rows in enumerate(model.n_training_rows_, start=1)]
-    return [
-        RoundSummary(
-            each.number,
-            each.n_rows,
-            each.alpha,
-            each.score,
-            each.seconds,
-        )
-        for each in model.rounds_
-    ]
+    return [RoundSummary(each.number, each.n_rows, each.alpha, each.score, each.seconds) for each in model.rounds_]
 
 
 def card_as_json(card: ModelCard) -> str:

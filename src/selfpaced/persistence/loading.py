@@ -13,7 +13,7 @@ import joblib
 from sklearn.exceptions import InconsistentVersionWarning
 
 from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning
+from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning, warn
 from selfpaced.persistence.card import ModelCard, ensemble_in, kind_of
 from selfpaced.persistence.saving import PICKLE, card_in
 from selfpaced.storage import AnyPath, RemoteFile, check_contents, content_of, loaded, located, opened, part_of, shown
@@ -144,19 +144,17 @@ def read_model(
 def _warn_of_versions(card: ModelCard, name: str) -> None:
     changed = differences(card.versions)
     if changed:
-        warnings.warn(
+        warn(
             f"{name} was saved with {', '.join(changed)}, so its predictions may differ here. Check them, and save the "
             "model again.",
             ModelVersionWarning,
-            stacklevel=4,
         )
 
 
 def _unpickled(content: bytes, name: str) -> Any:
-    warnings.warn(
+    warn(
         f"{name} is a pickle, which can run any code. Save the model as .skops if that is possible.",
         PickledModelWarning,
-        stacklevel=4,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)

@@ -11,7 +11,6 @@ from selfpaced.storage.files import (
     write_whole,
 )
 from selfpaced.storage.remote import (
-    PAUSES,
     AnyPath,
     Place,
     RemoteFile,
@@ -21,9 +20,9 @@ from selfpaced.storage.remote import (
     explaining,
     fingerprint,
     is_local,
-    is_transient,
     is_url,
     located,
     patiently,
+    pause_after,
     shown,
 )

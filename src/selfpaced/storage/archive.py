@@ -13,7 +13,7 @@ from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
 
-from selfpaced.exceptions import ModelFileError
+from selfpaced.exceptions import ModelFileError, need
 from selfpaced.versions import differences
 
 OURS = [
@@ -138,13 +138,7 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others decompress megaby
 
 
 def import_skops() -> Any:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError(
-            "Model files and checkpoints need skops, which is not installed: pip install 'selfpaced[models]'"
-        ) from error
-    return skops.io
+    return need("skops.io", "models", "Writing and reading models and checkpoints")
 
 
 def dumped(thing: Any, what: str, call: str, allow: str | Sequence[str] = (), otherwise: str = "") -> bytes:

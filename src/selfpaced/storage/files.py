@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+from selfpaced.exceptions import fs
 from selfpaced.storage.remote import AnyPath, Place, RemoteFile, content_of, explaining, located, patiently, upload
 
 
@@ -187,8 +188,6 @@ class RemoteFolder:
         return str(self._place)
 
     def prepare(self, endings: Sequence[str]) -> None:
-        from pyarrow import fs
-
         filesystem, path = self._place.filesystem, self._place.path
         with explaining(self._place, "opened"):
             if patiently(lambda: filesystem.get_file_info(path)).type == fs.FileType.File:
@@ -222,8 +221,6 @@ class RemoteFolder:
         return self._place.child(f"{self._place.path}/{name}")
 
     def _files(self) -> list[Any]:
-        from pyarrow import fs
-
         selector = fs.FileSelector(self._place.path, allow_not_found=True)
         found = patiently(lambda: self._place.filesystem.get_file_info(selector))
         return [info for info in found if info.type == fs.FileType.File]

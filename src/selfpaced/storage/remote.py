@@ -10,11 +10,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from selfpaced.exceptions import TableError
+from selfpaced.exceptions import TableError, fs, need, pa
 
 Result = TypeVar("Result")
 
@@ -152,8 +153,6 @@ def is_local(filesystem: Any) -> bool:
 
 def as_pyarrow(filesystem: Any) -> Any:
     """A file system of pyarrow, or of fsspec, as one of pyarrow."""
-    from pyarrow import fs
-
     if isinstance(filesystem, fs.FileSystem):
         return filesystem
     if hasattr(filesystem, "protocol") and hasattr(filesystem, "info"):
@@ -163,14 +162,19 @@ def as_pyarrow(filesystem: Any) -> Any:
 
 def patiently(work: Callable[[], Result]) -> Result:
     """The result of some work on a remote file. It is tried again a few times if the network fails."""
-    for pause in PAUSES:
+    for n_failures in count():
         try:
             return work()
         except OSError as error:
-            if not is_transient(error):
-                raise
-        time.sleep(pause)
-    return work()
+            pause_after(error, n_failures)
+    raise AssertionError
+
+
+def pause_after(error: OSError, n_failures: int) -> None:
+    """Wait before another attempt. The error is raised if that would not help, or after too many failures."""
+    if n_failures == len(PAUSES) or not is_transient(error):
+        raise error
+    time.sleep(PAUSES[n_failures])
 
 
 def is_transient(error: OSError) -> bool:
@@ -257,20 +261,12 @@ def _behind(url: str) -> RemoteFile:
     scheme = OTHER_NAMES.get(match[1].lower(), match[1].lower())
     url = f"{scheme}://{url[match.end() :]}"
     if scheme == "file":
-        from pyarrow import fs
-
         return RemoteFile(fs.LocalFileSystem(), unquote(urlsplit(url).path), url)
     filesystem, path = _pyarrow_system(url) if scheme in BY_PYARROW else _fsspec_system(url, scheme)
     return RemoteFile(filesystem, path.rstrip("/"), shown(url))
 
 
 def _pyarrow_system(url: str) -> tuple[Any, str]:
-    try:
-        from pyarrow import fs
-    except ImportError as error:
-        raise ImportError(f"Reading {shown(url)} needs pyarrow: pip install 'selfpaced[files]'") from error
-    import pyarrow as pa
-
     with explaining(url, "reached"):
         try:
             filesystem, path = patiently(lambda: fs.FileSystem.from_uri(url))
@@ -280,10 +276,7 @@ def _pyarrow_system(url: str) -> tuple[Any, str]:
 
 
 def _fsspec_system(url: str, scheme: str) -> tuple[Any, str]:
-    try:
-        import fsspec
-    except ImportError as error:
-        raise ImportError(f"Reading {shown(url)} needs fsspec: pip install 'selfpaced[remote]'") from error
+    fsspec = need("fsspec", "remote", f"Reading {shown(url)}")
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
@@ -314,8 +307,6 @@ def fingerprint(path: Place) -> dict[str, Any]:
 
 def exists(place: Place) -> bool:
     """Whether there is a file or a folder."""
-    from pyarrow import fs
-
     if isinstance(place, Path):
         return place.exists()
     return bool(patiently(lambda: place.filesystem.get_file_info(place.path)).type != fs.FileType.NotFound)

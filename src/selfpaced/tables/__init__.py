@@ -1,13 +1,14 @@
 """Tables: every source of rows that a user can name, split into minority rows and majority pools."""
 
 from selfpaced.tables.frames import NewCategories, as_trained, categories_in, schema_of_frame, warn_of_new
-from selfpaced.tables.groups import column_groups, group_hashes
 from selfpaced.tables.labels import (
     MOST_LABELS,
     ClassCounts,
     LabelLook,
     Labels,
+    column_groups,
     encode_labels,
+    group_hashes,
     keys_looked_at,
     read_labels,
     refuse_bad,
@@ -28,19 +29,17 @@ from selfpaced.tables.memory import (
     kind_of,
     not_numbers,
     polars_as_arrow,
+    refuse_infinity,
     split_classes,
     stack,
 )
 from selfpaced.tables.profile import ColumnLook, ColumnProfile, look_through
-from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, are_strings, frozen, plain, unified_fields
+from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, frozen, plain, unified_fields
 from selfpaced.tables.table import (
     ID,
     WEIGHT,
     ClassSplit,
-    ClusterOptions,
-    DaskOptions,
     Elsewhere,
-    FrameOptions,
     Progress,
     ReadingOptions,
     Roles,
@@ -48,8 +47,16 @@ from selfpaced.tables.table import (
     Table,
     TableOptions,
     check_names,
-    check_options,
     feature_names,
     names_of,
 )
-from selfpaced.tables.times import PERIODS, Moments, checked_moments, iso_date, moments_in, periods_of, zone_of
+from selfpaced.tables.times import (
+    PERIODS,
+    Moments,
+    are_strings,
+    checked_moments,
+    moment_of,
+    moments_in,
+    periods_of,
+    zone_of,
+)

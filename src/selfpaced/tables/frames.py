@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from selfpaced.exceptions import NewCategoryWarning, TableError, import_arrow
-from selfpaced.tables.memory import ARROW, PANDAS, kind_of
+from selfpaced.exceptions import NewCategoryWarning, TableError, pa, pc, warn
+from selfpaced.tables.memory import PANDAS, as_arrow, is_frame, kind_of
 from selfpaced.tables.profile import ColumnLook, categories_of
-from selfpaced.tables.schema import Column, Schema, are_strings, coded, frozen, strings_of
+from selfpaced.tables.schema import Column, Schema, coded, frozen, strings_of
+from selfpaced.tables.times import are_strings
 
 Categories = Mapping[str, Sequence[str]]
 
@@ -23,16 +23,15 @@ def categories_in(frame: Any) -> dict[str, tuple[str, ...]]:
     >>> categories_in(pd.DataFrame({"shop": pd.Categorical(["web"], categories=["web", "phone"]), "amount": [1.5]}))
     {'shop': ('web', 'phone')}
     """
-    readers = {PANDAS: _of_pandas, ARROW: _of_arrow}
-    found = readers.get(kind_of(frame), lambda _: iter(()))(frame)
-    return {name: own for name, own in found if own and all(isinstance(each, str) for each in (name, *own))}
+    if not is_frame(frame):
+        return {}
+    columns = kind_of(frame).columns(frame)
+    found = {name: tuple(column.categories()) for name, column in columns if column.categories is not None}
+    return {name: own for name, own in found.items() if own and all(isinstance(each, str) for each in (name, *own))}
 
 
-def warn_of_new(known: Categories, frame: Any, stacklevel: int) -> None:
-    """Warn of the rows whose categories are not among those that are known. Mostly only the types are compared.
-
-    `stacklevel` counts from the caller, as for `warnings.warn`.
-    """
+def warn_of_new(known: Categories, frame: Any) -> None:
+    """Warn of the rows whose categories are not among those that are known. Mostly only the types are compared."""
     here = categories_in(frame)
     columns = [
         OpenColumn(name, "category", tuple(own))
@@ -43,21 +42,7 @@ def warn_of_new(known: Categories, frame: Any, stacklevel: int) -> None:
         schema, new = Schema(tuple(columns)), NewCategories()
         for batch in as_arrow(frame[schema.names] if kind_of(frame) is PANDAS else frame).to_batches():
             new.count(schema, batch, schema.converted(batch, "X"))
-        new.warn(stacklevel=stacklevel + 1)
-
-
-def _of_pandas(frame: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    for name, column in frame.items():
-        if type(column.dtype).__name__ == "CategoricalDtype":
-            yield name, tuple(column.cat.categories)
-
-
-def _of_arrow(table: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    pa = import_arrow()
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_dictionary(column.type):
-            chunks = (chunk.dictionary.drop_null().to_pylist() for chunk in column.chunks)
-            yield name, tuple(dict.fromkeys(category for own in chunks for category in own))
+        new.warn()
 
 
 @dataclass(frozen=True)
@@ -69,17 +54,12 @@ class OpenColumn(Column):
     """
 
     def n_new(self, before: Any, after: Any) -> int:
-        import pyarrow.compute as pc
-
         assert self.categories is not None
         chunks = getattr(after, "chunks", [after])
         n_known = len(self.categories)
         return sum(pc.sum(pc.greater_equal(one.indices, n_known)).as_py() or 0 for one in chunks) if n_known else 0
 
     def _category(self, array: Any) -> Any:
-        import pyarrow.compute as pc
-
-        pa = import_arrow()
         strings, known = strings_of(array), pa.array(self.categories, pa.string())
         numbers = pc.index_in(strings, value_set=known)
         if numbers.null_count > strings.null_count:
@@ -120,18 +100,10 @@ class NewCategories:
                 if n_rows:
                     self.counts[name] = self.counts.get(name, 0) + n_rows
 
-    def warn(self, stacklevel: int = 2) -> None:
-        """Warn once about all columns. `stacklevel` counts from the caller, as for `warnings.warn`."""
+    def warn(self) -> None:
+        """Warn once about all columns."""
         if self.counts:
-            warnings.warn(NewCategoryWarning(self.counts, self._n_rows), stacklevel=stacklevel + 1)
-
-
-@dataclass(frozen=True)
-class TypedFrame:
-    """A frame as a source of rows; `path` is what errors call it."""
-
-    path: str
-    schema: Any
+            warn(NewCategoryWarning(self.counts, self._n_rows))
 
 
 def schema_of_frame(frame: Any) -> Schema | None:
@@ -142,7 +114,6 @@ def schema_of_frame(frame: Any) -> Schema | None:
     """
     if all(column.is_number for _, column in kind_of(frame).columns(frame)):
         return None
-    pa = import_arrow()
     names = kind_of(frame).names(frame)
     odd = [name for name in names if not isinstance(name, str)]
     if odd or len(set(names)) < len(names):
@@ -158,7 +129,7 @@ def schema_of_frame(frame: Any) -> Schema | None:
         if are_strings(kind.value_type if pa.types.is_dictionary(kind) else kind):
             look = ColumnLook(name)
             for chunk in table.column(name).chunks:
-                look.add(chunk, TypedFrame("X", table.schema))
+                look.add(chunk)
             strings[name] = categories_of(look.result(), "Drop it before the fit: X.drop(columns=[{!r}]).")
     return frozen(fields, names, complete, strings)
 
@@ -166,25 +137,15 @@ def schema_of_frame(frame: Any) -> Schema | None:
 def as_trained(schema: Schema, frame: Any) -> Any:
     """A pandas frame of the features. Columns that have been converted already stay as they are.
 
-    A warning counts the rows with categories that the schema does not have. It points at the line that called the
-    method of an ensemble.
+    A warning counts the rows with categories that the schema does not have.
     """
-    pa = import_arrow()
     batch = as_arrow(frame)
     arrays = [_converted(column, batch) for column in schema.columns]
     table = pa.Table.from_arrays(arrays, names=schema.names)
     new = NewCategories()
     new.count(schema, batch, table)
-    new.warn(stacklevel=5)
+    new.warn()
     return table.to_pandas()
-
-
-def as_arrow(frame: Any) -> Any:
-    pa = import_arrow()
-    kind = kind_of(frame)
-    if kind is PANDAS:
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    return frame if kind is ARROW else frame.to_arrow()
 
 
 def _converted(column: Column, batch: Any) -> Any:
@@ -192,10 +153,6 @@ def _converted(column: Column, batch: Any) -> Any:
     if column.source not in batch.column_names:
         raise TableError(f"X has no column {column.source!r}, which the model was trained with.")
     source = batch.column(column.source).combine_chunks()
-    if (
-        column.made_of is not None
-        and column.name in batch.column_names
-        and import_arrow().types.is_floating(source.type)
-    ):
+    if column.made_of is not None and column.name in batch.column_names and pa.types.is_floating(source.type):
         return batch.column(column.name)
     return column.converted(source, "X")

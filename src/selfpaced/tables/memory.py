@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from selfpaced.exceptions import TableError, pa, pc
 from selfpaced.pools import GROUP, MemoryPool, Rows
 from selfpaced.storage import fingerprint
 from selfpaced.tables.labels import Labels, read_labels
 from selfpaced.tables.schema import Schema, are_numbers
 from selfpaced.tables.table import ClassSplit, Roles, SplitPlan
+from selfpaced.tables.times import are_dates, is_missing
 
 Positions = NDArray[np.integer]
 
@@ -31,8 +33,14 @@ class ColumnReader:
     type: str  # as the table's own library names it
     is_number: bool  # numeric or boolean
     is_float: bool  # only these types can hold infinities
-    floats: Callable[[], NDArray[np.float64]]  # NaN for missing values; for numbers only
+    floats: Callable[[], NDArray[np.float64]]  # NaN for missing values; for numbers, and seconds since 1970 for dates
     objects: Callable[[], Iterable[Any]]
+    is_date: bool = False
+    categories: Callable[[], Sequence[Any]] | None = None  # of a column of categories, in their order
+
+    def texts(self) -> list[str | None]:
+        """The values as text; None for missing ones."""
+        return [None if is_missing(value) else str(value) for value in self.objects()]
 
 
 @dataclass(frozen=True)
@@ -42,9 +50,10 @@ class Kind:
     open: Callable[[Any], Any]  # done once, before the first row is read
     span: Callable[[Any, int, int], Any]  # consecutive rows, without a copy where possible
     take: Callable[[Any, Positions], Any]  # the rows at some positions
-    stack: Callable[[Sequence[Any]], Any]  # several blocks of rows below each other
+    below: Callable[[Sequence[Any]], Any]  # several blocks of rows below each other
     bytes_per_row: Callable[[Any], float]
     names: Callable[[Any], list[Any]]  # of any type; x0, x1, ... for a table without names
+    select: Callable[[Any, Sequence[int]], Any]  # the same rows with the columns at some positions
     column: Callable[[Any, int], ColumnReader]
     # The same table with the values of one column in another order; None where it would copy too much.
     permuted: Callable[[Any, int, Positions], Any] | None = None
@@ -53,6 +62,10 @@ class Kind:
         """Name and column, one after the other."""
         for position, name in enumerate(self.names(table)):
             yield name, self.column(table, position)
+
+    def column_named(self, table: Any, name: Any) -> ColumnReader:
+        """One column. Raises ValueError if there is none of this name."""
+        return self.column(table, self.names(table).index(name))
 
 
 def kind_of(table: Any) -> Kind:
@@ -72,6 +85,12 @@ def _numbered_names(table: Any) -> list[Any]:
     return [f"x{position}" for position in range(table.shape[1])]
 
 
+def _seconds(moments: NDArray[Any]) -> NDArray[np.float64]:
+    """Moments as seconds since 1970; NaN for missing ones."""
+    seconds = moments.astype("datetime64[us]").astype(np.int64) / 1e6
+    return np.where(np.isnat(moments), np.nan, seconds)
+
+
 def _array_column(values: NDArray[Any]) -> ColumnReader:
     kind, floats = values.dtype.kind, partial(values.astype, np.float64, copy=False)
     return ColumnReader(str(values.dtype), kind in "biuf", kind == "f", floats, lambda: values)
@@ -87,9 +106,10 @@ ARRAY = Kind(
     open=_as_given,
     span=lambda table, start, stop: table[start:stop],
     take=lambda table, positions: table[positions],
-    stack=np.concatenate,
+    below=np.concatenate,
     bytes_per_row=lambda table: table.shape[1] * table.itemsize,
     names=_numbered_names,
+    select=lambda table, positions: table[:, positions],
     column=lambda table, position: _array_column(np.asarray(table[:, position])),
     permuted=_permuted_array,
 )
@@ -105,9 +125,10 @@ SPARSE = Kind(
     open=_as_given,
     span=lambda table, start, stop: _narrow(table[start:stop]),
     take=lambda table, positions: _narrow(table[positions.astype(np.intp)]),
-    stack=lambda blocks: sparse.vstack(blocks, format="csr"),
+    below=lambda blocks: sparse.vstack(blocks, format="csr"),
     bytes_per_row=lambda table: 12 * table.nnz / table.shape[0] + 8,
     names=_numbered_names,
+    select=lambda table, positions: table[:, positions],
     column=lambda table, position: _array_column(table[:, [position]].toarray().ravel()),
 )
 
@@ -121,8 +142,15 @@ def _stack_pandas(blocks: Sequence[Any]) -> Any:
 def _pandas_column(table: Any, position: int) -> ColumnReader:
     column = table.iloc[:, position]
     kind = getattr(column.dtype, "kind", "O")  # some extension types have none
-    floats = partial(column.to_numpy, dtype=np.float64, na_value=np.nan)
-    return ColumnReader(str(column.dtype), kind in "biuf", kind == "f", floats, column.tolist)
+    categories = (lambda: list(column.cat.categories)) if type(column.dtype).__name__ == "CategoricalDtype" else None
+
+    def floats() -> NDArray[np.float64]:
+        if kind == "M":
+            return _seconds(np.asarray(column, dtype="datetime64[us]"))
+        values: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return values
+
+    return ColumnReader(str(column.dtype), kind in "biuf", kind == "f", floats, column.tolist, kind == "M", categories)
 
 
 def _permuted_pandas(table: Any, position: int, order: Positions) -> Any:
@@ -135,9 +163,10 @@ PANDAS = Kind(
     open=_as_given,
     span=lambda table, start, stop: table.iloc[start:stop],
     take=lambda table, positions: table.iloc[positions],
-    stack=_stack_pandas,
+    below=_stack_pandas,
     bytes_per_row=lambda table: 8 * table.shape[1],
     names=lambda table: list(table.columns),
+    select=lambda table, positions: table.iloc[:, list(positions)],
     column=_pandas_column,
     permuted=_permuted_pandas,
 )
@@ -154,18 +183,26 @@ def _polars_column(table: Any, position: int) -> ColumnReader:
 
     column = table.to_series(position)
     dtype, is_number = column.dtype, column.dtype.is_numeric() or column.dtype == pl.Boolean
-    return ColumnReader(
-        str(dtype), is_number, dtype.is_float(), lambda: column.cast(pl.Float64).to_numpy(), column.to_list
-    )
+    is_date, is_category = dtype in (pl.Date, pl.Datetime), dtype in (pl.Categorical, pl.Enum)
+
+    def floats() -> NDArray[np.float64]:
+        if is_date:
+            return _seconds(column.cast(pl.Datetime("us")).to_numpy())
+        values: NDArray[np.float64] = column.cast(pl.Float64).to_numpy()
+        return values
+
+    categories = (lambda: column.cat.get_categories().to_list()) if is_category else None
+    return ColumnReader(str(dtype), is_number, dtype.is_float(), floats, column.to_list, is_date, categories)
 
 
 POLARS = Kind(
     open=_as_given,
     span=lambda table, start, stop: table.slice(start, stop - start),
     take=lambda table, positions: table[positions],
-    stack=_stack_polars,
+    below=_stack_polars,
     bytes_per_row=lambda table: 8 * table.shape[1],
     names=lambda table: table.columns,
+    select=lambda table, positions: table[:, list(positions)],
     column=_polars_column,
     permuted=lambda table, position, order: table.with_columns(table.to_series(position)[order]),
 )
@@ -176,7 +213,6 @@ def _open_arrow(table: Any) -> Any:
 
     pyarrow makes a column of a pandas frame what its rows need: without this, chunks of one column would differ.
     """
-    import pyarrow as pa
 
     def readable(column: Any, dtype: Any) -> Any:
         if pa.types.is_dictionary(dtype) and pa.types.is_unsigned_integer(dtype.index_type):
@@ -191,11 +227,29 @@ def _open_arrow(table: Any) -> Any:
 
 
 def _arrow_column(table: Any, position: int) -> ColumnReader:
-    import pyarrow as pa
-
     column = table.column(position)
-    kind, floats = column.type, lambda: column.cast(pa.float64()).to_numpy()
-    return ColumnReader(str(kind), are_numbers(kind), pa.types.is_floating(kind), floats, column.to_pylist)
+    kind = column.type
+
+    def floats() -> NDArray[np.float64]:
+        if are_dates(kind):
+            return _seconds(column.cast(pa.timestamp("us"), safe=False).to_numpy())
+        values: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
+        return values
+
+    def categories() -> list[Any]:
+        chunks = (chunk.dictionary.drop_null().to_pylist() for chunk in column.chunks)
+        return list(dict.fromkeys(category for own in chunks for category in own))
+
+    is_category = pa.types.is_dictionary(kind)
+    return ColumnReader(
+        str(kind),
+        are_numbers(kind),
+        pa.types.is_floating(kind),
+        floats,
+        column.to_pylist,
+        are_dates(kind),
+        categories if is_category else None,
+    )
 
 
 # scikit-learn and most base models do not read pyarrow tables: rows leave them as pandas frames, chunk by chunk.
@@ -203,9 +257,10 @@ ARROW = Kind(
     open=_open_arrow,
     span=lambda table, start, stop: table.slice(start, stop - start).to_pandas(),
     take=lambda table, positions: table.take(positions).to_pandas(),
-    stack=_stack_pandas,
+    below=_stack_pandas,
     bytes_per_row=lambda table: 8 * table.num_columns,
     names=lambda table: table.column_names,
+    select=lambda table, positions: table.select(list(positions)),
     column=_arrow_column,
 )
 
@@ -265,6 +320,14 @@ class InMemoryTable:
         return Rows(positions, self.take(positions), metadata)
 
 
+def as_arrow(frame: Any) -> Any:
+    """A frame as a table of pyarrow."""
+    kind = kind_of(frame)
+    if kind is PANDAS:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    return frame if kind is ARROW else frame.to_arrow()
+
+
 def polars_as_arrow(features: Any) -> Any:
     """A polars frame as a pyarrow table, whose rows reach base models as pandas frames; anything else as it is."""
     return features.to_arrow() if kind_of(features) is POLARS else features
@@ -292,6 +355,16 @@ def float_columns(frame: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     return ((name, column.floats()) for name, column in kind_of(frame).columns(frame) if column.is_float)
 
 
+def refuse_infinity(values: Any, what: str) -> None:
+    """Refuse floats, of numpy or Arrow, of which one is infinite. `what` is what the error calls them."""
+    is_infinite = np.isinf(values).any() if isinstance(values, np.ndarray) else pc.any(pc.is_inf(values)).as_py()
+    if is_infinite:
+        raise TableError(
+            f"{what} contains infinity. Replace it by a finite number, or by a missing value if the base model accepts "
+            "missing values."
+        )
+
+
 def float_array(frame: Any) -> NDArray[np.float64]:
     """All columns of a frame as one array; missing values are NaN. All columns must hold numbers."""
     array = np.empty(frame.shape)
@@ -309,7 +382,7 @@ def stack(blocks: Sequence[Rows]) -> Rows:
     """Several blocks of rows below each other."""
     return Rows(
         np.concatenate([block.ids for block in blocks]),
-        kind_of(blocks[0].features).stack([block.features for block in blocks]),
+        kind_of(blocks[0].features).below([block.features for block in blocks]),
         {name: np.concatenate([block.metadata[name] for block in blocks]) for name in blocks[0].metadata},
     )
 

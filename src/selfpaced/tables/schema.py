@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from selfpaced.exceptions import TableError, did_you_mean, import_arrow
-from selfpaced.tables.times import iso_dates
+from selfpaced.exceptions import TableError, did_you_mean, pa, pc
+from selfpaced.tables.times import are_dates, are_strings, as_utc
 
 MOST_CATEGORIES = 10_000
 
@@ -51,12 +49,11 @@ class Column:
 
         Values that do not fit are refused. A batch of whole numbers with missing values becomes floats.
         """
-        pa = import_arrow()
         try:
             if self.categories is not None:
                 return self._category(array)
             return (_number if self.made_of is None else _part_of_dates)(self, plain(array))
-        except (pa.ArrowException, _DoesNotFitError) as error:
+        except (pa.ArrowException, ValueError) as error:
             expected = {"category": "strings"}.get(self.type, self.type if self.made_of is None else "dates")
             raise TableError(
                 f"Column {self.source!r} of {where} is {array.type}, but the model was trained with {expected}, and "
@@ -72,15 +69,9 @@ class Column:
 
     def _category(self, array: Any) -> Any:
         """The codes of the strings: their positions among the known categories. Unknown strings are missing values."""
-        import pyarrow.compute as pc
-
         assert self.categories is not None
-        known = import_arrow().array(self.categories, import_arrow().string())
+        known = pa.array(self.categories, pa.string())
         return coded(array, pc.index_in(strings_of(array), value_set=known), known)
-
-
-class _DoesNotFitError(Exception):
-    """Raised for values that a cast would accept, but that differ in kind from those in training."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +107,6 @@ class Schema:
 
     def converted(self, batch: Any, where: str) -> Any:
         """The features of some rows as a record batch of the frozen types. `where` names the file in errors."""
-        pa = import_arrow()
         arrays = [column.converted(batch.column(column.source), where) for column in self.columns]
         return pa.RecordBatch.from_arrays(arrays, names=self.names)
 
@@ -145,7 +135,6 @@ def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> M
 
     Excluded columns may differ, and may be missing.
     """
-    pa = import_arrow()
     fields: dict[str, tuple[Any, Described]] = {}
     for file in files:
         for field in file.schema:
@@ -170,7 +159,6 @@ def unified_fields(files: Sequence[Described], exclude: Sequence[str] = ()) -> M
 
 def merged_types(one: Any, other: Any) -> Any:
     """A type that the values of two columns fit into, as models read them: times to microseconds, numbers as floats."""
-    pa = import_arrow()
     if one == other:
         return one
     if {one, other} == {pa.uint64(), pa.int64()}:  # no integer type holds both
@@ -199,7 +187,6 @@ def _refuse_other_columns(fields: Mapping[str, Any], file: Described) -> None:
 
 def feature_types(fields: Mapping[str, Any], names: Sequence[str], without_missing: Iterable[str]) -> dict[str, Any]:
     """The frozen type of each feature. Strings and dates keep their type; integers with missing values are floats."""
-    pa = import_arrow()
     full = set(without_missing)
     types = {}
     for name in names:
@@ -242,14 +229,9 @@ def frozen(
     return Schema(tuple(columns))
 
 
-def are_dates(kind: Any) -> bool:
-    pa = import_arrow()
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
 def _parts_of_dates(name: str, kind: Any, taken: Iterable[str]) -> list[Column]:
     """The features that are made of a date: seconds since 1970, weekday, and hour if the column has times."""
-    parts = ["weekday"] if import_arrow().types.is_date(kind) else ["weekday", "hour"]
+    parts = ["weekday"] if pa.types.is_date(kind) else ["weekday", "hour"]
     zone, has_zone = getattr(kind, "tz", None) or "UTC", getattr(kind, "tz", None) is not None
     names = {"seconds": name, **{part: _free(f"{name}.{part}", taken) for part in parts}}
     return [Column(names[part], part, made_of=name, zone=zone, has_zone=has_zone) for part in names]
@@ -264,57 +246,20 @@ def _free(name: str, taken: Iterable[str]) -> str:
 
 def _part_of_dates(column: Column, array: Any) -> Any:
     """A feature of a date. Seconds do not depend on time zones; weekday and hour are those of the frozen time zone."""
-    import pyarrow.compute as pc
-
-    pa = import_arrow()
-    moments = _moments(array, column.has_zone)
+    moments = as_utc(array, column.has_zone)
     if column.type == "seconds":
         return pc.divide(moments.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
     part = pc.hour if column.type == "hour" else pc.day_of_week
     return part(moments.cast(pa.timestamp("us", column.zone))).cast(pa.float64())
 
 
-def _moments(array: Any, has_zone: bool) -> Any:
-    """Dates and times as moments in microseconds, those without a time zone as UTC."""
-    import pyarrow.compute as pc
-
-    pa = import_arrow()
-    if are_strings(array.type):
-        array = _parsed(array, has_zone)
-    if not (are_dates(array.type) or pa.types.is_null(array.type)):
-        raise _DoesNotFitError(
-            "only dates, times and text such as 2024-01-31 23:59 or 31.01.2024 23:59 can be read as moments."
-        )
-    if has_zone and getattr(array.type, "tz", None) is None and array.null_count < len(array):
-        raise _DoesNotFitError("the times have no time zone, but those in training had one. Give them a time zone.")
-    if getattr(array.type, "tz", None) is None:
-        # Nanoseconds are cut off; units too coarse for the year are refused.
-        unit_is_fine = getattr(array.type, "unit", "s") == "ns"
-        return pc.assume_timezone(array.cast(pa.timestamp("us"), safe=not unit_is_fine), "UTC")
-    return array.cast(pa.timestamp("us", "UTC"), safe=array.type.unit != "ns")
-
-
-def _parsed(strings: Any, has_zone: bool) -> Any:
-    """Text as times: with an offset such as -05:00, or without; with up to nine digits of a second."""
-    pa = import_arrow()
-    strings = iso_dates(strings)
-    zones = ("UTC", None) if has_zone else (None, "UTC")
-    for unit, zone in product(("us", "ns"), zones):
-        with suppress(pa.ArrowInvalid):
-            return strings.cast(pa.timestamp(unit, zone))
-    return strings.cast(pa.timestamp("us", zones[0]))  # raises an error that shows the wrong value
-
-
 def _number(column: Column, array: Any) -> Any:
     """Numbers and booleans of any type whose values fit, missing ones included."""
-    import pyarrow.compute as pc
-
-    pa = import_arrow()
     wanted = pa.type_for_alias(column.type)
     if pa.types.is_null(array.type):
         return array.cast(pa.float64())
     if not are_numbers(array.type):
-        raise _DoesNotFitError("they are not numbers.")
+        raise ValueError("they are not numbers.")
     if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type):
         array = array.cast(pa.float64())
     if pa.types.is_floating(wanted):
@@ -323,30 +268,28 @@ def _number(column: Column, array: Any) -> Any:
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     to_booleans = pa.types.is_boolean(wanted) and not pa.types.is_boolean(array.type)
     if to_booleans and pc.all(pc.or_(pc.equal(array, 0), pc.equal(array, 1))).as_py() is False:
-        raise _DoesNotFitError("they are not all 0 or 1.")
+        raise ValueError("they are not all 0 or 1.")
     fitting = array.cast(wanted)
     return fitting.cast(pa.float64(), safe=False) if fitting.null_count else fitting
 
 
 def strings_of(array: Any) -> Any:
     """The strings that are looked up: of a dictionary each one once."""
-    pa = import_arrow()
     strings = array.dictionary if pa.types.is_dictionary(array.type) else array
     if not (are_strings(strings.type) or pa.types.is_null(strings.type)):
-        raise _DoesNotFitError("they are not strings.")
+        raise ValueError("they are not strings.")
     return strings.cast(pa.string())
 
 
 def coded(array: Any, numbers: Any, known: Any) -> Any:
     """The categories of an array, given the numbers of the strings that were looked up."""
-    pa = import_arrow()
     in_dictionary = pa.types.is_dictionary(array.type)
     return pa.DictionaryArray.from_arrays(numbers.take(array.indices) if in_dictionary else numbers, known)
 
 
 def _n_missing(column: Any) -> int:
     """The number of missing values of an array or a chunked array. A dictionary may hold one, too."""
-    if import_arrow().types.is_dictionary(column.type):
+    if pa.types.is_dictionary(column.type):
         chunks = getattr(column, "chunks", [column])
         if any(chunk.dictionary.null_count for chunk in chunks):
             return sum(chunk.dictionary_decode().null_count for chunk in chunks)
@@ -354,17 +297,10 @@ def _n_missing(column: Any) -> int:
 
 
 def are_numbers(kind: Any) -> bool:
-    pa = import_arrow()
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     return any(is_kind(kind) for is_kind in kinds)
 
 
-def are_strings(kind: Any) -> bool:
-    pa = import_arrow()
-    return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
-
-
 def plain(array: Any) -> Any:
     """An array without a dictionary: its strings or numbers one by one."""
-    pa = import_arrow()
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -1,4 +1,4 @@
-"""The protocol of a table, the roles of its columns, and the options of reading one."""
+"""The protocol of a table, and the roles of its columns."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Roles:
         The column of labels; None if the labels have no name or there are none.
     pos_label : Any, default=None
         The label to separate from all others; None if the labels are taken as they are.
-    weight : str | None, default=None
+    weight_column : str | None, default=None
         The column of sample weights.
-    id : str | None, default=None
+    id_column : str | None, default=None
         The column of whole numbers by which rows are drawn.
-    amount : str | None, default=None
+    amount_column : str | None, default=None
         The column of what a missed row costs. It may be a feature too.
-    time : str | None, default=None
+    time_column : str | None, default=None
         The column by which rows are ordered.
-    group : str | None, default=None
+    group_column : str | None, default=None
         The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
     keep : tuple[str, ...]
         Further columns that are read along with the rows, such as names of rows.
@@ -47,11 +47,11 @@ class Roles:
 
     target: str | None = None
     pos_label: Any = None
-    weight: str | None = None
-    id: str | None = None
-    amount: str | None = None
-    time: str | None = None
-    group: str | None = None
+    weight_column: str | None = None
+    id_column: str | None = None
+    amount_column: str | None = None
+    time_column: str | None = None
+    group_column: str | None = None
     keep: tuple[str, ...] = ()
 
     @property
@@ -62,18 +62,20 @@ class Roles:
     @property
     def not_features(self) -> set[str]:
         """The columns that no model may see."""
-        names = (self.target, self.weight, self.id, self.time, self.group, *self.keep)
+        names = (self.target, self.weight_column, self.id_column, self.time_column, self.group_column, *self.keep)
         return {name for name in names if name is not None}
 
     @property
     def read_along(self) -> list[str]:
         """The columns that are read together with the features."""
-        return [name for name in (self.id, self.weight, self.group, *self.keep) if name is not None]
+        return [
+            name for name in (self.id_column, self.weight_column, self.group_column, *self.keep) if name is not None
+        ]
 
     @property
     def columns(self) -> list[str]:
         """All columns that have a role."""
-        names = (self.target, self.amount, self.time, *self.read_along)
+        names = (self.target, self.amount_column, self.time_column, *self.read_along)
         return list(dict.fromkeys(name for name in names if name is not None))
 
 
@@ -102,123 +104,34 @@ def feature_names(
     return names
 
 
-class ArrayOptions(TypedDict, total=False):
-    """For an array in memory."""
+class ReadingOptions(TypedDict, total=False):
+    """The options of `open_table` about the reading of rows. Methods that score tables have them too."""
+
+    where: Any
+    batch_rows: int
+    cache: str | PathLike[str] | None
+    cache_bytes: int | None
+    filesystem: Any
+    connection: Any
+    version: Any
+
+
+class TableOptions(ReadingOptions, total=False):
+    """All options of `open_table`, whose documentation explains them."""
 
     target: Any
-
-
-class FrameOptions(TypedDict, total=False):
-    """For a table with named columns."""
-
-    target: str | None
+    pos_label: Any
     columns: Sequence[str] | None
     exclude: Sequence[str]
-    weight: str | None
-    id: str | None
-    group: str | None
+    weight_column: str | None
+    id_column: str | None
+    group_column: str | None
     timezone: str | None
-
-
-class ClusterOptions(FrameOptions, total=False):
-    """For a table on a cluster."""
-
-    fit_on: str
-
-
-class DaskOptions(ClusterOptions, total=False):
-    client: Any
-
-
-class ReadingOptions(TypedDict, total=False):
-    """How rows are read."""
-
-    filter: Any
-    batch_rows: int
-    cache: str | PathLike[str] | None
-    cache_bytes: int | None
-    filesystem: Any
-    connection: Any
-    version: Any
-
-
-class StreamOptions(FrameOptions, total=False):
-    """For rows that are read batch by batch."""
-
-    pos_label: Any
-    filter: Any
-    batch_rows: int
     memory_for_tags: int
-    cache: str | PathLike[str] | None
-    progress: Progress | None
-
-
-class QueryOptions(StreamOptions, total=False):
-    connection: Any
-
-
-class LakeOptions(StreamOptions, total=False):
-    version: Any
-    cache_bytes: int | None
-
-
-class FilesOptions(StreamOptions, total=False):
     types: Mapping[str, str] | None
-    filesystem: Any
-    cache_bytes: int | None
-
-
-class RowOptions(FilesOptions, QueryOptions, LakeOptions, total=False):
-    """For all sources whose rows are read batch by batch."""
-
-
-class TableOptions(RowOptions, DaskOptions, total=False):
-    """All options. What they mean is in the documentation of `open_table`."""
-
-
-class Honouring(Protocol):
-    """A kind of source: what errors call it, and the options that it honours."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def honours(self) -> frozenset[str]: ...
-
-
-@dataclass(frozen=True)
-class Source:
-    """A kind of source.
-
-    Attributes
-    ----------
-    name : str
-        What error messages call it.
-    recognises : Callable[[Any, Mapping[str, Any]], bool]
-        Whether something is a source of this kind, by itself and the options given.
-    opens : Callable[..., Table]
-        From the source and the options to a table.
-    honours : frozenset[str]
-        The names of the options that it honours. All others are refused.
-    """
-
-    name: str
-    recognises: Callable[[Any, Mapping[str, Any]], bool]
-    opens: Callable[..., Table]
-    honours: frozenset[str]
-
-
-def check_options(source: Honouring, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given. Unknown ones, and those that the source cannot honour, are refused by name."""
-    check_names(options, TableOptions.__optional_keys__, "open_table")
-    given = {name: value for name, value in options.items() if not _is_default(name, value)}
-    refused = sorted(set(given) - source.honours)
-    if refused:
-        raise TableError(
-            f"open_table does not support {refused[0]}= for {source.name}. The options for {source.name} are "
-            f"{', '.join(sorted(source.honours))}."
-        )
-    return given
+    progress: Progress | None
+    fit_on: str
+    client: Any
 
 
 def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> None:
@@ -226,11 +139,6 @@ def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> 
     unknown = sorted(set(options) - known)
     if unknown:
         raise TypeError(f"{who} has no option {unknown[0]!r}. Its options are {', '.join(sorted(known))}.")
-
-
-def _is_default(name: str, value: Any) -> bool:
-    """Whether an option was given. None and an empty list count as not given; an empty list of features counts."""
-    return value is None or (name != "columns" and isinstance(value, list | tuple) and not value)
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,35 @@
-"""Columns of times: the moment of each row, and the day, week or month that it belongs to."""
+"""Dates and times: read from text and columns, and the day, week or month that a moment belongs to."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pc
 
 Moments = NDArray[Any]  # numbers, or datetime64 in microseconds
 
 PERIODS = ("hour", "day", "week", "month")
 
 
+def are_dates(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def are_strings(kind: Any) -> bool:
+    return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
 def moments_in(column: Any, name: str) -> Moments:
     """The moment of each row, from a column of Arrow: as datetime64 of UTC if they are dates, or else numbers."""
-    pa = import_arrow()
     kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+    if are_dates(kind):
         moments = column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
         moments = column.to_numpy(zero_copy_only=False)
@@ -55,22 +65,79 @@ def checked_moments(given: Any, where: str = "times") -> Moments:
 
 def _as_dates(values: NDArray[Any], where: str) -> NDArray[Any]:
     """Texts or Python's dates as datetime64 of UTC. Some with a zone and some without are refused."""
-    import pandas as pd
-
-    known = [value for value in values.tolist() if value is not None and value == value]
+    texts = values.astype(str) if values.dtype.kind == "S" else values
+    missing = np.array([is_missing(value) for value in texts.tolist()], dtype=bool)
     try:
-        zones = {pd.Timestamp(value).tzinfo is None for value in known}
-        if len(zones) > 1:
-            raise TableError(
-                f"{where} has times with a time zone and times without one, which cannot be compared. Give all of "
-                "them a zone, or none."
-            )
-        dates = pd.to_datetime(pd.Series(values), utc=True, format="ISO8601" if values.dtype.kind in "SU" else None)
-    except (ValueError, TypeError) as error:
-        if isinstance(error, TableError):
-            raise
+        moments = [moment_of(value) for value in texts[~missing].tolist()]
+    except ValueError as error:
         raise TableError(f"{where} cannot be read as times: {error}") from error
-    return np.asarray(dates.dt.tz_localize(None))
+    if len({moment.tzinfo is None for moment in moments}) > 1:
+        raise TableError(
+            f"{where} has times with a time zone and times without one, which cannot be compared. Give all of them a "
+            "zone, or none."
+        )
+    dates = np.full(values.size, np.datetime64("NaT"), dtype="datetime64[us]")
+    dates[~missing] = [moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment for moment in moments]
+    return dates
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or NaT or NA of pandas."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA raises it
+        return True
+
+
+def moment_of(value: Any) -> datetime:
+    """A date, a time or a text such as 2024-01-31T23:59+01:00 or 31.01.2024 23:59, with its time zone if it has one.
+
+    >>> moment_of("31.01.2024 23:59"), moment_of(date(2024, 1, 31))
+    (datetime.datetime(2024, 1, 31, 23, 59), datetime.datetime(2024, 1, 31, 0, 0))
+    """
+    if isinstance(value, str):
+        return datetime.fromisoformat(iso_date(value))
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime):
+        raise ValueError(f"{value!r} is not a date or time.")
+    return value
+
+
+def as_utc(array: Any, has_zone: bool) -> Any:
+    """A column of Arrow of dates, times or texts of them as moments in microseconds of UTC.
+
+    Times without a time zone are UTC, but refused if those in training had one.
+
+    Raises
+    ------
+    ValueError
+        If the values are not moments; also `ArrowInvalid`, which is one.
+    """
+    if are_strings(array.type):
+        array = parsed_dates(array, has_zone)
+    if not (are_dates(array.type) or pa.types.is_null(array.type)):
+        raise ValueError(
+            "only dates, times and text such as 2024-01-31 23:59 or 31.01.2024 23:59 can be read as moments."
+        )
+    zone = getattr(array.type, "tz", None)
+    if has_zone and zone is None and array.null_count < len(array):
+        raise ValueError("the times have no time zone, but those in training had one. Give them a time zone.")
+    # Nanoseconds are cut off; units too coarse for the year are refused.
+    moments = array.cast(pa.timestamp("us", zone and "UTC"), safe=getattr(array.type, "unit", "s") != "ns")
+    return moments if zone else pc.assume_timezone(moments, "UTC")
+
+
+def parsed_dates(strings: Any, has_zone: bool) -> Any:
+    """Text as times: with an offset such as -05:00, or without; with up to nine digits of a second."""
+    strings = iso_dates(strings)
+    zones = ("UTC", None) if has_zone else (None, "UTC")
+    for unit, zone in product(("us", "ns"), zones):
+        with suppress(pa.ArrowInvalid):
+            return strings.cast(pa.timestamp(unit, zone))
+    return strings.cast(pa.timestamp("us", zones[0]))  # raises an error that shows the wrong value
 
 
 def zone_of(column: Any) -> str | None:
@@ -99,9 +166,6 @@ def periods_of(moments: Moments, period: str, zone: str | None = None) -> NDArra
 
 def _in_zone(moments: Moments, zone: str) -> Moments:
     """The local times of a zone at some moments of UTC."""
-    pa = import_arrow()
-    import pyarrow.compute as pc
-
     try:
         local = pc.local_timestamp(pa.array(moments).cast(pa.timestamp("us", tz="UTC")).cast(pa.timestamp("us", zone)))
     except pa.ArrowException as error:
@@ -112,6 +176,18 @@ def _in_zone(moments: Moments, zone: str) -> Moments:
 
 
 DOTTED_DATE = "(?:0?[1-9]|[12][0-9]|3[01])[.](?:0?[1-9]|1[0-2])[.][0-9]{4}"
+ISO_DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+OFFSET = "(?:Z|[+-][0-9]{2}:?[0-9]{2})"
+
+
+def date_pattern(n_digits: int, day: str = ISO_DATE) -> str:
+    """The pattern of a date, alone or with a time that has up to so many digits of a second."""
+    return (
+        f"(?:{day})"
+        rf"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,{n_digits}}})?)?)?"
+    )
+
+
 _AT_START = re.compile(f"{DOTTED_DATE}(?![0-9])")
 # One step after the other: the day and the month get two digits, then the parts change places.
 _STEPS = (
@@ -128,8 +204,6 @@ def iso_dates(texts: Any) -> Any:
     >>> iso_dates(pa.array(["31.01.2025", "1.2.2025 23:59", "2025-03-01", None])).to_pylist()
     ['2025-01-31', '2025-02-01 23:59', '2025-03-01', None]
     """
-    import pyarrow.compute as pc
-
     for pattern, replacement in _STEPS:
         texts = pc.replace_substring_regex(texts, pattern=pattern, replacement=replacement)
     return texts

@@ -117,7 +117,7 @@ def report_of_file(model: Any, source: Any, request: ReportRequest, progress: Ro
     deciding.check(model)
     data = data_of(source)
     also = tuple(name for name in (request.time_column, *deciding.columns()) if name is not None)
-    roles = Roles(target, trained_on.pos_label, amount=request.amount, keep=also)
+    roles = Roles(target, trained_on.pos_label, amount_column=request.amount, keep=also)
     try:
         table = open_to_score(model, data.source, roles, data.reading)
     except TableError as error:

@@ -79,7 +79,7 @@ def _opened(cluster: OnDask | OnSpark, request: TrainRequest) -> PartitionedTabl
         frame = cluster.frame(str(request.source))
         known = list(frame.columns)
         exclude = [part for name in request.exclude for part in ([name] if name in known else name.split(","))]
-        roles: dict[str, Any] = {"target": request.target, "id": request.id, "group": request.group}
+        roles: dict[str, Any] = {"target": request.target, "id_column": request.id, "group_column": request.group}
         table = open_table(frame, **roles, exclude=exclude, **cluster.options)
     assert isinstance(table, PartitionedTable)
     return table

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.data.request import TrainRequest, data_of
-from selfpaced.exceptions import TableError, did_you_mean, import_arrow
+from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
 from selfpaced.tables import (
     MOST_CATEGORIES,
@@ -25,13 +25,12 @@ from selfpaced.tables import (
     Labels,
     Progress,
     Roles,
-    check_options,
     look_through,
     plain,
     unified_fields,
 )
 from selfpaced.tables.files import Reader, StreamedTable
-from selfpaced.tables.sources import DatabaseTable, frozen_schema, is_database, open_reader, plan_of, row_source_of
+from selfpaced.tables.sources import DatabaseTable, frozen_schema, is_database, open_reader
 
 # customerId is an id; paid and valid are not.
 NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")
@@ -169,6 +168,7 @@ def open_source(request: TrainRequest, progress: Progress | None = None, also: S
     n_all, n_columns = reader.n_rows, len(reader.column_names) + len(reader.left_out)
     in_memory = fits_in_memory(n_all, n_columns) if request.out_of_core is None else not request.out_of_core
     if in_memory:
+        pa.default_memory_pool().release_unused()  # what the conversion of text files took
         reader = reader.loaded(list(fields))
     if request.drop_unlabelled:
         reader = reader.part(labelled_rows(reader, request.target))
@@ -183,10 +183,9 @@ def open_source(request: TrainRequest, progress: Progress | None = None, also: S
         )
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(roles, labels)
-    repeating = () if roles.group is not None else tuple(entities(list(profiles.values())))
+    repeating = () if roles.group_column is not None else tuple(entities(list(profiles.values())))
     if in_memory:  # without the columns that will not be read
         reader = reader.loaded(list(dict.fromkeys([*schema.sources, *roles.columns, *repeating, *also])))
-        import_arrow().default_memory_pool().release_unused()  # what reading the files took
     # A fit does not read the columns to keep.
     table = StreamedTable(reader, schema, replace(roles, keep=()), known_labels=labels)
     return OpenedSource(table, dropped, in_memory, repeating, n_all - int(labels.codes.size))
@@ -207,9 +206,7 @@ def _reader(
         exclude = excluded(known)
         return [name for name in known if name in own or name not in exclude]
 
-    kind = row_source_of(data.source, data.reading)
-    check_options(kind, data.reading)
-    reader = open_reader(kind, data.source, replace(plan_of(data.reading), progress=progress, needed=needed))
+    reader = open_reader(data.source, {**data.reading, "progress": progress}, needed)
     names = [*reader.column_names, *reader.left_out]
     exclude = excluded(names)
     for name in (*request.roles.columns, *exclude, *also):

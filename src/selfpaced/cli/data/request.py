@@ -135,7 +135,12 @@ class TrainRequest:
         """The columns that are not features. `pos_label` is as the user typed it."""
         keep = () if self.id is None else (self.id,)
         return Roles(
-            self.target, self.pos_label, amount=self.amount, time=self.time_column, group=self.group, keep=keep
+            self.target,
+            self.pos_label,
+            amount_column=self.amount,
+            time_column=self.time_column,
+            group_column=self.group,
+            keep=keep,
         )
 
     def check(self) -> None:

@@ -398,7 +398,7 @@ def _with_file(request: TrainRequest, source: OpenedSource, facts: TableFacts) -
     if request.delay is not None:
         raise TableError("--delay is for rows that --time-column holds out. Omit it with --valid.")
     table = source.table
-    test = open_like(request.valid, table.schema, replace(table.roles, time=None, keep=()))
+    test = open_like(request.valid, table.schema, replace(table.roles, time_column=None, keep=()))
     facts = replace(facts, warnings=[one.warning() for one in later_dates(table, test)])
     if request.group is not None:
         seen = np.unique(np.concatenate([hashes for hashes, _ in groups_of(table, request.group)]))

@@ -39,7 +39,7 @@ from selfpaced.ensembles import (
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.model import keeping_to_one_thread
 from selfpaced.pools import GROUP
-from selfpaced.tables import ID, WEIGHT, DaskOptions, is_dask_array, is_dask_frame
+from selfpaced.tables import ID, WEIGHT, TableOptions, is_dask_array, is_dask_frame
 from selfpaced.tables.sources import open_table
 
 
@@ -124,11 +124,11 @@ class DaskEnsemble(DoubtingEnsemble):
         frame, weight = with_column(frame, WEIGHT, others["sample_weight"])
         frame, id = with_column(frame, ID, others["ids"])
         frame, group = with_column(frame, GROUP, others["groups"])
-        options: DaskOptions = {
+        options: TableOptions = {
             "target": target,
-            "weight": weight,
-            "id": id,
-            "group": group,
+            "weight_column": weight,
+            "id_column": id,
+            "group_column": group,
             "client": client,
             "fit_on": self.fit_on,
         }

@@ -28,7 +28,17 @@ from selfpaced.clusters.partitions import (
 from selfpaced.exceptions import TableError, import_arrow
 from selfpaced.pools import GROUP, Tags
 from selfpaced.storage import Place, RemoteFile, patiently
-from selfpaced.tables import ID, WEIGHT, DaskOptions, InMemoryTable, Roles, Schema, group_hashes, is_dask, is_dask_array
+from selfpaced.tables import (
+    ID,
+    WEIGHT,
+    InMemoryTable,
+    Roles,
+    Schema,
+    TableOptions,
+    group_hashes,
+    is_dask,
+    is_dask_array,
+)
 from selfpaced.tables.files import without_views
 from selfpaced.tables.sources import find_files, lake_of
 
@@ -64,15 +74,15 @@ def active_client(client: Any) -> Any:
     return client
 
 
-def open_dask_frame(frame: Any, **options: Unpack[DaskOptions]) -> PartitionedTable:
+def open_dask_frame(frame: Any, **options: Unpack[TableOptions]) -> PartitionedTable:
     """A Dask DataFrame. Its columns are read through one list of partitions: each projection could make its own."""
     roles, features = frame_roles(frame, options)
     client = active_client(options.get("client"))
-    given = {LABEL: roles.target, WEIGHT: roles.weight, ID: roles.id, GROUP: roles.group}
+    given = {LABEL: roles.target, WEIGHT: roles.weight_column, ID: roles.id_column, GROUP: roles.group_column}
     columns = {role: name for role, name in given.items() if name is not None}
     chosen = frame[list(dict.fromkeys([*features, *columns.values()]))]
     parts = _FrameParts(features, columns, options.get("timezone"))
-    table = _open(client, chosen.to_delayed(), parts, roles, has_ids=roles.id is not None)
+    table = _open(client, chosen.to_delayed(), parts, roles, has_ids=roles.id_column is not None)
     return fitting_on(table, options.get("fit_on", "driver"), client)
 
 
@@ -94,7 +104,7 @@ def open_dask_arrays(X: Any, others: Mapping[str, Any], client: Any) -> Partitio
     dask = import_dask()
     blocks = [[None] * X.numblocks[0] if one is None else one.to_delayed().ravel().tolist() for one in arrays]
     together = [dask.delayed(tuple)(list(block)) for block in zip(*blocks, strict=True)]
-    roles = Roles(group=None if others["groups"] is None else "groups")
+    roles = Roles(group_column=None if others["groups"] is None else "groups")
     return _open(client, together, _ArrayParts(), roles, has_ids=others["ids"] is not None)
 
 

@@ -39,7 +39,7 @@ from selfpaced.ensembles import (
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.storage import check_contents, dumped, loaded
-from selfpaced.tables import ClusterOptions, Roles
+from selfpaced.tables import Roles, TableOptions
 from selfpaced.tables.sources import open_table
 
 
@@ -192,14 +192,16 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
             self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol", "groupCol")
         )
         if isinstance(features, str):
-            vectors = open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
+            vectors = open_spark_vectors(
+                dataset, features, Roles(target, weight_column=weight, id_column=id, group_column=group)
+            )
             return fitting_on(vectors, where, dataset)
-        options: ClusterOptions = {
+        options: TableOptions = {
             "target": target,
             "columns": features,
-            "weight": weight,
-            "id": id,
-            "group": group,
+            "weight_column": weight,
+            "id_column": id,
+            "group_column": group,
             "fit_on": where,
         }
         table = open_table(dataset, **options)

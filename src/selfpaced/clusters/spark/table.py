@@ -28,7 +28,7 @@ from selfpaced.clusters.spark.engine import KEPT_IN_MEMORY, OnSparkExecutors, Sc
 from selfpaced.clusters.spark.storage import CLASS, ID, NoScratchError
 from selfpaced.exceptions import TableError
 from selfpaced.pools import GROUP
-from selfpaced.tables import WEIGHT, ClusterOptions, InMemoryTable, Roles, Schema, column_groups
+from selfpaced.tables import WEIGHT, InMemoryTable, Roles, Schema, TableOptions, column_groups
 
 LABEL, VECTOR = "__selfpaced_label__", "__selfpaced_vector__"
 # The arguments of a base model's fit that a record batch may hold, and the hashes of groups.
@@ -173,7 +173,7 @@ def _along(batch: Any) -> Along:
 FILE, POSITION, START = (f"__selfpaced_{name}__" for name in ("file", "position", "start"))
 
 
-def open_spark_frame(frame: Any, **options: Unpack[ClusterOptions]) -> PartitionedTable:
+def open_spark_frame(frame: Any, **options: Unpack[TableOptions]) -> PartitionedTable:
     """The columns of a DataFrame as features."""
     roles, features = frame_roles(frame, options)
     parts = ColumnBatches(features, options.get("timezone"))
@@ -235,9 +235,9 @@ def _type_of(frame: Any, name: str) -> Any:
 def _open(frame: Any, parts: Any, features: Sequence[Any], roles: Roles) -> PartitionedTable:
     """Keep the rows of a DataFrame, so that their facts stay true and the source is read once."""
     assert roles.target is not None
-    groups = [] if roles.group is None else [feature(frame, roles.group).alias(GROUP)]
-    others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight), *groups, column(ID)]
-    source = _with_ids(frame, roles.id).select(*features, *others)
+    groups = [] if roles.group_column is None else [feature(frame, roles.group_column).alias(GROUP)]
+    others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight_column), *groups, column(ID)]
+    source = _with_ids(frame, roles.id_column).select(*features, *others)
     rows, engine = _kept(source, parts.told)
     if not rows.told:
         raise TableError("The DataFrame has no rows.")

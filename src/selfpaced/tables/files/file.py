@@ -1,20 +1,20 @@
-"""Files that are read batch by batch. A file that changes after it was opened is refused."""
+"""Files that are read batch by batch: Parquet and Arrow IPC. A file that changes after it was opened is refused."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
-from selfpaced.storage import Place, RemoteFile, fingerprint
-from selfpaced.tables.files.formats import Format, format_of
+from selfpaced.exceptions import TableError, ds, fs, pa, pq
+from selfpaced.storage import Place, RemoteFile, fingerprint, patiently, pause_after
 
 ROWS_AT_ONCE = 2**16
 
@@ -60,7 +60,6 @@ class File:
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """The rows in order. Errors name the file. A file that has changed since it was opened is refused."""
-        pa = import_arrow()
         if isinstance(self.data, Path):  # remote files are compared each time that they are opened
             self._refuse_change()
         own = [name for name in columns if name not in self.added]
@@ -87,7 +86,7 @@ class File:
     def _without_deleted(self, batch: Any, start: int) -> Any:
         if self.kept is None:
             return batch
-        return batch.filter(import_arrow().array(self.kept[start : start + batch.num_rows]))
+        return batch.filter(pa.array(self.kept[start : start + batch.num_rows]))
 
     def _refuse_change(self) -> None:
         try:
@@ -146,7 +145,6 @@ class LoadedFile:
 
 def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *, digest: Any = None) -> File:
     """Read the description of a file. `data` is the Parquet file that was made of it, if one was."""
-    pa = import_arrow()
     data = path if data is None else data
     assert data is not None
     format = format_of(data)
@@ -154,7 +152,7 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
         data, state = _pinned(data)
         if state[0] == "0":
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
-        schema, n_rows, without_missing = format.describe(data)
+        schema, n_rows, without_missing = format.described(data)
         _refuse_names_that_come_twice(path, schema.names)
         for name in [name for name in schema.names if name in added]:
             _refuse_other_values(path, name, added[name], format.batches(data, [name], ROWS_AT_ONCE))
@@ -167,7 +165,6 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
 
 def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any]) -> None:
     """The name of a folder replaces a column of its files. Refuse a file whose column has another value."""
-    pa = import_arrow()
     for batch in batches:
         column = batch.column(name)
         column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -182,7 +179,6 @@ def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any
 
 def _read_as(value: Any, type: Any) -> Any:
     """The value in a folder's name as one of a column; None if it cannot be one."""
-    pa = import_arrow()
     try:
         return pa.scalar(value).cast(type)
     except (pa.ArrowException, NotImplementedError):
@@ -217,7 +213,6 @@ def index_columns(schema: Any) -> list[str]:
 
 def without_views(field: Any) -> Any:
     """The same field, with string views replaced by strings, because Arrow has few functions for views yet."""
-    pa = import_arrow()
     return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
 
 
@@ -232,10 +227,154 @@ def with_deleted(file: File, kept: NDArray[np.bool_]) -> File:
 @contextmanager
 def naming(path: Any, format_name: str, first: Any = None) -> Iterator[None]:
     """Add the name of the file to errors of the reader. `first` is called before, and may raise a better error."""
-    pa = import_arrow()
     try:
         yield
     except (pa.ArrowException, OSError) as error:
         if first is not None:
             first()
         raise TableError(f"{path} cannot be read as {format_name}: {error}") from error
+
+
+Description = tuple[Any, int, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files of one format are read.
+
+    Attributes
+    ----------
+    describe : Callable[[Place], Description]
+        From a place to (schema, number of rows, columns known to have no missing values).
+    opened : Callable[[Place], Any]
+        A context that gives the reader of a file.
+    n_parts : Callable[[Any], int]
+        How many parts a reader has. A part of a remote file that the network interrupts is read again.
+    parts : Callable[[Any, range, Sequence[str], int], Iterator[Any]]
+        From a reader, some of its parts, columns and a number of rows to record batches of at most so many rows.
+    """
+
+    name: str
+    describe: Callable[[Place], Description]
+    opened: Callable[[Place], Any]
+    n_parts: Callable[[Any], int]
+    parts: Callable[[Any, range, Sequence[str], int], Iterator[Any]]
+
+    def described(self, place: Place) -> Description:
+        return patiently(partial(self.describe, place)) if isinstance(place, RemoteFile) else self.describe(place)
+
+    def batches(self, place: Place, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+        """The rows in order. After a failure of the network, reading continues where it stopped."""
+        if isinstance(place, Path):
+            with self.opened(place) as reader:
+                yield from self.parts(reader, range(self.n_parts(reader)), columns, batch_rows)
+            return
+        part = n_done = n_failures = 0
+        while True:
+            try:
+                with self.opened(place) as reader:
+                    while part < self.n_parts(reader):
+                        for batch in _from(n_done, self.parts(reader, range(part, part + 1), columns, batch_rows)):
+                            n_done, n_failures = n_done + batch.num_rows, 0
+                            yield batch
+                        part, n_done = part + 1, 0
+                return
+            except OSError as error:
+                pause_after(error, n_failures)
+                n_failures += 1
+
+
+def _from(n_done: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """The batches without their first rows."""
+    for batch in batches:
+        rest = batch.slice(min(n_done, batch.num_rows))
+        n_done -= batch.num_rows - rest.num_rows
+        if rest.num_rows:
+            yield rest
+
+
+def format_of(place: Place) -> Format:
+    format = FORMATS.get(place.suffix.lower())
+    if format is None:
+        raise TableError(
+            f"{place} has an unsupported format. Supported are .csv, .tsv, .jsonl, {', '.join(sorted(FORMATS))}."
+        )
+    return format
+
+
+@contextmanager
+def _parquet(place: Place) -> Iterator[Any]:
+    """All columns of a row group of a remote file are fetched in one request. Many small ones would take too long.
+
+    Reading ahead within a local file took three times the memory and was not faster.
+    """
+    if isinstance(place, Path):
+        with pq.ParquetFile(place, pre_buffer=False) as reader:
+            yield reader
+    else:
+        with place.open() as file, pq.ParquetFile(file, pre_buffer=True) as reader:
+            yield reader
+
+
+def _describe_parquet(place: Place) -> Description:
+    with _parquet(place) as file:
+        metadata = file.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+        full = {
+            name
+            for position, name in enumerate(names)
+            if all(
+                (statistics := group.column(position).statistics) is not None and statistics.null_count == 0
+                for group in groups
+            )
+        }
+        return file.schema_arrow, metadata.num_rows, frozenset(full)
+
+
+def _row_groups(file: Any, numbers: range, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+    if columns:
+        yield from file.iter_batches(batch_size=batch_rows, row_groups=list(numbers), columns=list(columns))
+        return
+    # Only the columns that the folder's name adds are needed: batches without columns.
+    n_rows = sum(file.metadata.row_group(number).num_rows for number in numbers)
+    for start in range(0, n_rows, batch_rows):
+        yield pa.RecordBatch.from_arrays([pa.nulls(min(batch_rows, n_rows - start))], names=[""])
+
+
+@contextmanager
+def _feather(place: Place) -> Iterator[Any]:
+    with pa.memory_map(str(place)) if isinstance(place, Path) else place.open() as file:
+        yield pa.ipc.open_file(file)
+
+
+def _describe_feather(place: Place) -> Description:
+    """Count rows by the descriptions of the batches, without reading the rows."""
+    path, system = (str(place), fs.LocalFileSystem()) if isinstance(place, Path) else (place.path, place.filesystem)
+    fragment = ds.IpcFileFormat().make_fragment(path, filesystem=system)
+    return fragment.physical_schema, fragment.count_rows(), frozenset()
+
+
+def _record_batches(file: Any, numbers: range, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+    for number in numbers:
+        batch = file.get_batch(number).select(list(columns)) if columns else file.get_batch(number)
+        for start in range(0, batch.num_rows, batch_rows):
+            yield batch.slice(start, batch_rows)
+
+
+PARQUET = Format("Parquet", _describe_parquet, _parquet, lambda file: file.metadata.num_row_groups, _row_groups)
+FEATHER = Format("Arrow IPC", _describe_feather, _feather, lambda file: file.num_record_batches, _record_batches)
+FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".feather": FEATHER, ".arrow": FEATHER, ".ipc": FEATHER}
+
+
+def writer_for_rereading(path: Path, schema: Any) -> Any:
+    """A writer of files that are read twice as fast as pyarrow's default, are smaller, and are written in a fifth of
+    the time.
+
+    Measured on 500,000 x 30 float32 values and on the Credit Fraud table. Dictionaries of floating-point numbers, which
+    pyarrow tries first, cost most of the time. LZ4 compresses the bytes of numbers as well as zstd once they are sorted
+    by their place in the number.
+    """
+    floats = [field.name for field in schema if pa.types.is_float32(field.type) or pa.types.is_float64(field.type)]
+    others = [field.name for field in schema if field.name not in set(floats)]
+    return pq.ParquetWriter(path, schema, compression="lz4", use_dictionary=others, use_byte_stream_split=floats)

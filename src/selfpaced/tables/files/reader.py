@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa
 from selfpaced.tables.files.file import File, LoadedFile
 from selfpaced.tables.schema import Described, unified_fields
 from selfpaced.tables.table import Progress
@@ -85,7 +85,6 @@ class RowFilter:
     columns: tuple[str, ...]
 
     def filtered(self, file: Described, batch: Any, wanted: Sequence[str]) -> list[Any]:
-        pa = import_arrow()
         try:
             rows = pa.Table.from_batches([batch]).filter(self.expression)
         except pa.ArrowException as error:
@@ -182,7 +181,6 @@ class Reader:
 
     def _table(self, columns: Sequence[str]) -> Any:
         """Some columns of all rows, each of a type that fits all files."""
-        pa = import_arrow()
         others = {name for file in self.files for name in file.schema.names} - set(columns)
         fields = unified_fields(self.files, sorted(others))
         schema = pa.schema([(name, fields[name]) for name in columns])
@@ -192,4 +190,4 @@ class Reader:
     def _chosen_of(self, batch: Any, start: int) -> Any:
         if self.chosen is None:
             return batch
-        return batch.filter(import_arrow().array(self.chosen[start : start + batch.num_rows]))
+        return batch.filter(pa.array(self.chosen[start : start + batch.num_rows]))

@@ -10,14 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
 from selfpaced.scoring import Scorer
 from selfpaced.tables.files.file import LoadedFile
 from selfpaced.tables.files.reader import Reader
 from selfpaced.tables.frames import NewCategories
-from selfpaced.tables.groups import column_groups, refuse_missing_groups
-from selfpaced.tables.labels import LabelLook, Labels, keys_looked_at, refuse_bad, refuse_repeated, refuse_weightless
+from selfpaced.tables.labels import (
+    LabelLook,
+    Labels,
+    column_groups,
+    keys_looked_at,
+    refuse_bad,
+    refuse_missing_groups,
+    refuse_repeated,
+    refuse_weightless,
+)
+from selfpaced.tables.memory import refuse_infinity
 from selfpaced.tables.profile import look_through
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ID, WEIGHT, ClassSplit, Roles, SplitPlan
@@ -26,6 +35,7 @@ from selfpaced.trees import ArrowRows
 # Before the names of features that are in memory as the schema has them: the column that a feature is made of may have
 # the same name.
 CONVERTED = "feature: "
+MEMORY_FOR_TAGS = 2**31
 
 
 @dataclass(frozen=True)
@@ -51,31 +61,25 @@ class StreamedBatch:
 
     @property
     def ids(self) -> Ids:
-        if self.roles.id is None:
+        if self.roles.id_column is None:
             return np.arange(self.start, self.stop, dtype=np.uint64)
-        return whole_ids(self.batch.column(self.roles.id), self.roles.id, self.where)
+        return whole_ids(self.batch.column(self.roles.id_column), self.roles.id_column, self.where)
 
     def check(self) -> None:
         """Refuse infinity, as `fit` does, with the name of the file and the column; and rows without a group."""
-        import pyarrow.compute as pc
-
-        pa = import_arrow()
         for name in () if self.is_converted else self.schema.sources:
             column = self.batch.column(name)
-            if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
-                raise TableError(
-                    f"Column {name!r} of {self.where} contains infinity. Replace it by a finite number, or by a "
-                    "missing value if the base model accepts missing values."
-                )
-        if self.roles.group is not None:
-            refuse_missing_groups(self.batch.column(self.roles.group), self._group_column)
+            if pa.types.is_floating(column.type):
+                refuse_infinity(column, f"Column {name!r} of {self.where}")
+        if self.roles.group_column is not None:
+            refuse_missing_groups(self.batch.column(self.roles.group_column), self._group_column)
 
     def features(self) -> Any:
         """A record batch of the features, as the schema has them."""
         names = self.schema.names
         if self.is_converted:
             columns = [self.batch.column(CONVERTED + name) for name in names]
-            return import_arrow().RecordBatch.from_arrays(columns, names=names)
+            return pa.RecordBatch.from_arrays(columns, names=names)
         converted = self.schema.converted(self.batch, self.where)
         if self.new_categories is not None:
             self.new_categories.count(self.schema, self.batch, converted)
@@ -87,7 +91,7 @@ class StreamedBatch:
         features, along = self.features(), dict.fromkeys(self.roles.read_along)
         names = [*(CONVERTED + name for name in features.schema.names), *along]
         columns = [*features.columns, *(self.batch.column(name) for name in along)]
-        return import_arrow().RecordBatch.from_arrays(columns, names=names)
+        return pa.RecordBatch.from_arrays(columns, names=names)
 
     def features_for(self, scorers: Sequence[Scorer]) -> Any:
         """A pandas frame; plain numbers for models that read nothing else; the batch itself for those that read it."""
@@ -109,25 +113,23 @@ class StreamedBatch:
         return {name: self.batch.column(name) for name in self.roles.keep}
 
     def take(self, positions: NDArray[np.intp]) -> Any:
-        pa = import_arrow()
         where = pa.array(positions)
         some = replace(self, batch=self.batch.take(where)).features()
         columns = {ID: pa.array(self.ids[positions])}
-        if self.roles.weight is not None:
-            columns[WEIGHT] = self._weights(self.batch.column(self.roles.weight).take(where))
-        if self.roles.group is not None:
-            hashes = column_groups(self.batch.column(self.roles.group).take(where), self._group_column)
+        if self.roles.weight_column is not None:
+            columns[WEIGHT] = self._weights(self.batch.column(self.roles.weight_column).take(where))
+        if self.roles.group_column is not None:
+            hashes = column_groups(self.batch.column(self.roles.group_column).take(where), self._group_column)
             columns[GROUP] = pa.array(hashes)
         arrays, names = [*some.columns, *columns.values()], [*some.schema.names, *columns]
         return pa.RecordBatch.from_arrays(arrays, names=names)
 
     @property
     def _group_column(self) -> str:
-        return f"The group column {self.roles.group!r} of {self.where}"
+        return f"The group column {self.roles.group_column!r} of {self.where}"
 
     def _weights(self, column: Any) -> Any:
-        pa = import_arrow()
-        what = f"The weight column {self.roles.weight!r} of {self.where}"
+        what = f"The weight column {self.roles.weight_column!r} of {self.where}"
         if column.null_count:
             raise TableError(f"{what} has missing values. Every row needs a weight.")
         try:
@@ -140,7 +142,6 @@ class StreamedBatch:
 
 def whole_ids(column: Any, name: str, path: str) -> Ids:
     """A column of ids as unsigned numbers."""
-    pa = import_arrow()
     if not pa.types.is_integer(column.type) or column.null_count:
         raise TableError(
             f"The id column {name!r} of {path} must hold a whole number for every row. It is {column.type} and "
@@ -177,7 +178,7 @@ class StreamedTable:
     reader: Reader
     schema: Schema
     roles: Roles
-    memory_for_tags: int = 2**31
+    memory_for_tags: int = MEMORY_FOR_TAGS
     known_labels: Labels | None = field(default=None, repr=False)
     is_converted: bool = False
 
@@ -210,7 +211,7 @@ class StreamedTable:
     def split(self, plan: SplitPlan) -> ClassSplit:
         """One pass brings in the rows of the minority, and the rows of the first draw."""
         labels = self.labels()
-        if self.roles.id is not None:
+        if self.roles.id_column is not None:
             self._refuse_repeated_ids(labels.codes.size)
         counts = labels.counts.tolist()
         larger = {number: n for number, n in enumerate(counts) if number != labels.rarest}
@@ -244,7 +245,6 @@ class StreamedTable:
         The features of the first part are converted once, for many passes: only they and the columns that are read
         along can be read. The second part keeps its columns.
         """
-        pa = import_arrow()
         one, other = self.part(first), self.part(second)
         (file,) = self.reader.files
         assert isinstance(file, LoadedFile)
@@ -257,6 +257,7 @@ class StreamedTable:
                 converted.append(pa.Table.from_batches([batch.converted()]))
             kept.append(rows.filter(pa.array(second[start:stop])))
             start = stop
+        pa.default_memory_pool().release_unused()
         features = one.reader.holding(pa.concat_tables(converted, promote_options="permissive"))
         return (
             replace(one, reader=features, is_converted=True),
@@ -277,7 +278,6 @@ class StreamedTable:
 
     def features(self, new: NewCategories | None = None) -> Any:
         """The features of all rows as a pandas frame. `new` counts the categories that the schema does not have."""
-        pa = import_arrow()
         converted = (replace(batch, new_categories=new).features() for batch in self.batches())
         # A batch of whole numbers with a missing value is a batch of floats.
         batches = [pa.Table.from_batches([batch]) for batch in converted]
@@ -295,7 +295,7 @@ class StreamedTable:
             raise TableError(f"The table had {self.n_rows} rows before and has {start} now: its files have changed.")
 
     def ids_of(self, positions: NDArray[np.intp]) -> Ids:
-        if self.roles.id is None:
+        if self.roles.id_column is None:
             return positions.astype(np.uint64)
         parts = []
         for start, ids in self._ids():
@@ -305,35 +305,32 @@ class StreamedTable:
 
     def _ids(self) -> Iterator[tuple[int, Ids]]:
         """The ids batch by batch, each with the position of its first row."""
-        assert self.roles.id is not None
+        assert self.roles.id_column is not None
         start = 0
-        for file, batch in self.reader.read([self.roles.id]):
-            yield start, whole_ids(batch.column(self.roles.id), self.roles.id, str(file.path))
+        for file, batch in self.reader.read([self.roles.id_column]):
+            yield start, whole_ids(batch.column(self.roles.id_column), self.roles.id_column, str(file.path))
             start += batch.num_rows
 
     def _refuse_repeated_ids(self, n_rows: int) -> None:
         """Check the same share of the ids as on a cluster, in one pass over their column."""
         limit = keys_looked_at(n_rows)
         parts = [ids_under(limit, batch_ids) for _, batch_ids in self._ids()]
-        refuse_repeated(np.sort(np.concatenate(parts)), f" in column {self.roles.id!r}")
+        refuse_repeated(np.sort(np.concatenate(parts)), f" in column {self.roles.id_column!r}")
 
     def joined(self, kept: Sequence[Any]) -> Any:
-        pa = import_arrow()
         return pa.Table.from_batches(kept)
 
     def picked(self, kept: Any, positions: NDArray[np.intp]) -> Any:
-        pa = import_arrow()
         picked = kept.take(pa.array(positions)).combine_chunks()
         return picked.to_batches()[0] if picked.num_rows else kept.slice(0, 0).to_batches()[0]
 
     def rows(self, kept: Any, stands_for: NDArray[np.float64] | None = None) -> Rows:
         """Rows sorted by id, features as a pandas frame. An id that occurs twice is refused."""
-        pa = import_arrow()
         table = pa.Table.from_batches([kept]) if isinstance(kept, pa.RecordBatch) else kept
         ids = table.column(ID).to_numpy()
         order = np.argsort(ids, kind="stable")
         table, ids = table.take(pa.array(order)), ids[order]
-        refuse_repeated(ids, f" in column {self.roles.id!r}")
+        refuse_repeated(ids, f" in column {self.roles.id_column!r}")
         along = {"sample_weight": WEIGHT, GROUP: GROUP}
         metadata = {name: table.column(at).to_numpy() for name, at in along.items() if at in table.column_names}
         stands_for = None if stands_for is None else stands_for[order]

@@ -1,6 +1,5 @@
 """Sources of rows besides files: lake tables, databases and streams."""
 
-from selfpaced.tables.sources.databases import DatabaseTable, is_database
 from selfpaced.tables.sources.finding import find_files
 from selfpaced.tables.sources.lakes import lake_of
 from selfpaced.tables.sources.opening import (
@@ -10,7 +9,6 @@ from selfpaced.tables.sources.opening import (
     open_like_frame,
     open_reader,
     open_table,
-    plan_of,
-    row_source_of,
 )
-from selfpaced.tables.sources.writing import batch_of, refuse_own_source, refuse_taken, write_batches
+from selfpaced.tables.sources.streams import is_database
+from selfpaced.tables.sources.writing import DatabaseTable, batch_of, refuse_own_source, refuse_taken, write_batches

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from selfpaced.exceptions import TableError, did_you_mean
+from selfpaced.exceptions import TableError, did_you_mean, ds, fs
 from selfpaced.storage import (
     Place,
     RemoteFile,
@@ -25,11 +25,10 @@ from selfpaced.storage import (
     patiently,
     shown,
 )
-from selfpaced.tables.files.file import open_file
-from selfpaced.tables.files.formats import FORMATS
+from selfpaced.tables.files.file import FORMATS, open_file
 from selfpaced.tables.files.reader import Reader, ReadPlan
+from selfpaced.tables.sources.cache import TEXT_ENDINGS, as_parquet, is_cache, is_text
 from selfpaced.tables.sources.lakes import refuse_lake_above, refuse_lakes_inside
-from selfpaced.tables.text.conversion import TEXT_ENDINGS, as_parquet, is_cache, is_text
 
 _QUERY = re.compile(r"\?\w+=")  # options of the file system in a URL, such as ?region=eu-west-1
 
@@ -50,8 +49,6 @@ Listed = tuple[RemoteFile, list[PurePosixPath] | None]
 
 def listed(place: RemoteFile, pattern: str = "") -> Iterator[Listed]:
     """The files of a path, folder or pattern, with their relative paths. The file system is listed once."""
-    from pyarrow import fs
-
     with explaining(place, "listed"):
         if not pattern:
             kind = patiently(lambda: place.filesystem.get_file_info(place.path)).type
@@ -161,8 +158,6 @@ def _typed_alike(found: Found) -> Found:
 
 def _fragment(fragment: Any) -> tuple[Place, Mapping[str, Any]]:
     """A file of a dataset, in the file system of the dataset."""
-    import pyarrow.dataset as ds
-
     added = dict(ds.get_partition_keys(fragment.partition_expression))
     if is_local(fragment.filesystem):
         return Path(fragment.path), added

@@ -12,13 +12,12 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, fs, need, pa
 from selfpaced.storage import Place, RemoteFile, exists, explaining, is_local, is_url, located, patiently, shown
-from selfpaced.tables.files.file import File, open_file, with_deleted
-from selfpaced.tables.files.formats import FORMATS
+from selfpaced.tables.files.file import FORMATS, File, open_file, with_deleted
 from selfpaced.tables.files.reader import Reader, ReadPlan
+from selfpaced.tables.sources.cache import TEXT_ENDINGS
 from selfpaced.tables.sources.streams import spooled
-from selfpaced.tables.text.conversion import TEXT_ENDINGS
 
 # Table features that do not change how files are read. Deletion vectors are applied here, and types are widened as for
 # all files. Models do not read variant columns. The configuration of the table shows mapped columns.
@@ -41,9 +40,9 @@ def delta_reader(source: Any, plan: ReadPlan) -> Reader:
     table = _opened_delta(source, plan.version)
     version, uri = table.version(), table.table_uri.rstrip("/")
     _refuse_unknown_features(table, uri)
-    schema = import_arrow().schema(table.schema().to_arrow())
+    schema = pa.schema(table.schema().to_arrow())
     masks = _deletion_vectors(table)
-    actions = import_arrow().table(table.get_add_actions(flatten=True)).sort_by("path").to_pylist()
+    actions = pa.table(table.get_add_actions(flatten=True)).sort_by("path").to_pylist()
     if not actions:
         raise TableError(f"Version {version} of the Delta table {shown(uri)} has no rows.")
     root = _root(source, table, uri)
@@ -51,16 +50,8 @@ def delta_reader(source: Any, plan: ReadPlan) -> Reader:
     return Reader(files, snapshot=f"version {version} of the Delta table {shown(uri)}")
 
 
-def import_delta() -> Any:
-    try:
-        import deltalake
-    except ImportError as error:
-        raise ImportError("This is a Delta table, which needs deltalake: pip install 'selfpaced[delta]'") from error
-    return deltalake
-
-
 def _opened_delta(source: Any, version: Any) -> Any:
-    deltalake = import_delta()
+    deltalake = need("deltalake", "delta", "Reading a Delta table")
     if hasattr(source, "file_uris") and version is None:
         return source
     try:
@@ -84,13 +75,12 @@ def _refuse_unknown_features(table: Any, uri: str) -> None:
     if unknown:
         raise TableError(
             f"The Delta table {shown(uri)} uses {', '.join(unknown)}, which is not supported. Let deltalake read the "
-            "rows: open_table(DeltaTable(...).scan(), ...). Name an id=, because their order is not fixed."
+            "rows: open_table(DeltaTable(...).scan(), ...). Name an id_column=, because their order is not fixed."
         )
 
 
 def _deletion_vectors(table: Any) -> dict[str, NDArray[np.bool_]]:
     """Which rows of each file are kept, by the URL of the file."""
-    pa = import_arrow()
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
     if not hasattr(table, "deletion_vectors"):
@@ -107,7 +97,7 @@ def _root(source: Any, table: Any, uri: str) -> Place:
         return place
     try:
         filesystem = table.to_pyarrow_dataset().filesystem
-    except import_delta().exceptions.DeltaProtocolError:  # deletion vectors
+    except need("deltalake", "delta", "Reading a Delta table").exceptions.DeltaProtocolError:  # deletion vectors
         return place
     return RemoteFile(filesystem, "", place.shown)
 
@@ -158,19 +148,8 @@ def iceberg_reader(source: Any, plan: ReadPlan) -> Reader:
     return replace(_through_pyiceberg(table, scan, tasks, name, plan), snapshot=kept)
 
 
-def import_iceberg() -> Any:
-    try:
-        import pyiceberg.io.pyarrow
-        import pyiceberg.table
-    except ImportError as error:
-        raise ImportError(
-            "This is an Iceberg table, which needs pyiceberg: pip install 'selfpaced[iceberg]'"
-        ) from error
-    return pyiceberg
-
-
 def _opened_iceberg(source: Any) -> Any:
-    pyiceberg = import_iceberg()
+    need("pyiceberg.io.pyarrow", "iceberg", "Reading an Iceberg table")
     if hasattr(source, "scan"):
         return source
     text = fspath(source)
@@ -185,7 +164,7 @@ def _opened_iceberg(source: Any) -> Any:
             )
     location = str(place.resolve()) if isinstance(place, Path) else text
     try:
-        return pyiceberg.table.StaticTable.from_metadata(location)
+        return need("pyiceberg.table", "iceberg", "Reading an Iceberg table").StaticTable.from_metadata(location)
     except (OSError, ValueError) as error:
         raise TableError(f"The Iceberg table {shown(text)} cannot be read: {error}") from error
 
@@ -224,7 +203,6 @@ def _place(io: Any, url: str) -> Place:
 
 def _has_types_of(file: File, wanted: Any) -> bool:
     """The same names in the same order of fields; text may be of either width."""
-    pa = import_arrow()
 
     def plain(kind: Any) -> Any:
         return pa.string() if pa.types.is_large_string(kind) else kind
@@ -251,7 +229,7 @@ METADATA = "metadata"  # the folder of an Iceberg table's descriptions
 METADATA_ENDING = ".metadata.json"
 HINT = "version-hint.text"
 HOW_TO = {
-    DELTA: "Open the folder of the table itself, with filter= for a part of it (needs the extra 'delta').",
+    DELTA: "Open the folder of the table itself, with where= for a part of it (needs the extra 'delta').",
     ICEBERG: "Open the table through its catalog, or the folder of the table itself (needs the extra 'iceberg').",
     HUDI: "Hudi tables are not supported. Read it with Spark and open the Spark DataFrame, or write the live rows to "
     "Parquet files.",
@@ -285,8 +263,6 @@ def _present(folder: Place, names: Iterable[str]) -> set[str]:
     """Which of some names are in a folder. Of another file system all are asked for at once."""
     if isinstance(folder, Path):
         return {name for name in names if (folder / name).is_dir()}
-    from pyarrow import fs
-
     with explaining(folder, "read"):
         asked = [f"{folder.path}/{name}" for name in names]
         found = patiently(lambda: folder.filesystem.get_file_info(asked))
@@ -299,8 +275,6 @@ def _names_in(folder: Place, name: str) -> list[str]:
             return [path.name for path in (folder / name).iterdir()]
         except PermissionError:  # a parent folder of another user
             return []
-    from pyarrow import fs
-
     selector = fs.FileSelector(f"{folder.path}/{name}")
     return [PurePosixPath(one.path).name for one in patiently(lambda: folder.filesystem.get_file_info(selector))]
 

@@ -1,22 +1,23 @@
-"""Streams of rows that can be read only once, written to temporary Parquet files."""
+"""Streams and queries, whose rows can be read only once: they are written to temporary Parquet files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from hashlib import blake2b
+from contextlib import closing, contextmanager
+from hashlib import blake2b, file_digest
 from itertools import chain
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
-from selfpaced.storage import TemporaryFolder
-from selfpaced.tables.files.file import index_columns, open_file
-from selfpaced.tables.files.formats import FORMATS, writer_for_rereading
+from selfpaced.exceptions import TableError, ds, need, pa
+from selfpaced.storage import TemporaryFolder, is_url, shown
+from selfpaced.tables.files.file import FORMATS, index_columns, open_file, writer_for_rereading
 from selfpaced.tables.files.reader import Reader, ReadPlan
 from selfpaced.tables.memory import is_frame
 
 GROUP_ROWS = 2**17
-PIECE_BYTES = 2**20
 
 
 def spooled(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> Reader:
@@ -31,80 +32,46 @@ def spooled(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> R
     schema : Any
         Of all columns, also of those that are not needed.
     batches : Iterable[Any]
-        Record batches or tables. Where their types change, a new file begins.
+        Record batches or tables.
     """
+    if len(set(schema.names)) < len(schema.names):
+        raise TableError(f"Two columns of {name} have the same name: {schema.names}. Give each column its own name.")
+    wanted, indices = plan.needed(schema.names), index_columns(schema)
+    needed = [column for column in wanted if column not in indices]
+    stored = pa.schema([_storable(schema.field(column)) for column in needed])
     folder = TemporaryFolder(plan.cache)
-    paths = _written(name, schema, batches, plan, folder.path)
-    files = [open_file(name, {}, path, digest=_digest(path)) for path in paths]
-    kept = set(plan.needed(schema.names))
-    return Reader(files, left_out=tuple(name for name in schema.names if name not in kept), holds=(folder,))
-
-
-def _written(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan, folder: Path) -> list[Path]:
-    pa = import_arrow()
-    paths: list[Path] = []
-    n_bytes, writer = 0, None
+    path = folder.path / "rows.parquet"
+    tables = (batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch]) for batch in batches)
+    n_bytes = 0
     try:
-        for group in _groups(name, schema, batches, plan):
-            if writer is None or writer.schema != group.schema:
-                if writer is not None:
-                    writer.close()
-                paths.append(folder / f"{len(paths):04}.parquet")
-                writer = writer_for_rereading(paths[-1], group.schema)
-            writer.write_table(group, row_group_size=GROUP_ROWS)
-            n_bytes += group.nbytes
-            plan.tell(n_bytes, None)
+        with writer_for_rereading(path, stored) as writer:
+            for group in _groups(table.select(needed).cast(stored) for table in tables):
+                writer.write_table(group, row_group_size=GROUP_ROWS)
+                n_bytes += group.nbytes
+                plan.tell(n_bytes, None)
     except (pa.ArrowException, OSError) as error:
-        raise TableError(
-            f"The rows of {name} cannot be written to {folder.parent}, which a fit needs: {error}"
-        ) from error
-    finally:
-        if writer is not None:
-            writer.close()
-    return paths
+        raise TableError(f"The rows of {name} cannot be written to {folder.path.parent}: {error}") from error
+    left_out = tuple(column for column in schema.names if column not in wanted)
+    return Reader([open_file(name, {}, path, digest=_digest(path))], left_out=left_out, holds=(folder,))
 
 
-def _groups(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> Iterator[Any]:
-    """Tables of exactly `GROUP_ROWS` rows, except the last of each type, so that the same rows give the same files."""
-    pa = import_arrow()
+def _groups(tables: Iterable[Any]) -> Iterator[Any]:
+    """Tables of exactly `GROUP_ROWS` rows, except the last, so that the same rows give the same file."""
     waiting: list[Any] = []
-    n_waiting = 0
-    empty = True
-    for batch in _with_needed_columns(name, batches, plan):
-        if waiting and batch.schema != waiting[0].schema:
-            yield pa.concat_tables(waiting).combine_chunks()
-            waiting, n_waiting = [], 0
-        waiting.append(batch)
-        n_waiting, empty = n_waiting + batch.num_rows, False
-        while n_waiting >= GROUP_ROWS:
+    n_rows = 0
+    for table in tables:
+        waiting.append(table)
+        n_rows += len(table)
+        while n_rows >= GROUP_ROWS:
             whole = pa.concat_tables(waiting).combine_chunks()
             yield whole.slice(0, GROUP_ROWS)
-            n_waiting -= GROUP_ROWS
-            waiting = [whole.slice(GROUP_ROWS)] if n_waiting else []
-    if waiting:
+            waiting, n_rows = [whole.slice(GROUP_ROWS)], n_rows - GROUP_ROWS
+    if n_rows:
         yield pa.concat_tables(waiting).combine_chunks()
-    if empty:
-        yield from _with_needed_columns(name, [schema.empty_table()], plan, keep_empty=True)
-
-
-def _with_needed_columns(name: str, batches: Iterable[Any], plan: ReadPlan, keep_empty: bool = False) -> Iterator[Any]:
-    pa = import_arrow()
-    for batch in batches:
-        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-        if len(set(table.column_names)) < len(table.column_names):
-            raise TableError(
-                f"Two columns of {name} have the same name: {table.column_names}. Give each column its own name."
-            )
-        indices = index_columns(table.schema)
-        names = [name for name in plan.needed(table.column_names) if name not in indices]
-        table = table.select(names).replace_schema_metadata(None)
-        if table.num_rows or keep_empty:
-            yield table.cast(pa.schema([_storable(field) for field in table.schema]))
 
 
 def _storable(field: Any) -> Any:
     """A field without metadata, of a type that Parquet files have."""
-    pa = import_arrow()
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type  # each batch may have its own dictionary
@@ -114,11 +81,8 @@ def _storable(field: Any) -> Any:
 
 
 def _digest(path: Path) -> str:
-    digest = blake2b(digest_size=16)
     with path.open("rb") as file:
-        while piece := file.read(PIECE_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 BATCH_ROWS = 2**16
@@ -135,7 +99,6 @@ def stream_reader(source: Any, plan: ReadPlan) -> Reader:
     batches_of = _batches_by(source)
     assert batches_of is not None
     name = f"the {type(source).__name__}"
-    pa = import_arrow()
     try:
         schema, batches = batches_of(source)
         return spooled(name, schema, batches, plan)
@@ -156,7 +119,7 @@ def _batches_by(source: Any) -> Callable[[Any], Batches] | None:
 
 
 def _of_stream(source: Any) -> Batches:
-    reader = import_arrow().RecordBatchReader.from_stream(source)
+    reader = pa.RecordBatchReader.from_stream(source)
     return reader.schema, reader
 
 
@@ -187,8 +150,6 @@ def _of_dataset(dataset: Any) -> Batches:
 
 def is_plain_dataset(dataset: Any) -> bool:
     """Whether a pyarrow dataset holds all rows of its files unchanged, so that the files can be read every round."""
-    import pyarrow.dataset as ds
-
     try:
         fragments = list(dataset.get_fragments())
     except ValueError:  # pyarrow gives no fragments of a filtered dataset
@@ -211,8 +172,143 @@ def _is_whole(fragment: Any) -> bool:
 
 def _has_types_of(schema: Any, fragment: Any) -> bool:
     """Whether a file has the columns of the dataset, but for those that its folder adds."""
-    import pyarrow.dataset as ds
-
     added = set(ds.get_partition_keys(fragment.partition_expression))
     own = {field.name: field.type for field in fragment.physical_schema if field.name not in added}
     return bool(own == {field.name: field.type for field in schema if field.name not in added})
+
+
+DUCKDB_ENDINGS = (".duckdb", ".ddb")
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+_SELECT = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
+_TYPE_NAME = b"ADBC:postgresql:typname"  # how the driver marks a type that Arrow does not have
+
+
+def is_query(source: Any, options: Mapping[str, Any]) -> bool:
+    """Whether a source is a query: text with a connection. A query or a database alone is refused when it is opened."""
+    alone = is_database(source) or (isinstance(source, str) and _SELECT.match(source) is not None)
+    return options.get("connection") is not None or alone
+
+
+def query_reader(source: Any, plan: ReadPlan) -> Reader:
+    """Run a query once, and write its rows to Parquet files, which are read every round."""
+    if plan.connection is None and is_database(source):
+        raise ValueError(
+            f"{shown(source)} is a database. Name the rows with a query: open_table('SELECT ...', connection=...) in "
+            "Python, --query 'SELECT ...' on the command line."
+        )
+    if plan.connection is None:
+        raise ValueError(
+            f"{source!r} looks like a query, but connection= is missing: open_table('SELECT ...', connection=...)."
+        )
+    if not isinstance(source, str):
+        raise TypeError(f"With connection=, the source must be a query as a string; got {type(source).__name__}.")
+    with connected(plan.connection) as connection:
+        try:
+            with (_duckdb_rows if is_duckdb(connection) else _adbc_rows)(connection, source) as (schema, batches):
+                return spooled("the query", schema, batches, plan)
+        except Exception as error:
+            raise explained(error, f"The query {source!r} failed") from error
+
+
+def is_database(text: Any) -> bool:
+    """Whether a text names a database: a PostgreSQL URL or a DuckDB file.
+
+    >>> [is_database(text) for text in ("postgresql://localhost/shop", "shop.duckdb", "shop.parquet")]
+    [True, True, False]
+    """
+    if not is_name(text):
+        return False
+    name = fspath(text).lower()
+    return name.startswith(POSTGRES_SCHEMES) or (name.endswith(DUCKDB_ENDINGS) and not is_url(name))
+
+
+@contextmanager
+def connected(connection: Any, *, writing: bool = False) -> Iterator[Any]:
+    """The connection that was given, or one to a database that was named, closed at the end."""
+    if not is_name(connection):
+        if not (is_duckdb(connection) or hasattr(connection, "adbc_get_info")):
+            raise TypeError(
+                "connection must be a connection of ADBC or DuckDB, or name a database; got "
+                f"{type(connection).__name__}. For PostgreSQL, give the URL. For other databases, connect with an ADBC "
+                "driver, such as adbc_driver_sqlite.dbapi.connect('shop.sqlite')."
+            )
+        yield connection
+        return
+    text = fspath(connection)
+    if not is_database(text):
+        raise TableError(
+            f"connection={shown(text)!r} does not name a database. Give a URL such as 'postgresql://host/database', a "
+            f"file that ends in {' or '.join(DUCKDB_ENDINGS)}, or an open connection of ADBC or DuckDB."
+        )
+    connect = _to_postgres if text.lower().startswith(POSTGRES_SCHEMES) else _to_duckdb
+    with closing(connect(text, writing)) as opened:
+        yield opened
+
+
+def is_name(connection: Any) -> bool:
+    return isinstance(connection, str | PathLike)
+
+
+def is_duckdb(connection: Any) -> bool:
+    return type(connection).__module__.partition(".")[0] in ("duckdb", "_duckdb")
+
+
+def _to_postgres(url: str, writing: bool) -> Any:
+    dbapi = need("adbc_driver_postgresql.dbapi", "sql", "PostgreSQL")
+    try:
+        return dbapi.connect(url)
+    except dbapi.Error as error:
+        raise TableError(f"{shown(url)} cannot be reached: {_one_line(error)}") from error
+
+
+def _to_duckdb(path: str, writing: bool) -> Any:
+    duckdb = need("duckdb", "sql", "Reading DuckDB files")
+    if not writing and not Path(path).exists():
+        raise TableError(f"{path} does not exist.")
+    try:
+        return duckdb.connect(path, read_only=not writing)
+    except duckdb.Error as error:
+        raise TableError(f"{path} cannot be opened as a DuckDB database: {_one_line(error)}") from error
+
+
+@contextmanager
+def _duckdb_rows(connection: Any, query: str) -> Iterator[Batches]:
+    relation = connection.sql(query)
+    if relation is None:
+        raise TableError("The query does not return rows. Give a SELECT.")
+    reader = pa.RecordBatchReader.from_stream(relation)
+    yield reader.schema, reader
+
+
+@contextmanager
+def _adbc_rows(connection: Any, query: str) -> Iterator[Batches]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        reader = cursor.fetch_record_batch()
+        schema = pa.schema([_plain_field(field) for field in reader.schema])
+        yield schema, (_plain_batch(batch, schema) for batch in reader)
+
+
+def _plain_field(field: Any) -> Any:
+    """Convert decimal numbers of any precision, which arrive as text, to floats."""
+    if (field.metadata or {}).get(_TYPE_NAME) == b"numeric" or getattr(field.type, "type_name", None) == "numeric":
+        return pa.field(field.name, pa.float64())
+    return pa.field(field.name, getattr(field.type, "storage_type", field.type))
+
+
+def _plain_batch(batch: Any, schema: Any) -> Any:
+    arrays = [getattr(column, "storage", column) for column in batch.columns]
+    cast = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(cast, schema=schema)
+
+
+def _one_line(error: Any) -> str:
+    return " ".join(str(error).split())
+
+
+def explained(error: BaseException, what: str) -> BaseException:
+    """An error of a driver as an error that says what failed. Errors of this package and of Python are not changed."""
+    package = type(error).__module__.partition(".")[0]
+    if package in ("builtins", "selfpaced"):
+        return error
+    return TableError(f"{what}: {_one_line(error)}")

@@ -3,12 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from os import fspath
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
-from selfpaced.storage import AnyPath, Place, RemoteFile, located, whole_file
-from selfpaced.tables.sources.databases import DatabaseTable
+from selfpaced.exceptions import TableError, pa, pq
+from selfpaced.storage import AnyPath, Place, RemoteFile, located, shown, whole_file
+from selfpaced.tables.sources.streams import connected, explained, is_duckdb, is_name
+
+IF_EXISTS = ("fail", "append", "replace")
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table of a database, to write scores to. All rows are written in one transaction, or none.
+
+    Parameters
+    ----------
+    connection : str or connection
+        A URL such as "postgresql://host/database", a DuckDB file, or an open connection of ADBC or DuckDB.
+    name : str
+        The name of the table.
+    if_exists : {"fail", "append", "replace"}, default="fail"
+        What to do if the table already exists.
+
+    See Also
+    --------
+    selfpaced.open_table : Opens the rows of a query.
+
+    Examples
+    --------
+    >>> from selfpaced.tables import DatabaseTable
+    >>> str(DatabaseTable("shop.duckdb", "scores", if_exists="replace"))
+    "table 'scores' of shop.duckdb"
+    """
+
+    connection: Any
+    name: str
+    if_exists: str = "fail"
+
+    def __post_init__(self) -> None:
+        if self.if_exists not in IF_EXISTS:
+            raise ValueError(f"if_exists must be one of {', '.join(IF_EXISTS)}; got {self.if_exists!r}.")
+
+    def __str__(self) -> str:
+        where = self.connection
+        return f"table {self.name!r} of {shown(fspath(where)) if is_name(where) else type(where).__name__}"
+
+    def write(self, batches: Iterable[Any]) -> None:
+        """Write record batches of one schema.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            The rows, at least one batch.
+
+        Raises
+        ------
+        TypeError
+            If the connection is neither of ADBC nor of DuckDB.
+        TableError
+            If the database refuses the rows.
+        """
+        with connected(self.connection, writing=True) as connection:
+            rest = iter(batches)
+            first = next(rest)
+            rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))
+            write = _write_to_duckdb if is_duckdb(connection) else _write_by_adbc
+            if is_duckdb(connection):
+                connection.begin()
+            try:
+                write(connection, self.name, self.if_exists, rows)
+                connection.commit()
+            except BaseException as error:
+                connection.rollback()
+                raise explained(error, f"The scores cannot be written to the {self}") from error
+
+
+def _write_to_duckdb(connection: Any, table: str, if_exists: str, rows: Any) -> None:
+    name = '"' + table.replace('"', '""') + '"'
+    known = "SELECT count(*) FROM duckdb_tables() WHERE table_name = ?"
+    connection.register("selfpaced_scores", rows)
+    try:
+        if if_exists == "append" and connection.execute(known, [table]).fetchone()[0]:
+            connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM selfpaced_scores")
+        else:
+            create = "CREATE OR REPLACE TABLE" if if_exists == "replace" else "CREATE TABLE"
+            connection.execute(f"{create} {name} AS SELECT * FROM selfpaced_scores")
+    finally:
+        connection.unregister("selfpaced_scores")
+
+
+def _write_by_adbc(connection: Any, table: str, if_exists: str, rows: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.adbc_ingest(table, rows, mode={"fail": "create", "append": "create_append"}.get(if_exists, "replace"))
+
 
 Output = AnyPath | DatabaseTable
 
@@ -60,8 +151,6 @@ def _write(batches: Iterable[Any], path: Path, open_writer: Any) -> None:
 
 
 def _parquet_writer(path: Path, schema: Any) -> Any:
-    import pyarrow.parquet as pq
-
     return pq.ParquetWriter(path, schema)
 
 
@@ -76,5 +165,4 @@ WRITERS = {".parquet": _parquet_writer, ".pq": _parquet_writer, ".csv": _csv_wri
 
 def batch_of(columns: dict[str, Any]) -> Any:
     """A record batch from named arrays."""
-    pa = import_arrow()
     return pa.RecordBatch.from_arrays([pa.array(values) for values in columns.values()], names=list(columns))

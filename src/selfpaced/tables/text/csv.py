@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa
 from selfpaced.tables.files.file import naming
 from selfpaced.tables.text.inference import AMBIGUOUS, Form, inferred_forms, narrowed, rewritten_values
 
@@ -50,7 +50,6 @@ class CsvFile:
 
     def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
         """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far."""
-        pa = import_arrow()
         candidates = [form for form in inferred_forms() if form.comma is None or self.delimiter != ","]
         # A given type of floats does not say whether they are written with decimal commas.
         unclear = {name for name, form in given.items() if pa.types.is_floating(form.type) and form.comma is None}
@@ -70,7 +69,6 @@ class CsvFile:
         """The rows in record batches, values converted to the types of their forms."""
         import pyarrow.csv as arrow_csv
 
-        pa = import_arrow()
         types = {name: pa.string() if form.is_rewritten else form.type for name, form in forms.items()}
         with naming(self.path, "CSV"), opened(self.path) as (raw, stream):
             try:
@@ -81,7 +79,6 @@ class CsvFile:
                 raise TableError(_explained(self, str(error), forms)) from error
 
     def _with_values(self, batch: Any, forms: Mapping[str, Form]) -> Any:
-        pa = import_arrow()
         for position, name in enumerate(self.names):
             if forms[name].is_rewritten:
                 try:
@@ -93,7 +90,7 @@ class CsvFile:
     def _texts(self, at: Callable[[int], None]) -> Iterator[Any]:
         """The rows with all values as they are written. Refuses a file without rows and one that ends within quotes."""
         last = None
-        for batch in self.blocks(dict.fromkeys(self.names, Form(import_arrow().string())), at):
+        for batch in self.blocks(dict.fromkeys(self.names, Form(pa.string())), at):
             last = batch if batch.num_rows else last
             yield batch
         if last is None:
@@ -172,7 +169,6 @@ def open_csv(path: Path) -> CsvFile:
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Any, Any]]:
     """The file, whose position is the progress, and the stream of its bytes, decompressed if need be."""
-    pa = import_arrow()
     compression = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}.get(path.suffix.lower())
     with pa.OSFile(str(path)) as raw:
         yield raw, raw if compression is None else pa.CompressedInputStream(raw, compression)
@@ -219,7 +215,7 @@ def _explained(file: CsvFile, message: str, forms: Mapping[str, Form]) -> str:
     column = re.search(r"column #(\d+): .*?conversion error.*?: (.*)", message)
     if column:
         name = file.names[int(column[1])]
-        if forms[name].type != import_arrow().string():
+        if forms[name].type != pa.string():
             return (
                 f"Column {name!r} of {file.path} does not fit the type {forms[name].type}: {column[2]}. Give the "
                 f"column another type, as in types={{{name!r}: 'string'}}."

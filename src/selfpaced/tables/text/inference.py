@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from selfpaced.exceptions import import_arrow
-from selfpaced.tables.times import DOTTED_DATE, iso_dates
+from selfpaced.exceptions import pa, pc
+from selfpaced.tables.times import DOTTED_DATE, OFFSET, date_pattern, iso_dates
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +54,11 @@ _INTEGER = "0|-?[1-9][0-9]*"
 _EXPONENT = "(?:[eE][+-]?[0-9]+)?"
 _WITHOUT_FRACTION = f"-?(?:0|[1-9][0-9]*){_EXPONENT}|-?(?:[iI]nf|INF)(?:[iI]nity|INITY)?"
 _THOUSANDS = "-?[1-9][0-9]{0,2}(?:,[0-9]{3})+"
-_OFFSET = "(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 
 
 def _number(mark: str) -> str:
     """The pattern of a number with any decimal mark."""
     return f"{_WITHOUT_FRACTION}|-?(?:(?:0|[1-9][0-9]*)[{mark}][0-9]*|[{mark}][0-9]+){_EXPONENT}"
-
-
-def _date(n_digits: int, day: str = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])") -> str:
-    """The pattern of a date, alone or with a time that has up to so many digits of a second."""
-    return (
-        f"(?:{day})"
-        rf"(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,{n_digits}}})?)?)?"
-    )
 
 
 def _spaced(pattern: str) -> str:
@@ -77,7 +68,6 @@ def _spaced(pattern: str) -> str:
 @cache
 def inferred_forms() -> tuple[Form, ...]:
     """The forms in order: a column has the first one that all of its values have, or else it is text."""
-    pa = import_arrow()
     return (
         Form(pa.null(), ""),  # an empty string is a missing value, so only a column without values fits
         Form(pa.bool_(), "true|True|TRUE|false|False|FALSE"),
@@ -89,11 +79,11 @@ def inferred_forms() -> tuple[Form, ...]:
         # 1.234 is 1234 in a file with decimal commas, as long as no other value rules that out.
         Form(pa.float64(), _spaced(rf"{_WITHOUT_FRACTION}|-?[1-9][0-9]{{0,2}}[.][0-9]{{3}}"), grouped=True),
         Form(pa.float64(), _spaced(_number("."))),
-        Form(pa.timestamp("us"), _date(6), limited=True),
-        Form(pa.timestamp("us", "UTC"), _date(6) + _OFFSET, limited=True),
-        Form(pa.timestamp("us"), _date(6, DOTTED_DATE), day_first=True, limited=True),
-        Form(pa.timestamp("ns"), _date(9), limited=True),
-        Form(pa.timestamp("ns", "UTC"), _date(9) + _OFFSET, limited=True),
+        Form(pa.timestamp("us"), date_pattern(6), limited=True),
+        Form(pa.timestamp("us", "UTC"), date_pattern(6) + OFFSET, limited=True),
+        Form(pa.timestamp("us"), date_pattern(6, DOTTED_DATE), day_first=True, limited=True),
+        Form(pa.timestamp("ns"), date_pattern(9), limited=True),
+        Form(pa.timestamp("ns", "UTC"), date_pattern(9) + OFFSET, limited=True),
         # 170,124 is 170124 or 170.124, as long as no other value rules out the one or the other.
         Form(pa.string(), _spaced(f"{_WITHOUT_FRACTION}|{_THOUSANDS}"), AMBIGUOUS),
         comma_forms()["decimal comma"],
@@ -103,7 +93,6 @@ def inferred_forms() -> tuple[Form, ...]:
 @cache
 def comma_forms() -> dict[str, Form]:
     """Numbers with commas, by the names that users give them."""
-    pa = import_arrow()
     thousands = f"{_number('.')}|{_THOUSANDS}(?:[.][0-9]*)?"
     return {
         "decimal comma": Form(pa.float64(), _spaced(_number(",")), "."),
@@ -117,7 +106,6 @@ def narrowed(forms: Mapping[str, Sequence[Form]], batch: Any) -> dict[str, list[
     The columns are matched together: a file may have thousands of them with few rows in a batch, and to compile a
     pattern takes longer than to match these.
     """
-    pa = import_arrow()
     fitting: dict[str, list[Form]] = {name: [] for name in forms}
     integers: set[str] = set()
     for form in inferred_forms():
@@ -146,27 +134,23 @@ def _misfits(form: Form, columns: Mapping[str, Any]) -> set[str]:
 
 
 def _joined(columns: Iterable[Any]) -> Any:
-    return import_arrow().concat_arrays(list(columns))
+    return pa.concat_arrays(list(columns))
 
 
 def _matches(form: Form, texts: Any) -> Any:
-    import pyarrow.compute as pc
-
     return pc.match_substring_regex(texts, f"^(?:{form.pattern})$").fill_null(True).to_numpy(zero_copy_only=False)
 
 
 def _can_be_cast(form: Form, texts: Any) -> bool:
     try:
         _cast(form, texts)
-    except import_arrow().ArrowInvalid:
+    except pa.ArrowInvalid:
         return False
     return True
 
 
 def _cast(form: Form, texts: Any) -> Any:
     """The values of texts in a form, in the notation that Arrow reads."""
-    import pyarrow.compute as pc
-
     if form.comma is not None:
         texts = pc.replace_substring(texts, ",", form.comma)
     elif form.day_first:
@@ -178,5 +162,5 @@ def rewritten_values(form: Form, texts: Any) -> Any:
     """The values of a form that Arrow does not read: numbers with commas, and dates with points."""
     wrong = np.flatnonzero(~_matches(form, texts))
     if wrong.size:
-        raise import_arrow().ArrowInvalid(f"invalid value {texts[int(wrong[0])].as_py()!r}")
+        raise pa.ArrowInvalid(f"invalid value {texts[int(wrong[0])].as_py()!r}")
     return _cast(form, texts)

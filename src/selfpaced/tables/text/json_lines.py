@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa
 from selfpaced.tables.files.file import naming
 from selfpaced.tables.schema import merged_types
 from selfpaced.tables.text.csv import COMPRESSIONS, opened
@@ -38,7 +38,6 @@ class JsonFile:
 
     def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
         """The form of each column, given or known since the file was opened. Strings that are all dates are dates."""
-        pa = import_arrow()
         dates = [form for form in inferred_forms() if pa.types.is_timestamp(form.type)]
         fitting = {name: dates for name, kind in self.types.items() if kind == pa.string() and name not in given}
         for piece, position in _pieces(self.path) if fitting else ():
@@ -52,7 +51,6 @@ class JsonFile:
 
     def blocks(self, forms: Mapping[str, Form], at: Callable[[int], None]) -> Iterator[Any]:
         """The rows in record batches, values converted to the types of their forms."""
-        pa = import_arrow()
         schema = pa.schema([(name, forms[name].type) for name in self.names])
         found = {name for name in self.names if forms[name].pattern is not None}
         given = {name: forms[name].type for name in self.names if name not in found}
@@ -65,7 +63,7 @@ class JsonFile:
             at(position)
 
     def _read(self, piece: bytes, given: Mapping[str, Any]) -> Any:
-        schema = import_arrow().schema([(name, given.get(name, kind)) for name, kind in self.types.items()])
+        schema = pa.schema([(name, given.get(name, kind)) for name, kind in self.types.items()])
         return _parsed(self.path, piece, schema).select(list(self.names))
 
 
@@ -83,7 +81,6 @@ def open_json(path: Path) -> JsonFile:
 
 def _common(path: Path, field: Any, known: Any) -> Any:
     """The type of a name after one more piece of the file. Arrow may read dates in one piece and strings in another."""
-    pa = import_arrow()
     kind = pa.string() if pa.types.is_timestamp(field.type) else field.type
     try:
         return kind if known is None else merged_types(known, kind)
@@ -96,7 +93,6 @@ def _common(path: Path, field: Any, known: Any) -> Any:
 def _parsed(path: Path, piece: bytes, schema: Any) -> Any:
     import pyarrow.json as arrow_json
 
-    pa = import_arrow()
     read = arrow_json.ReadOptions(block_size=max(len(piece), 1), use_threads=False)
     parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if schema else "infer")
     try:

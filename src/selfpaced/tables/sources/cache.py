@@ -1,33 +1,37 @@
-"""Conversion of text files (CSV and JSON lines) to Parquet files of the same rows, which are kept."""
+"""Parquet files that are made once and kept: of text files, and of the needed columns of remote files."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa, pq
 from selfpaced.storage import Place, RemoteFile, TemporaryFolder, downloaded, fingerprint, remove_stale, whole_file
-from selfpaced.tables.files.file import naming
-from selfpaced.tables.files.formats import writer_for_rereading
+from selfpaced.tables.files.file import File, naming, open_file, writer_for_rereading
+from selfpaced.tables.files.reader import Reader, ReadPlan
 from selfpaced.tables.table import Progress
 from selfpaced.tables.text.csv import ENDINGS, CsvFile, open_csv
 from selfpaced.tables.text.inference import Form, comma_forms
 from selfpaced.tables.text.json_lines import JSON_ENDINGS, JsonFile, open_json
 
 CACHE_ENDING = ".selfpaced.parquet"
+COPY_ENDING = f".copy{CACHE_ENDING}"
 GROUP_ROWS = 2**17
 GROUP_BYTES = 2**26  # limits the row groups of wide tables, which would take too much memory otherwise
-VERSION = 7  # of the rules that turn text into values; caches made by other rules are made again
-_KEY = b"selfpaced.csv"
+SHARE_OF_DISK = 0.9  # of the free space, if no limit is given for copies
+VERSION = 8  # of the rules that turn text into values and make copies; files made by other rules are made again
 TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
+_MARK = b"selfpaced.made_of"
 TextFile = CsvFile | JsonFile
 
 
@@ -37,6 +41,15 @@ def is_text(path: Place) -> bool:
 
 def is_cache(path: PurePath) -> bool:
     return path.name.endswith(CACHE_ENDING)
+
+
+def _made_of(path: Path) -> tuple[dict[str, Any], Any]:
+    """The mark in a kept Parquet file, which says what it was made of, and its schema; both empty for other files."""
+    try:
+        metadata = pq.read_metadata(path)
+        return json.loads((metadata.metadata or {}).get(_MARK, b"{}")), metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError, ValueError):
+        return {}, pa.schema([])
 
 
 def as_parquet(
@@ -95,20 +108,14 @@ class _Plan:
         return {"version": VERSION, "types": types, **self.fingerprint}
 
     def is_done(self) -> bool:
-        import pyarrow.parquet as pq
-
-        try:
-            metadata = pq.read_metadata(self.cache)
-            found = json.loads((metadata.metadata or {}).get(_KEY, b"{}"))
-            types = {field.name: field.type for field in metadata.schema.to_arrow_schema()}
-        except (import_arrow().ArrowException, OSError, ValueError):
-            return False  # the Parquet file does not exist, or it is broken
+        found, schema = _made_of(self.cache)
+        types = {field.name: field.type for field in schema}
         if not self.lenient and set(self.given) - set(types):
             return False  # `opened` refuses it
         wanted = self.mark()
         if self.lenient and all(types.get(name, form.type) == form.type for name, form in self.given.items()):
             wanted["types"] = found.get("types")
-        return bool(found == wanted)
+        return found == wanted
 
     def opened(self, downloads: TemporaryFolder | None) -> TextFile:
         local = self._local(downloads)
@@ -124,9 +131,13 @@ class _Plan:
         if not isinstance(self.path, RemoteFile):
             return self.path
         assert downloads is not None
-        folder = downloads.path / blake2b(str(self.path).encode(), digest_size=4).hexdigest()
+        folder = downloads.path / _hash(self.path)
         folder.mkdir()
         return downloaded(self.path, folder / self.path.name)
+
+
+def _hash(place: Any) -> str:
+    return blake2b(os.fsencode(str(place)), digest_size=4).hexdigest()
 
 
 @contextmanager
@@ -146,9 +157,8 @@ def _planned(path: Place, given: Mapping[str, Form], cache: str | PathLike[str] 
         place = path.with_name(path.name + CACHE_ENDING)
     else:
         # The hash distinguishes files of the same name from several folders in the one folder of caches.
-        whole = str(path) if isinstance(path, RemoteFile) else path.resolve()
-        folder = blake2b(os.fsencode(whole), digest_size=4).hexdigest()
-        place = Path(cache) / f"{path.name}.{folder}{CACHE_ENDING}"
+        whole = path if isinstance(path, RemoteFile) else path.resolve()
+        place = Path(cache) / f"{path.name}.{_hash(whole)}{CACHE_ENDING}"
     with naming(path, "text"):
         return _Plan(path, fingerprint(path), given, place, lenient)
 
@@ -157,7 +167,7 @@ def _form(name: str, kind: str) -> Form:
     if kind in comma_forms():
         return comma_forms()[kind]
     try:
-        return Form(import_arrow().type_for_alias(kind))
+        return Form(pa.type_for_alias(kind))
     except (ValueError, TypeError, AttributeError) as error:
         raise TableError(
             f"types={{{name!r}: {kind!r}}} is not the name of an Arrow type. Useful names are 'string', 'bool', "
@@ -210,8 +220,7 @@ def _close_to_other_groups(path: Path, group: int) -> None:
 
 
 def _write(plan: _Plan, text: TextFile, forms: Mapping[str, Form], path: Path, meter: _Meter) -> None:
-    pa = import_arrow()
-    schema = pa.schema([(name, forms[name].type) for name in text.names], {_KEY: json.dumps(plan.mark())})
+    schema = pa.schema([(name, forms[name].type) for name in text.names], {_MARK: json.dumps(plan.mark())})
     with writer_for_rereading(path, schema) as writer:
         for group in _groups(text.blocks(forms, meter.at)):
             table = pa.Table.from_batches(group).replace_schema_metadata(schema.metadata)
@@ -245,3 +254,96 @@ def _not_written(plan: _Plan, error: OSError) -> str:
         "enough space: open_table(..., cache='folder') in Python, --cache FOLDER on the command line. Or convert the "
         "file to Parquet first."
     )
+
+
+def with_copies(reader: Reader, plan: ReadPlan) -> Reader:
+    """The same rows, read from copies of the remote files in the cache folder. Local files are not copied."""
+    files = [file for file in reader.files if isinstance(file, File)]
+    remote = [file for file in files if isinstance(file.data, RemoteFile)]
+    if plan.cache is None or not remote:
+        return reader
+    folder = Path(plan.cache)
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_stale(folder, COPY_ENDING)
+    copies = _Copies(folder, remote, plan)
+    copied = [copies.of(file) if isinstance(file.data, RemoteFile) else file for file in files]
+    names = dict.fromkeys(name for file in files for name in file.schema.names)
+    left_out = [name for name in names if not any(name in file.schema.names for file in copied)]
+    return replace(reader, files=copied, left_out=(*reader.left_out, *left_out))
+
+
+class _Copies:
+    """The copies of the files of a table.
+
+    They stay in the folder for the next table. Where there is no space for new ones, those that have not been used for
+    the longest time are removed.
+    """
+
+    def __init__(self, folder: Path, files: Sequence[File], plan: ReadPlan) -> None:
+        self._folder, self._plan = folder, plan
+        self._own = {self._path(file) for file in files}
+        held = sum(path.stat().st_size for path in self._all())
+        free = held + int(SHARE_OF_DISK * shutil.disk_usage(folder).free)
+        self._limit = free if plan.cache_bytes is None else plan.cache_bytes
+        self._total = sum(int(file.state[0]) for file in files if not self._is_done(file))
+        self._done = 0
+
+    def of(self, file: File) -> File:
+        """A file whose rows are read from its copy."""
+        path = self._path(file)
+        if not self._columns(file):
+            return file
+        if not self._is_done(file):
+            self._write(file, path)
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))  # used now, and not changed
+        copied = open_file(file.path, {}, path)
+        own = [field for field in file.schema if field.name in {*copied.schema.names, *file.added}]
+        # The columns of the copy, read from there; all else is that of the file itself.
+        whole = replace(file, schema=pa.schema(own), digest=fingerprint(file.data))
+        return replace(whole, data=copied.data, format=copied.format, state=copied.state)
+
+    def _columns(self, file: File) -> list[str]:
+        return [name for name in self._plan.needed(file.schema.names) if name not in file.added]
+
+    def _path(self, file: File) -> Path:
+        assert isinstance(file.data, RemoteFile)
+        key = repr((file.data.shown, file.data.path, sorted(self._columns(file)))).encode()
+        return self._folder / f"{file.data.name}.{blake2b(key, digest_size=8).hexdigest()}{COPY_ENDING}"
+
+    def _mark(self, file: File) -> dict[str, Any]:
+        return {"version": VERSION, "source": str(file.data), **fingerprint(file.data)}
+
+    def _is_done(self, file: File) -> bool:
+        return _made_of(self._path(file))[0] == self._mark(file)
+
+    def _write(self, file: File, path: Path) -> None:
+        columns = self._columns(file)
+        schema = pa.schema([file.schema.field(name) for name in columns], {_MARK: json.dumps(self._mark(file))})
+        self._done += int(file.state[0])
+        try:
+            whole = replace(file, kept=None)  # deleted rows too: `kept` counts them
+            with whole_file(path, mode=0o600) as temporary, writer_for_rereading(temporary, schema) as writer:
+                for batch in whole.batches(columns, GROUP_ROWS):
+                    writer.write_batch(batch.cast(schema))
+                    self._make_room(temporary.stat().st_size)
+        except OSError as error:
+            raise TableError(f"{file.data} cannot be copied to {self._folder}: {error}") from error
+        self._plan.tell(self._done, self._total)
+
+    def _make_room(self, n_writing: int) -> None:
+        held = {path: path.stat() for path in self._all()}
+        total = n_writing + sum(status.st_size for status in held.values())
+        for path in sorted(held.keys() - self._own, key=lambda path: held[path].st_atime):
+            if total <= self._limit:
+                return
+            with suppress(FileNotFoundError):
+                path.unlink()
+            total -= held[path].st_size
+        if total > self._limit:
+            raise TableError(
+                f"The copies of this table take more than {self._limit:,} bytes in {self._folder}. Name a folder with "
+                "more space, increase cache_bytes=, name fewer columns, or omit cache=."
+            )
+
+    def _all(self) -> list[Path]:
+        return list(self._folder.glob(f"*{COPY_ENDING}"))
