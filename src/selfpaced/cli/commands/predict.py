@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.data.opening import scores_output, what_is_done
-from selfpaced.cli.data.request import Deciding, data_in, data_of
+from selfpaced.cli.data.request import Deciding, check_engine_options, data_in, data_of
 from selfpaced.cli.output import Talk, counted_new_categories
-from selfpaced.cli.parser import check_engine_options
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.model import ScoringOptions, open_to_score, write_decided
 from selfpaced.persistence import load_ensemble, read_card
@@ -95,23 +94,8 @@ def predict(
     return Predicted(n_rows, n_alerts if has_alerts else None, expected, new)
 
 
-# Options that need all rows, or a database, on this machine.
-NOT_ON_A_CLUSTER = (
-    "decide",
-    "top",
-    "per",
-    "time_column",
-    "timezone",
-    "group",
-    "table",
-    "query",
-    "cache",
-    "snapshot",
-)
-
-
 def run(options: Namespace) -> None:
-    check_engine_options(options, NOT_ON_A_CLUSTER)
+    check_engine_options(options)
     talk, on_cluster = Talk(options), options.engine is not None
     if on_cluster and options.if_exists != "fail":
         raise TableError("--if-exists is for a database; on a cluster scores are written to Parquet files.")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.callbacks import seconds_by_phase
 from selfpaced.cli.data.opening import check_output, open_source, what_is_done
-from selfpaced.cli.data.request import AUTO, Floats, TrainRequest, amounts_in, rule_of
+from selfpaced.cli.data.request import AUTO, Floats, TrainRequest, amounts_in, check_engine_options, rule_of
 from selfpaced.cli.data.splitting import FEW_CASES, TableFacts, TrainingData, split_for
 from selfpaced.cli.output import (
     WHAT_THEY_ARE,
@@ -30,7 +30,6 @@ from selfpaced.cli.output import (
     recipe_table,
     recipes_of,
 )
-from selfpaced.cli.parser import check_engine_options
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
 from selfpaced.ensembles.fitting import Stopwatch
@@ -313,24 +312,8 @@ def leaks_in(data: TrainingData, model: Any, seed: int, n_others: int = ROWS_SAM
     return by_column(find_leaks(frame, is_rare, seed), sources)
 
 
-# Options that need the rows, or an order of them, on this machine.
-NOT_ON_A_CLUSTER = (
-    "valid",
-    "time_column",
-    "delay",
-    "pos_label",
-    "amount",
-    "drop_unlabelled",
-    "out_of_core",
-    "report",
-    "query",
-    "cache",
-    "snapshot",
-)
-
-
 def run(options: Namespace) -> None:
-    check_engine_options(options, NOT_ON_A_CLUSTER)
+    check_engine_options(options, supported=["group"])
     talk, engine = Talk(options), options.engine
     output = check_output(options.output, [".skops"])
     page = None if options.report is None else check_output(options.report, [".html"])

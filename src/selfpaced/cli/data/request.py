@@ -287,3 +287,36 @@ class Deciding:
         assert self.time_column is not None
         column = table.column(self.time_column)
         return periods_of(moments_in(column, self.time_column), self.per, self.timezone or zone_of(column))
+
+
+# What to do instead of an option that is not supported on a cluster.
+INSTEAD = {
+    "valid": "Hold out a share of the rows with --holdout, or judge the model later: selfpaced evaluate MODEL FILE",
+    "time_column": "Rows are held out by a hash of their ids or groups.",
+    "delay": "Filter the rows first.",
+    "pos_label": "Make a column with two labels first.",
+    "amount": "Choose the threshold afterwards: selfpaced evaluate MODEL FILE --rule cost=5 --amount COL",
+    "drop_unlabelled": "Filter the rows first.",
+    "report": "Write the report afterwards: selfpaced report MODEL FILE",
+    "query": "Write the rows to Parquet files first.",
+    "cache": "A cluster reads the files where they are.",
+    "snapshot": "Write the rows of that version to Parquet files first.",
+    "out_of_core": "A cluster never loads the table.",
+    "decide": "Score the rows on the cluster, and decide by the column score.",
+    "top": "Score the rows on the cluster, and sort them by the column score.",
+    "per": "Score the rows on the cluster, and sort them by the column score.",
+    "timezone": "It is for --per.",
+    "group": "Score the rows on the cluster, and sort them by the column score.",
+    "table": "Scores are written to Parquet files.",
+}
+
+
+def check_engine_options(options: Namespace, supported: Sequence[str] = ()) -> None:
+    """Refuse options that are not supported on a cluster, and addresses without their engine."""
+    for name, engine in (("scheduler", "dask"), ("master", "spark")):
+        if getattr(options, name) is not None and options.engine != engine:
+            given = "" if options.engine is None else f"; got --engine {options.engine}"
+            raise TableError(f"--{name} needs --engine {engine}{given}.")
+    for name, instead in INSTEAD.items() if options.engine is not None else ():
+        if name not in supported and getattr(options, name, None) not in (None, False):
+            raise TableError(f"--{name.replace('_', '-')} is not supported on a cluster. {instead}")
