@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from selfpaced.cli.commands.predict import threshold_of
 from selfpaced.cli.data.opening import what_is_done
-from selfpaced.cli.data.request import amounts_in, data_in, data_of, rule_of
+from selfpaced.cli.data.request import amounts_in, data_in, data_of, rule_of, target_of
 from selfpaced.cli.output import Talk, chance, counted_new_categories, expected, headline, origin, promise
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
@@ -146,9 +146,7 @@ def run(options: Namespace) -> None:
     as_trained = options.threshold in (None, "best") and options.rule is None and card.get("threshold") is not None
     threshold = float(card["threshold"]) if as_trained else threshold_of(options.threshold, options.model)
     model = load_ensemble(options.model)
-    target = options.target or model.trained_on_.target
-    if target is None:
-        raise TableError("The column of labels is not known. Name it: --target COL.")
+    target = target_of(options.target, model)
     with talk.progress(what_is_done(options, "scoring")) as progress, counted_new_categories() as new:
         judging = Judging(threshold, options.rule, options.amount, known)
         judged = evaluate(model, data_in(options), target, judging, progress)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from selfpaced.cli.commands.compare import resampled
 from selfpaced.cli.commands.train import Trained, metrics_of, train
 from selfpaced.cli.data.opening import check_output, what_is_done
-from selfpaced.cli.data.request import TrainRequest, data_in
+from selfpaced.cli.data.request import TrainRequest, data_in, target_of
 from selfpaced.cli.output import Talk
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
@@ -119,9 +119,7 @@ def request_of(options: Namespace, training: dict[str, Any], model: Any) -> Trai
     typed = {"time_column": options.time_column, "holdout": options.holdout}
     given = {**known, **{name: value for name, value in typed.items() if value is not None}}
     given["drop_unlabelled"] = options.drop_unlabelled or given.get("drop_unlabelled", False)
-    target = options.target or model.trained_on_.target
-    if target is None:
-        raise TableError("The column of labels is not known. Name it: --target COL.")
+    target = target_of(options.target, model)
     pos_label = model.trained_on_.pos_label
     return TrainRequest(data_in(options), target, None if pos_label is None else str(pos_label), **given)
 

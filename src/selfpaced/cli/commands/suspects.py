@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from selfpaced.cli.commands.predict import kept_columns
 from selfpaced.cli.data.opening import check_output, labelled_rows
-from selfpaced.cli.data.request import TrainRequest, data_in, data_of
+from selfpaced.cli.data.request import TrainRequest, data_in, data_of, target_of
 from selfpaced.cli.data.splitting import rows_to_train_on
 from selfpaced.cli.output import Talk, table
 from selfpaced.ensembles import DoubtingEnsemble, Suspects, suspects_in_table
@@ -61,9 +61,7 @@ def find_suspects(model: Any, source: Any, request: SuspectsRequest) -> Found:
             "that under-samples, such as SelfPacedEnsembleClassifier."
         )
     trained_on = model.trained_on_
-    target = request.target or trained_on.target
-    if target is None:
-        raise TableError("The column of labels is not known. Name it: --target COL.")
+    target = target_of(request.target, model)
     if request.n < 1:
         raise TableError(f"--n must be at least 1; got {request.n}.")
     data, training = data_of(source), request.training

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -168,10 +168,11 @@ def train(
 
 def _scored(data: TrainingData, model: Any, for_report: bool) -> tuple[NDArray[np.bool_], Floats, list[float] | None]:
     """Which held-out rows are rare, and their scores; for a report, also the AUCPRC after each member."""
-    from selfpaced.cli.commands.report import describes_all_rows, scored_in_stages
+    if for_report and data.facts.in_memory:
+        from selfpaced.cli.commands.report import describes_all_rows, scored_in_stages
 
-    if for_report and data.facts.in_memory and describes_all_rows(data.test):
-        return scored_in_stages(model, data.test)
+        if describes_all_rows(data.test):
+            return scored_in_stages(model, data.test)
     return *data.scores(model), None
 
 
@@ -320,11 +321,17 @@ def run(options: Namespace) -> None:
     callbacks = talk.callbacks() if engine is None else ([] if talk.is_quiet else [RoundLines()])
     request = TrainRequest.of(options, callbacks)
     request.check()
-    with nullcontext(open_data) if engine is None else _on_cluster(options) as opened:
+    if engine is None:
+        opening: AbstractContextManager[OpenData] = nullcontext(open_data)
+    else:
+        from selfpaced.cli.data.engines import data_on_cluster
+
+        opening = data_on_cluster(options)
+    with opening as opened:
         with talk.progress(what_is_done(options, "reading")) as progress:
             trained = train(request, progress, open_data=opened, for_report=page is not None)
         _tell(talk, trained)
-        metrics = metrics_of(trained) | ({} if engine is None else _with_engine(request, engine))
+        metrics = metrics_of(trained)
         reference = None if options.no_reference else trained.reference()
         save_model(trained.model, output, metrics=metrics, reference=reference)
     scores = "scores.parquet" if engine is None else "scores --engine ..."
@@ -337,17 +344,6 @@ def run(options: Namespace) -> None:
     recipes = [asdict(one) for one in recipes_of(trained.model)]
     written = {"model": str(output), "report": None if page is None else str(page)}
     talk.result({**written, **metrics, "recipes": recipes})
-
-
-def _on_cluster(options: Namespace) -> Any:
-    """What opens and splits rows on a cluster, while the cluster is connected."""
-    from selfpaced.cli.data.engines import data_on_cluster
-
-    return data_on_cluster(options)
-
-
-def _with_engine(request: TrainRequest, engine: str) -> dict[str, Any]:
-    return {"training": {**training_of(request), "engine": engine}}
 
 
 def metrics_of(trained: Trained) -> dict[str, Any]:
@@ -385,7 +381,8 @@ TRAINING = ("seed", "holdout", "time_column", "delay", "group", "id", "drop_unla
 def training_of(request: TrainRequest) -> dict[str, Any]:
     """How the model was trained, as its card keeps it."""
     kept = {name: getattr(request, name) for name in TRAINING}
-    return kept if request.valid is None else {**kept, "valid": str(request.valid)}
+    others = {"valid": request.valid, "engine": request.engine}
+    return kept | {name: str(value) for name, value in others.items() if value is not None}
 
 
 def judged_on(request: TrainRequest) -> str:

@@ -61,6 +61,14 @@ def data_in(options: Namespace) -> Data:
     return Data(options.query, {**reading, "connection": options.data})
 
 
+def target_of(given: str | None, model: Any) -> str:
+    """The column of labels: the given one, or that of the training."""
+    target: str | None = given or model.trained_on_.target
+    if target is None:
+        raise TableError("The column of labels is not known. Name it: --target COL.")
+    return target
+
+
 @dataclass(frozen=True)
 class TrainRequest:
     """The options of a training.
@@ -91,6 +99,8 @@ class TrainRequest:
         Whether rows without a label are dropped; otherwise they are refused.
     checkpoint : str | None, default=None
         A folder or URL that keeps finished rounds, so that the same training continues after a crash.
+    engine : str | None, default=None
+        The kind of cluster that has the rows; None for this machine.
     columns : Sequence[str] | None, default=None
         The features; by default all columns that are not dropped.
     calibration : str
@@ -121,6 +131,7 @@ class TrainRequest:
     drop_unlabelled: bool = False
     columns: Sequence[str] | None = None
     checkpoint: str | None = None
+    engine: str | None = None
     callbacks: Sequence[Callback] = ()
 
     @classmethod
