@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, pa, pc
+from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
 from selfpaced.scoring import Scorer
 from selfpaced.tables.files.file import LoadedFile
@@ -249,15 +249,13 @@ class StreamedTable:
         (file,) = self.reader.files
         assert isinstance(file, LoadedFile)
         start, converted, kept = 0, [], []
-        # Not in Arrow's own pool, which would keep the memory of the rows that leave, in pieces between those that stay.
-        pool = pa.system_memory_pool()
         for rows in file.drain():
             stop = start + rows.num_rows
-            some = pc.filter(rows, pa.array(first[start:stop]), memory_pool=pool)
+            some = rows.filter(pa.array(first[start:stop]))
             if some.num_rows:
                 batch = StreamedBatch(start, stop, self.schema, self.roles, some, str(file.path))
                 converted.append(pa.Table.from_batches([batch.converted()]))
-            kept.append(pc.filter(rows, pa.array(second[start:stop]), memory_pool=pool))
+            kept.append(rows.filter(pa.array(second[start:stop])))
             start = stop
         del rows
         pa.default_memory_pool().release_unused()
