@@ -70,8 +70,8 @@ JOBS = {job.__name__: job for job in (evaluate, evaluate_by_rule, report, report
 
 def measured(job: str, folder: Path) -> float:
     """Megabytes of one job in this process."""
-    import selfpaced._jobs.evaluate
-    import selfpaced._jobs.report  # noqa: F401
+    import selfpaced.cli.commands.evaluate
+    import selfpaced.cli.commands.report  # noqa: F401
 
     model = load_model(folder / "model.skops")
     JOBS[job](model, folder / "warm_up.parquet")  # what packages load on their first use is not the table's

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 # Read when scipy is first imported; scikit-learn skips its check of array API input without it.
@@ -13,6 +15,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # SHAP compiles functions at their first call for longer than tests use them.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+
+# A shell starts programs in the background with Ctrl-C ignored. Tests of Ctrl-C, and the programs that they start, need
+# it as in the foreground.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from sklearn.tree import DecisionTreeClassifier

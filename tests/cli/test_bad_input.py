@@ -286,7 +286,7 @@ TRAIN_ALOUD = """
 import sys
 from selfpaced.callbacks import Callback
 from selfpaced.cli import main
-from selfpaced.cli.talk import Talk
+from selfpaced.cli.output import Talk
 
 class Aloud(Callback):
     def on_round_end(self, round):

@@ -249,8 +249,8 @@ def test_predict_writes_scores_beside_the_columns_that_are_kept(run, trained, cs
     code, said, _ = run("predict", trained, csv, "-o", "scores.csv", "--keep", "tx_id,is_fraud", "--threshold", "best")
     scores = pd.read_csv("scores.csv")
     n_alerts, n_expected = scores["alert"].sum(), scores["score"].sum()
-    told = f"The scores of 3,000 rows, {n_alerts} alerts among them and about {n_expected:.0f} rare rows to expect,"
-    assert (code, said) == (0, f"{told} are in scores.csv.\n")
+    told = f"Wrote 3,000 scores to scores.csv: {n_alerts} alerts, about {n_expected:.0f} rare rows expected.\n"
+    assert (code, said) == (0, told)
     assert scores.columns.tolist() == ["tx_id", "is_fraud", "score", "alert"]
     assert scores["tx_id"].tolist() == mixed["tx_id"].tolist()
     assert aucprc(scores["is_fraud"], scores["score"]) > 0.5

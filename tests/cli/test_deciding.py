@@ -71,7 +71,7 @@ def test_a_script_is_told_how_many_alerts_there_are(run, july, folder):
     ("options", "complaint"),
     [
         (("--decide", "price>5"), "is not a rule for decisions"),
-        (("--decide", "p*channel>5"), "string. Give a column of numbers"),
+        (("--decide", "p*channel>5"), "string. Name a column of numbers"),
         (("--decide", "p*balance>5"), "has no finite number in"),
         (("--decide", "p*prise>5"), "has no column 'prise'"),
         (("--top", 0), "--top must be at least 1"),

@@ -11,9 +11,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.cli import main
-from selfpaced.cli.data.opening import Wanted, open_source
+from selfpaced.cli.data.opening import open_source
+from selfpaced.cli.data.request import TrainRequest
 from selfpaced.datasets import make_fraud
-from selfpaced.tables import Roles
 
 
 @pytest.fixture
@@ -79,6 +79,6 @@ def test_types_of_two_files_have_a_type_in_common_in_memory_and_on_disk(tmp_path
     for number, (type, value) in enumerate(files):
         rows = pa.table({"c": pa.array([value] * 40, type), "y": [0, 0, 0, 1] * 10})
         pq.write_table(rows, tmp_path / f"{number}.parquet")
-    table = open_source(Wanted(tmp_path, Roles("y"), out_of_core=out_of_core)).table
+    table = open_source(TrainRequest(tmp_path, "y", out_of_core=out_of_core)).table
     assert table.schema.columns[0].type == kind
     assert table.features()["c"].unique().tolist() == expected

@@ -1,42 +1,36 @@
-"""What commands print: progress, rounds, results."""
+"""What commands print: progress, rounds, results, warnings."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from sklearn.exceptions import ConvergenceWarning
+
 from selfpaced.callbacks import Callback, FitPlan, ProgressBar, Round, Stop
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.model import RecipeResult
+from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.predicting import TableEvaluation
-from selfpaced.thresholds import ThresholdChoice, cost_text, rows_where
+from selfpaced.thresholds import ThresholdChoice, rows_where
 from selfpaced.thresholds import headline as headline_of
 
 if TYPE_CHECKING:
-    from selfpaced.cli.commands.evaluate import Evaluated, Known
-    from selfpaced.cli.commands.predict import Predicted
-    from selfpaced.cli.data.cautions import Repeating
+    from selfpaced.model import RecipeResult
 
 
 def headline(found: TableEvaluation, target: str | None, label: Any, choice: ThresholdChoice | None = None) -> str:
     """The first line of a result, also for a rule that chooses no alerts."""
     if choice is not None and choice.alerts.n_alerts == 0:
-        return "No alert is worth its cost. To raise no alerts is cheapest."
+        return "At these costs it is cheapest to raise no alerts."
     return headline_of(found.precision, found.recall, rows_where(repr(label), target))
-
-
-def cost_in_words(judged: Evaluated, known: Known) -> str:
-    """The cost of rows by the rule of training, or why it is not known."""
-    if judged.unpriced is not None:
-        return f"The cost of these rows by {known.rule} is not known: {judged.unpriced}."
-    return "" if judged.cost is None else f"By {known.rule} these rows cost {cost_text(judged.cost)}."
 
 
 def origin(choice: ThresholdChoice | None) -> str:
@@ -57,39 +51,13 @@ def promise(choice: ThresholdChoice) -> str:
     return f"What to expect of other rows, with {choice.confidence:.0%} intervals: {said}."
 
 
-def repetition(one: Repeating) -> str:
-    """A warning that held-out rows share something with training rows.
-
-    >>> repetition(Repeating("card_id", 0.974))[:59]
-    "column 'card_id' repeats: 97% of the held-out rows have a v"
-    """
-    return (
-        f"column {one.name!r} repeats: {one.share:.0%} of the held-out rows have a value that was trained on. If the "
-        f"model is meant for new values too, these figures are too good. Hold out whole groups: --group {one.name!r}"
-    )
-
-
-def counted(found: Predicted) -> str:
-    """
-    >>> counted(Predicted(n_rows=3000, n_alerts=1, n_expected=2.7)), counted(Predicted(3000, None, None))
-    ('3,000 rows, 1 alert among them and about 3 rare rows to expect,', '3,000 rows')
-    """
-    parts = []
-    if found.n_alerts is not None:
-        parts.append(f"{found.n_alerts:,} alert{'' if found.n_alerts == 1 else 's'} among them")
-    if found.n_expected is not None:
-        n_expected = round(found.n_expected)
-        parts.append(f"about {n_expected:,} rare row{'' if n_expected == 1 else 's'} to expect")
-    return f"{found.n_rows:,} rows" + (f", {' and '.join(parts)}," if parts else "")
-
-
 def expected(found: TableEvaluation) -> str:
     """The number of rare rows that the probabilities expect, and the number that there are.
 
     >>> expected(TableEvaluation(1000, 9, 0.8, 0.5, 0.8, 0.9, 0.8, best_threshold=0.5, best_f1=0.8, mean_score=0.01))
-    '10 rare rows here, and there are 9'
+    'sum to 10; 9 rows are rare'
     """
-    return f"{found.mean_score * found.n_rows:,.0f} rare rows here, and there are {found.n_positives:,}"
+    return f"sum to {found.mean_score * found.n_rows:,.0f}; {found.n_positives:,} rows are rare"
 
 
 def chance(found: TableEvaluation) -> str:
@@ -108,21 +76,21 @@ class Talk:
     """The output of a command. Results go to standard output, everything else to standard error."""
 
     def __init__(self, options: Namespace) -> None:
-        self._quiet = options.quiet or options.json
+        self.is_quiet = options.quiet or options.json
         self._json = options.json
-        self._shows_progress = not self._quiet and sys.stderr.isatty() and _has_rich()
+        self._shows_progress = not self.is_quiet and bool(progress_bars())
         self._colours = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
     def say(self, text: str = "") -> None:
-        if not self._quiet:
+        if not self.is_quiet:
             print(_fitted(text))
 
     def headline(self, text: str) -> None:
-        if not self._quiet:
+        if not self.is_quiet:
             print(f"{BOLD}{_fitted(text)}{RESET}" if self._colours else _fitted(text))
 
     def warn(self, text: str) -> None:
-        if not self._quiet:
+        if not self.is_quiet:
             colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
             print(f"{YELLOW}warning:{RESET} {text}" if colours else f"warning: {text}", file=sys.stderr)
 
@@ -132,7 +100,7 @@ class Talk:
             print(json.dumps(facts, indent=2, default=_plain))
 
     def callbacks(self) -> list[Callback]:
-        return [ProgressBar()] if self._shows_progress else []
+        return progress_bars() if self._shows_progress else []
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int | None], None] | None]:
@@ -164,12 +132,9 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(part for line in lines for part in line)
 
 
-def _has_rich() -> bool:
-    try:
-        import rich  # noqa: F401
-    except ImportError:
-        return False
-    return True
+def progress_bars() -> list[Callback]:
+    """A progress bar, if standard error is a terminal and rich is installed."""
+    return [ProgressBar()] if sys.stderr.isatty() and find_spec("rich") is not None else []
 
 
 def _plain(value: Any) -> Any:
@@ -230,13 +195,19 @@ WHAT_THEY_ARE = "Recipes, with their cross-fitted AUCPRC (± standard error) on 
 
 
 def recipes_of(model: Any) -> list[RecipeResult]:
-    """Print the results of all recipes; print nothing for a model without recipes."""
-    return model.recipes_ if isinstance(model, AutoSelfPacedClassifier) else []
+    """The results of all recipes; an empty list for a model without any."""
+    return list(getattr(model, "recipes_", ()))
+
+
+def ensembles_of(model: Any) -> list[Any]:
+    """The ensembles that a model is a blend of; the model itself, if it is not a blend."""
+    return list(getattr(model, "ensembles_", {"": model}).values())
 
 
 def recipe_table(recipes: Sequence[RecipeResult]) -> str:
     """A table of the recipes, those with the largest weight first. Recipes without a weight have a reason.
 
+    >>> from selfpaced.ensembles.auto import RecipeResult
     >>> linear = RecipeResult("linear", 0.61, 0.03, seconds_judging=0.5, note="no weight: the others are better")
     >>> print(recipe_table([linear, RecipeResult("trees", 0.8, 0.02, 1.0, 2.0, 3.0)]))
     recipe         AUCPRC  weight  seconds
@@ -251,3 +222,37 @@ def _row(one: RecipeResult) -> list[str]:
     is_judged = one.aucprc is not None and one.standard_error is not None
     judged = f"{one.aucprc:.3f} ± {one.standard_error:.3f}" if is_judged else ""
     return [one.name, judged, f"{one.weight:.2f}", f"{one.seconds_judging + one.seconds_fitting:.1f}", one.note or ""]
+
+
+@contextmanager
+def counted_new_categories() -> Iterator[dict[str, int]]:
+    """A dictionary that holds the number of rows with new categories at the end, by column.
+
+    Other warnings are shown as usual.
+    """
+    counts: dict[str, int] = {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NewCategoryWarning)
+        yield counts
+    for one in caught:
+        if isinstance(one.message, NewCategoryWarning):
+            counts.update(one.message.counts)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[str]]:
+    """A list that holds all warnings at the end: each text once, whatever the user's warning filters are.
+
+    >>> with kept_warnings() as kept:
+    ...     warnings.warn("The time limit was reached.")
+    >>> kept
+    ['The time limit was reached.']
+    """
+    kept: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield kept
+    # A member that did not converge fully is judged like the others.
+    kept += dict.fromkeys(str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning))

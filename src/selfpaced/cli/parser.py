@@ -6,13 +6,9 @@ import argparse
 import re
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from selfpaced.exceptions import did_you_mean
-
-if TYPE_CHECKING:
-    from selfpaced.cli.data.engines import EngineChoice
-
+from selfpaced.exceptions import did_you_mean, need
 
 OPTION = re.compile(r"--[\w-]+")
 WRONG_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
@@ -65,62 +61,32 @@ class TopParser(CommandParser):
 
 
 ENGINES = ("dask", "spark")
-# What to do instead of an option that is not supported on a cluster.
-INSTEAD = {
-    "valid": "Hold out a share of the rows with --holdout, or judge the model later: selfpaced evaluate MODEL FILE",
-    "time_column": "Rows are held out by a hash of their ids or groups.",
-    "delay": "Filter the rows first.",
-    "pos_label": "Make a column with two labels first.",
-    "amount": "Choose the threshold afterwards: selfpaced evaluate MODEL FILE --rule cost=5 --amount COL",
-    "drop_unlabelled": "Filter the rows first.",
-    "report": "Write the report afterwards: selfpaced report MODEL FILE",
-    "query": "Write the rows to Parquet files first.",
-    "cache": "A cluster reads the files where they are.",
-    "snapshot": "Write the rows of that version to Parquet files first.",
-    "out_of_core": "A cluster never loads the table.",
-    "decide": "Score the rows on the cluster, and decide by the column score.",
-    "top": "Score the rows on the cluster, and sort them by the column score.",
-    "per": "Score the rows on the cluster, and sort them by the column score.",
-    "timezone": "It is for --per.",
-    "group": "Score the rows on the cluster, and sort them by the column score.",
-    "table": "Scores are written to Parquet files.",
-}
 
 
 def add_engine_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("on a cluster", "DATA are Parquet files that every machine can read")
-    group.add_argument("--engine", choices=ENGINES, help="work on this kind of cluster")
-    group.add_argument("--scheduler", metavar="URL", help="the address of Dask's scheduler, such as tcp://HOST:8786")
-    group.add_argument(
-        "--master",
-        metavar="URL",
-        help="the address of Spark, such as spark://HOST:7077, local[4] or sc://HOST (default: spark-submit's)",
+    option(group, "--engine", "work on this kind of cluster", choices=ENGINES)
+    option(group, "--scheduler URL", "the address of Dask's scheduler, such as tcp://HOST:8786")
+    option(
+        group,
+        "--master URL",
+        "the address of Spark, such as spark://HOST:7077, local[4] or sc://HOST (default: spark-submit's)",
     )
 
 
-def check_engine_options(options: Namespace, not_honoured: Sequence[str]) -> None:
-    """Refuse options that are not supported on a cluster, and addresses without their engine."""
-    from selfpaced.exceptions import TableError  # here, because --help need not wait for it
-
-    for name, engine in (("scheduler", "dask"), ("master", "spark")):
-        if getattr(options, name) is not None and options.engine != engine:
-            given = "" if options.engine is None else f"; got --engine {options.engine}"
-            raise TableError(f"--{name} needs --engine {engine}{given}.")
-    if options.engine is None:
-        return
-    for name in not_honoured:
-        if getattr(options, name) not in (None, False):
-            raise TableError(f"--{name.replace('_', '-')} is not supported on a cluster. {INSTEAD[name]}")
-
-
-def engine_of(options: Namespace) -> EngineChoice:
-    """The engine that was asked for."""
-    from selfpaced.cli.data.engines import EngineChoice
-
-    return EngineChoice(options.engine, options.scheduler or options.master)
-
-
 BASES = ("auto", "lightgbm", "gbdt", "catboost", "extra_trees", "forest", "tree", "logistic", "knn", "mlp")
+
+
+TYPES = {"N": int, "SHARE": float, "SECONDS": float}
+
+
+def option(command: Any, names: str, help: str, **more: Any) -> None:
+    """Add an option, such as "-o --output FILE": its names, and what to write for its value; none for a switch."""
+    flags = [name for name in names.split() if name.startswith("-")]
+    value = [name for name in names.split() if not name.startswith("-")]
+    if value:
+        more = {"metavar": value[0], "type": TYPES.get(value[0], str), **more}
+    command.add_argument(*flags, help=help, **(more or {"action": "store_true"}))
 
 
 def data_options(command: argparse.ArgumentParser) -> None:
@@ -130,11 +96,9 @@ def data_options(command: argparse.ArgumentParser) -> None:
         help="CSV, TSV (also compressed), Parquet, Feather or JSON lines: a file, folder, pattern or URL (s3://, "
         "gs://, abfs://); a Delta or Iceberg table; with --query a database: postgresql://... or a .duckdb file",
     )
-    command.add_argument("--query", metavar="SELECT", help="the rows to read from the database DATA")
-    command.add_argument("--cache", metavar="FOLDER", help="keep copies of remote and text files in this folder")
-    command.add_argument(
-        "--snapshot", metavar="VERSION", help="the version of a Delta or Iceberg table (default: the newest)"
-    )
+    option(command, "--query SELECT", "the rows to read from the database DATA")
+    option(command, "--cache FOLDER", "keep copies of remote and text files in this folder")
+    option(command, "--snapshot VERSION", "the version of a Delta or Iceberg table (default: the newest)")
 
 
 def model_options(command: argparse.ArgumentParser) -> None:
@@ -142,8 +106,8 @@ def model_options(command: argparse.ArgumentParser) -> None:
 
 
 def target_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--target", required=True, metavar="COL", help="the column of labels")
-    command.add_argument("--pos-label", metavar="LABEL", help="the label to find, if there are more than two")
+    option(command, "--target COL", "the column of labels", required=True)
+    option(command, "--pos-label LABEL", "the label to find, if there are more than two")
 
 
 def how_options(command: argparse.ArgumentParser) -> None:
@@ -153,15 +117,14 @@ def how_options(command: argparse.ArgumentParser) -> None:
         default="auto",
         help="the kind of members; auto compares several and blends the best (default: %(default)s)",
     )
-    command.add_argument("--members", type=int, metavar="N", help="the number of members of one kind (default: 10)")
-    command.add_argument("--bins", type=int, metavar="N", help="hardness bins, for members of one kind (default: 20)")
-    command.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help="the time that auto may take to train; it skips recipes for which no time is left (default: no limit)",
+    option(command, "--members N", "the number of members of one kind (default: 10)")
+    option(command, "--bins N", "hardness bins, for members of one kind (default: 20)")
+    option(
+        command,
+        "--time-limit SECONDS",
+        "the time that auto may take to train; it skips recipes for which no time is left (default: no limit)",
     )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: %(default)s)")
+    option(command, "--seed N", "the random seed (default: %(default)s)", default=0)
 
 
 def rule_options(command: argparse.ArgumentParser, group: Any, default: str | None = None) -> None:
@@ -172,37 +135,58 @@ def rule_options(command: argparse.ArgumentParser, group: Any, default: str | No
         help="the rule that chooses the threshold: f1, mcc, gmean, 'precision>=0.9', 'recall>=0.8', 'alerts<=50/10000' "
         "or cost=5:100 (a false alarm costs 5, a missed case 100)" + (f" (default: {default})" if default else ""),
     )
-    command.add_argument(
-        "--amount", metavar="COL", help="a column of what missing each row costs, for a rule such as cost=5"
-    )
+    option(command, "--amount COL", "column with the cost of missing each row, for a rule such as cost=5")
 
 
 def held_out_options(command: argparse.ArgumentParser) -> None:
     rows = command.add_mutually_exclusive_group()
-    rows.add_argument("--valid", metavar="FILE", help="another file, with the rows to judge the model by")
-    rows.add_argument(
-        "--holdout",
-        type=float,
+    option(rows, "--valid FILE", "another file, with the rows to judge the model by")
+    option(
+        rows,
+        "--holdout SHARE",
+        "the share of the rows that is held out to judge the model by (default: %(default)s)",
         default=0.2,
-        metavar="SHARE",
-        help="the share of the rows that is held out to judge the model by (default: %(default)s)",
     )
-    command.add_argument("--time-column", metavar="COL", help="hold out the last rows by this column; not a feature")
-    command.add_argument(
-        "--delay",
-        metavar="SPAN",
-        help="the time until labels are known, such as 7d or 12h; rows without a known label are not trained on",
+    option(command, "--time-column COL", "hold out the last rows by this column; not a feature")
+    option(
+        command,
+        "--delay SPAN",
+        "the time until labels are known, such as 7d or 12h; rows without a known label are not trained on",
     )
+    option(command, "--group COL", "a column of groups, such as cards: hold out whole groups; not a feature")
+
+
+def calibration_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--group",
-        metavar="COL",
-        help="a column of groups, such as cards: hold out whole groups; not a feature",
+        "--calibration",
+        choices=CALIBRATIONS,
+        default="isotonic",
+        help="how scores become probabilities (default: %(default)s)",
+    )
+
+
+def exclude_options(command: argparse.ArgumentParser) -> None:
+    option(command, "--exclude COL", "columns that are not features", nargs="+", default=[])
+
+
+def scored_options(command: argparse.ArgumentParser) -> None:
+    """A model, and rows with labels to judge it by."""
+    model_options(command)
+    data_options(command)
+    option(command, "--target COL", "the column of labels (default: as in training)")
+
+
+def zone_options(command: argparse.ArgumentParser) -> None:
+    option(
+        command,
+        "--timezone ZONE",
+        "the time zone of the periods, such as Europe/Berlin (default: the column's zone, or UTC)",
     )
 
 
 def talk_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-q", "--quiet", action="store_true", help="print only errors")
-    command.add_argument("--json", action="store_true", help="print one JSON object, for scripts")
+    option(command, "-q --quiet", "print only errors")
+    option(command, "--json", "print one JSON object, for scripts")
 
 
 CALIBRATIONS = ("isotonic", "beta", "sigmoid", "prior", "none")
@@ -226,7 +210,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add_options(command)
-        command.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        option(command, "--debug", "show the traceback of an error")
     return top
 
 
@@ -236,28 +220,21 @@ def _train(command: argparse.ArgumentParser) -> None:
     how_options(command)
     held_out_options(command)
     rule_options(command, command, "f1")
-    command.add_argument(
-        "--calibration",
-        choices=CALIBRATIONS,
-        default="isotonic",
-        help="how scores become probabilities (default: %(default)s)",
-    )
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
-    command.add_argument("--id", metavar="COL", help="a column of names of the rows; not a feature")
-    command.add_argument("--drop-unlabelled", action="store_true", help="train only on the rows that have a label")
+    calibration_options(command)
+    exclude_options(command)
+    option(command, "--id COL", "a column of names of the rows; not a feature")
+    option(command, "--drop-unlabelled", "train only on the rows that have a label")
     command.add_argument(
         "--out-of-core", action="store_true", default=None, help="read the files once a round instead of loading them"
     )
-    command.add_argument("-o", "--output", default="model.skops", metavar="FILE", help="(default: %(default)s)")
-    command.add_argument("--report", metavar="FILE", help="write a report about the model, such as report.html")
-    command.add_argument(
+    option(command, "-o --output FILE", "(default: %(default)s)", default="model.skops")
+    option(command, "--report FILE", "write a report about the model, such as report.html")
+    option(
+        command,
         "--no-reference",
-        action="store_true",
-        help="do not save counts of the held-out rows in the model file; such a model cannot be monitored",
+        "do not save counts of the held-out rows in the model file; such a model cannot be monitored",
     )
-    command.add_argument(
-        "--checkpoint", metavar="FOLDER", help="keep finished rounds; the same command after a crash continues"
-    )
+    option(command, "--checkpoint FOLDER", "keep finished rounds; the same command after a crash continues")
     add_engine_options(command)
     talk_options(command)
 
@@ -265,79 +242,60 @@ def _train(command: argparse.ArgumentParser) -> None:
 def _predict(command: argparse.ArgumentParser) -> None:
     model_options(command)
     data_options(command)
-    command.add_argument(
-        "-o",
-        "--output",
+    option(
+        command,
+        "-o --output FILE",
+        "the file for the scores, such as scores.parquet or scores.csv, a URL (s3://...), or a database",
         required=True,
-        metavar="FILE",
-        help="the file for the scores, such as scores.parquet or scores.csv, a URL (s3://...), or a database",
     )
-    command.add_argument("--table", metavar="NAME", help="the table for the scores, if the output is a database")
+    option(command, "--table NAME", "the table for the scores, if the output is a database")
     command.add_argument(
         "--if-exists",
         choices=("fail", "append", "replace"),
         default="fail",
         help="what to do if that table already exists (default: %(default)s)",
     )
-    command.add_argument(
-        "--keep", default="", metavar="COLS", help="columns to write beside the scores, such as id,amount"
+    option(command, "--keep COLS", "columns to write beside the scores, such as id,amount", default="")
+    option(
+        command,
+        "--threshold NUMBER",
+        "add a column of alerts: scores at or above this number, or above the threshold of the model for 'best'",
     )
-    command.add_argument(
-        "--threshold",
-        metavar="NUMBER",
-        help="add a column of alerts: scores at or above this number, or above the threshold of the model for 'best'",
+    option(
+        command,
+        "--decide RULE",
+        "alerts row by row, as 'p*amount>5': the probability, times what missing the row costs, is more than an alert "
+        "costs",
     )
-    command.add_argument(
-        "--decide",
-        metavar="RULE",
-        help="alerts row by row, as 'p*amount>5': the probability, times what missing the row costs, is more than an "
-        "alert costs",
-    )
-    _capacity(command)
+    option(command, "--top N", "alerts are the N best rows, by --decide or by score")
+    option(command, "--per", "take the N best rows of each of these periods", choices=PERIODS)
+    option(command, "--time-column COL", "the column of times for --per")
+    zone_options(command)
+    option(command, "--group COL", "a column of groups, such as cards; at most one alert for each group in a period")
     add_engine_options(command)
     talk_options(command)
 
 
-def _capacity(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows, by --decide or by score")
-    command.add_argument("--per", choices=PERIODS, help="take the N best rows of each of these periods")
-    command.add_argument("--time-column", metavar="COL", help="the column of times for --per")
-    command.add_argument(
-        "--timezone",
-        metavar="ZONE",
-        help="the time zone of the periods, such as Europe/Berlin (default: the column's zone, or UTC)",
-    )
-    command.add_argument(
-        "--group", metavar="COL", help="a column of groups, such as cards; at most one alert for each group in a period"
-    )
-
-
 def _evaluate(command: argparse.ArgumentParser) -> None:
-    model_options(command)
-    data_options(command)
-    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
+    scored_options(command)
     alerts = command.add_mutually_exclusive_group()
-    alerts.add_argument(
-        "--threshold",
-        metavar="NUMBER",
-        help="the lowest score of an alert (default: the threshold that was chosen in training)",
+    option(
+        alerts,
+        "--threshold NUMBER",
+        "the lowest score of an alert (default: the threshold that was chosen in training)",
     )
     rule_options(command, alerts)
     talk_options(command)
 
 
 def _report(command: argparse.ArgumentParser) -> None:
-    model_options(command)
-    data_options(command)
-    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
-    command.add_argument("--id", metavar="COL", help="a column of names of the rows")
-    command.add_argument("--time-column", metavar="COL", help="the column of times, for figures over time")
-    command.add_argument(
-        "--decide", metavar="RULE", help="compare the threshold with decisions row by row, such as 'p*amount>5'"
-    )
+    scored_options(command)
+    option(command, "--id COL", "a column of names of the rows")
+    option(command, "--time-column COL", "the column of times, for figures over time")
+    option(command, "--decide RULE", "compare the threshold with decisions row by row, such as 'p*amount>5'")
     rule_options(command, command)
-    command.add_argument("-o", "--output", default="report.html", metavar="FILE", help="(default: %(default)s)")
-    command.add_argument("--facts", metavar="FILE", help="also write the figures of the report, such as report.json")
+    option(command, "-o --output FILE", "(default: %(default)s)", default="report.html")
+    option(command, "--facts FILE", "also write the figures of the report, such as report.json")
     talk_options(command)
 
 
@@ -346,8 +304,8 @@ def _compare(command: argparse.ArgumentParser) -> None:
     target_options(command)
     how_options(command)
     held_out_options(command)
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
-    command.add_argument("--picture", metavar="FILE", help="draw the comparison, such as compare.svg")
+    exclude_options(command)
+    option(command, "--picture FILE", "draw the comparison, such as compare.svg")
     talk_options(command)
 
 
@@ -361,85 +319,60 @@ def _backtest(command: argparse.ArgumentParser) -> None:
         default=["lightgbm"],
         help="the kinds of members to compare on the same folds (default: lightgbm)",
     )
-    command.add_argument("--members", type=int, metavar="N", help="the number of members (default: 10)")
-    command.add_argument("--bins", type=int, metavar="N", help="hardness bins (default: 20)")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="the random seed (default: %(default)s)")
-    command.add_argument(
-        "--calibration",
-        choices=CALIBRATIONS,
-        default="isotonic",
-        help="how scores become probabilities (default: %(default)s)",
-    )
-    command.add_argument("--time-column", required=True, metavar="COL", help="the column of times; not a feature")
-    command.add_argument("--every", required=True, metavar="SPAN", help="how long each test lasts, such as 7d or 12h")
-    command.add_argument("--delay", metavar="SPAN", help="the time until labels are known, such as 7d (default: 0)")
-    command.add_argument(
-        "--window", metavar="SPAN", help="how far back training rows go, such as 60d (default: expanding, all rows)"
-    )
-    command.add_argument(
-        "--first", metavar="SPAN", help="the time span of the first training (default: the window, or a third of all)"
-    )
-    command.add_argument("--group", metavar="COL", help="a column of groups, such as cards; not a feature")
-    command.add_argument("--top", type=int, metavar="N", help="alerts are the N best rows of each period")
-    command.add_argument("--per", choices=PERIODS, help="the period (default: day)")
-    command.add_argument(
-        "--timezone", metavar="ZONE", help="the time zone of the periods (default: the column's zone, or UTC)"
-    )
-    command.add_argument("--decide", metavar="RULE", help="a rule about costs, such as 'p*amount>5'")
-    command.add_argument("--exclude", nargs="+", default=[], metavar="COL", help="columns that are not features")
-    command.add_argument("--html", metavar="FILE", help="write a report with figures over time, such as backtest.html")
+    option(command, "--members N", "the number of members (default: 10)")
+    option(command, "--bins N", "hardness bins (default: 20)")
+    option(command, "--seed N", "the random seed (default: %(default)s)", default=0)
+    calibration_options(command)
+    option(command, "--time-column COL", "the column of times; not a feature", required=True)
+    option(command, "--every SPAN", "how long each test lasts, such as 7d or 12h", required=True)
+    option(command, "--delay SPAN", "the time until labels are known, such as 7d (default: 0)")
+    option(command, "--window SPAN", "how far back training rows go, such as 60d (default: expanding, all rows)")
+    option(command, "--first SPAN", "the time span of the first training (default: the window, or a third of all)")
+    option(command, "--group COL", "a column of groups, such as cards; not a feature")
+    option(command, "--top N", "alerts are the N best rows of each period")
+    option(command, "--per", "the period (default: day)", choices=PERIODS)
+    zone_options(command)
+    option(command, "--decide RULE", "a rule about costs, such as 'p*amount>5'")
+    exclude_options(command)
+    option(command, "--html FILE", "write a report with figures over time, such as backtest.html")
     talk_options(command)
 
 
 def _monitor(command: argparse.ArgumentParser) -> None:
     model_options(command)
     data_options(command)
-    command.add_argument("--by", choices=PERIODS, help="also give the figures of each of these periods")
-    command.add_argument("--time-column", metavar="COL", help="the column of times for --by")
-    command.add_argument(
-        "--timezone", metavar="ZONE", help="the time zone of the periods (default: the column's zone, or UTC)"
-    )
-    command.add_argument("--target", metavar="COL", help="a column of the labels that are known; empty for other rows")
-    command.add_argument(
-        "--threshold", type=float, metavar="NUMBER", help="the lowest score of an alert (default: the model's own)"
-    )
-    command.add_argument(
-        "--alarm",
+    option(command, "--by", "also give the figures of each of these periods", choices=PERIODS)
+    option(command, "--time-column COL", "the column of times for --by")
+    zone_options(command)
+    option(command, "--target COL", "a column of the labels that are known; empty for other rows")
+    option(command, "--threshold NUMBER", "the lowest score of an alert (default: the model's own)", type=float)
+    option(
+        command,
+        "--alarm LIMIT",
+        "exit with code 3 if a limit is exceeded, such as 'psi>0.25' 'precision<0.5' 'alerts>200'",
         nargs="+",
         default=[],
-        metavar="LIMIT",
-        help="exit with code 3 if a limit is exceeded, such as 'psi>0.25' 'precision<0.5' 'alerts>200'",
     )
-    command.add_argument("--html", metavar="FILE", help="write a report, such as monitor.html")
+    option(command, "--html FILE", "write a report, such as monitor.html")
     talk_options(command)
 
 
 def _suspects(command: argparse.ArgumentParser) -> None:
-    model_options(command)
-    data_options(command)
-    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
-    command.add_argument("--n", type=int, default=20, metavar="N", help="how many rows (default: %(default)s)")
-    command.add_argument("--label", metavar="LABEL", help="only rows with this label")
-    command.add_argument(
-        "--keep", default="", metavar="COLS", help="columns to show beside the rows, such as id,amount"
-    )
-    command.add_argument("-o", "--output", metavar="FILE", help="write the rows to suspects.csv or suspects.parquet")
+    scored_options(command)
+    option(command, "--n N", "how many rows (default: %(default)s)", default=20)
+    option(command, "--label LABEL", "only rows with this label")
+    option(command, "--keep COLS", "columns to show beside the rows, such as id,amount", default="")
+    option(command, "-o --output FILE", "write the rows to suspects.csv or suspects.parquet")
     talk_options(command)
 
 
 def _refit(command: argparse.ArgumentParser) -> None:
-    model_options(command)
-    data_options(command)
-    command.add_argument("--target", metavar="COL", help="the column of labels (default: as in training)")
-    command.add_argument(
-        "--time-column", metavar="COL", help="compare on the newest rows by this column (default: as in training)"
-    )
-    command.add_argument(
-        "--holdout", type=float, metavar="SHARE", help="share of the rows to compare on (default: as in training)"
-    )
-    command.add_argument("--drop-unlabelled", action="store_true", help="train only on the rows that have a label")
-    command.add_argument("-o", "--output", metavar="FILE", help="write the new model (default: only compare)")
-    command.add_argument("--if-better", action="store_true", help="write the new model only if its AUCPRC is higher")
+    scored_options(command)
+    option(command, "--time-column COL", "compare on the newest rows by this column (default: as in training)")
+    option(command, "--holdout SHARE", "share of the rows to compare on (default: as in training)")
+    option(command, "--drop-unlabelled", "train only on the rows that have a label")
+    option(command, "-o --output FILE", "write the new model (default: only compare)")
+    option(command, "--if-better", "write the new model only if its AUCPRC is higher")
     talk_options(command)
 
 
@@ -450,15 +383,13 @@ def _inspect(command: argparse.ArgumentParser) -> None:
 
 def _export(command: argparse.ArgumentParser) -> None:
     model_options(command)
-    command.add_argument("-o", "--output", default="model.onnx", metavar="FILE", help="(default: %(default)s)")
+    option(command, "-o --output FILE", "(default: %(default)s)", default="model.onnx")
     talk_options(command)
 
 
 def _demo(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--seed", type=int, default=0, help="the seed of the data and of all models (default: 0)")
-    command.add_argument(
-        "--report", default="selfpaced-demo.html", metavar="FILE", help="the report to write (default: %(default)s)"
-    )
+    option(command, "--seed", "the seed of the data and of all models (default: 0)", type=int, default=0)
+    option(command, "--report FILE", "the report to write (default: %(default)s)", default="selfpaced-demo.html")
 
 
 def _completion(command: argparse.ArgumentParser) -> None:
@@ -543,6 +474,14 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], list[s
         ["bash >> ~/.bashrc", "zsh > ~/.zfunc/_selfpaced"],
     ),
 }
+
+# The functions of commands that are not `run` of the module with their name.
+RUN_BY = {"export": ("commands.inspect", "run_export"), "completion": ("parser", "run_completion")}
+
+
+def run_completion(options: Namespace) -> None:
+    print(need("shtab", "cli", "Completion").complete(parser(), options.shell))
+
 
 # Every command is in one group. `selfpaced --help` lists the commands by group.
 GROUPS = {

@@ -1,4 +1,4 @@
-"""`selfpaced backtest`"""
+"""`selfpaced backtest`: train and test in the order of time, as in production."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, Rolling, SkipFoldError, run_backtest
-from selfpaced.cli.commands.train import calibration_for, model_for, open_for
-from selfpaced.cli.data.cautions import kept_warnings
-from selfpaced.cli.data.deciding import numbers_in
-from selfpaced.cli.data.opening import OpenedSource, check_output, data_in
-from selfpaced.cli.data.request import TrainRequest, check_options
-from selfpaced.cli.output import Talk, table
+from selfpaced.cli.commands.train import calibration_for, model_for
+from selfpaced.cli.data.opening import OpenedSource, check_output, open_source
+from selfpaced.cli.data.request import Floats, TrainRequest, numbers_in
+from selfpaced.cli.output import Talk, kept_warnings, table
 from selfpaced.ensembles import FEWEST_MINORITY_ROWS
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError
 from selfpaced.model import named_among
 from selfpaced.predicting import scores_of
 from selfpaced.report import moment_text
-from selfpaced.tables import Moments, column_groups, moments_in, zone_of
-from selfpaced.thresholds import cost_text, parse_decision
+from selfpaced.tables import column_groups, moments_in, zone_of
+from selfpaced.thresholds import Decision, cost_text, parse_decision
 
 
 @dataclass(frozen=True)
@@ -97,74 +94,65 @@ def backtest_file(request: BacktestRequest, on_result: Callable[[FoldResult], No
         raise TableError("A backtest needs the times of the rows. Name their column: --time-column COL.")
     if request.top is None and (request.per is not None or request.timezone is not None):
         raise TableError("--per and --timezone need a number of alerts, for instance --top 100 --per day.")
-    for base in request.bases:
-        check_options(_with_base(asked, base))
+    by_base = {base: replace(asked, base=base) for base in request.bases}
+    for each in by_base.values():
+        each.check()
     decision = None if request.decide is None else parse_decision(request.decide)
-    source = open_for(asked, also=() if decision is None else decision.columns)
-    column = source.table.column(asked.time_column)
-    moments = moments_in(column, asked.time_column)
-    whole = _whole(request, source, moments, zone_of(column))
-    results, warned = [], []
-
-    def trial(base: str, fold: Fold) -> tuple[NDArray[np.float64], bool]:
-        with kept_warnings() as warned_of:
-            found = _scored(_with_base(asked, base), source, whole, fold)
-        warned.extend(warned_of)
-        return found
-
-    trials = {base: partial(trial, base) for base in request.bases}
-    for result in run_backtest(whole, request.rolling.folds(moments), trials):
+    source = open_source(asked, also=() if decision is None else decision.columns)
+    whole = _whole(request, source, asked.time_column, decision)
+    warned: list[str] = []
+    trials = {base: partial(_fold_scores, each, source, whole, warned) for base, each in by_base.items()}
+    results = []
+    for result in run_backtest(whole, request.rolling.folds(whole.moments), trials):
         results.append(result)
         on_result(result)
     courses = [course_of(base, [one for one in results if one.model == base]) for base in request.bases]
     return Backtested(request, results, courses, list(dict.fromkeys(warned)))
 
 
-def _with_base(asked: TrainRequest, base: str) -> TrainRequest:
-    return replace(asked, base=base)
-
-
-def _whole(request: BacktestRequest, source: OpenedSource, moments: Moments, zone: str | None) -> JudgedRows:
+def _whole(request: BacktestRequest, source: OpenedSource, time_column: str, decision: Decision | None) -> JudgedRows:
     """All rows as test rows."""
     table, labels, group = source.table, source.labels, request.training.group
     rare = named_among(labels.names, labels.score_label(table.roles.pos_label))
-    budget = None if request.top is None else Budget(request.top, request.per or "day", request.timezone or zone)
+    times = table.column(time_column)
+    moments, zone = moments_in(times, time_column), request.timezone or zone_of(times)
+    budget = None if request.top is None else Budget(request.top, request.per or "day", zone)
     if budget is not None:
         if budget.top < 1:
             raise TableError(f"--top must be at least 1; got {budget.top}.")
         budget.periods(moments[:1])  # refuses times without days before an hour of work
-    decision = None if request.decide is None else parse_decision(request.decide)
     return JudgedRows(
         np.asarray(labels.codes == labels.names.index(rare)),
         moments,
         None if group is None else column_groups(table.column(group), f"The group column {group!r}"),
         budget,
         decision,
-        None if decision is None else numbers_in(table, decision),
+        numbers_in(table, decision),
     )
 
 
-def _scored(
-    asked: TrainRequest, source: OpenedSource, whole: JudgedRows, fold: Fold
-) -> tuple[NDArray[np.float64], bool]:
-    """The scores of the test rows, and whether they are probabilities."""
+def _fold_scores(
+    asked: TrainRequest, source: OpenedSource, whole: JudgedRows, warned: list[str], fold: Fold
+) -> tuple[Floats, bool]:
+    """The scores of the test rows of a fold, and whether they are probabilities. Warnings of the fit are added."""
     is_rare = whole.is_rare[fold.train]
     if is_rare.sum() < FEWEST_MINORITY_ROWS or is_rare.all():
         raise SkipFoldError(f"{is_rare.sum()} rare rows to train on")
-    train = source.table.part(_chosen(fold.train, whole.is_rare.size))
+    rows = np.arange(whole.is_rare.size)
+    train, test = (source.table.part(np.isin(rows, some)) for some in (fold.train, fold.test))
     model = model_for(asked, columns_of(None, source.table.schema), calibration_for(asked, train))
-    try:
-        model.fit_table(train)
-    except ValueError as error:  # the result has the reason, and the other folds continue
-        raise SkipFoldError(" ".join(str(error).split())) from error
-    test = source.table.part(_chosen(fold.test, whole.is_rare.size))
-    return scores_of(model.model_, test, model.n_jobs), model.calibrator_ is not None
-
-
-def _chosen(rows: NDArray[np.intp], n_rows: int) -> NDArray[np.bool_]:
-    chosen = np.zeros(n_rows, dtype=bool)
-    chosen[rows] = True
-    return chosen
+    scores, failure = None, ""
+    with kept_warnings() as warned_of:
+        try:
+            model.fit_table(train)
+        except ValueError as error:  # the result has the reason, and the other folds continue
+            failure = " ".join(str(error).split())
+        else:
+            scores = scores_of(model.model_, test, model.n_jobs)
+    warned += warned_of
+    if scores is None:
+        raise SkipFoldError(failure)
+    return scores, model.calibrator_ is not None
 
 
 def course_of(model: str, folds: Sequence[FoldResult]) -> FileCourse:
@@ -234,19 +222,8 @@ def run(options: Namespace) -> None:
 
 
 def request_of(options: Namespace) -> BacktestRequest:
-    """The options of the command as those of the job."""
-    training = TrainRequest(
-        data_in(options),
-        options.target,
-        options.pos_label,
-        members=options.members,
-        bins=options.bins,
-        time_column=options.time_column,
-        group=options.group,
-        exclude=options.exclude,
-        seed=options.seed,
-        calibration=options.calibration,
-    )
+    """The options of the command."""
+    training = TrainRequest.of(Namespace(**{**vars(options), "base": options.base[0], "delay": None}))
     rolling = Rolling(options.every, options.delay, options.window, options.first)
     budget = options.top, options.per, options.timezone
     return BacktestRequest(training, options.base, rolling, *budget, options.decide)
@@ -287,7 +264,7 @@ def _decimals(value: float | None) -> str:
 def course_text(course: FileCourse) -> str:
     """The figures of a model over all folds, in a sentence.
 
-    >>> course_text(Course("tree", 3, 0.5, 10.2, 12, 30, 0.25, None, None, None))
+    >>> course_text(FileCourse("tree", 3, 0.5, 10.2, 12, 30, 0.25, None, None, None))
     'tree: mean AUCPRC 0.500 over 3 folds; 10 rare rows expected, 12 found; 30 alerts with a precision of 0.250.'
     """
     aucprc = "" if course.aucprc is None else f"mean AUCPRC {course.aucprc:.3f} over "

@@ -1,4 +1,4 @@
-"""`selfpaced compare`"""
+"""`selfpaced compare`: Self-paced Ensemble and other methods on one table."""
 
 from __future__ import annotations
 
@@ -15,24 +15,22 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from selfpaced.baselines import EasyEnsembleClassifier, RUSBoostClassifier
-from selfpaced.cli.commands.train import N_BINS, N_MEMBERS, auto_model, check_enough, open_for, request_of
-from selfpaced.cli.data.cautions import kept_warnings
-from selfpaced.cli.data.opening import OpenedSource, check_output
-from selfpaced.cli.data.request import AUTO, TrainRequest, check_time_limit
-from selfpaced.cli.data.splitting import split_for
-from selfpaced.cli.output import Talk, table
+from selfpaced.cli.commands.train import N_BINS, N_MEMBERS, auto_model, open_data
+from selfpaced.cli.data.opening import check_output
+from selfpaced.cli.data.request import AUTO, Floats, TrainRequest, check_time_limit
+from selfpaced.cli.data.splitting import TrainingData
+from selfpaced.cli.output import Talk, kept_warnings, table
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.auto import Columns, base_model, catboost, columns_of, lightgbm, numbered_columns, with_codes
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import Ranking, aucprc
+from selfpaced.model import named_among
 from selfpaced.report import Axis, Html, drawing, element, joined, line, rectangle, shortened, text
 from selfpaced.storage import write_whole
+from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import CONFIDENCE, Interval, middle_of
 
 WIDTH, LINE = 760, 28
-
-
-Floats = NDArray[np.float64]
 
 N_RESAMPLES = 200
 
@@ -264,12 +262,12 @@ class Comparison:
 def compare(request: TrainRequest, on_result: Callable[[Compared], None] = lambda one: None) -> Comparison:
     """Train and judge each method in turn. `on_result` is called with each result as soon as it is known."""
     check_time_limit(request.time_limit)
-    source = open_for(request)
-    if not source.in_memory:
+    data = open_data(request)
+    if not data.facts.in_memory:
         raise TableError("The table is too large for a comparison in memory. Give a smaller part of it.")
-    task = _task(request, source)
+    task = task_of(request, data)
     methods, scores = [], {}
-    for method in methods_for(request, columns_of(None, source.table.schema), task):
+    for method in methods_for(request, columns_of(None, data.facts.schema), task):
         found, given = _tried(method, task)
         methods.append(found)
         if given is not None:
@@ -280,15 +278,17 @@ def compare(request: TrainRequest, on_result: Callable[[Compared], None] = lambd
     return Comparison(best_first, len(task.y), len(task.y_test), float(task.y_test.mean()))
 
 
-def _task(request: TrainRequest, source: OpenedSource) -> Task:
-    labels = source.labels
-    check_enough(labels, request.target)
-    split = split_for(request, source)
-    train, test = split.train, split.test
-    rare = labels.score_label(source.table.roles.pos_label)
-    is_rare = [np.asarray(part.column(request.target)) == rare for part in (train, test)]
+def task_of(request: TrainRequest, data: TrainingData) -> Task:
+    """The rows of a request as frames."""
+    rare, train, test = data.facts.labels.score_label(data.facts.pos_label), data.train, data.test
+    is_rare = [_has_label(part, rare) for part in (train, test)]
     groups = None if request.group is None else np.asarray(train.column(request.group).to_pylist(), dtype=object)
     return Task(train.features(), is_rare[0], test.features(), is_rare[1], groups)
+
+
+def _has_label(part: StreamedTable, label: Any) -> NDArray[np.bool_]:
+    labels = part.labels()
+    return np.asarray(labels.codes == labels.names.index(named_among(labels.names, label)))
 
 
 def with_intervals(
@@ -308,12 +308,8 @@ def _with_interval(one: Compared, ours: Compared | None, draws: Mapping[str, Res
     return replace(sure, ahead=one.aucprc - ours.aucprc, ahead_interval=own.difference_to(draws[CHOSEN]))
 
 
-def judged(method: Method, task: Task) -> Compared:
+def judged(method: Method, task: Task) -> tuple[Compared, Floats]:
     """Train the method's model, and score the test rows."""
-    return _judged(method, task)[0]
-
-
-def _judged(method: Method, task: Task) -> tuple[Compared, NDArray[np.float64]]:
     X = task.X.iloc if hasattr(task.X, "iloc") else task.X
     rows = slice(None) if method.rows is None else method.rows
     takes_groups = task.groups is not None and has_fit_parameter(method.model, "groups")
@@ -330,7 +326,7 @@ def _tried(method: Method, task: Task) -> tuple[Compared, NDArray[np.float64] | 
     begin = time.perf_counter()
     try:
         with kept_warnings() as warned_of:
-            found, scores = _judged(method, task)
+            found, scores = judged(method, task)
         return replace(found, warnings=tuple(warned_of)), scores
     except Exception as error:  # other libraries raise errors of all kinds; the other methods are compared nevertheless
         reason = " ".join(str(error).split())
@@ -367,7 +363,7 @@ def run(options: Namespace) -> None:
         for warning in one.warnings:
             talk.warn(f"{one.method}: {warning}")
 
-    comparison = compare(request_of(options, []), tell)
+    comparison = compare(TrainRequest.of(options), tell)
     talk.say(
         f"\nTrained on {comparison.n_train:,} rows, judged on {comparison.n_test:,} others; chance is "
         f"{comparison.chance:.4f}. Best first. Intervals are over random draws of the test rows, the same for all "

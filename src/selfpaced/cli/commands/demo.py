@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +11,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from selfpaced.callbacks import Callback, ProgressBar
 from selfpaced.cli.commands.compare import Method, Task, judged, single_models
 from selfpaced.cli.data.opening import check_output
+from selfpaced.cli.output import progress_bars
 from selfpaced.datasets import make_checkerboard, make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
@@ -72,7 +71,7 @@ def _compare(title: str, task: Task, bases: dict[str, Any], seed: int) -> Any:
     for name, base in bases.items():
         for method in _methods(name, base, task, seed):
             with threadpool_limits(1):  # one core for everyone: times that compare, on a busy machine too
-                found = judged(method, task)
+                found, _ = judged(method, task)
             assert found.aucprc is not None
             rows = _rows_trained_on(method.model, found.n_rows)
             print(_line(method.name, found.aucprc, rows, f"{found.seconds:.1f} s"), flush=True)
@@ -90,7 +89,7 @@ def _picture(model: Any) -> str:
 
 def _methods(name: str, base: Any, task: Task, seed: int) -> Iterator[Method]:
     yield from single_models(name, base, task, seed)
-    settings: dict[str, Any] = {"random_state": seed, "callbacks": _progress()}
+    settings: dict[str, Any] = {"random_state": seed, "callbacks": progress_bars()}
     yield Method(f"{name} x 10, random under-samples", SelfPacedEnsembleClassifier(base, n_bins=1, **settings))
     yield Method(f"{name} x 10, Self-paced Ensemble", SelfPacedEnsembleClassifier(base, **settings))
 
@@ -104,14 +103,3 @@ def _rows_trained_on(model: Any, n_rows: int) -> str:
 def _line(method: str, score: float, rows: str, seconds: str) -> str:
     bar = "█" * round(score * BAR_WIDTH)
     return f"  {method:<46}{score:.3f} {bar:<{BAR_WIDTH + 3}}{rows:>13}{seconds:>10}"
-
-
-def _progress() -> list[Callback]:
-    """A progress bar, if standard error is a terminal and rich is installed."""
-    if not sys.stderr.isatty():
-        return []
-    try:
-        import rich  # noqa: F401
-    except ImportError:
-        return []
-    return [ProgressBar()]

@@ -1,4 +1,4 @@
-"""`selfpaced evaluate`"""
+"""`selfpaced evaluate`: judge a model on rows with labels."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.commands.predict import threshold_of
-from selfpaced.cli.data.cautions import counted_new_categories
-from selfpaced.cli.data.deciding import amounts_in, rule_of
-from selfpaced.cli.data.opening import data_in, data_of, what_is_done
-from selfpaced.cli.output import Talk, chance, cost_in_words, expected, headline, origin, promise
-from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.cli.data.opening import what_is_done
+from selfpaced.cli.data.request import amounts_in, data_in, data_of, rule_of, target_of
+from selfpaced.cli.output import Talk, chance, counted_new_categories, expected, headline, origin, promise
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
 from selfpaced.tables import Roles
 from selfpaced.tables.files import StreamedTable
-from selfpaced.thresholds import LowestCost, Rule, ThresholdChoice, amounts_of, choose_threshold, parse_rule
+from selfpaced.thresholds import LowestCost, Rule, ThresholdChoice, amounts_of, choose_threshold, cost_text, parse_rule
 
 
 @dataclass(frozen=True)
@@ -83,9 +81,7 @@ class Judging:
     known: Known = Known()
 
 
-def evaluate(
-    model: AveragingEnsemble, source: Any, target: str, judging: Judging, progress: RowsDone | None = None
-) -> Evaluated:
+def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: RowsDone | None = None) -> Evaluated:
     """Score the rows of a file and compare them with their labels."""
     chosen = None if judging.rule is None else rule_of(judging.rule, judging.amount)
     rule = judging.known.rule if chosen is None else chosen
@@ -94,7 +90,7 @@ def evaluate(
     data = data_of(source)
     table = open_to_score(model.model_, data.source, Roles(target, model.trained_on_.pos_label), data.reading)
     column, unpriced = (judging.amount, None) if chosen is not None else _amounts_for(judging, table)
-    amounts = None if column is None else amounts_in(table, column)
+    amounts = amounts_in(table, column)
     is_rare = rare_rows(model.trained_on_, table)
     scores = scores_of(model.model_, table, model.n_jobs, progress)
     if chosen is not None:
@@ -142,9 +138,7 @@ def run(options: Namespace) -> None:
     as_trained = options.threshold in (None, "best") and options.rule is None and card.get("threshold") is not None
     threshold = float(card["threshold"]) if as_trained else threshold_of(options.threshold, options.model)
     model = load_ensemble(options.model)
-    target = options.target or model.trained_on_.target
-    if target is None:
-        raise TableError("The column of labels is not known. Name it: --target COL.")
+    target = target_of(options.target, model)
     with talk.progress(what_is_done(options, "scoring")) as progress, counted_new_categories() as new:
         judging = Judging(threshold, options.rule, options.amount, known)
         judged = evaluate(model, data_in(options), target, judging, progress)
@@ -161,15 +155,17 @@ def run(options: Namespace) -> None:
     )
     if choice is not None:
         talk.say(promise(choice))
-    elif said := cost_in_words(judged, known):
-        talk.say(said)
+    elif judged.unpriced is not None:
+        talk.say(f"The cost of these rows by {known.rule} is not known: {judged.unpriced}.")
+    elif judged.cost is not None:
+        talk.say(f"By {known.rule} these rows cost {cost_text(judged.cost)}.")
     if found.threshold != found.best_threshold:
         talk.say(
             f"F1 {found.f1:.3f}. The best threshold by F1 on these rows would be {found.best_threshold}, with F1 "
             f"{found.best_f1:.3f}."
         )
     if model.calibration_ is not None:
-        talk.say(f"The probabilities expect {expected(found)}.")
+        talk.say(f"The probabilities {expected(found)}.")
     talk.result(
         {
             **vars(found),

@@ -1,12 +1,14 @@
-"""`selfpaced inspect`"""
+"""`selfpaced inspect` and `selfpaced export`: what a model file holds, and the model as an ONNX graph."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
 
+from selfpaced.cli.data.opening import check_output
 from selfpaced.cli.output import WHAT_THEY_ARE, Talk, recipe_table, table
-from selfpaced.persistence import ModelCard, read_card
+from selfpaced.onnx_export import export_onnx
+from selfpaced.persistence import ModelCard, load_ensemble, read_card
 
 IN_FULL = ("threshold", "best_threshold")  # a rounded threshold would give other alerts
 
@@ -66,3 +68,11 @@ def _short(value: object) -> str:
     if isinstance(value, list):  # of texts, such as warnings; or of the two ends of an interval
         return (" " if all(isinstance(one, str) for one in value) else " to ").join(map(_short, value))
     return str(value)
+
+
+def run_export(options: Namespace) -> None:
+    talk = Talk(options)
+    output = check_output(options.output, [".onnx"])
+    export_onnx(load_ensemble(options.model), output)
+    talk.say(f"The ONNX graph is in {output}. Its input is X, its outputs are label and probabilities.")
+    talk.result({"output": str(output)})

@@ -1,4 +1,4 @@
-"""`selfpaced monitor`"""
+"""`selfpaced monitor`: check new rows for drift, and estimate the quality of a model without labels."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.cli.data.cautions import counted_new_categories
-from selfpaced.cli.data.opening import check_output, data_in, data_of, what_is_done
-from selfpaced.cli.entry import ALARM, OK
-from selfpaced.cli.output import Talk, table
-from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.cli import ALARM, OK
+from selfpaced.cli.data.opening import check_output, what_is_done
+from selfpaced.cli.data.request import data_in, data_of
+from selfpaced.cli.output import Talk, counted_new_categories, table
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import (
     SOME_DRIFT,
@@ -80,7 +79,7 @@ class Monitored:
 
 
 def monitor(
-    model: AveragingEnsemble,
+    model: Any,
     reference: Reference | None,
     source: Any,
     request: MonitorRequest,
@@ -141,7 +140,7 @@ def _periods(table: StreamedTable, request: MonitorRequest) -> tuple[list[str], 
     return [str(name).replace("T", " ") for name in names], numbers.astype(np.intp)
 
 
-def _counters(model: AveragingEnsemble, reference: Reference, n_periods: int) -> dict[str, Counter]:
+def _counters(model: Any, reference: Reference, n_periods: int) -> dict[str, Counter]:
     schema = model.trained_on_.schema
     known = {} if schema is None else {one.name: one.categories for one in schema.columns}
     return {
@@ -153,7 +152,7 @@ def _counters(model: AveragingEnsemble, reference: Reference, n_periods: int) ->
 
 
 def _scored(
-    model: AveragingEnsemble,
+    model: Any,
     table: StreamedTable,
     counters: dict[str, Counter],
     period_of: NDArray[np.intp],
@@ -178,7 +177,7 @@ def _values(batch: StreamedBatch, features: Any, name: str) -> Any:
     return np.asarray(features.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _labels(model: AveragingEnsemble, table: StreamedTable, target: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _labels(model: Any, table: StreamedTable, target: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which rows are rare, and which rows have a label. Labels that the model does not know are refused."""
     trained_on = model.trained_on_
     labels = plain(table.column(target)).to_pylist()

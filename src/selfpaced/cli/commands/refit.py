@@ -1,4 +1,4 @@
-"""`selfpaced refit`"""
+"""`selfpaced refit`: train a model again on newer rows, and compare both models."""
 
 from __future__ import annotations
 
@@ -12,19 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from selfpaced.cli.commands.compare import resampled
-from selfpaced.cli.commands.train import (
-    Trained,
-    check_enough,
-    fitted_and_judged,
-    metrics_of,
-    open_for,
-    reference_of_training,
-)
-from selfpaced.cli.data.opening import check_output, data_in, what_is_done
-from selfpaced.cli.data.request import TrainRequest
-from selfpaced.cli.data.splitting import split_for
+from selfpaced.cli.commands.train import Trained, metrics_of, train
+from selfpaced.cli.data.opening import check_output, what_is_done
+from selfpaced.cli.data.request import TrainRequest, data_in, target_of
 from selfpaced.cli.output import Talk
-from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import load_ensemble, read_card, save_model
@@ -66,32 +57,22 @@ def refit(model: Any, metrics: Mapping[str, Any], asked: TrainRequest, progress:
 
     `metrics` are those of the model's card: the rule, and how the model was trained.
     """
-    stopwatch = Stopwatch()
     schema = model.trained_on_.schema
     if schema is None:
         raise TableError("The model was not trained on a file, so its columns are not known. Fit a clone of it.")
     request = replace(asked, columns=schema.sources, rule=metrics.get("rule") or "f1", amount=metrics.get("amount"))
-    with stopwatch.running("opening"):
-        source = open_for(request, progress)
-        check_enough(source.labels, request.target)
-        split = split_for(request, source)
-    trained = fitted_and_judged(request, source, split, clone(model), stopwatch)
+    trained = train(request, progress, model=clone(model))
     if trained.model.trained_on_.score_label != model.trained_on_.score_label:
         raise TableError(
             f"The model finds the label {model.trained_on_.score_label!r}, but the rarest label of the new rows is "
             f"{trained.model.trained_on_.score_label!r}."
         )
-    old = scores_of(model, open_to_score(model.model_, split.test, Roles(), {}))
+    old = scores_of(model.model_, open_to_score(model.model_, trained.data.test, Roles(), {}), model.n_jobs)
     draws = resampled(trained.is_rare, {"old": old, "new": trained.scores})
     before = aucprc(trained.is_rare, old)
-    return Refitted(
-        trained,
-        before,
-        old,
-        trained.evaluation.aucprc - before,
-        draws["new"].difference_to(draws["old"]),
-        request.time_column is not None,
-    )
+    interval = draws["new"].difference_to(draws["old"])
+    newest = request.time_column is not None
+    return Refitted(trained, before, old, trained.evaluation.aucprc - before, interval, newest)
 
 
 # What a card tells of a training that another one does not repeat.
@@ -111,7 +92,7 @@ def run(options: Namespace) -> None:
     _tell(talk, found)
     writes = output is not None and (found.is_better or not options.if_better)
     if output is not None and writes:
-        reference = None if card.reference is None else reference_of_training(found.trained)
+        reference = None if card.reference is None else found.trained.reference()
         save_model(found.trained.model, output, metrics=metrics_of(found.trained), reference=reference)
         talk.say(f"The new model is in {output}.")
     elif output is not None:
@@ -138,9 +119,7 @@ def request_of(options: Namespace, training: dict[str, Any], model: Any) -> Trai
     typed = {"time_column": options.time_column, "holdout": options.holdout}
     given = {**known, **{name: value for name, value in typed.items() if value is not None}}
     given["drop_unlabelled"] = options.drop_unlabelled or given.get("drop_unlabelled", False)
-    target = options.target or model.trained_on_.target
-    if target is None:
-        raise TableError("The column of labels is not known. Name it: --target COL.")
+    target = target_of(options.target, model)
     pos_label = model.trained_on_.pos_label
     return TrainRequest(data_in(options), target, None if pos_label is None else str(pos_label), **given)
 
@@ -156,8 +135,8 @@ def _tell(talk: Talk, found: Refitted) -> None:
     )
     where = "the newest of" if found.newest else "held out at random, of"
     talk.say(
-        f"Both were judged on {judged.n_rows:,} rows, {where} {trained.source.n_rows:,}, {judged.n_positives:,} of "
-        f"them rare. The {CONFIDENCE:.0%} interval of the difference is {low:+.3f} to {high:+.3f}: {sure}."
+        f"Both were judged on {judged.n_rows:,} rows, {where} {trained.facts.n_rows:,}, {judged.n_positives:,} of them "
+        f"rare. The {CONFIDENCE:.0%} interval of the difference is {low:+.3f} to {high:+.3f}: {sure}."
     )
     if not found.newest:
         talk.warn(
@@ -165,6 +144,6 @@ def _tell(talk: Talk, found: Refitted) -> None:
             "judged by. Its figures may be too good. Name the column of times: --time-column COL."
         )
     talk.say(
-        f"The new one is trained on {trained.train.n_rows:,} rows; it expects {judged.mean_score * judged.n_rows:,.0f} "
-        f"rare rows here, and the old one {found.old_scores.sum():,.0f}."
+        f"The new one is trained on {trained.facts.n_train:,} rows; it expects "
+        f"{judged.mean_score * judged.n_rows:,.0f} rare rows here, and the old one {found.old_scores.sum():,.0f}."
     )

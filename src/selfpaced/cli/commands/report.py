@@ -1,31 +1,29 @@
-"""`selfpaced report`"""
+"""`selfpaced report`: a page about a model and the rows that it is judged by."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.cli.commands.train import Trained
-from selfpaced.cli.data.cautions import leaking
-from selfpaced.cli.data.deciding import Deciding, amounts_in, numbers_in, rule_of
-from selfpaced.cli.data.opening import check_output, data_in, data_of, fits_in_memory, what_is_done
-from selfpaced.cli.output import Talk, repetition
-from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
+from selfpaced.cli.data.opening import check_output, fits_in_memory, what_is_done
+from selfpaced.cli.data.request import Deciding, Floats, amounts_in, data_in, data_of, numbers_in, rule_of
+from selfpaced.cli.output import Talk, ensembles_of
 from selfpaced.exceptions import TableError
+from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
-from selfpaced.report import Report, make_report, report_of_scores
+from selfpaced.report import Report, report_of_scores
 from selfpaced.report.topics import suspect_rows
 from selfpaced.tables import NewCategories, Roles, moments_in
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import parse_decision
 
-ROWS_SAMPLED = 20_000
 MOST_VALUES_LOADED = 2**24  # larger tables are described by a sample; a loaded value takes about 30 bytes
 
 
@@ -58,38 +56,67 @@ class ReportRequest:
     reference: Reference | None = None
 
 
+def describes_all_rows(table: StreamedTable) -> bool:
+    """Whether a report looks at all rows of a table; otherwise at a sample."""
+    assert table.n_rows is not None
+    n_columns = len(table.schema.columns)
+    return table.n_rows * n_columns <= MOST_VALUES_LOADED and fits_in_memory(table.n_rows, n_columns)
+
+
+def scored_in_stages(
+    model: Any, table: StreamedTable, progress: RowsDone | None = None
+) -> tuple[NDArray[np.bool_], Floats, list[float] | None]:
+    """Which rows are rare, their scores, and the AUCPRC after each member, in one pass.
+
+    A blend, and a model that was fitted with an eval_set, have no such stages: None.
+    """
+    is_rare, column = rare_rows(model.trained_on_, table), model.trained_on_.score_column
+    if not _has_stages(model):
+        return is_rare, scores_of(model.model_, table, model.n_jobs, progress), None
+    parts, new = [], NewCategories()
+    for batch in table.batches():
+        batch.check()
+        rows = replace(batch, new_categories=new).features().to_pandas()
+        parts.append([stage[:, column].copy() for stage in model.staged_predict_proba(rows)])
+        if progress is not None:
+            progress(batch.stop, table.n_rows)
+    new.warn()
+    stages = [np.concatenate(stage) for stage in zip(*parts, strict=True)]
+    return is_rare, stages[-1], [aucprc(is_rare, stage) for stage in stages]
+
+
+def _has_stages(model: Any) -> bool:
+    scores = [note.score for note in getattr(model, "rounds_", ()) if note.number > 0]
+    has_eval_scores = bool(scores) and None not in scores and len(model.classes_) == 2
+    return hasattr(model, "staged_predict_proba") and ensembles_of(model) == [model] and not has_eval_scores
+
+
 def report_of_training(trained: Trained) -> Report:
     """A report on a model that has just been trained, and on its held-out rows."""
     asked = trained.request
-    rule, amount = (None, None) if trained.unmet else (asked.rule, asked.amount)
     more = {
-        "X_train": trained.train.sample(ROWS_SAMPLED, asked.seed),
-        "dropped": {column.name: column.reason for column in trained.source.dropped},
-        "cautions": cautions_of(trained),
+        "train_sample": trained.train_sample,
+        "dropped": {column.name: column.reason for column in trained.facts.dropped},
+        "cautions": trained.cautions,
+        "stage_scores": trained.stage_scores,
+        "choice": trained.choice,
     }
-    request = ReportRequest(asked.target, asked.id, rule, amount, asked.time_column)
-    in_memory = trained.source.in_memory and _fits(trained.test)
-    return _report(trained.model, trained.test, request, None if in_memory else trained.scores, more)
+    amount = None if trained.unmet else asked.amount
+    request = ReportRequest(asked.target, asked.id, amount=amount, time_column=asked.time_column)
+    whole = trained.facts.in_memory and describes_all_rows(trained.data.test)
+    return _report(trained.model, trained.data.test, request, (trained.is_rare, trained.scores), whole, more)
 
 
-def cautions_of(trained: Trained) -> list[str]:
-    """The warnings of a training that concern whoever reads its figures."""
-    split = trained.split
-    return [*map(leaking, trained.leaks), *split.warnings, *map(repetition, split.repeating)]
-
-
-def report_of_file(
-    model: AveragingEnsemble, source: Any, request: ReportRequest, progress: RowsDone | None = None
-) -> Report:
+def report_of_file(model: Any, source: Any, request: ReportRequest, progress: RowsDone | None = None) -> Report:
     """A report on a model that was loaded, and on the rows of a file."""
     trained_on = model.trained_on_
     target = request.target or trained_on.target
     if target is None or trained_on.schema is None:
         raise TableError("The model was not trained on a file. Call model.report(X, y) with rows in memory.")
     rule_of(request.rule or "f1", request.amount)  # refuses a wrong rule before the rows are scored
-    data = data_of(source)
     deciding = Deciding(request.decide)
     deciding.check(model)
+    data = data_of(source)
     also = tuple(name for name in (request.time_column, *deciding.columns()) if name is not None)
     roles = Roles(target, trained_on.pos_label, amount_column=request.amount, keep=also)
     try:
@@ -98,50 +125,45 @@ def report_of_file(
         if f"has no column {target!r}" in str(error):
             error.add_note("For rows without labels, run: selfpaced monitor MODEL DATA")
         raise
-    rare_rows(trained_on, table)  # refuses unknown labels
-    new = NewCategories()
-    scores = (
-        None if _fits(table) else scores_of(model.model_, table, model.n_jobs, progress)
-    )  # which warns of new categories itself
-    report = _report(model, table, request, scores, {}, new if scores is None else None)
-    new.warn()
-    return report
+    is_rare = rare_rows(trained_on, table)  # refuses unknown labels
+    more: dict[str, Any] = {"threshold": request.rule}
+    whole = describes_all_rows(table)
+    if whole:
+        _, scores, more["stage_scores"] = scored_in_stages(model, table, progress)
+    else:
+        scores = scores_of(model.model_, table, model.n_jobs, progress)
+    return _report(model, table, request, (is_rare, scores), whole, more)
 
 
 def _report(
-    model: AveragingEnsemble,
+    model: Any,
     table: StreamedTable,
     request: ReportRequest,
-    scores: NDArray[np.float64] | None,
+    scored: tuple[NDArray[np.bool_], Floats],
+    whole: bool,
     more: dict[str, Any],
-    new: NewCategories | None = None,
 ) -> Report:
-    """Without scores the rows are loaded and scored. With scores, columns are described by a sample of the rows.
-
-    `new` counts the categories in loaded rows that the model was not trained with.
-    """
-    is_rare, rare = rare_rows(model.trained_on_, table), model.pos_label_
-    said: dict[str, Any] = {
-        "ids": None if request.id is None else table.column(request.id),
-        "target": table.roles.target,
-        "threshold": request.rule,
-        "amounts": None if request.amount is None else amounts_in(table, request.amount),
-        "times": _times(table, request.time_column),
-        "decide": request.decide,
-        "reference": request.reference,
-        "decide_columns": None if request.decide is None else numbers_in(table, parse_decision(request.decide)),
+    """The columns of all rows are described if `whole`, and otherwise those of a sample."""
+    is_rare, scores = scored
+    rows = None if whole else _rows_worth_having(is_rare, scores)
+    chosen = np.ones(is_rare.size, dtype=bool) if rows is None else np.isin(np.arange(is_rare.size), rows)
+    rare = model.pos_label_
+    return report_of_scores(
+        is_rare == rare if isinstance(rare, bool) else is_rare,
+        scores,
+        pos_label=rare,
+        model=model,
+        sample=table.part(chosen).features(),
+        sample_rows=rows,
+        ids=None if request.id is None else table.column(request.id),
+        target=table.roles.target,
+        amounts=amounts_in(table, request.amount),
+        times=_times(table, request.time_column),
+        decide=request.decide,
+        decide_columns=numbers_in(table, None if request.decide is None else parse_decision(request.decide)),
+        reference=request.reference,
         **more,
-    }
-    if scores is None:
-        # With several labels, the report is about the label to find and all others.
-        return make_report(model, table.features(new), np.where(is_rare, rare, None), **said)
-    said["train_sample"] = said.pop("X_train", None)
-    rows = _rows_worth_having(is_rare, scores)
-    chosen = np.zeros(is_rare.size, dtype=bool)
-    chosen[rows] = True
-    sample = table.part(chosen).features()
-    options = {"pos_label": rare, "model": model, "sample": sample, "sample_rows": rows, **said}
-    return report_of_scores(is_rare == rare if isinstance(rare, bool) else is_rare, scores, **options)
+    )
 
 
 def _times(table: StreamedTable, column: str | None) -> Any:
@@ -149,12 +171,6 @@ def _times(table: StreamedTable, column: str | None) -> Any:
     if column is None or column not in table.reader.column_names:
         return None
     return moments_in(table.column(column), column)
-
-
-def _fits(table: StreamedTable) -> bool:
-    assert table.n_rows is not None
-    n_columns = len(table.schema.columns)
-    return table.n_rows * n_columns <= MOST_VALUES_LOADED and fits_in_memory(table.n_rows, n_columns)
 
 
 def _rows_worth_having(is_rare: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -170,8 +186,15 @@ def run(options: Namespace) -> None:
     facts = None if options.facts is None else check_output(options.facts, [".json"])
     model = load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
-        known = (options.target, options.id, options.rule, options.amount, options.time_column, options.decide)
-        request = ReportRequest(*known, read_card(options.model).reference)
+        request = ReportRequest(
+            options.target,
+            options.id,
+            options.rule,
+            options.amount,
+            options.time_column,
+            options.decide,
+            read_card(options.model).reference,
+        )
         report = report_of_file(model, data_in(options), request, progress)
     report.save(output)
     if facts is not None:

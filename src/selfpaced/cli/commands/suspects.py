@@ -1,4 +1,4 @@
-"""`selfpaced suspects`"""
+"""`selfpaced suspects`: list the rows whose labels are doubtful."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.cli.data.opening import OpenedSource, check_output, data_in, data_of, labelled_rows
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.commands.predict import kept_columns
+from selfpaced.cli.data.opening import check_output, labelled_rows
+from selfpaced.cli.data.request import TrainRequest, data_in, data_of, target_of
 from selfpaced.cli.data.splitting import rows_to_train_on
 from selfpaced.cli.output import Talk, table
 from selfpaced.ensembles import DoubtingEnsemble, Suspects, suspects_in_table
@@ -60,9 +61,7 @@ def find_suspects(model: Any, source: Any, request: SuspectsRequest) -> Found:
             "that under-samples, such as SelfPacedEnsembleClassifier."
         )
     trained_on = model.trained_on_
-    target = request.target or trained_on.target
-    if target is None:
-        raise TableError("The column of labels is not known. Name it: --target COL.")
+    target = target_of(request.target, model)
     if request.n < 1:
         raise TableError(f"--n must be at least 1; got {request.n}.")
     data, training = data_of(source), request.training
@@ -101,7 +100,7 @@ def _trained_on(table: StreamedTable, target: str, training: Mapping[str, Any]) 
         return None
     asked = TrainRequest(None, target, **known)
     try:
-        return rows_to_train_on(asked, OpenedSource(table, [], in_memory=True))
+        return rows_to_train_on(asked, table)
     except (TableError, ValueError):  # other rows cannot always be split in this way
         return None
 
@@ -113,8 +112,7 @@ def run(options: Namespace) -> None:
     talk = Talk(options)
     output = None if options.output is None else check_output(options.output, [".csv", ".parquet"])
     training = read_card(options.model).metrics.get("training") or {}
-    keep = tuple(name.strip() for name in options.keep.split(",") if name.strip())
-    request = SuspectsRequest(options.target, training, options.n, options.label, keep)
+    request = SuspectsRequest(options.target, training, options.n, options.label, tuple(kept_columns(options)))
     found = find_suspects(load_ensemble(options.model), data_in(options), request)
     own, kept = found.suspects, {name: column.to_pylist() for name, column in found.kept.items()}
     if own.cross_fitted:

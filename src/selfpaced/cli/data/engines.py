@@ -1,4 +1,4 @@
-"""Commands on a cluster."""
+"""Clusters in the place of this machine: connecting, opening tables, training data, and writing scores."""
 
 from __future__ import annotations
 
@@ -7,106 +7,105 @@ import socket
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.commands.predict import Predicted
-from selfpaced.cli.commands.train import (
-    ROWS_COUNTED,
-    ROWS_SAMPLED,
-    Trainable,
-    TrainOutcome,
-    calibration_for,
-    check_enough,
-    chosen,
-    metrics_of_cluster,
-    model_for,
-    request_of,
-    tell_judgement,
-    tell_leaks,
-)
-from selfpaced.cli.data.cautions import Leak, by_column, find_leaks, kept_warnings
-from selfpaced.cli.data.deciding import rule_of
-from selfpaced.cli.data.opening import check_output
-from selfpaced.cli.data.request import TrainRequest, check_options
-from selfpaced.cli.output import RoundLines, Talk, recipes_of
-from selfpaced.cli.parser import engine_of
+from selfpaced.cli.commands.train import OpenData, check_enough
+from selfpaced.cli.data.request import Floats, TrainRequest
+from selfpaced.cli.data.splitting import TableFacts, TrainingData, check_share
 from selfpaced.clusters import PartitionedTable, cluster_scores, hold_out, sample_rows, worker_model
 from selfpaced.clusters.dask import ON_A_CLUSTER, PARQUET, Piece, frame_of_pieces, import_dask, parquet_pieces
-from selfpaced.ensembles import AveragingEnsemble
-from selfpaced.ensembles.auto import columns_of
-from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
-from selfpaced.monitoring import Reference, make_reference
-from selfpaced.persistence import save_model
-from selfpaced.predicting import TableEvaluation, evaluation, score_columns
+from selfpaced.predicting import score_columns
 from selfpaced.storage import located, private_folder, whole_file, write_whole
-from selfpaced.tables import ClassCounts, SplitPlan, TableOptions, stack
+from selfpaced.tables import Progress, SplitPlan, stack
 from selfpaced.tables.sources import lake_of, open_table, refuse_taken
-from selfpaced.thresholds import ThresholdChoice
 
-DASK, SPARK = "dask", "spark"
-ENGINES = (DASK, SPARK)
+DASK = "dask"
 SECONDS_TO_ANSWER = 20
 _MASTER = re.compile(r"(?:spark|sc)://([^/:;,]+):(\d+)")
 
 
+@contextmanager
+def cluster_of(options: Namespace) -> Iterator[OnDask | OnSpark]:
+    """The cluster that was asked for, or an error that says why it cannot be reached."""
+    with on_dask(options.scheduler) if options.engine == DASK else on_spark(options.master) as cluster:
+        yield cluster
+
+
+@contextmanager
+def data_on_cluster(options: Namespace) -> Iterator[OpenData]:
+    """What opens and splits rows on the cluster that was asked for."""
+    check_share(options.holdout)
+    with cluster_of(options) as cluster:
+        yield partial(_training_data, cluster)
+
+
+def _training_data(cluster: OnDask | OnSpark, request: TrainRequest, progress: Progress | None) -> TrainingData:
+    table = _opened(cluster, request)
+    check_enough(table.labels(), request.target)
+    train, test = hold_out(table, request.holdout, request.seed)
+    assert table.schema is not None
+    n_train = int(train.labels().counts.sum())
+    return ClusterData(train, test, TableFacts(table.labels(), table.schema, n_train))
+
+
 @dataclass(frozen=True)
-class EngineChoice:
-    """The engine that was asked for, and the address of its scheduler or master; None for the one that is around."""
+class ClusterData(TrainingData):
+    """Rows on a cluster. The scores of all test rows come to this machine, and samples of rows."""
 
-    name: str
-    address: str | None
+    def scores(self, model: Any) -> tuple[NDArray[np.bool_], Floats]:
+        return cluster_scores(model, self.test)
+
+    def rare_and_others(self, model: Any, n_others: int, seed: int) -> tuple[Any, NDArray[np.bool_]]:
+        split = self.train.split(SplitPlan(seed, 1, n_others, 0, lambda n_read, n_rows: None))
+        drawn = (pool.draw([min(n_others, pool.n_rows)], 0) for pool in split.pools.values())
+        rows = stack([split.minority, *drawn])
+        return rows.features, np.arange(len(rows)) < len(split.minority)
+
+    def some_test_rows(self, n_rows: int, seed: int) -> Any:
+        return sample_rows(self.test, n_rows, seed).features
 
 
-@dataclass(frozen=True)
-class ClusterColumns:
-    """The columns of a table that are not features."""
-
-    target: str
-    id: str | None = None
-    group: str | None = None
-    exclude: Sequence[str] = ()
-
-
-class Cluster(Protocol):
-    """A cluster that answers."""
-
-    name: str
-
-    def open(self, data: str, columns: ClusterColumns) -> PartitionedTable:
-        """The table in some files that the cluster sees."""
+def _opened(cluster: OnDask | OnSpark, request: TrainRequest) -> PartitionedTable:
+    """The table in some files that the cluster sees."""
+    with cluster.naming_the_data(str(request.source)):
+        frame = cluster.frame(str(request.source))
+        known = list(frame.columns)
+        exclude = [part for name in request.exclude for part in ([name] if name in known else name.split(","))]
+        roles: dict[str, Any] = {"target": request.target, "id_column": request.id, "group_column": request.group}
+        table = open_table(frame, **roles, exclude=exclude, **cluster.options)
+    assert isinstance(table, PartitionedTable)
+    return table
 
 
 class OnDask:
     """A Dask cluster, by a client of it."""
 
-    name = "Dask"
-
     def __init__(self, client: Any) -> None:
         self.client = client
+        self.options: dict[str, Any] = {"client": client}
 
-    def open(self, data: str, columns: ClusterColumns) -> PartitionedTable:
-        frame = frame_of_pieces(parquet_pieces(data))
-        return _opened(frame, columns, client=self.client)
+    def frame(self, data: str) -> Any:
+        return frame_of_pieces(parquet_pieces(data))
+
+    @contextmanager
+    def naming_the_data(self, data: str) -> Iterator[None]:
+        yield
 
 
 class OnSpark:
     """A Spark cluster, by a session of it."""
 
-    name = "Spark"
-
     def __init__(self, session: Any) -> None:
         self.session = session
-
-    def open(self, data: str, columns: ClusterColumns) -> PartitionedTable:
-        with naming_the_data(data):
-            return _opened(self.frame(data), columns)
+        self.options: dict[str, Any] = {}
 
     def frame(self, data: str) -> Any:
         """A table of the session's catalog, by its name, or Parquet files."""
@@ -121,6 +120,20 @@ class OnSpark:
                 "Give the name of the table in the session's catalog."
             )
         return self.session.read.parquet(data)
+
+    @contextmanager
+    def naming_the_data(self, data: str) -> Iterator[None]:
+        """Spark's errors about files that it cannot find, in one sentence."""
+        from pyspark.errors import AnalysisException, PySparkException
+
+        try:
+            yield
+        except AnalysisException as error:
+            raise TableError(f"Spark cannot read {data}: {_first_line(error)} {ON_A_CLUSTER}") from error
+        except PySparkException as error:
+            if not re.search("FileNotFound|FILE_NOT_EXIST|does not exist", str(error)):
+                raise
+            raise TableError(f"{data} is not there for a Spark executor. {ON_A_CLUSTER}") from error
 
 
 def _is_name(data: str) -> bool:
@@ -137,28 +150,6 @@ def _lake_of(data: str) -> str | None:
         return lake_of(data)
     except (ImportError, OSError, ValueError):  # a URL that Spark alone knows
         return None
-
-
-def _opened(frame: Any, columns: ClusterColumns, **others: Any) -> PartitionedTable:
-    known = list(frame.columns)
-    exclude = [part for name in columns.exclude for part in ([name] if name in known else name.split(","))]
-    options: TableOptions = {
-        "target": columns.target,
-        "id_column": columns.id,
-        "group_column": columns.group,
-        "exclude": exclude,
-        **others,  # type: ignore[typeddict-item]
-    }
-    table = open_table(frame, **options)
-    assert isinstance(table, PartitionedTable)
-    return table
-
-
-@contextmanager
-def cluster_of(choice: EngineChoice) -> Iterator[Any]:
-    """The cluster that was asked for, or an error that says why it cannot be reached."""
-    with on_dask(choice.address) if choice.name == DASK else on_spark(choice.address) as cluster:
-        yield cluster
 
 
 @contextmanager
@@ -227,100 +218,8 @@ def _refuse_unreachable(master: str | None) -> None:
         raise TableError(f"No Spark master answers at {master}: {error}.") from error
 
 
-@contextmanager
-def naming_the_data(data: str) -> Iterator[None]:
-    """Spark's errors about files that it cannot find, in one sentence."""
-    from pyspark.errors import AnalysisException, PySparkException
-
-    try:
-        yield
-    except AnalysisException as error:
-        raise TableError(f"Spark cannot read {data}: {_first_line(error)} {ON_A_CLUSTER}") from error
-    except PySparkException as error:
-        if not re.search("FileNotFound|FILE_NOT_EXIST|does not exist", str(error)):
-            raise
-        raise TableError(f"{data} is not there for a Spark executor. {ON_A_CLUSTER}") from error
-
-
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
-
-
-@dataclass(frozen=True)
-class TrainedOnCluster(TrainOutcome):
-    """A model that was trained on a cluster, and its quality on the held-out rows.
-
-    Attributes
-    ----------
-    table : PartitionedTable
-        The table with all its rows.
-    leaks, choice, unmet, warnings, phases
-        As `Trained` has them.
-    reference : Reference | None
-        The distribution of the held-out rows, for monitoring; None if it was not asked for.
-    """
-
-    request: TrainRequest
-    model: Trainable
-    table: PartitionedTable
-    scores: NDArray[np.float64]
-    evaluation: TableEvaluation
-    leaks: list[Leak]
-    choice: ThresholdChoice | None
-    unmet: str | None
-    warnings: list[str]
-    phases: dict[str, float]
-    reference: Reference | None
-
-    @property
-    def labels(self) -> ClassCounts:
-        """The labels of all rows."""
-        return self.table.labels()
-
-
-def train_on_cluster(request: TrainRequest, engine: EngineChoice, *, keeps_reference: bool = True) -> TrainedOnCluster:
-    """Open, divide, fit and score, all where the rows are."""
-    check_options(request)
-    rule_of(request.rule, None)  # refuses a wrong rule before an hour of work
-    if not 0 < request.holdout < 1:
-        raise TableError(f"--holdout must be between 0 and 1; got {request.holdout}.")
-    with cluster_of(engine) as cluster:
-        return _trained(request, cluster, keeps_reference)
-
-
-def _trained(request: TrainRequest, cluster: Cluster, keeps_reference: bool) -> TrainedOnCluster:
-    stopwatch = Stopwatch()
-    with stopwatch.running("opening"):
-        columns = ClusterColumns(request.target, request.id, request.group, request.exclude)
-        table = cluster.open(str(request.source), columns)
-        check_enough(table.labels(), request.target)
-        train, test = hold_out(table, request.holdout, request.seed)
-    model = model_for(request, columns_of(None, table.schema), calibration_for(request, train))
-    with kept_warnings() as warned_of, stopwatch.running("training"):
-        model.fit_table(train, checkpoint=request.checkpoint)
-    with stopwatch.running("scoring held-out rows"):
-        is_rare, scores = cluster_scores(model, test)
-    with stopwatch.running("looking for leakage"):
-        leaks = _leaks(train, request.seed)
-    with stopwatch.running("choosing a threshold"):
-        choice, unmet = chosen(is_rare, scores, rule_of(request.rule, None), None)
-        judged = evaluation(is_rare, scores, None if choice is None else choice.threshold)
-    reference = _reference(test, scores, judged.threshold, request.seed) if keeps_reference else None
-    found = (scores, judged, leaks, choice, unmet, warned_of, stopwatch.phases(), reference)
-    return TrainedOnCluster(request, model, table, *found)
-
-
-def _leaks(table: PartitionedTable, seed: int) -> list[Leak]:
-    """Search for leakage in the rare rows and in a sample of the others."""
-    split = table.split(SplitPlan(seed, 1, ROWS_SAMPLED, 0, lambda n_read, n_rows: None))
-    rows = stack([split.minority, *(pool.draw([min(ROWS_SAMPLED, pool.n_rows)], 0) for pool in split.pools.values())])
-    leaks = find_leaks(rows.features, np.arange(len(rows)) < len(split.minority), seed)
-    columns = () if table.schema is None else table.schema.columns
-    return by_column(leaks, {column.name: column.source for column in columns})
-
-
-def _reference(test: PartitionedTable, scores: NDArray[np.float64], threshold: float, seed: int) -> Reference:
-    return make_reference(sample_rows(test, ROWS_COUNTED, seed).features, scores, threshold=threshold)
 
 
 DONE = "_SUCCESS"  # as Spark marks a folder that is complete
@@ -334,9 +233,7 @@ class ClusterScoring:
     threshold: float | None
 
 
-def predict_on_cluster(
-    model: AveragingEnsemble, engine: EngineChoice, data: str, output: str, scoring: ClusterScoring
-) -> Predicted:
+def predict_on_cluster(options: Namespace, model: Any, scoring: ClusterScoring) -> Predicted:
     """Write the scores to a folder of Parquet files, a file for each partition, and count them."""
     if model.trained_on_.schema is None:
         raise TableError(
@@ -344,16 +241,14 @@ def predict_on_cluster(
         )
     no_scores = score_columns(model.trained_on_, np.empty((0, len(model.classes_))), scoring.threshold)
     refuse_taken(tuple(scoring.keep), no_scores)
-    with cluster_of(engine) as cluster:
-        work = _on_dask if isinstance(cluster, OnDask) else _on_spark
-        n_rows, n_alerts, total = work(model, cluster, data, output, scoring)
+    with cluster_of(options) as cluster:
+        work: Any = _on_dask if isinstance(cluster, OnDask) else _on_spark
+        n_rows, n_alerts, total = work(model, cluster, options.data, options.output, scoring)
     expected = None if model.calibrator_ is None else total
     return Predicted(n_rows, None if scoring.threshold is None else n_alerts, expected)
 
 
-def _on_dask(
-    model: AveragingEnsemble, cluster: OnDask, data: str, output: str, scoring: ClusterScoring
-) -> tuple[int, int, float]:
+def _on_dask(model: Any, cluster: OnDask, data: str, output: str, scoring: ClusterScoring) -> tuple[int, int, float]:
     from selfpaced.clusters.dask import naming_the_cluster, send
 
     _make_folder(output)
@@ -378,7 +273,7 @@ def _make_folder(output: str) -> None:
 
 
 def _scored_piece(
-    piece: Piece, number: int, model: AveragingEnsemble, output: str, scoring: ClusterScoring
+    piece: Piece, number: int, model: Any, output: str, scoring: ClusterScoring
 ) -> tuple[int, int, float]:
     """What a worker does: read, score and write the rows of a piece, and count them."""
     import pandas as pd
@@ -395,9 +290,7 @@ def _scored_piece(
     return len(rows), n_alerts, float(scores.sum())
 
 
-def _on_spark(
-    model: AveragingEnsemble, cluster: OnSpark, data: str, output: str, scoring: ClusterScoring
-) -> tuple[int, int, float]:
+def _on_spark(model: Any, cluster: OnSpark, data: str, output: str, scoring: ClusterScoring) -> tuple[int, int, float]:
     from pyspark.errors import AnalysisException
     from pyspark.ml.functions import vector_to_array
     from pyspark.sql import functions as sf
@@ -405,7 +298,7 @@ def _on_spark(
     from selfpaced.clusters.spark import SparkEnsembleModel, column
 
     trained_on: Any = model.trained_on_
-    with naming_the_data(data):
+    with cluster.naming_the_data(data):
         frame = cluster.frame(data)
         scored = SparkEnsembleModel(model).setFeaturesCol(trained_on.schema.sources).transform(frame)
         found = vector_to_array(sf.col("probability"))
@@ -437,24 +330,3 @@ def _counted(written: Any, trained_on: Any) -> tuple[int, int, float]:
     alerts = sf.count_if(sf.col("alert")) if "alert" in written.columns else sf.lit(0)
     n_rows, n_alerts, total = written.agg(sf.count("*"), alerts, sf.sum(column(score))).first()
     return n_rows, n_alerts, total or 0.0
-
-
-def run_on_a_cluster(options: Namespace) -> None:
-    talk = Talk(options)
-    output = check_output(options.output, [".skops"])
-    request = request_of(options, [] if options.quiet or options.json else [RoundLines()])
-    trained = train_on_cluster(request, engine_of(options), keeps_reference=not options.no_reference)
-    _tell_cluster(talk, trained)
-    metrics = metrics_of_cluster(trained, options.engine)
-    save_model(trained.model, output, metrics=metrics, reference=trained.reference)
-    talk.say(f"\nThe model is in {output}. Score rows: selfpaced predict {output} DATA -o scores --engine ...")
-    recipes = [asdict(one) for one in recipes_of(trained.model)]
-    talk.result({"model": str(output), "report": None, **metrics, "recipes": recipes})
-
-
-def _tell_cluster(talk: Talk, trained: TrainedOnCluster) -> None:
-    counts = ", ".join(f"{count:,} of {name!r}" for name, count in trained.counts.items())
-    assert trained.table.schema is not None
-    talk.say(f"{sum(trained.counts.values()):,} rows: {counts}. {len(trained.table.schema.columns)} features.")
-    tell_leaks(talk, trained.leaks)
-    tell_judgement(talk, trained)

@@ -1,4 +1,4 @@
-"""Opening the table of a command."""
+"""Opening the table of a command: which columns are features, and whether the rows fit into memory."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import os
 import re
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from os import PathLike
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, did_you_mean
-from selfpaced.predicting import ScoringOptions
+from selfpaced.cli.data.request import TrainRequest, data_of
+from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
 from selfpaced.tables import (
     MOST_CATEGORIES,
@@ -31,32 +32,6 @@ from selfpaced.tables import (
 )
 from selfpaced.tables.files import Reader, StreamedTable
 from selfpaced.tables.sources import frozen_schema, is_database, open_reader
-
-
-@dataclass(frozen=True)
-class Data(PathLike[str]):
-    """A source with its options for reading.
-
-    Attributes
-    ----------
-    source : Any
-        Whatever `open_table` opens; a query, if the options have a connection.
-    """
-
-    source: Any
-    reading: ScoringOptions = field(default_factory=ScoringOptions)
-
-    def __fspath__(self) -> str:
-        return str(self.source)
-
-    def __str__(self) -> str:
-        return shown(str(self.source))
-
-
-def data_of(source: Any) -> Data:
-    """A source with its options. A source that was given alone has no options."""
-    return source if isinstance(source, Data) else Data(source)
-
 
 # customerId is an id; paid and valid are not.
 NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")
@@ -155,52 +130,6 @@ def _looks_like_an_entity(profile: ColumnProfile) -> bool:
     return bool(named and kind and profile.repeats and profile.n_distinct >= FEWEST_ENTITIES)
 
 
-# The share of this machine's memory that the rows of a table may take.
-SHARE_OF_MEMORY = 0.25
-BYTES_PER_VALUE = 8
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which rows and columns of a file are needed.
-
-    Attributes
-    ----------
-    path : Any
-        The file, or another source that `open_table` opens.
-    roles : Roles
-        The columns that are not features. `pos_label` is the label to find, as the user typed it.
-    exclude : Sequence[str]
-        Further columns that are not features.
-    out_of_core : bool | None, default=None
-        Whether to read the files once a round; by default that depends on the free memory.
-    also : Sequence[str]
-        Further columns that will be read. They may be features.
-    columns : Sequence[str] | None, default=None
-        The features; by default all columns that are not dropped.
-    drop_unlabelled : bool, default=False
-        Whether rows without a label are dropped; otherwise they are refused.
-    """
-
-    path: Any
-    roles: Roles
-    exclude: Sequence[str] = ()
-    out_of_core: bool | None = None
-    also: Sequence[str] = ()
-    columns: Sequence[str] | None = None
-    drop_unlabelled: bool = False
-
-    def excluded(self, names: Sequence[str]) -> list[str]:
-        """The columns that are excluded. On the command line, commas may separate several names."""
-        return [part for name in self.exclude for part in ([name] if name in names else name.split(","))]
-
-    def needed(self, names: Iterable[str]) -> list[str]:
-        """The columns that will be read."""
-        known = list(names)
-        exclude = set(self.excluded(known)) - {*self.roles.columns, *self.also}
-        return [name for name in known if name not in exclude]
-
-
 @dataclass(frozen=True)
 class OpenedSource:
     """An opened table.
@@ -209,10 +138,10 @@ class OpenedSource:
     ----------
     in_memory : bool
         Whether its rows have been loaded; otherwise they are read from the files once a round.
-    n_unlabelled : int, default=0
-        The number of rows without a label that were dropped.
     entities : tuple[str, ...]
         Columns that look like groups of rows, such as cards, if no group was named.
+    n_unlabelled : int, default=0
+        The number of rows without a label that were dropped.
     """
 
     table: StreamedTable
@@ -230,58 +159,75 @@ class OpenedSource:
         return int(self.labels.codes.size)
 
 
-def open_source(wanted: Wanted, progress: Progress | None = None) -> OpenedSource:
-    """Open a file, drop the columns that cannot be features, and load it if it is small."""
-    reader = _reader(wanted, progress)
-    names, roles = [*reader.column_names, *reader.left_out], wanted.roles
-    exclude = wanted.excluded(names)
-    assert roles.target is not None
-    for name in (*roles.columns, *exclude, *wanted.also):
-        if name not in names:
-            raise TableError(
-                f"There is no column {name!r} in {wanted.path}.{did_you_mean(name, names)} "
-                f"Its columns are {', '.join(map(repr, names))}."
-            )
-    not_read = set(exclude) - {*roles.columns, *wanted.also}
-    fields = {name: kind for name, kind in unified_fields(reader.files, exclude).items() if name not in not_read}
+def open_source(request: TrainRequest, progress: Progress | None = None, also: Sequence[str] = ()) -> OpenedSource:
+    """Open the rows of a request, drop the columns that cannot be features, and load the rest if it is small.
+
+    `also` are further columns that will be read; they may be features too.
+    """
+    reader, fields, exclude = _reader(request, progress, also)
     assert reader.n_rows is not None
-    n_all = reader.n_rows
-    fits = fits_in_memory(reader.n_rows, len(names))
-    in_memory = fits if wanted.out_of_core is None else not wanted.out_of_core
+    n_all, n_columns = reader.n_rows, len(reader.column_names) + len(reader.left_out)
+    in_memory = fits_in_memory(n_all, n_columns) if request.out_of_core is None else not request.out_of_core
     if in_memory:
+        pa.default_memory_pool().release_unused()  # what the conversion of text files took
         reader = reader.loaded(list(fields))
-    if wanted.drop_unlabelled:
-        reader = reader.part(labelled_rows(reader, roles.target))
-    candidates = _candidates(wanted, list(fields), exclude)
-    labels, profiles = _seen(reader, roles, candidates)
-    dropped = [] if wanted.columns is not None else dropped_columns(list(profiles.values()))
+    if request.drop_unlabelled:
+        reader = reader.part(labelled_rows(reader, request.target))
+    roles = request.roles
+    labels, profiles = _seen(reader, request.target, _candidates(request, list(fields), exclude))
+    dropped = [] if request.columns is not None else dropped_columns(list(profiles.values()))
     features = [name for name in profiles if name not in {one.name for one in dropped}]
     if not features:
         raise TableError(
-            f"No column of {wanted.path} is left as a feature. Dropped were "
+            f"No column of {request.source} is left as a feature. Dropped were "
             + ", ".join(f"{one.name!r} ({one.reason})" for one in dropped)
         )
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(roles, labels)
     repeating = () if roles.group_column is not None else tuple(entities(list(profiles.values())))
-    table = StreamedTable(
-        reader, schema, replace(roles, keep=(*roles.keep, *repeating, *wanted.also)), known_labels=labels
-    )
-    if in_memory:
-        table = table.loaded()  # without the columns that will not be read
+    if in_memory:  # without the columns that will not be read
+        reader = reader.loaded(list(dict.fromkeys([*schema.sources, *roles.columns, *repeating, *also])))
     # A fit does not read the columns to keep.
-    n_unlabelled = n_all - int(labels.codes.size)
-    return OpenedSource(replace(table, roles=replace(roles, keep=())), dropped, in_memory, repeating, n_unlabelled)
+    table = StreamedTable(reader, schema, replace(roles, keep=()), known_labels=labels)
+    return OpenedSource(table, dropped, in_memory, repeating, n_all - int(labels.codes.size))
 
 
-def _candidates(wanted: Wanted, names: Sequence[str], exclude: Sequence[str]) -> list[str]:
+def _reader(
+    request: TrainRequest, progress: Progress | None, also: Sequence[str]
+) -> tuple[Reader, dict[str, object], list[str]]:
+    """A reader of the rows, the columns that will be read with their types, and those that are excluded."""
+    data, own = data_of(request.source), {*request.roles.columns, *also}
+
+    def excluded(names: Sequence[str]) -> list[str]:
+        """On the command line, commas may separate several names."""
+        return [part for name in request.exclude for part in ([name] if name in names else name.split(","))]
+
+    def needed(names: Iterable[str]) -> list[str]:
+        known = list(names)
+        exclude = excluded(known)
+        return [name for name in known if name in own or name not in exclude]
+
+    reader = open_reader(data.source, {**data.reading, "progress": progress}, needed)
+    names = [*reader.column_names, *reader.left_out]
+    exclude = excluded(names)
+    for name in (*request.roles.columns, *exclude, *also):
+        if name not in names:
+            raise TableError(
+                f"There is no column {name!r} in {request.source}.{did_you_mean(name, names)} "
+                f"Its columns are {', '.join(map(repr, names))}."
+            )
+    fields = unified_fields(reader.files, exclude).items()
+    return reader, {name: kind for name, kind in fields if name in own or name not in exclude}, exclude
+
+
+def _candidates(request: TrainRequest, names: Sequence[str], exclude: Sequence[str]) -> list[str]:
     """The columns that may be features."""
-    if wanted.columns is None:
-        return [name for name in names if name not in {*exclude, *wanted.roles.not_features}]
-    missing = [name for name in wanted.columns if name not in names]
+    if request.columns is None:
+        return [name for name in names if name not in {*exclude, *request.roles.not_features}]
+    missing = [name for name in request.columns if name not in names]
     if missing:
-        raise TableError(f"{wanted.path} has no column {missing[0]!r}, which the model was trained with. Add it.")
-    return list(wanted.columns)
+        raise TableError(f"{request.source} has no column {missing[0]!r}, which the model was trained with. Add it.")
+    return list(request.columns)
 
 
 def labelled_rows(reader: Reader, target: str) -> NDArray[np.bool_]:
@@ -295,17 +241,11 @@ def labelled_rows(reader: Reader, target: str) -> NDArray[np.bool_]:
     return labels
 
 
-def _reader(wanted: Wanted, progress: Progress | None) -> Reader:
-    data = data_of(wanted.path)
-    return open_reader(data.source, {**data.reading, "progress": progress}, wanted.needed)
-
-
-def _seen(reader: Reader, roles: Roles, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:
+def _seen(reader: Reader, target: str, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:
     """The labels, and the profiles of some columns, in one pass."""
-    assert roles.target is not None
-    labels = LabelLook(Roles(roles.target))
+    labels = LabelLook(Roles(target))
     columns = {name: ColumnLook(name) for name in names}
-    look_through(reader, {roles.target: labels, **columns})
+    look_through(reader, {target: labels, **columns})
     return labels.labels(), {name: look.result() for name, look in columns.items()}
 
 
@@ -322,24 +262,51 @@ def _one_label(roles: Roles, labels: Labels) -> tuple[Roles, Labels]:
     )
 
 
+# The share of the memory that the rows of a table may take.
+SHARE_OF_MEMORY = 0.25
+BYTES_PER_VALUE = 8
+UNKNOWN_MEMORY = 4 * 2**30  # of a machine that does not say how much it has
+
+
 def fits_in_memory(n_rows: int, n_columns: int) -> bool:
-    return n_rows * n_columns * BYTES_PER_VALUE <= SHARE_OF_MEMORY * _memory()
+    return n_rows * n_columns * BYTES_PER_VALUE <= SHARE_OF_MEMORY * memory_bytes()
 
 
-def _memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def memory_bytes() -> int:
+    """The memory that this process may use: that of the machine, or less in a container."""
+    return min([_machine_bytes(), *container_limits()])
 
 
-def data_in(options: Namespace) -> Data:
-    """The rows to read. With a query, DATA is the database."""
-    reading: ScoringOptions = {}
-    if options.cache is not None:
-        reading["cache"] = options.cache
-    if options.snapshot is not None:
-        reading["version"] = int(options.snapshot) if options.snapshot.lstrip("-").isdigit() else options.snapshot
-    if options.query is None:
-        return Data(options.data, reading)
-    return Data(options.query, {**reading, "connection": options.data})
+def _machine_bytes() -> int:
+    with suppress(ImportError):
+        return int(import_module("psutil").virtual_memory().total)
+    with suppress(AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return UNKNOWN_MEMORY
+
+
+def container_limits(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")) -> list[int]:
+    """The limits in bytes of this process's control groups and of the groups that these are in, of versions 1 and 2.
+
+    A line of `groups` is "0::/path" in version 2, and "4:memory:/path" in version 1. In a container the path may be
+    that of the host, so the group at the top is read too.
+    """
+    limits = []
+    with suppress(OSError):
+        for line in groups.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers == "":
+                top, name = mounted, "memory.max"
+            elif "memory" in controllers.split(","):
+                top, name = mounted / "memory", "memory.limit_in_bytes"
+            else:
+                continue
+            own = top / path.lstrip("/")
+            for folder in dict.fromkeys([own, *own.parents, top]):
+                if folder.is_relative_to(top):
+                    with suppress(OSError, ValueError):  # "max" is no limit
+                        limits.append(int((folder / name).read_text()))
+    return limits
 
 
 def what_is_done(options: Namespace, otherwise: str) -> str:

@@ -1,16 +1,72 @@
-"""What a command asks for."""
+"""What a command was asked for: a training, a rule, a decision."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from os import PathLike
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from selfpaced.calibration import BEST_METHOD
 from selfpaced.callbacks import Callback
 from selfpaced.exceptions import TableError
+from selfpaced.predicting import ScoringOptions
+from selfpaced.storage import shown
+from selfpaced.tables import Roles, column_groups, moments_in, periods_of, zone_of
+from selfpaced.tables.files import StreamedTable
+from selfpaced.thresholds import Decision, Rule, best_rows, parse_decision, parse_rule, with_costs
 
 AUTO = "auto"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Data(PathLike[str]):
+    """A source with its options for reading.
+
+    Attributes
+    ----------
+    source : Any
+        Whatever `open_table` opens; a query, if the options have a connection.
+    """
+
+    source: Any
+    reading: ScoringOptions
+
+    def __fspath__(self) -> str:
+        return str(self.source)
+
+    def __str__(self) -> str:
+        return shown(str(self.source))
+
+
+def data_of(source: Any) -> Data:
+    """A source with its options. A source that was given alone has no options."""
+    return source if isinstance(source, Data) else Data(source, {})
+
+
+def data_in(options: Namespace) -> Data:
+    """The rows to read. With a query, DATA is the database."""
+    reading: ScoringOptions = {}
+    if options.cache is not None:
+        reading["cache"] = options.cache
+    if options.snapshot is not None:
+        reading["version"] = int(options.snapshot) if options.snapshot.lstrip("-").isdigit() else options.snapshot
+    if options.query is None:
+        return Data(options.data, reading)
+    return Data(options.query, {**reading, "connection": options.data})
+
+
+def target_of(given: str | None, model: Any) -> str:
+    """The column of labels: the given one, or that of the training."""
+    target: str | None = given or model.trained_on_.target
+    if target is None:
+        raise TableError("The column of labels is not known. Name it: --target COL.")
+    return target
 
 
 @dataclass(frozen=True)
@@ -43,6 +99,8 @@ class TrainRequest:
         Whether rows without a label are dropped; otherwise they are refused.
     checkpoint : str | None, default=None
         A folder or URL that keeps finished rounds, so that the same training continues after a crash.
+    engine : str | None, default=None
+        The kind of cluster that has the rows; None for this machine.
     columns : Sequence[str] | None, default=None
         The features; by default all columns that are not dropped.
     calibration : str
@@ -73,34 +131,203 @@ class TrainRequest:
     drop_unlabelled: bool = False
     columns: Sequence[str] | None = None
     checkpoint: str | None = None
-    callbacks: Sequence[Callback] = field(default=())
+    engine: str | None = None
+    callbacks: Sequence[Callback] = ()
 
+    @classmethod
+    def of(cls, options: Namespace, callbacks: Sequence[Callback] = ()) -> TrainRequest:
+        """The options of a command as those of a training. Options that the command lacks have their defaults."""
+        names = {field.name for field in fields(cls)}
+        given = {name: value for name, value in vars(options).items() if name in names}
+        return cls(data_in(options), callbacks=callbacks, **given)
 
-def check_options(request: TrainRequest) -> None:
-    """Refuse options that do not go together, before anything is read."""
-    check_time_limit(request.time_limit)
-    if request.delay is not None and request.time_column is None:
-        raise TableError(f"--delay {request.delay} needs the times of the rows. Name their column: --time-column COL.")
-    if request.base != AUTO:
-        if request.time_limit is not None:
-            raise TableError(
-                f"--time-limit {request.time_limit:g} needs --base auto, which chooses recipes by the time; got --base "
-                f"{request.base}. Omit one of the two."
-            )
-        return
-    for name, value in (("--members", request.members), ("--bins", request.bins)):
-        if value is not None:
-            raise TableError(
-                f"{name} {value} is for one kind of members, but --base auto has several. Omit {name}, or name one "
-                "kind, such as --base lightgbm."
-            )
-    if request.calibration == "prior":
-        raise TableError(
-            "--calibration prior is for one kind of members, but --base auto blends several. Choose isotonic, beta, "
-            "sigmoid or none, or name one kind, such as --base lightgbm."
+    @property
+    def roles(self) -> Roles:
+        """The columns that are not features. `pos_label` is as the user typed it."""
+        keep = () if self.id is None else (self.id,)
+        return Roles(
+            self.target,
+            self.pos_label,
+            amount_column=self.amount,
+            time_column=self.time_column,
+            group_column=self.group,
+            keep=keep,
         )
+
+    def check(self) -> None:
+        """Refuse options that do not go together, before anything is read."""
+        check_time_limit(self.time_limit)
+        rule_of(self.rule, self.amount)
+        if self.delay is not None and self.time_column is None:
+            raise TableError(f"--delay {self.delay} needs the times of the rows. Name their column: --time-column COL.")
+        if self.base != AUTO:
+            if self.time_limit is not None:
+                raise TableError(
+                    f"--time-limit {self.time_limit:g} needs --base auto, which chooses recipes by the time; got "
+                    f"--base {self.base}. Omit one of the two."
+                )
+            return
+        for name, value in (("--members", self.members), ("--bins", self.bins)):
+            if value is not None:
+                raise TableError(
+                    f"{name} {value} is for one kind of members, but --base auto has several. Omit {name}, or name one "
+                    "kind, such as --base lightgbm."
+                )
+        if self.calibration == "prior":
+            raise TableError(
+                "--calibration prior is for one kind of members, but --base auto blends several. Choose isotonic, "
+                "beta, sigmoid or none, or name one kind, such as --base lightgbm."
+            )
 
 
 def check_time_limit(seconds: float | None) -> None:
     if seconds is not None and not seconds > 0:
         raise TableError(f"--time-limit must be a positive number of seconds; got {seconds:g}.")
+
+
+def rule_of(text: str, amount: str | None) -> Rule:
+    """A rule, checked to have what it needs before an hour of work."""
+    return with_costs(parse_rule(text), None, by_amount=amount is not None)
+
+
+def amounts_in(table: StreamedTable, column: str | None) -> Floats | None:
+    """A column of amounts, NaN for missing values; None without such a column."""
+    if column is None:
+        return None
+    return _numbers(table, column, f"The column of amounts {column!r}")
+
+
+def numbers_in(table: StreamedTable, decision: Decision | None) -> dict[str, Floats] | None:
+    """The columns that a decision reads. Values that are missing or not numbers are refused."""
+    if decision is None:
+        return None
+    found = {}
+    for name in decision.columns:
+        what = f"The rule {decision.text!r} reads column {name!r}, which"
+        found[name] = _numbers(table, name, what)
+        wrong = int((~np.isfinite(found[name])).sum())
+        if wrong:
+            raise TableError(
+                f"{what} has no finite number in {wrong:,} of {found[name].size:,} rows. Every row needs its cost. "
+                "Fill in the missing values."
+            )
+    return found
+
+
+def _numbers(table: StreamedTable, name: str, what: str) -> Floats:
+    column = table.column(name)
+    try:
+        numbers: Any = column.cast("float64")
+    except (ValueError, NotImplementedError) as error:  # Arrow's errors are of these types
+        raise TableError(f"{what} is {column.type}. Name a column of numbers.") from error
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """How alerts are decided.
+
+    Attributes
+    ----------
+    decide : str | None, default=None
+        A rule such as "p*amount>5".
+    top : int | None, default=None
+        How many rows can be looked at, in all or in each period.
+    per : str | None, default=None
+        The period: hour, day, week or month.
+    time_column, timezone : str | None, default=None
+        The times that belong to the periods, and their time zone; by default the zone of the column, or UTC.
+    group : str | None, default=None
+        A column of groups, such as cards. Each group has at most one alert in a period.
+    """
+
+    decide: str | None = None
+    top: int | None = None
+    per: str | None = None
+    time_column: str | None = None
+    timezone: str | None = None
+    group: str | None = None
+
+    @property
+    def is_asked_for(self) -> bool:
+        return self.decide is not None or self.top is not None
+
+    def columns(self) -> list[str]:
+        """The columns that are read to decide."""
+        own = () if self.decide is None else parse_decision(self.decide).columns
+        return [name for name in (*own, self.time_column, self.group) if name is not None]
+
+    def check(self, model: Any) -> None:
+        """Refuse options that cannot be honoured, before rows are scored."""
+        if self.decide is not None:
+            parse_decision(self.decide)
+            if model.calibrator_ is None:
+                raise TableError(
+                    "--decide needs probabilities, but the scores of this model are not calibrated. Train it with "
+                    "--calibration isotonic, which is the default, and with at least 20 rare rows."
+                )
+        if self.top is not None and self.top < 1:
+            raise TableError(f"--top must be at least 1; got {self.top}.")
+        for name, value, needed in (
+            ("--per", self.per, self.top is not None and self.time_column is not None),
+            ("--group", self.group, self.top is not None),
+            ("--time-column", self.time_column, self.per is not None),
+            ("--timezone", self.timezone, self.per is not None),
+        ):
+            if value is not None and not needed:
+                raise TableError(
+                    f"{name} {value} needs other options: --top 100 --per day --time-column COL [--timezone ZONE] "
+                    "[--group COL]."
+                )
+
+    def alerts(self, scores: Floats, table: StreamedTable, threshold: float | None) -> NDArray[np.bool_]:
+        """Which rows of a table to look at."""
+        gains, among = scores, np.ones(scores.size, dtype=bool) if threshold is None else scores >= threshold
+        if self.decide is not None:
+            decision = parse_decision(self.decide)
+            gains = decision.gains(scores, numbers_in(table, decision) or {})
+            among = among & (gains > 0)
+        if self.top is None:
+            return among
+        periods = None if self.per is None else self._periods(table)
+        groups = None if self.group is None else column_groups(table.column(self.group), f"Column {self.group!r}")
+        return best_rows(gains, self.top, among=among, periods=periods, groups=groups)
+
+    def _periods(self, table: StreamedTable) -> NDArray[np.datetime64]:
+        assert self.per is not None
+        assert self.time_column is not None
+        column = table.column(self.time_column)
+        return periods_of(moments_in(column, self.time_column), self.per, self.timezone or zone_of(column))
+
+
+# What to do instead of an option that is not supported on a cluster.
+INSTEAD = {
+    "valid": "Hold out a share of the rows with --holdout, or judge the model later: selfpaced evaluate MODEL FILE",
+    "time_column": "Rows are held out by a hash of their ids or groups.",
+    "delay": "Filter the rows first.",
+    "pos_label": "Make a column with two labels first.",
+    "amount": "Choose the threshold afterwards: selfpaced evaluate MODEL FILE --rule cost=5 --amount COL",
+    "drop_unlabelled": "Filter the rows first.",
+    "report": "Write the report afterwards: selfpaced report MODEL FILE",
+    "query": "Write the rows to Parquet files first.",
+    "cache": "A cluster reads the files where they are.",
+    "snapshot": "Write the rows of that version to Parquet files first.",
+    "out_of_core": "A cluster never loads the table.",
+    "decide": "Score the rows on the cluster, and decide by the column score.",
+    "top": "Score the rows on the cluster, and sort them by the column score.",
+    "per": "Score the rows on the cluster, and sort them by the column score.",
+    "timezone": "It is for --per.",
+    "group": "Score the rows on the cluster, and sort them by the column score.",
+    "table": "Scores are written to Parquet files.",
+}
+
+
+def check_engine_options(options: Namespace, supported: Sequence[str] = ()) -> None:
+    """Refuse options that are not supported on a cluster, and addresses without their engine."""
+    for name, engine in (("scheduler", "dask"), ("master", "spark")):
+        if getattr(options, name) is not None and options.engine != engine:
+            given = "" if options.engine is None else f"; got --engine {options.engine}"
+            raise TableError(f"--{name} needs --engine {engine}{given}.")
+    for name, instead in INSTEAD.items() if options.engine is not None else ():
+        if name not in supported and getattr(options, name, None) not in (None, False):
+            raise TableError(f"--{name.replace('_', '-')} is not supported on a cluster. {instead}")

@@ -1,10 +1,10 @@
-"""Training and test rows of a command."""
+"""The rows of a training: those to train on, and those that are held out to judge by."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.backtesting import span_in
-from selfpaced.cli.data.cautions import Repeating, later_dates, moving_on, repeating_entities
-from selfpaced.cli.data.opening import OpenedSource
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.data.opening import Dropped, OpenedSource
+from selfpaced.cli.data.request import Floats, TrainRequest
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, LARGEST_KEY, row_keys
-from selfpaced.tables import Labels, column_groups, moments_in
+from selfpaced.predicting import rare_rows, scores_of
+from selfpaced.tables import ClassCounts, Column, Labels, Roles, Schema, column_groups, moments_in
 from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import open_like
 
+Mask = NDArray[np.bool_]
+FEW_CASES = 20
 
-def held_out_at_random(labels: Labels, share: float, seed: int) -> NDArray[np.bool_]:
+
+def held_out_at_random(labels: Labels, share: float, seed: int) -> Mask:
     """The same share of every class, at least one row of each and never all."""
     keys = row_keys(np.arange(labels.codes.size, dtype=np.uint64), seed, HOLDOUT_ROUND)
     held_out = np.zeros(labels.codes.size, dtype=bool)
@@ -34,12 +37,12 @@ def held_out_at_random(labels: Labels, share: float, seed: int) -> NDArray[np.bo
     return held_out
 
 
-def held_out_by_time(table: StreamedTable, column: str, share: float, labels: Labels) -> NDArray[np.bool_]:
+def held_out_by_time(table: StreamedTable, column: str, share: float, labels: Labels) -> Mask:
     """The last rows by a column of times. Rows of one moment stay together."""
     moments = moments_in(table.column(column), column)
     position = math.ceil((1 - share) * (moments.size - 1))
     first = np.partition(moments, position)[position]
-    held_out: NDArray[np.bool_] = moments >= first
+    held_out: Mask = moments >= first
     for number, name in enumerate(labels.names):
         n_held_out = int((labels.codes[held_out] == number).sum())
         if n_held_out == 0 or n_held_out == labels.counts[number]:
@@ -51,11 +54,11 @@ def held_out_by_time(table: StreamedTable, column: str, share: float, labels: La
     return held_out
 
 
-def known_before(table: StreamedTable, column: str, held_out: NDArray[np.bool_], delay: str) -> NDArray[np.bool_]:
+def known_before(table: StreamedTable, column: str, held_out: Mask, delay: str) -> Mask:
     """The rows whose labels are known when the first held-out row comes, if labels take as long as the delay."""
     moments = moments_in(table.column(column), column)
     first = moments[held_out].min()
-    known: NDArray[np.bool_] = moments + span_in(delay, moments, "--delay") <= first
+    known: Mask = moments + span_in(delay, moments, "--delay") <= first
     if not known.any():
         raise TableError(
             f"With --delay {delay} no label is known when the held-out rows begin, at {first}. The first row is from "
@@ -68,7 +71,7 @@ def known_before(table: StreamedTable, column: str, held_out: NDArray[np.bool_],
 GIANT = 0.5
 
 
-def held_out_groups(table: StreamedTable, column: str, share: float, seed: int) -> NDArray[np.bool_]:
+def held_out_groups(table: StreamedTable, column: str, share: float, seed: int) -> Mask:
     """Hold out whole groups by the hashes of their names: a share of those with rows of smaller classes, and of others.
 
     Only the hashes of groups with rows of the smaller classes are kept, to have enough of these on both sides.
@@ -147,7 +150,7 @@ def giant_group(table: StreamedTable, column: str) -> str | None:
     return None
 
 
-def refuse_one_sided(train: NDArray[np.bool_], held_out: NDArray[np.bool_], labels: Labels) -> None:
+def refuse_one_sided(train: Mask, held_out: Mask, labels: Labels) -> None:
     """Refuse a split that leaves a class on one side only."""
     for side, rows in (("trained on", train), ("held out", held_out)):
         counts = np.bincount(labels.codes[rows], minlength=labels.counts.size)
@@ -160,76 +163,224 @@ def refuse_one_sided(train: NDArray[np.bool_], held_out: NDArray[np.bool_], labe
             )
 
 
+# A warning names a column whose values were in the training rows for at least this share of the held-out rows.
+MOSTLY_SEEN = 0.5
+
+
 @dataclass(frozen=True)
-class TrainingSplit:
-    """The rows to train on and the rows to judge by.
+class Repeating:
+    """A column that looks like groups of rows, and the share of held-out rows whose value was in the training rows.
+
+    >>> Repeating("card_id", 0.974).warning()[:59]
+    "column 'card_id' repeats: 97% of the held-out rows have a v"
+    """
+
+    name: str
+    share: float
+
+    def warning(self) -> str:
+        return (
+            f"column {self.name!r} repeats: {self.share:.0%} of the held-out rows have a value that was trained on. If "
+            "the model is meant for new values too, these figures are too good. Hold out whole groups: --group "
+            f"{self.name!r}"
+        )
+
+
+def repeating_entities(source: OpenedSource, train: Mask, held_out: Mask) -> list[Repeating]:
+    """Columns such as a card or a customer whose values are on both sides of a split."""
+    found = []
+    for name in source.entities:
+        column = source.table.column(name)
+        known = np.asarray(column.is_valid())
+        hashes = np.zeros(len(column), dtype=np.uint64)
+        hashes[known] = column_groups(column.drop_null(), f"Column {name!r}")
+        share = float((np.isin(hashes[held_out], np.unique(hashes[train & known])) & known[held_out]).mean())
+        if share >= MOSTLY_SEEN:
+            found.append(Repeating(name, share))
+    return found
+
+
+# A warning names a date if more held-out rows than `MOST_LATER` are later than this share of the training rows. Not
+# later than all of them: a few late dates hide nothing then.
+NEARLY_ALL = 0.99
+MOST_LATER = 0.2
+
+
+@dataclass(frozen=True)
+class LaterDate:
+    """A feature made of dates, and the share of held-out rows whose date is later than nearly all in training.
+
+    >>> LaterDate("reported", 0.974).warning()[:77]
+    "column 'reported' is a date that moves on: 97% of the held-out rows are later"
+    """
+
+    name: str
+    share: float
+
+    def warning(self) -> str:
+        return (
+            f"column {self.name!r} is a date that moves on: {self.share:.0%} of the held-out rows are later than "
+            f"{NEARLY_ALL:.0%} of the training rows, and new rows will be too. Scores of such rows are not reliable. "
+            f"Exclude it: --exclude {self.name!r}. If the time between two dates matters, add it as a column."
+        )
+
+
+def later_dates(train: StreamedTable, test: StreamedTable) -> list[LaterDate]:
+    """The dates among the features that many held-out rows have later than nearly all training rows."""
+    found = []
+    for column in train.schema.columns:
+        if column.type == "seconds":
+            known = _seconds(column, train)
+            known = known[~np.isnan(known)]
+            late = np.quantile(known, NEARLY_ALL) if known.size else np.inf
+            share = float((_seconds(column, test) > late).mean())
+            if share > MOST_LATER:
+                found.append(LaterDate(column.source, share))
+    return found
+
+
+def _seconds(column: Column, table: StreamedTable) -> NDArray[np.float64]:
+    alone = replace(table, schema=Schema((column,)), roles=Roles())
+    parts = [batch.features().column(0).to_numpy(zero_copy_only=False) for batch in alone.batches()]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What is known about the rows of a training, besides the rows.
 
     Attributes
     ----------
+    labels : ClassCounts
+        The labels of all rows.
+    pos_label : Any, default=None
+        The label to find as the data has it, if the user has named one.
+    in_memory : bool, default=True
+        Whether the rows have been loaded; otherwise they are read from the files once a round.
+    dropped : Sequence[Dropped]
+        Columns that cannot be features.
+    n_unlabelled : int, default=0
+        The number of rows without a label that were dropped.
     not_used : dict[str, int]
-        The number of rows on neither side, by the reason.
-    repeating : list[Repeating]
-        Columns that look like groups of rows, and whose values are on both sides.
-    warnings : tuple[str, ...]
+        The number of rows that are neither trained on nor held out, by the reason.
+    repeating : Sequence[Repeating]
+        Columns that look like groups of rows, and whose values are on both sides of the split.
+    warnings : Sequence[str]
         Warnings about the split.
     """
 
-    train: StreamedTable
-    test: StreamedTable
-    not_used: dict[str, int]
-    repeating: list[Repeating]
-    warnings: tuple[str, ...] = ()
+    labels: ClassCounts
+    schema: Schema
+    n_train: int
+    pos_label: Any = None
+    in_memory: bool = True
+    dropped: Sequence[Dropped] = ()
+    n_unlabelled: int = 0
+    not_used: dict[str, int] = field(default_factory=dict)
+    repeating: Sequence[Repeating] = ()
+    warnings: Sequence[str] = ()
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """How many rows each label has."""
+        return dict(zip(self.labels.names, self.labels.counts.tolist(), strict=True))
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def few_cases(self) -> bool:
+        """Whether there are too few rare rows for reliable figures."""
+        return min(self.counts.values()) < FEW_CASES
 
 
-def split_for(request: TrainRequest, source: OpenedSource) -> TrainingSplit:
-    """Hold out rows: those of another file, the last rows, whole groups, or random rows."""
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows to train on and the rows to judge by."""
+
+    train: Any
+    test: Any
+    facts: TableFacts
+
+    def scores(self, model: Any) -> tuple[Mask, Floats]:
+        """Which of the rows to judge by are rare, and their scores, in order."""
+        return rare_rows(model.trained_on_, self.test), scores_of(model.model_, self.test, model.n_jobs)
+
+    def rare_and_others(self, model: Any, n_others: int, seed: int) -> tuple[Any, Mask]:
+        """The features of all rare rows to train on and of about so many others, and which of them are rare."""
+        is_rare = rare_rows(model.trained_on_, self.train)
+        share = n_others / max(is_rare.size - is_rare.sum(), 1)
+        chosen = is_rare | (np.random.default_rng(seed).random(is_rare.size) < share)
+        return self.train.part(chosen).features(), is_rare[chosen]
+
+    def some_test_rows(self, n_rows: int, seed: int) -> Any:
+        """The features of some rows to judge by, at even distances."""
+        some = np.zeros(self.test.n_rows, dtype=bool)
+        some[np.linspace(0, some.size - 1, min(some.size, n_rows)).astype(np.intp)] = True
+        return self.test.part(some).features()
+
+
+def split_for(request: TrainRequest, source: OpenedSource) -> TrainingData:
+    """Hold out rows: those of another file, the last rows, whole groups, or random rows.
+
+    A source in memory gives its rows away to both sides, so that they are in memory once.
+    """
+    facts = TableFacts(
+        source.labels,
+        source.table.schema,
+        source.n_rows,
+        source.table.roles.pos_label,
+        source.in_memory,
+        source.dropped,
+        source.n_unlabelled,
+    )
     if request.valid is not None:
-        return _with_file(request, source)
-    train, held_out, not_used = _sides(request, source)
+        return _with_file(request, source, facts)
     table = source.table
+    train, held_out, not_used = _sides(request, table)
     repeating = [] if request.group is not None else repeating_entities(source, train, held_out)
     giant = None if request.group is None else giant_group(table, request.group)
     parts = table.part(train), table.part(held_out)
     later = [] if request.time_column is None else later_dates(*parts)
-    warned = (*(() if giant is None else (giant,)), *map(moving_on, later))
-    to_train, to_test = parts
-    # A fit reads its rows once a round. To choose them once is faster than to choose them each time.
-    return TrainingSplit(to_train.loaded() if source.in_memory else to_train, to_test, not_used, repeating, warned)
+    warned = (*(() if giant is None else (giant,)), *(one.warning() for one in later))
+    facts = replace(facts, n_train=int(train.sum()), not_used=not_used, repeating=repeating, warnings=warned)
+    return TrainingData(*(table.divided(train, held_out) if source.in_memory else parts), facts)
 
 
-def rows_to_train_on(request: TrainRequest, source: OpenedSource) -> NDArray[np.bool_]:
+def rows_to_train_on(request: TrainRequest, table: StreamedTable) -> Mask:
     """Which rows a request trains on."""
-    if request.valid is not None:
-        return np.ones(source.n_rows, dtype=bool)
-    return _sides(request, source)[0]
+    assert table.n_rows is not None
+    return np.ones(table.n_rows, dtype=bool) if request.valid is not None else _sides(request, table)[0]
 
 
-def _sides(request: TrainRequest, source: OpenedSource) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, int]]:
+def check_share(share: float) -> None:
+    if not 0 < share < 1:
+        raise TableError(f"--holdout must be between 0 and 1; got {share}.")
+
+
+def _sides(request: TrainRequest, table: StreamedTable) -> tuple[Mask, Mask, dict[str, int]]:
     """The rows to train on, the rows held out, and how many are neither."""
-    if not 0 < request.holdout < 1:
-        raise TableError(f"--holdout must be between 0 and 1; got {request.holdout}.")
+    check_share(request.holdout)
     if request.time_column is not None:
-        return _by_time(request, source)
+        return _by_time(request, table, request.time_column)
     if request.group is not None:
-        held_out = held_out_groups(source.table, request.group, request.holdout, request.seed)
+        held_out = held_out_groups(table, request.group, request.holdout, request.seed)
     else:
-        held_out = held_out_at_random(source.labels, request.holdout, request.seed)
+        held_out = held_out_at_random(table.labels(), request.holdout, request.seed)
     return ~held_out, held_out, {}
 
 
-def _by_time(
-    request: TrainRequest, source: OpenedSource
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, int]]:
+def _by_time(request: TrainRequest, table: StreamedTable, column: str) -> tuple[Mask, Mask, dict[str, int]]:
     """Hold out the last rows. Train on earlier rows whose labels are known by then. Count the rows on neither side.
 
     With groups, the last rows of some groups are held out, and the earlier rows of the other groups are trained on.
     """
-    assert request.time_column is not None
-    table, labels, not_used = source.table, source.labels, {}
-    held_out = held_out_by_time(table, request.time_column, request.holdout, labels)
+    labels, not_used = table.labels(), {}
+    held_out = held_out_by_time(table, column, request.holdout, labels)
     train = ~held_out
     if request.delay is not None:
-        known = known_before(table, request.time_column, held_out, request.delay)
+        known = known_before(table, column, held_out, request.delay)
         not_used[f"labels not known {request.delay} before the held-out rows"] = int((train & ~known).sum())
         train &= known
     if request.group is not None:
@@ -241,25 +392,28 @@ def _by_time(
     return train, held_out, not_used
 
 
-def _with_file(request: TrainRequest, source: OpenedSource) -> TrainingSplit:
+def _with_file(request: TrainRequest, source: OpenedSource, facts: TableFacts) -> TrainingData:
     if _same_file(request.valid, request.source):
         raise TableError(f"--valid {request.valid} is the file that is trained on. Name a file with other rows.")
     if request.delay is not None:
         raise TableError("--delay is for rows that --time-column holds out. Omit it with --valid.")
-    roles = replace(source.table.roles, time_column=None, keep=())
-    test = open_like(request.valid, source.table.schema, roles)
-    warned = tuple(map(moving_on, later_dates(source.table, test)))
-    if request.group is None:
-        return TrainingSplit(source.table, test, {}, [], warned)
-    seen = np.unique(np.concatenate([hashes for hashes, _ in groups_of(source.table, request.group)]))
-    is_new = np.concatenate([~np.isin(hashes, seen) for hashes, _ in groups_of(test, request.group)])
-    if not is_new.any():
-        raise TableError(
-            f"All groups of {request.valid} are in the training rows too, so no row is left to judge by. Name a file "
-            "with other groups."
-        )
-    not_used = {f"of groups in {request.valid} that are trained on": int((~is_new).sum())}
-    return TrainingSplit(source.table, test.part(is_new), not_used, [], warned)
+    table = source.table
+    test = open_like(request.valid, table.schema, replace(table.roles, time_column=None, keep=()))
+    facts = replace(facts, warnings=[one.warning() for one in later_dates(table, test)])
+    if request.group is not None:
+        seen = np.unique(np.concatenate([hashes for hashes, _ in groups_of(table, request.group)]))
+        is_new = np.concatenate([~np.isin(hashes, seen) for hashes, _ in groups_of(test, request.group)])
+        if not is_new.any():
+            raise TableError(
+                f"All groups of {request.valid} are in the training rows too, so no row is left to judge by. Name a "
+                "file with other groups."
+            )
+        not_used = {f"of groups in {request.valid} that are trained on": int((~is_new).sum())}
+        test, facts = test.part(is_new), replace(facts, not_used=not_used)
+    if source.in_memory:
+        all_rows = np.ones(source.n_rows, dtype=bool)
+        table, _ = table.divided(all_rows, ~all_rows)
+    return TrainingData(table, test, facts)
 
 
 def _same_file(one: Any, other: Any) -> bool:

@@ -108,6 +108,13 @@ class LoadedFile:
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         yield from self.rows.select(list(columns)).to_batches(max_chunksize=batch_rows)
 
+    def drain(self) -> Iterator[Any]:
+        """The rows batch by batch. Each batch leaves the memory when the next one is asked for; then no row is left."""
+        batches = self.rows.to_batches()[::-1]
+        object.__setattr__(self, "rows", self.rows.schema.empty_table())
+        while batches:
+            yield batches.pop()
+
     def identity(self) -> tuple[str, Any]:
         """Rows in memory are identified by the reader that they come from."""
         raise AssertionError

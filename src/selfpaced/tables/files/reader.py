@@ -129,8 +129,12 @@ class Reader:
 
     def loaded(self, columns: Sequence[str]) -> Reader:
         """Some columns of the same rows in memory, for rows that are read more than once."""
-        rows = LoadedFile(self.files[0].path, self._table(columns))
-        return Reader([rows], self.batch_rows, loaded_from=self.identity(), snapshot=self.snapshot)
+        return self.holding(self._table(columns))
+
+    def holding(self, rows: Any) -> Reader:
+        """A reader of rows in memory, in the place of these rows."""
+        file = LoadedFile(self.files[0].path, rows)
+        return Reader([file], self.batch_rows, loaded_from=self.identity(), snapshot=self.snapshot)
 
     def identity(self) -> dict[str, Any]:
         """What identifies these rows."""

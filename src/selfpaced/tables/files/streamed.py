@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
 from selfpaced.scoring import Scorer
+from selfpaced.tables.files.file import LoadedFile
 from selfpaced.tables.files.reader import Reader
 from selfpaced.tables.frames import NewCategories
 from selfpaced.tables.labels import (
@@ -31,12 +32,23 @@ from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ID, WEIGHT, ClassSplit, Roles, SplitPlan
 from selfpaced.trees import ArrowRows
 
+# Before the names of features that are in memory as the schema has them: the column that a feature is made of may have
+# the same name.
+CONVERTED = "feature: "
 MEMORY_FOR_TAGS = 2**31
 
 
 @dataclass(frozen=True)
 class StreamedBatch:
-    """The rows from `start` up to `stop`. `where` is the file that they come from."""
+    """The rows from `start` up to `stop`. `where` is the file that they come from.
+
+    Attributes
+    ----------
+    is_converted : bool, default=False
+        Whether the batch has the features as the schema has them, instead of the columns that they are made of.
+    new_categories : NewCategories | None, default=None
+        Counts categories that the schema does not have, whenever features are converted.
+    """
 
     start: int
     stop: int
@@ -46,6 +58,7 @@ class StreamedBatch:
     where: str
     # Counts categories that the schema does not have, whenever features are converted.
     new_categories: NewCategories | None = None
+    is_converted: bool = False
 
     @property
     def ids(self) -> Ids:
@@ -55,7 +68,7 @@ class StreamedBatch:
 
     def check(self) -> None:
         """Refuse infinity, as `fit` does, with the name of the file and the column; and rows without a group."""
-        for name in self.schema.sources:
+        for name in () if self.is_converted else self.schema.sources:
             column = self.batch.column(name)
             if pa.types.is_floating(column.type):
                 refuse_infinity(column, f"Column {name!r} of {self.where}")
@@ -64,10 +77,22 @@ class StreamedBatch:
 
     def features(self) -> Any:
         """A record batch of the features, as the schema has them."""
+        names = self.schema.names
+        if self.is_converted:
+            columns = [self.batch.column(CONVERTED + name) for name in names]
+            return pa.RecordBatch.from_arrays(columns, names=names)
         converted = self.schema.converted(self.batch, self.where)
         if self.new_categories is not None:
             self.new_categories.count(self.schema, self.batch, converted)
         return converted
+
+    def converted(self) -> Any:
+        """The rows with their features in the place of the columns that these are made of. They are checked, too."""
+        self.check()
+        features, along = self.features(), dict.fromkeys(self.roles.read_along)
+        names = [*(CONVERTED + name for name in features.schema.names), *along]
+        columns = [*features.columns, *(self.batch.column(name) for name in along)]
+        return pa.RecordBatch.from_arrays(columns, names=names)
 
     def features_for(self, scorers: Sequence[Scorer]) -> Any:
         """A pandas frame; plain numbers for models that read nothing else; the batch itself for those that read it."""
@@ -139,14 +164,25 @@ def _float32(batch: Any) -> NDArray[np.float32]:
 
 @dataclass
 class StreamedTable:
-    """Rows in files: the columns that are features, the columns that are not, and how to read them."""
+    """Rows in files: the columns that are features, the columns that are not, and how to read them.
+
+    Attributes
+    ----------
+    memory_for_tags : int
+        The limit of the memory for running sums in bytes. A row takes 4. Larger sums go to a file.
+    known_labels : Labels | None, default=None
+        The labels, once they have been read.
+    is_converted : bool, default=False
+        Whether the rows are in memory with the features as the schema has them.
+    """
 
     reader: Reader
     schema: Schema
     roles: Roles
     # The limit of the memory for running sums in bytes. A row takes 4. Larger sums go to a file.
     memory_for_tags: int = MEMORY_FOR_TAGS
-    known_labels: Labels | None = field(default=None, repr=False)  # the labels, once they have been read
+    known_labels: Labels | None = field(default=None, repr=False)
+    is_converted: bool = False
 
     @property
     def n_rows(self) -> int | None:
@@ -211,6 +247,32 @@ class StreamedTable:
         columns = dict.fromkeys([*self.schema.sources, *self.roles.columns])
         return replace(self, reader=self.reader.loaded(list(columns)))
 
+    def divided(self, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[StreamedTable, StreamedTable]:
+        """Two parts of a table in memory. The rows of the table itself leave the memory meanwhile.
+
+        The features of the first part are converted once, for many passes: only they and the columns that are read
+        along can be read. The second part keeps its columns.
+        """
+        one, other = self.part(first), self.part(second)
+        (file,) = self.reader.files
+        assert isinstance(file, LoadedFile)
+        start, converted, kept = 0, [], []
+        for rows in file.drain():
+            stop = start + rows.num_rows
+            some = rows.filter(pa.array(first[start:stop]))
+            if some.num_rows:
+                batch = StreamedBatch(start, stop, self.schema, self.roles, some, str(file.path))
+                converted.append(pa.Table.from_batches([batch.converted()]))
+            kept.append(rows.filter(pa.array(second[start:stop])))
+            start = stop
+        del rows
+        pa.default_memory_pool().release_unused()
+        features = one.reader.holding(pa.concat_tables(converted, promote_options="permissive"))
+        return (
+            replace(one, reader=features, is_converted=True),
+            replace(other, reader=other.reader.holding(pa.Table.from_batches(kept))),
+        )
+
     def column(self, name: str) -> Any:
         """One column whole, as an Arrow array."""
         return self.reader.column(name)
@@ -232,10 +294,12 @@ class StreamedTable:
 
     def batches(self) -> Iterator[StreamedBatch]:
         """All rows in order, with the columns that are read along."""
-        start = 0
-        for file, batch in self.reader.read([*self.schema.sources, *self.roles.read_along]):
-            yield StreamedBatch(start, start + batch.num_rows, self.schema, self.roles, batch, str(file.path))
-            start += batch.num_rows
+        names = [CONVERTED + name for name in self.schema.names] if self.is_converted else self.schema.sources
+        start, known = 0, (self.schema, self.roles)
+        for file, batch in self.reader.read([*names, *self.roles.read_along]):
+            stop = start + batch.num_rows
+            yield StreamedBatch(start, stop, *known, batch, str(file.path), is_converted=self.is_converted)
+            start = stop
         if self.n_rows is not None and start != self.n_rows:
             raise TableError(f"The table had {self.n_rows} rows before and has {start} now: its files have changed.")
 

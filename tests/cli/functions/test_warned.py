@@ -5,7 +5,7 @@ import warnings
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from selfpaced.cli.data.cautions import kept_warnings
+from selfpaced.cli.output import kept_warnings
 
 
 def test_each_text_is_kept_once_also_where_warnings_are_errors():

@@ -45,9 +45,10 @@ TASK = Task(X[::2], Y[::2], X[1::2], Y[1::2])
 
 
 def test_a_method_is_judged_by_the_area_on_the_test_rows():
-    found = judged(Method("plain", LogisticRegression()), TASK)
+    found, scores = judged(Method("plain", LogisticRegression()), TASK)
     expected = LogisticRegression().fit(TASK.X, TASK.y).predict_proba(TASK.X_test)[:, 1]
     assert found.aucprc == pytest.approx(aucprc(TASK.y_test, expected))
+    assert scores.tolist() == expected.tolist()
     assert (found.method, found.n_rows, found.failure) == ("plain", 150, None)
     assert 0 < found.seconds < 60
 
@@ -57,7 +58,7 @@ def test_some_rows_are_trained_on_if_a_method_names_them(as_frame):
     task = Task(pd.DataFrame(TASK.X), TASK.y, pd.DataFrame(TASK.X_test), TASK.y_test) if as_frame else TASK
     rows = np.concatenate([np.flatnonzero(TASK.y)[:5], np.flatnonzero(~TASK.y)[:7]])
     model = GaussianNB()
-    assert judged(Method("few", model, rows), task).n_rows == 12
+    assert judged(Method("few", model, rows), task)[0].n_rows == 12
     assert model.class_count_.tolist() == [7, 5]
 
 
@@ -104,10 +105,10 @@ def test_threads_are_for_the_model_and_not_for_what_comes_before_it():
 def test_of_an_ensemble_the_rows_of_all_members_are_counted():
     n_rare = int(TASK.y.sum())
     bagging = UnderBaggingClassifier(n_estimators=3, random_state=0)
-    assert judged(Method("bags", bagging), TASK).n_rows == 3 * 2 * n_rare
+    assert judged(Method("bags", bagging), TASK)[0].n_rows == 3 * 2 * n_rare
     boost = OnNumbers(RUSBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=4, random_state=0))
     task = Task(pd.DataFrame(TASK.X), TASK.y, pd.DataFrame(TASK.X_test), TASK.y_test)
-    assert judged(Method("boost", boost), task).n_rows == 2 * n_rare * len(boost.model.estimators_)
+    assert judged(Method("boost", boost), task)[0].n_rows == 2 * n_rare * len(boost.model.estimators_)
 
 
 def test_categories_become_the_numbers_of_the_categories():

@@ -9,7 +9,7 @@ import pytest
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.cli.commands import report as job
 from selfpaced.cli.commands.report import ReportRequest, report_of_file, report_of_training
-from selfpaced.cli.commands.train import _meaning, train
+from selfpaced.cli.commands.train import meaning, train
 from selfpaced.cli.data.request import TrainRequest
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import NewCategoryWarning, TableError
@@ -18,10 +18,9 @@ from selfpaced.report import make_report
 
 @pytest.fixture(params=["in memory", "in files"])
 def where(request, monkeypatch):
-    """The rows fit in memory, or not; the report that is not meant for them is not made."""
-    fits = request.param == "in memory"
-    monkeypatch.setattr(job, "fits_in_memory", lambda *_: fits)
-    monkeypatch.setattr(job, "report_of_scores" if fits else "make_report", None)
+    """The rows fit in memory, or not."""
+    monkeypatch.setattr(job, "fits_in_memory", lambda *_: request.param == "in memory")
+    return request.param
 
 
 @pytest.mark.usefixtures("where")
@@ -33,8 +32,7 @@ def test_a_report_of_training_is_about_the_rows_held_out(trained):
     assert facts.data.columns[0].drift is not None
 
 
-@pytest.mark.usefixtures("where")
-def test_a_report_of_a_file_is_about_its_rows_with_their_ids_rule_and_amounts(trained, payments):
+def test_a_report_of_a_file_is_about_its_rows_with_their_ids_rule_and_amounts(where, trained, payments):
     request = ReportRequest(id="amount", rule="cost=5", amount="amount")
     facts = report_of_file(trained.model, payments, request).facts
     assert (facts.n_rows, facts.n_cases, facts.case.target) == (1000, 40, "label")
@@ -44,10 +42,13 @@ def test_a_report_of_a_file_is_about_its_rows_with_their_ids_rule_and_amounts(tr
     assert {float(one.id) for one in facts.suspects.missed_cases} <= set(rare["amount"])
     shown = facts.suspects.missed_cases[0]
     assert all(shown.values)
+    assert (facts.learning.scored_on == "these rows") is (where == "in memory")
 
 
 def test_a_rule_that_was_not_met_in_training_is_not_asked_for_again(trained):
-    unmet = replace(trained, request=replace(trained.request, rule="precision>=0.999"), unmet="No threshold has it.")
+    request = replace(trained.request, rule="precision>=0.999", holdout=0.5)
+    unmet = train(request, for_report=True)
+    assert unmet.unmet.startswith("No threshold has a precision of 0.999")
     assert report_of_training(unmet).facts.thresholds.chosen.rule == "f1"
 
 
@@ -87,8 +88,9 @@ def test_a_calibrated_model_on_rows_with_another_share_of_rare_rows_is_not_advis
 
 def test_the_terminal_says_whether_probabilities_fit_the_held_out_rows(trained):
     fitting = replace(trained.evaluation, mean_score=trained.evaluation.n_positives / trained.evaluation.n_rows)
-    assert _meaning(replace(trained, evaluation=fitting)).startswith("Scores are probabilities (isotonic calibration)")
+    said = meaning(replace(trained, evaluation=fitting))
+    assert said == "Scores are calibrated (isotonic). On the held-out rows they sum to 20; 20 rows are rare."
     too_high = replace(fitting, mean_score=3 * fitting.mean_score)
-    assert _meaning(replace(trained, evaluation=too_high)).startswith(
-        "Scores are calibrated (isotonic), but not for the held-out rows: they expect 60 rare rows here, and"
+    assert meaning(replace(trained, evaluation=too_high)).startswith(
+        "Scores are calibrated (isotonic). On the held-out rows they sum to 60; 20 rows are rare. So they are not"
     )

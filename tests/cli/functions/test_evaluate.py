@@ -7,7 +7,7 @@ import pytest
 from selfpaced import open_table
 from selfpaced.cli.commands.evaluate import Judging, Known, evaluate, known_from
 from selfpaced.cli.commands.predict import predict
-from selfpaced.cli.data.deciding import amounts_in, rule_of
+from selfpaced.cli.data.request import amounts_in, rule_of
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.thresholds import parse_rule
@@ -94,7 +94,7 @@ def test_a_rule_is_checked_before_any_row_is_read():
 
 
 def test_amounts_are_numbers_and_may_be_missing(tmp_path, trained):
-    assert amounts_in(trained.test, "amount").dtype == np.float64
+    assert amounts_in(trained.data.test, "amount").dtype == np.float64
     pd.DataFrame({"price": ["a", "b"], "paid": [1, None], "label": [0, 1]}).to_parquet(tmp_path / "rows.parquet")
     table = open_table(tmp_path / "rows.parquet", target="label")
     np.testing.assert_array_equal(amounts_in(table, "paid"), [1.0, np.nan])

@@ -6,10 +6,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.cli.commands.compare import Method, _task, judged
-from selfpaced.cli.commands.train import open_for, train
+from selfpaced.cli.commands.compare import Method, judged, task_of
+from selfpaced.cli.commands.train import open_data, train
 from selfpaced.cli.data.request import TrainRequest
-from selfpaced.cli.data.splitting import split_for
 from selfpaced.exceptions import TableError
 
 
@@ -36,8 +35,7 @@ def request(path, **options):
 
 
 def split(path, **options):
-    asked = request(path, **options)
-    return split_for(asked, open_for(asked))
+    return open_data(request(path, **options))
 
 
 def cards(table):
@@ -64,8 +62,9 @@ def test_text_and_numbers_hold_out_the_same_groups(path, frame, tmp_path):
 def test_with_times_the_last_rows_of_some_groups_are_held_out(path, frame):
     found = split(path, group="card_id", time_column="when", holdout=0.4)
     assert not cards(found.train) & cards(found.test)
-    assert np.asarray(found.train.column("when")).max() < np.asarray(found.test.column("when")).min()
-    (n_not_used,) = found.not_used.values()
+    train_rows, test_rows = (frame["a"].isin(part.features()["a"]) for part in (found.train, found.test))
+    assert frame["when"][train_rows].max() < frame["when"][test_rows].min()
+    (n_not_used,) = found.facts.not_used.values()
     assert found.train.n_rows + found.test.n_rows + n_not_used == len(frame)
 
 
@@ -74,7 +73,7 @@ def test_rows_of_another_file_whose_groups_are_trained_on_are_not_judged_by(path
     later.to_parquet(tmp_path / "later.parquet")
     found = split(path, group="card_id", valid=tmp_path / "later.parquet")
     assert found.test.n_rows == 200
-    assert list(found.not_used.values()) == [100]
+    assert list(found.facts.not_used.values()) == [100]
 
 
 def test_rare_rows_in_one_group_are_refused(frame, tmp_path):
@@ -95,7 +94,7 @@ def test_a_group_with_most_rare_rows_is_trained_on_and_warned_about(frame, tmp_p
     frame.assign(card_id=np.where(most, -1, frame["card_id"])).to_parquet(tmp_path / "most.parquet")
     found = split(tmp_path / "most.parquet", group="card_id")
     assert -1 in cards(found.train)
-    (warning,) = found.warnings
+    (warning,) = found.facts.warnings
     assert "One group of 'card_id' has 8" in warning
     assert "of the rows of the class 1" in warning
 
@@ -108,7 +107,7 @@ def test_groups_bring_down_what_known_cards_flatter(path):
 
 def test_a_comparison_gives_groups_to_the_models_that_take_them(path):
     asked = request(path, group="card_id")
-    task = _task(asked, open_for(asked))
+    task = task_of(asked, open_data(asked))
     model = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=3), 2, random_state=0)
     judged(Method("ours", model), task)
     assert model.trained_on_.group == "groups"
@@ -116,13 +115,13 @@ def test_a_comparison_gives_groups_to_the_models_that_take_them(path):
 
 
 def test_a_column_like_a_card_that_repeats_is_warned_about(path):
-    (one,) = split(path).repeating
+    (one,) = split(path).facts.repeating
     assert one.name == "card_id"
     assert one.share > 0.99
-    assert split(path, group="card_id").repeating == []
+    assert split(path, group="card_id").facts.repeating == []
 
 
 def test_columns_that_only_look_like_ids_are_not_warned_about(frame, tmp_path):
     rows = frame.assign(card_id=np.arange(2000), card_type=np.arange(2000) % 3)
     rows.to_parquet(tmp_path / "unique.parquet")
-    assert split(tmp_path / "unique.parquet").repeating == []
+    assert split(tmp_path / "unique.parquet").facts.repeating == []

@@ -6,14 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced.cli.commands.train import check_enough, chosen, open_for, train
-from selfpaced.cli.commands.train import train as job
+from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.cli.commands.report import report_of_training
+from selfpaced.cli.commands.train import check_enough, chosen, leaks_in, open_data, train
+from selfpaced.cli.commands.train import train as command
 from selfpaced.cli.data import splitting
+from selfpaced.cli.data.opening import open_source
 from selfpaced.cli.data.request import TrainRequest
-from selfpaced.cli.data.splitting import split_for
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
-from selfpaced.tables import encode_labels
+from selfpaced.tables import Schema, encode_labels
 from selfpaced.thresholds import parse_rule
 
 
@@ -23,17 +25,63 @@ def labels_of(*counts):
 
 def test_scores_and_labels_are_those_of_the_rows_held_out(trained, payments):
     frame = pd.read_parquet(payments)
-    assert (trained.train.n_rows, trained.test.n_rows) == (500, 500)
+    assert (trained.facts.n_train, trained.data.test.n_rows) == (500, 500)
     assert trained.is_rare.sum() == 20
     assert trained.scores.size == 500
     assert trained.evaluation.aucprc == pytest.approx(aucprc(trained.is_rare, trained.scores))
     assert trained.evaluation.threshold == trained.choice.threshold
-    assert trained.counts == {0: 960, 1: 40}
-    assert trained.rare_label == 1
+    assert trained.facts.counts == {0: 960, 1: 40}
+    assert trained.model.pos_label_ == 1
     assert 0 < trained.seconds < 600
     assert not trained.learned_nothing
-    held_out = np.asarray(trained.test.column("a"))
-    assert sorted([*held_out, *np.asarray(trained.train.column("a"))]) == sorted(frame["a"])
+    held_out = np.asarray(trained.data.test.column("a"))
+    data = open_data(trained.request)
+    assert np.asarray(data.test.column("a")).tolist() == held_out.tolist()
+    assert sorted([*held_out, *data.train.features()["a"]]) == sorted(frame["a"])
+
+
+def test_training_rows_are_not_kept_but_a_sample_for_the_report(trained):
+    assert trained.data.train is None
+    assert trained.train_sample.shape == (500, 5)
+
+
+def test_the_rows_of_a_table_in_memory_are_given_to_both_sides(payments):
+    source = open_source(TrainRequest(payments, "label"))
+    (file,) = source.table.reader.files
+    data = splitting.split_for(TrainRequest(payments, "label"), source)
+    assert file.n_rows == 0
+    assert data.train.is_converted
+    assert (data.train.n_rows, data.test.n_rows, data.facts.n_rows) == (800, 200, 1000)
+
+
+def test_rows_are_converted_by_the_schema_once_however_many_passes_a_fit_makes(payments, monkeypatch):
+    converted, convert = [], Schema.converted
+    monkeypatch.setattr(
+        Schema, "converted", lambda schema, batch, where: converted.append(len(batch)) or convert(schema, batch, where)
+    )
+    train(TrainRequest(payments, "label", base="tree", members=8, calibration="none"))
+    # Once for training, and the held-out rows for their scores.
+    assert sum(converted) == 800 + 200
+
+
+def test_held_out_rows_are_scored_once_and_their_threshold_chosen_once_also_with_a_report(payments, monkeypatch):
+    scored, chosen_by = [], []
+    staged, choose = SelfPacedEnsembleClassifier.staged_predict_proba, command.choose_threshold
+    monkeypatch.setattr(
+        SelfPacedEnsembleClassifier,
+        "staged_predict_proba",
+        lambda model, X: scored.append(len(X)) or staged(model, X),
+    )
+    monkeypatch.setattr(
+        command, "choose_threshold", lambda *given, **more: chosen_by.append(1) or choose(*given, **more)
+    )
+    monkeypatch.setattr("selfpaced.report.building.choice_from", None)
+    found = train(TrainRequest(payments, "label", base="tree", members=3), for_report=True)
+    facts = report_of_training(found).facts
+    assert (sum(scored), sum(chosen_by)) == (200, 1)
+    assert facts.thresholds.chosen.rule == "f1"
+    assert len(found.stage_scores) == 3
+    assert found.stage_scores[-1] == found.evaluation.aucprc
 
 
 def test_the_rows_held_out_are_judged_at_the_threshold_of_the_rule(payments):
@@ -43,16 +91,13 @@ def test_the_rows_held_out_are_judged_at_the_threshold_of_the_rule(payments):
 
 
 def test_a_column_that_names_the_rows_is_not_a_feature(payments):
-    assert open_for(TrainRequest(payments, "label", id="a")).table.schema.names == ["b", "c", "d", "amount"]
+    assert open_source(TrainRequest(payments, "label", id="a")).table.schema.names == ["b", "c", "d", "amount"]
 
 
 def test_forty_rare_rows_are_not_few_and_fewer_than_twenty_are(trained):
-    assert not trained.few_cases
-    source = trained.source
+    assert not trained.facts.few_cases
     for count, are_few in ((20, False), (19, True)):
-        labels = labels_of(500, count)
-        few = replace(source, table=replace(source.table, known_labels=labels))
-        assert replace(trained, source=few).few_cases is are_few
+        assert replace(trained.facts, labels=labels_of(500, count)).few_cases is are_few
 
 
 @pytest.mark.parametrize(("n_rare", "method"), [(25, "isotonic"), (24, None)])
@@ -95,22 +140,21 @@ def test_a_single_class_is_refused_for_what_it_is():
 def test_a_share_to_hold_out_lies_between_0_and_1(payments, share):
     request = TrainRequest(payments, "label", holdout=share)
     with pytest.raises(TableError, match="--holdout must be between 0 and 1"):
-        split_for(request, open_for(request))
+        open_data(request)
 
 
 def test_a_file_to_judge_by_leaves_all_rows_to_train_on(payments, tmp_path):
     other = tmp_path / "other.parquet"
     pd.read_parquet(payments)[:100].to_parquet(other)
     request = TrainRequest(payments, "label", valid=other)
-    split = split_for(request, open_for(request))
-    train_part, test_part = split.train, split.test
-    assert (train_part.n_rows, test_part.n_rows) == (1000, 100)
+    data = open_data(request)
+    assert (data.train.n_rows, data.test.n_rows) == (1000, 100)
 
 
 def test_the_file_to_train_on_is_not_one_to_judge_by(payments):
     request = TrainRequest(payments, "label", valid=str(payments.parent / "." / payments.name))
     with pytest.raises(TableError, match="is the file that is trained on"):
-        split_for(request, open_for(request))
+        open_data(request)
 
 
 def test_a_list_of_files_is_no_single_file(payments):
@@ -134,11 +178,10 @@ def test_where_all_scores_are_alike_there_is_no_threshold():
 
 
 def test_leaks_are_looked_for_in_all_rare_rows_and_20000_others(monkeypatch, trained):
-    seen = []
-    monkeypatch.setattr(job, "find_leaks", lambda frame, is_rare, seed: seen.append(is_rare) or [])
-    job._leaks(trained.model, trained.train, seed=0)
-    monkeypatch.setattr(job, "ROWS_SAMPLED", 120)  # a quarter of the 480 common rows
-    job._leaks(trained.model, trained.train, seed=0)
+    seen, data = [], open_data(trained.request)
+    monkeypatch.setattr(command, "find_leaks", lambda frame, is_rare, seed: seen.append(is_rare) or [])
+    leaks_in(data, trained.model, seed=0)
+    leaks_in(data, trained.model, seed=0, n_others=120)  # a quarter of the 480 common rows
     assert [one.sum() for one in seen] == [20, 20]
     assert seen[0].size == 500
     assert (~seen[1]).sum() == pytest.approx(120, abs=30)  # more than three standard deviations

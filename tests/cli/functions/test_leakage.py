@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced.cli.data.cautions import Leak, by_column, find_leaks
+from selfpaced.cli.commands.train import Leak, by_column, find_leaks
 
 
 def flagged(n_rare, n_common, precision, recall=1.0):
