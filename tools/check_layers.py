@@ -1,10 +1,11 @@
-"""Check that every package uses only packages of lower layers, and no private names of others. `make check` runs this.
+"""Check layers, doors and budgets of the packages, and names that exist twice. `make check` runs this.
 
-The order of the layers is the one of ARCHITECTURE.md. A module may import from its own package and from packages of
-lower layers. A name that begins with an underscore belongs to the package that defines it.
-
-No function has more than eight parameters, but for the constructors of estimators, whose signature is their parameters
-for scikit-learn and Spark.
+- **Layers**: a package uses packages of lower layers, and those that stand before it in its own.
+- **Doors**: a module of another package is imported through the `__init__` of a package, never directly.
+- **Budgets**: a package has at most so many lines and files. To raise a budget is a decision: explain it in the commit.
+- **Private names** (`_name`) belong to the package that defines them. A class name exists once.
+- Internal functions have at most eight parameters. Public functions and constructors of estimators have as many as users
+  need, by keyword.
 """
 
 from __future__ import annotations
@@ -14,34 +15,27 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# From the lowest up. Packages of one layer do not use each other.
+# From the lowest up.
 LAYERS = [
-    ["algorithms", "calibration", "datasets", "exceptions", "metrics", "suggesting", "versions"],
-    ["remote_files"],
-    ["whole_files"],
-    ["private_folders", "safe_files", "thresholds"],
-    ["scoring"],
-    ["pools"],
-    ["tables"],
-    ["bases", "deciding", "rounds"],
-    ["callbacks"],
-    ["ensembles"],
-    ["monitoring"],
-    ["backtesting", "explaining", "persistence"],
-    ["onnx_export"],
-    ["selfpaced"],  # the public names in __init__.py
-    ["dask", "spark"],
-    ["report"],
-    ["_jobs"],
-    ["cli"],
-    ["__main__"],
+    ["exceptions", "versions", "datasets", "metrics", "algorithms", "storage"],
+    ["calibration", "callbacks", "trees", "scoring", "pools", "tables"],
+    ["model", "thresholds", "predicting"],
+    ["ensembles", "baselines"],
+    ["monitoring", "backtesting", "explaining", "persistence", "onnx_export", "clusters"],
+    ["selfpaced", "report", "cli", "__main__"],  # "selfpaced" has the public names in __init__.py
 ]
-LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
+PLACE = {package: (layer, place) for layer, some in enumerate(LAYERS) for place, package in enumerate(some)}
 # Imports of a higher layer, allowed only inside a function.
-LATE = {("ensembles", "report")}  # model.report(X, y)
+LATE = {
+    ("ensembles", "report"),  # model.report(X, y)
+    ("tables", "clusters"),  # open_table(frame of a cluster)
+}
+# Lines and files of each package; modules of the top are counted together.
+BUDGETS = {
+    "top": (1900, 10),
+}
 ALGORITHMS_USE = {"numpy"}  # what `algorithms` may import from outside, besides the standard library
 MOST_PARAMETERS = 8
-ESTIMATORS = {"deciding", "ensembles", "dask", "spark"}  # packages whose constructors may have more
 # Private names of other libraries that have no public equivalent.
 ALLOWED_PRIVATE = {
     "_dummy",  # pyspark.ml.param.Params: how every estimator of Spark declares a parameter
@@ -49,6 +43,7 @@ ALLOWED_PRIVATE = {
     "_predictors",  # HistGradientBoostingClassifier: the trees have no public access
     "_baseline_prediction",  # and neither has the value they start from
     "_preprocessor",  # nor the categories that they know
+    "_getframe",  # sys: how a warning finds the line of the caller
 }
 
 
@@ -60,17 +55,17 @@ def package_of(module: str) -> str:
     return (module.split(".") * 2)[1]
 
 
-def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
-    """The names of all modules that are imported, and whether only in a function or for the type checker."""
+def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, list[str], bool]]:
+    """The modules that are imported, with the names taken from each, and whether only in a function or for types."""
     late = (
         late
         or isinstance(node, ast.FunctionDef)
         or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
     )
     if isinstance(node, ast.Import):
-        yield from ((name.name, late) for name in node.names)
+        yield from ((name.name, [], late) for name in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module:
-        yield node.module, late
+        yield node.module, [name.name for name in node.names], late
     for child in ast.iter_child_nodes(node):
         yield from imports(child, late)
 
@@ -121,13 +116,23 @@ def parameters(tree: ast.AST) -> Iterator[tuple[ast.FunctionDef, int]]:
             yield node, n_named + (given.vararg is not None) + (given.kwarg is not None)
 
 
-def complaints(package: Path) -> Iterator[str]:
-    """One line for every import that goes up or sideways, and for every private name of another package."""
+def is_public(function: ast.FunctionDef) -> bool:
+    """Whether a function is documented for users: constructors, and functions with numpydoc sections.
+
+    >>> [is_public(node) for node in ast.parse("def __init__(self): ...\\ndef f(): ...").body]
+    [True, False]
+    """
+    documented = "Parameters\n" in (ast.get_docstring(function) or "")
+    return function.name == "__init__" or (documented and not is_private(function.name))
+
+
+def complaints(root: Path) -> Iterator[str]:
+    """One line for everything that breaks a rule."""
     modules: dict[Path, tuple[str, ast.Module]] = {}
-    for path in sorted(package.rglob("*.py")):
-        parts = path.relative_to(package).with_suffix("").parts
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
         name = "selfpaced" if parts == ("__init__",) else parts[0]
-        if name in LAYER_OF:
+        if name in PLACE:
             modules[path] = name, ast.parse(path.read_text())
         else:
             yield f"{path}: the package {name!r} has no layer; give it one in {Path(__file__).name}"
@@ -135,34 +140,68 @@ def complaints(package: Path) -> Iterator[str]:
     for name, tree in modules.values():
         private[name].update(own_private_names(tree))
     for path, (name, tree) in modules.items():
-        yield from (f"{path}: {complaint}" for complaint in wrong_imports(name, tree))
+        yield from (f"{path}: {complaint}" for complaint in wrong_imports(name, tree, root))
         for used, line in used_private_names(tree):
             if used not in private[name]:
                 yield f"{path}:{line}: {used} is a private name of another package"
         for function, n_parameters in parameters(tree):
-            is_free = name in ESTIMATORS and function.name == "__init__"
-            if n_parameters > MOST_PARAMETERS and not is_free:
+            if n_parameters > MOST_PARAMETERS and not is_public(function):
                 yield f"{path}:{function.lineno}: {function.name} has {n_parameters} parameters; make a record of some"
+    yield from repeated_classes(modules)
+    yield from over_budget(root)
 
 
-def wrong_imports(package: str, tree: ast.Module) -> Iterator[str]:
-    for module, late in imports(tree):
+def wrong_imports(package: str, tree: ast.Module, root: Path) -> Iterator[str]:
+    for module, names, late in imports(tree):
         outside = module.partition(".")[0]
         if outside == "selfpaced":
             other = package_of(module)
-            if late and (package, other) in LATE:
+            if other == package:
                 continue
-            if other != package and LAYER_OF.get(other, len(LAYERS)) >= LAYER_OF[package]:
+            if PLACE.get(other, (len(LAYERS), 0)) >= PLACE[package] and not (late and (package, other) in LATE):
                 yield f"{package} must not use {other} ({module})"
+            inside = root.joinpath(*module.split(".")[1:])
+            if module.count(".") > 1 and not (inside / "__init__.py").exists():
+                yield f"{package} must import {', '.join(names)} from a package, not from its module {module}"
         elif package == "algorithms" and outside not in ALGORITHMS_USE | set(sys.stdlib_module_names):
             yield f"algorithms use only numpy, but here {module}"
 
 
+def repeated_classes(modules: dict[Path, tuple[str, ast.Module]]) -> Iterator[str]:
+    homes: dict[str, list[Path]] = {}
+    for path, (_, tree) in modules.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(path)
+    for name, paths in homes.items():
+        if len(paths) > 1:
+            yield f"The class name {name} exists {len(paths)} times: {', '.join(map(str, paths))}"
+
+
+def sizes(root: Path) -> dict[str, tuple[int, int]]:
+    """The lines and files of each package."""
+    found: dict[str, tuple[int, int]] = {}
+    for path in root.rglob("*.py"):
+        parts = path.relative_to(root).parts
+        name = parts[0] if len(parts) > 1 else "top"
+        lines, files = found.get(name, (0, 0))
+        found[name] = lines + path.read_text().count("\n"), files + 1
+    return found
+
+
+def over_budget(root: Path) -> Iterator[str]:
+    found = sizes(root)
+    for name, (lines, files) in sorted(found.items()):
+        most_lines, most_files = BUDGETS.get(name, (0, 0))
+        if lines > most_lines or files > most_files:
+            yield f"{name} has {lines} lines in {files} files; its budget is {most_lines} lines in {most_files} files"
+
+
 def main() -> int:
-    package = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "src" / "selfpaced")
-    found = list(complaints(package))
-    kept = f"no private names of others, and functions of at most {MOST_PARAMETERS} parameters."
-    print("\n".join(found) or f"Every package uses only lower layers, {kept}")
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "src" / "selfpaced")
+    found = list(complaints(root))
+    lines, files = (sum(each) for each in zip(*sizes(root).values(), strict=True))
+    print("\n".join(found) or f"Layers, doors and budgets are kept: {lines} lines in {files} files.")
     return 1 if found else 0
 
 

@@ -91,8 +91,9 @@ class SparkCluster:
         serves = {
             "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
             "spark.connect.grpc.binding.port": str(self._connect_port),
-            # Not three seconds: a lost executor's tasks would wait until Spark has started another one.
-            "spark.locality.wait": "300ms",
+            # Not three seconds: a lost executor's tasks would wait until Spark has started another one. Not much less
+            # than a second: on a busy machine tasks would run where their rows are not, and rows be written again.
+            "spark.locality.wait": "1s",
         }
         return self.session(settings=WARM_WORKERS | LOOKING_FOR_SLOW_TASKS | serves)
 

@@ -14,7 +14,7 @@ from selfpaced.cli.commands.train import model_for
 from selfpaced.cli.data import engines
 from selfpaced.cli.data.request import TrainRequest
 from selfpaced.clusters.dask import frame_of_pieces, parquet_pieces
-from selfpaced.clusters.partitions import HOLDING_OUT
+from selfpaced.clusters.scoring import HOLDING_OUT
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError

@@ -77,7 +77,7 @@ class TestDask:
         model = UnderBaggingClassifier(TREE, 6, random_state=0).fit_table(opened)
         assert len({member.process_ for member in model.estimators_}) == 2
 
-    def test_a_checkpoint_keeps_members_that_were_trained_elsewhere(self, opened, rows, tmp_path):
+    def test_a_checkpoint_keeps_members_that_workers_trained(self, opened, rows, tmp_path):
         model = UnderBaggingClassifier(DecisionTreeClassifier(max_depth=6), 3, random_state=0)
         first = list(model.fit_table(opened, checkpoint=tmp_path / "fit").estimators_)
         (tmp_path / "fit" / "round-0003.skops").unlink()
@@ -107,7 +107,7 @@ class TestDask:
         scores = model.to_local().predict_proba(rows[NAMES].to_numpy())
         np.testing.assert_array_equal(scores, whole.predict_proba(rows[NAMES].to_numpy()))
 
-    def test_a_large_training_set_brings_no_advice_about_graphs(self, dask_cluster):
+    def test_a_large_training_set_causes_no_warning_about_graphs(self, dask_cluster):
         """Warnings are errors in tests."""
         assert OnDaskWorkers(dask_cluster.client)(partial(len, bytes(11_000_000))).result() == 11_000_000
 

@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import ProgressBar
-from selfpaced.clusters.spark import table as spark_tables
+from selfpaced.clusters.spark.engine import SparkEngine
 from selfpaced.clusters.spark.estimators import (
     SparkBalanceCascadeClassifier,
     SparkSelfPacedEnsembleClassifier,
@@ -84,13 +84,13 @@ class WatchedFit:
 def watched(spark, frame):
     travelled = []
 
-    def counting(parts):
+    def counting(engine, parts):
         travelled.append(sum(len(part) for part in parts))
-        return in_order(parts)
+        return stacked(engine, parts)
 
-    in_order = spark_tables.in_order_of_ids
+    stacked = SparkEngine.stacked
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spark_tables, "in_order_of_ids", counting)
+        patch.setattr(SparkEngine, "stacked", counting)
         spark.sparkContext.setJobGroup("counted", "a fit")
         try:
             model = spe().fit(frame)
@@ -105,7 +105,7 @@ def test_members_are_those_of_the_fit_in_memory(watched):
     assert_same(watched.model, expected())
 
 
-def test_no_row_travels_but_the_minority_once_and_the_rows_that_are_drawn(watched):
+def test_only_the_minority_once_and_the_drawn_rows_are_sent_to_the_driver(watched):
     assert watched.travelled == [80] * (1 + len(watched.model.rounds))
 
 
@@ -131,7 +131,7 @@ def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
     assert_same(spe(id_col=None).fit(files), expected())
 
 
-def test_a_pool_on_spark_sits_the_exam_of_all_pools(frame_of):
+def test_a_pool_on_spark_passes_the_tests_of_all_pools(frame_of):
     hardness = "cross_entropy"  # which asks for the largest one, too
     label = np.where(np.isin(np.arange(len(exam.X)), exam.IDS), 0, 1)
     table = open_table(frame_of(pd.DataFrame(exam.X).add_prefix("V").assign(label=label)), target="label", id="number")
@@ -140,7 +140,7 @@ def test_a_pool_on_spark_sits_the_exam_of_all_pools(frame_of):
         np.testing.assert_array_equal(answer, known)
 
 
-def test_balance_cascade_comes_along(frame):
+def test_balance_cascade_equals_the_fit_in_memory(frame):
     model = spe(kind=SparkBalanceCascadeClassifier).fit(frame)
     assert_same(model, expected(kind=BalanceCascadeClassifier))
     assert type(model.to_local()) is BalanceCascadeClassifier
@@ -286,7 +286,7 @@ class TestModels:
     @pytest.mark.parametrize(
         ("name", "kind"), [("estimator", SparkSelfPacedEnsembleClassifier), ("model", SparkUnderSamplingModel)]
     )
-    def test_what_a_pickle_would_run_is_not_run_when_it_is_loaded(self, saved, tmp_path, name, kind):
+    def test_loading_runs_no_code_of_a_pickle(self, saved, tmp_path, name, kind):
         hostile = b"cos\nmkdir\n(V%s\ntR." % str(tmp_path / "executed").encode()
         copytree(saved / name, tmp_path / name)
         rmtree(tmp_path / name / "content")
@@ -296,7 +296,7 @@ class TestModels:
             kind.load(str(tmp_path / name))
         assert not (tmp_path / "executed").exists()
 
-    def test_parameters_that_are_no_trusted_types_are_refused_when_they_are_saved(self, spark, model, tmp_path):
+    def test_parameters_of_untrusted_types_are_refused_when_they_are_saved(self, spark, model, tmp_path):
         with pytest.raises(
             ModelFileError, match=r"holds .*PredictsNaN, which .*save_model\(model\.to_local\(\), \.\.\., allow="
         ):
@@ -346,7 +346,7 @@ class TestModels:
 
 
 class TestBadInput:
-    """What Spark itself must tell. What is wrong in a partition is in `tests/tables/test_spark_batches.py`."""
+    """What Spark itself must tell. What is wrong in a partition is in `tests/partitions/test_spark_batches.py`."""
 
     def test_no_id_and_no_files(self, frame):
         with pytest.raises(TableError, match=r"(?s)has no order.*xxhash64"):
@@ -377,18 +377,18 @@ class TestBadInput:
         with pytest.raises(TableError, match="no column 'fraud'"):
             spe(label_col="fraud").fit(frame)
 
-    def test_a_column_that_is_no_vector(self, frame):
+    def test_a_column_without_vectors(self, frame):
         with pytest.raises(TableError, match="Column 'a' is double, neither vectors nor arrays"):
             spe(features="a").fit(frame)
 
-    def test_a_member_that_predicts_no_number_says_so_itself(self, frame):
+    def test_a_member_that_predicts_nan_raises_its_own_error(self, frame):
         cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors cannot import tests: it travels whole
         try:
             with pytest.raises(ValueError, match="predicted NaN") as caught:
                 spe(PredictsNaN()).fit(frame)
         finally:
             cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
-        assert "This happened on a Spark executor." in caught.value.__notes__
+        assert "Raised on a Spark executor." in caught.value.__notes__
 
 
 class PredictsNaN(ClassifierMixin, BaseEstimator):
@@ -416,7 +416,7 @@ def test_the_code_of_the_guide_runs(spark, tmp_path, monkeypatch):
     assert len(namespace["local"].estimators_) == 2
 
 
-def test_an_executor_without_the_package_of_the_base_model_is_told_by_an_import_error(frame, base_known_here_only):
+def test_an_executor_without_the_package_of_the_base_model_raises_an_import_error(frame, base_known_here_only):
     missing = (
         "executor's Python has no module 'package_of_the_driver'. Install the package in the executors' environment"
     )

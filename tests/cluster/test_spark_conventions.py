@@ -16,6 +16,7 @@ from selfpaced.clusters.spark.estimators import (
     SparkAutoSelfPacedClassifier,
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
+    split_by_indicator,
 )
 from selfpaced.clusters.spark.model import SparkUnderSamplingModel
 from selfpaced.datasets import make_fraud
@@ -81,7 +82,7 @@ def test_a_saved_model_keeps_the_names_of_its_columns(calibrated, tmp_path):
     assert SparkUnderSamplingModel.load(f"file://{tmp_path}/model").getRawPredictionCol() == "raw"
 
 
-def test_a_model_tells_its_importances_and_counts(calibrated):
+def test_a_model_has_importances_and_counts(calibrated):
     local = calibrated.to_local()
     np.testing.assert_array_equal(calibrated.featureImportances.toArray(), local.feature_importances_)
     assert (calibrated.numFeatures, calibrated.numClasses) == (4, 2)
@@ -132,8 +133,6 @@ def test_a_blend_takes_no_validation_rows(frame):
 
 
 def test_a_row_without_an_indicator_is_trained_on(frame):
-    from selfpaced.clusters.spark.estimators import divided
-
     some = frame.filter(sf.col("number") < 10).withColumn("later", sf.when(sf.col("later"), sf.lit(True)))
-    train, test = divided(some, "later")
+    train, test = split_by_indicator(some, "later")
     assert train.count() + test.count() == 10

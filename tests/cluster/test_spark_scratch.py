@@ -3,7 +3,6 @@
 The two workers have local directories of their own, and an executor looks into its own alone, as on two machines.
 """
 
-import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,15 +11,14 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import functions as sf
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, open_table
-from selfpaced.clusters.spark import blobs as spark_blobs
-from selfpaced.clusters.spark.engine import ScratchEngine, ScratchRows
-from selfpaced.clusters.spark.storage import FOLDER, OWNER
+from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.clusters.spark.engine import SparkEngine, StoredRows
+from selfpaced.clusters.spark.storage import FOLDER
 from selfpaced.exceptions import TableError
 from selfpaced.pools.partitioned import CutAndShortlist
 from tests.cluster.spark_models import assert_same, expected, numbered, spe
 from tests.cluster.transactions import TREE, transactions
-from tests.pools.test_scratch import cut_off, removed
+from tests.partitions.test_scratch_files import cut_off, removed
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
@@ -31,9 +29,8 @@ def frame(spark):
 
 
 def scratch_files(cluster):
-    """The scratch files by the worker that wrote them, less those that say whose they are."""
-    found = [path for local in cluster.local_directories() for path in local.glob(f"{FOLDER}/*/*")]
-    return [path for path in found if path.name != OWNER]
+    """The scratch files of both workers."""
+    return [path for local in cluster.local_directories() for path in local.glob(f"{FOLDER}/*/*")]
 
 
 @pytest.fixture
@@ -48,7 +45,7 @@ def files(spark_cluster):
 @contextmanager
 def doing_after_a_cut(do):
     """Have something done once, after the second cut of a fit, when rows and tags have been written."""
-    ask, n_cuts = ScratchEngine.ask, []
+    ask, n_cuts = SparkEngine.ask, []
 
     def asked(engine, question, merge, *, features):
         answer = ask(engine, question, merge, features=features)
@@ -58,7 +55,7 @@ def doing_after_a_cut(do):
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ScratchEngine, "ask", asked)
+        patch.setattr(SparkEngine, "ask", asked)
         yield
     assert len(n_cuts) >= 2
 
@@ -91,7 +88,7 @@ class TestWhatIsKept:
         assert kinds == [".rows"] * 3 + [".tags"] * 3  # the rows as they were given are gone
         assert len({path.name.partition(".")[0] for path in seen.files}) == 3
 
-    def test_files_are_for_their_owner_alone(self, seen):
+    def test_only_the_owner_can_read_the_files(self, seen):
         assert seen.modes == {0o700}
 
     def test_there_are_no_files_after_the_fit(self, seen, files):
@@ -101,7 +98,7 @@ class TestWhatIsKept:
         assert seen.kept == [3]
 
 
-# What else may be wrong with a file is asked without a cluster, in `tests/pools/test_scratch.py`.
+# What else may be wrong with a file is asked without a cluster, in `tests/partitions/test_scratch_files.py`.
 def test_rows_that_are_lost_are_written_again(frame, files):
     engines = []
 
@@ -128,10 +125,10 @@ def test_tags_that_are_damaged_are_made_again_of_the_same_rows(frame, files):
     assert engines[0]._rows.attempt == 0
 
 
-def test_rows_that_come_out_otherwise_when_they_are_written_again_are_refused(frame, files):
+def test_rows_that_differ_when_they_are_written_again_are_refused(frame, files):
     unsteady = frame.withColumn("number", sf.xxhash64(sf.expr("java_method('java.util.UUID', 'randomUUID')")))
     with (
-        pytest.raises(TableError, match=r"had 5000 rows when it was opened.*computed parts of it again"),
+        pytest.raises(TableError, match=r"had 5000 rows when it was opened\. Spark recomputed part of the DataFrame"),
         doing_after_a_cut(lambda engine: removed(next(path for path in files() if path.suffix == ".rows"))),
     ):
         spe().fit(unsteady)
@@ -159,54 +156,35 @@ def test_tags_of_a_fit_that_has_ended_are_removed_by_the_next(frame, files):
     assert files() == []
 
 
-class TestWithoutDisk:
+@pytest.fixture
+def without_disk(spark_cluster):
     """Executors that cannot write to their local directories: a plain file is where their folder would be."""
-
-    @pytest.fixture
-    def block(self, spark_cluster):
-        def block():
-            for local in spark_cluster.local_directories():
-                shutil.rmtree(local / FOLDER, ignore_errors=True)
-                (local / FOLDER).touch()
-
-        yield block
-        for local in spark_cluster.local_directories():
-            if (local / FOLDER).is_file():
-                (local / FOLDER).unlink()
-
-    def test_spark_keeps_the_rows_and_says_so(self, frame, block, monkeypatch):
-        monkeypatch.setattr(spark_blobs, "LONGEST_CHAIN", 2)
-        block()
-        with pytest.warns(RuntimeWarning, match="cannot write to its local directories.*Spark keeps the rows"):
-            table = open_table(frame, target="is_fraud", id="number")
-        model = BalanceCascadeClassifier(TREE, 2, random_state=3).fit_table(table)
-        assert_same(model, expected(kind=BalanceCascadeClassifier))
-
-    def test_a_disk_that_is_lost_in_the_middle_of_a_fit_changes_nothing(self, spark, frame, block):
-        with (
-            pytest.warns(RuntimeWarning, match="cannot write to its local directories.*Spark keeps the rows"),
-            doing_after_a_cut(lambda engine: block()),
-        ):
-            model = spe(n_estimators=3).fit(frame)
-        assert_same(model, expected(n_estimators=3))
-        assert spark.catalog.listTables() == []
+    for local in spark_cluster.local_directories():
+        (local / FOLDER).touch()
+    yield
+    for local in spark_cluster.local_directories():
+        (local / FOLDER).unlink()
 
 
-def test_files_that_vanish_whenever_they_are_written_are_given_up(frame, files, monkeypatch):
+def test_executors_without_a_disk_are_refused(frame, files, without_disk):
+    with pytest.raises(TableError, match=r"cannot write to its local directory: .*set spark\.local\.dir"):
+        open_table(frame, target="is_fraud", id="number")
+
+
+def test_files_that_vanish_whenever_they_are_written_raise_an_error(frame, files, monkeypatch):
     def vanish(rows, attempt):
         write_again(rows, attempt)
         rows.frame.collect()
         for path in files():
             path.unlink()
 
-    write_again = ScratchRows.write_again
-    monkeypatch.setattr(ScratchRows, "write_again", vanish)
+    write_again = StoredRows.write_again
+    monkeypatch.setattr(StoredRows, "write_again", vanish)
     table = open_table(frame, target="is_fraud", id="number")
     for path in files():
         path.unlink()
-    with pytest.warns(RuntimeWarning, match="do not find the rows that they wrote"):
-        model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
-    assert_same(model, expected())
+    with pytest.raises(TableError, match=r"do not find the rows that they wrote.*set spark\.locality\.wait"):
+        SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
 
 
 def test_two_fits_of_one_table_side_by_side_have_tags_of_their_own(frame):
@@ -235,8 +213,6 @@ def restless(spark):
         conf.set(name, value.get()) if value.isDefined() else conf.remove(name)
 
 
-# A partition that is looked for in the wrong place again and again is kept by Spark in the end.
-@pytest.mark.filterwarnings("ignore:Spark's executors do not find the rows that they wrote:RuntimeWarning")
 def test_tasks_that_run_anywhere_and_twice_give_the_same_model(spark, restless):
     # Of five partitions one executor has three. The other one gets the last of them, and does not find its files.
     frame = spark.createDataFrame(numbered(transactions())).repartition(5)

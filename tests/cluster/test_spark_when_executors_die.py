@@ -7,7 +7,7 @@ from threading import Timer
 
 import pytest
 
-from selfpaced.clusters.spark.engine import ScratchEngine
+from selfpaced.clusters.spark.engine import SparkEngine
 from selfpaced.pools.blocks import FoldScores as Fold
 from selfpaced.pools.partitioned import CutAndShortlist
 from tests.cluster.spark_models import assert_same, expected, numbered, spe
@@ -34,8 +34,8 @@ def test_an_executor_killed_while_rows_are_scored_changes_nothing(spark_cluster,
             killer.start()  # strikes during the next question, which scores the rows
         return ask_to_advance(engine, step, *shared)
 
-    ask_to_advance = ScratchEngine.advance
-    monkeypatch.setattr(ScratchEngine, "advance", advance)
+    ask_to_advance = SparkEngine.advance
+    monkeypatch.setattr(SparkEngine, "advance", advance)
     assert_same(spe(BOOSTER, n_estimators=3).fit(frame), expected(BOOSTER, n_estimators=3))
     killer.join()
     assert [type(step) for step in folds] == [Fold] * 3
@@ -52,7 +52,7 @@ def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, fra
             spark_cluster.kill_an_executor()
         return answer
 
-    ask = ScratchEngine.ask
-    monkeypatch.setattr(ScratchEngine, "ask", ask_and_lose_an_executor)
+    ask = SparkEngine.ask
+    monkeypatch.setattr(SparkEngine, "ask", ask_and_lose_an_executor)
     assert_same(spe(n_estimators=3).fit(frame), expected(n_estimators=3))
     assert len(cuts) == 3

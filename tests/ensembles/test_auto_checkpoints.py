@@ -15,8 +15,8 @@ from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles.auto import judging
+from selfpaced.ensembles.auto import recipes as default
 from selfpaced.exceptions import CheckpointError, ModelFileError
-from selfpaced.report.topics.recipes import recipes as default
 from tests.ensembles.blends import assert_the_same_model, auto, recipes
 from tests.ensembles.killed import fit_until_killed
 from tests.forked import forked
@@ -116,7 +116,7 @@ def test_what_was_judged_and_fitted_is_not_done_again(path, kept, monkeypatch):
     def never(*given):
         raise AssertionError("This has been done.")
 
-    monkeypatch.setattr(judging, "scores_of", never)
+    monkeypatch.setattr(judging, "judged_scores", never)
     monkeypatch.setattr(DecisionTreeClassifier, "fit", never)
     resumed(path, kept)
 

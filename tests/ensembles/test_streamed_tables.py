@@ -301,7 +301,7 @@ def test_lightgbm_scores_files_with_categories_without_making_frames_of_them(tmp
 
 
 def test_threads_share_the_rows_of_a_batch_and_put_them_together_in_order(rows, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfpaced.model.tables.FEWEST_ROWS_OF_A_PART", 170)
+    monkeypatch.setattr("selfpaced.predicting.tables.FEWEST_ROWS_OF_A_PART", 170)
     scored = []
     real = StreamedBatch.features_for
     monkeypatch.setattr(

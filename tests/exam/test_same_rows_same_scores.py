@@ -50,7 +50,7 @@ def trained(source, kind=SelfPacedEnsembleClassifier, **options):
 
 def scores_of(model, source) -> np.ndarray:
     if isinstance(source, Path):
-        return model.score_table(source, batch_rows=37)
+        return model.predict_proba_table(source, batch_rows=37)
     return model.predict_proba(source)[:, model.trained_on_.score_column]
 
 

@@ -40,7 +40,7 @@ class Listening(InThisProcess):
 
     @property
     def n_keys(self):
-        """The keys told with each cut."""
+        """The keys sent with each cut."""
         cuts = [answer for question, answer in self.heard if isinstance(question, CutAndShortlist)]
         return [sum(one.candidates.keys.size for one in answer.values()) for answer in cuts]
 
@@ -98,7 +98,7 @@ def test_a_hardness_without_a_known_largest_value_asks_a_third_question():
     assert len(engine.heard) == 2 + 3 * N_ROUNDS
 
 
-def test_partitions_that_are_unlike_cost_few_questions_more():
+def test_very_different_partitions_need_few_more_questions():
     engine, table = in_partitions(order_called("sorted by a feature"), 8)
     fitted(table)
     assert 2 + 2 * N_ROUNDS <= len(engine.heard) <= 2 + 2 * N_ROUNDS + 2
@@ -107,17 +107,17 @@ def test_partitions_that_are_unlike_cost_few_questions_more():
 @pytest.mark.parametrize(
     ("kind", "n_questions"), [(UnderBaggingClassifier, 2 * N_ROUNDS), (BalanceCascadeClassifier, None)]
 )
-def test_the_first_draw_of_the_rivals_is_foreseen(kind, n_questions):
+def test_the_first_draw_of_other_ensembles_needs_no_question_of_its_own(kind, n_questions):
     engine, table = in_partitions(order_called("shuffled"), 4)
     fitted(table, kind)
     first, second = (question for question, _ in engine.heard[:2])
-    assert type(first).__name__ == "Begin"
+    assert type(first).__name__ == "FirstQuestion"
     assert second.__name__ == "rows"
     assert n_questions is None or len(engine.heard) == n_questions
 
 
 @pytest.mark.parametrize("n_partitions", [2, 8, 50])
-def test_no_more_keys_are_told_than_a_few_times_the_rows_drawn(n_partitions):
+def test_the_keys_sent_are_a_few_times_the_rows_drawn(n_partitions):
     engine, table = in_partitions(order_called("shuffled"), n_partitions)
     fitted(table)
     told = engine.heard[0][1].candidates[0].keys.size

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.cli.commands import report as job
 from selfpaced.cli.commands.report import ReportRequest, report_of_file
-from selfpaced.model import evaluation
+from selfpaced.predicting import evaluation
 from selfpaced.report import report_of_scores
 
 N_ROWS = 1_000_000

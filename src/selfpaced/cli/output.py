@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from selfpaced.callbacks import Callback, FitPlan, ProgressBar, Round, Stop
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.model import RecipeResult, TableEvaluation
+from selfpaced.model import RecipeResult
+from selfpaced.predicting import TableEvaluation
 from selfpaced.thresholds import ThresholdChoice, cost_text, rows_where
 from selfpaced.thresholds import headline as headline_of
 

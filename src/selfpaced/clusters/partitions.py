@@ -1,10 +1,9 @@
-"""Tables in partitions on a cluster: their content, and rows that are held out where they lie."""
+"""Tables in partitions on a cluster: what every partition tells of its rows, and the table that they make."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from selfpaced.exceptions import TableError, import_arrow
 from selfpaced.pools import (
     GROUP,
     LARGEST_KEY,
-    NO_CLASS,
     Block,
     Engine,
     Keys,
@@ -22,7 +20,6 @@ from selfpaced.pools import (
     Partitions,
     Rows,
     Tags,
-    flattened,
     mix,
     row_keys,
 )
@@ -38,8 +35,10 @@ from selfpaced.tables import (
     Schema,
     SplitPlan,
     are_strings,
+    column_groups,
     feature_names,
     frozen,
+    group_hashes,
     is_frame,
     keys_looked_at,
     refuse_bad,
@@ -49,175 +48,21 @@ from selfpaced.tables import (
     unified_fields,
 )
 
+LABEL = "__selfpaced_label__"  # the column of labels, beside those of ids, weights and groups
 ROWS_AT_ONCE = 2**16
 MISSING = np.uint64(0x7FF8000000000000)  # one of the bit patterns of NaN, for all of them
 
 
 @dataclass(frozen=True)
-class ContentSum:
-    """The sum of 64-bit hashes of rows: of all values that a fit may use, with their types, and of id and class."""
-
-    def __call__(self, block: Block) -> int:
-        sums = []
-        for start in range(0, block.tags.ids.size, ROWS_AT_ONCE):
-            some = np.arange(start, min(start + ROWS_AT_ONCE, block.tags.ids.size))
-            sums.append(int(_hashes(block.take(some), block.tags.classes[some]).sum(dtype=np.uint64)))
-        return self.merge(sums)
-
-    @staticmethod
-    def merge(sums: Sequence[int]) -> int:
-        return sum(sums) & LARGEST_KEY
-
-
-def _hashes(rows: Rows, classes: NDArray[np.uint8]) -> Keys:
-    hashes = row_keys(np.asarray(rows.ids), 0, 0)
-    for number, values in enumerate(_columns(rows, classes)):
-        salt = mix(*values.dtype.str.encode())
-        hashes = row_keys(hashes ^ _bits(values), number, salt)
-    return hashes
-
-
-def _columns(rows: Rows, classes: NDArray[np.uint8]) -> Iterator[NDArray[Any]]:
-    yield classes
-    for name in sorted(rows.metadata):
-        yield np.asarray(rows.metadata[name])
-    features = rows.features
-    for position in range(features.shape[1]):
-        yield _values(features.iloc[:, position]) if is_frame(features) else features[:, position]
-
-
-def _values(column: Any) -> NDArray[Any]:
-    """Of a categorical column the numbers of the categories, which are in the schema."""
-    return np.asarray(column.cat.codes if column.dtype == "category" else column)
-
-
-def _bits(values: NDArray[Any]) -> Keys:
-    if values.dtype.kind == "f":
-        exact = values.astype(np.float64)
-        return np.where(np.isnan(exact), MISSING, exact.view(np.uint64))
-    if values.dtype.kind not in "iub":
-        raise TypeError(f"Values of type {values.dtype} cannot be compared with those of another table.")
-    return values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
-
-
-# Rows are held out by other keys than those they are drawn by.
-HOLDING_OUT, LOOKING_AT = mix(0, 1), mix(0, 2)
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Which rows are held out: about a share of all, by the hash of the id, or of the group of a row."""
-
-    share: float
-    seed: int
-    by_group: bool
-
-    def __call__(self, block: Block) -> NDArray[np.bool_]:
-        hashed = self._groups(block) if self.by_group else block.tags.ids
-        keys = row_keys(hashed, mix(self.seed, HOLDING_OUT), 0)
-        return keys < np.uint64(min(int(self.share * 2**64), LARGEST_KEY))
-
-    @staticmethod
-    def _groups(block: Block) -> NDArray[np.uint64]:
-        groups = block.take(np.arange(block.tags.ids.size)).groups
-        assert groups is not None
-        return groups
-
-
-@dataclass(frozen=True)
-class Side:
-    """A step that lets go of the rows on the other side."""
-
-    held_out: HeldOut
-    is_held_out: bool
-
-    def __call__(self, block: Block) -> Tags:
-        is_here = self.held_out(block) == self.is_held_out
-        return replace(block.tags, classes=np.where(is_here, block.tags.classes, np.uint8(NO_CLASS)))
-
-
-@dataclass(frozen=True)
-class CountClasses:
-    """How many rows each class has."""
-
-    n_classes: int
-
-    def __call__(self, block: Block) -> NDArray[np.int64]:
-        return np.bincount(block.tags.classes, minlength=NO_CLASS + 1)[: self.n_classes]
-
-    @staticmethod
-    def merge(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        total: NDArray[np.int64] = np.sum(parts, axis=0, dtype=np.int64)
-        return total
-
-
-@dataclass(frozen=True)
-class SomeRows:
-    """The rows of a side whose keys are not above a limit: a sample."""
-
-    limit: int
-    seed: int
-
-    def __call__(self, block: Block) -> list[Rows]:
-        keys = row_keys(block.tags.ids, mix(self.seed, LOOKING_AT), 0)
-        return [block.take(np.flatnonzero((keys <= np.uint64(self.limit)) & (block.tags.classes != NO_CLASS)))]
-
-
-def divided(table: PartitionedTable, share: float, seed: int) -> tuple[PartitionedTable, PartitionedTable]:
-    """The rows to train on, and those held out: whole groups, if the table has groups."""
-    held_out = HeldOut(share, seed, table.roles.group is not None)
-    train, test = (_side(table, Side(held_out, is_held_out)) for is_held_out in (False, True))
-    return train, test
-
-
-def _side(table: PartitionedTable, side: Side) -> PartitionedTable:
-    begin = partial(_begun, table.begin, side)
-    labels = table.class_counts
-    counts = begin().ask(CountClasses(labels.classes.size), CountClasses.merge, features=False)
-    if not counts.all():
-        name, which = labels.names[int(np.argmin(counts))], "held out" if side.is_held_out else "left to train on"
-        raise TableError(
-            f"No row of the class {name!r} is {which}, of {labels.counts[np.argmin(counts)]:,}. Hold out another share."
-        )
-    return replace(table, begin=begin, class_counts=ClassCounts(labels.classes, counts))
-
-
-def _begun(begin: Callable[[], Engine], side: Side) -> Engine:
-    engine = begin()
-    engine.advance(side)
-    return engine
-
-
-def some_rows(table: PartitionedTable, n_rows: int, seed: int) -> Rows:
-    """About so many rows of a table, of all classes, sorted by id."""
-    share = min(n_rows / int(table.class_counts.counts.sum()), 1.0)
-    engine = table.begin()
-    question = SomeRows(min(int(share * 2**64), LARGEST_KEY), seed)
-    return engine.stacked(engine.ask(question, flattened, features=True))
-
-
-@dataclass(frozen=True)
 class PartitionedTable:
-    """A table on a cluster.
+    """A table on a cluster."""
 
-    Attributes
-    ----------
-    begin : Callable[[], Engine]
-        Gives an engine that asks the partitions, whose tags are those of rows that no model has seen.
-    schema : Schema | None
-        The features; None if they have no names.
-    has_own_ids : bool
-        Whether the ids are a user's, which may occur more than once.
-    elsewhere : Elsewhere | None, default=None
-        The machines that train members; None for the driver.
-    """
-
-    begin: Callable[[], Engine]
+    begin: Callable[[], Engine]  # gives an engine whose tags are those of rows that no model has seen
     class_counts: ClassCounts
-    schema: Schema | None
+    schema: Schema | None  # the features; None if they have no names
     roles: Roles
-    has_own_ids: bool
-    elsewhere: Elsewhere | None = None
+    has_own_ids: bool  # whether the ids are a user's, which may occur more than once
+    elsewhere: Elsewhere | None = None  # the machines that train members; None for the driver
     snapshot: None = None
     bytes_in_memory: None = None
 
@@ -253,12 +98,11 @@ class PartitionedTable:
             **roles,
         }
 
-
-def fits_elsewhere(fit_on: str) -> bool:
-    """Whether members are trained on the cluster, and not by the driver."""
-    if fit_on not in ("driver", "executor"):
-        raise ValueError(f'fit_on must be "driver" or "executor"; got {fit_on!r}.')
-    return fit_on == "executor"
+    def with_members_fitted_on(self, fit_on: str, executors: Elsewhere) -> PartitionedTable:
+        """The same table with members that are trained by the driver ("driver") or on the cluster ("executor")."""
+        if fit_on not in ("driver", "executor"):
+            raise ValueError(f'fit_on must be "driver" or "executor"; got {fit_on!r}.')
+        return replace(self, elsewhere=executors) if fit_on == "executor" else self
 
 
 def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
@@ -267,7 +111,7 @@ def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
     roles = Roles(**given)
     if roles.target is None:
         raise ValueError("The column of labels is not known. Name it: open_table(frame, target='...').")
-    for name in (roles.target, roles.weight, roles.id, roles.group):
+    for name in given.values():
         if name is not None and name not in frame.columns:
             raise TableError(f"There is no column {name!r}; the columns are {list(frame.columns)}.")
     return roles, feature_names(frame.columns, options.get("columns"), options.get("exclude", ()), roles)
@@ -275,52 +119,40 @@ def frame_roles(frame: Any, options: FrameOptions) -> tuple[Roles, list[str]]:
 
 @dataclass(frozen=True)
 class PartitionFacts:
-    """The facts of some rows, which are collected before any of them is used.
+    """The facts of some rows, which are collected before any of them is used."""
 
-    Attributes
-    ----------
-    path : str
-        The name of the rows in errors.
-    schema : Any
-        The Arrow schema of the features; None for an array.
-    n_features : int
-        The number of features.
-    with_missing : frozenset[str]
-        The features with missing values.
-    categories : Mapping[str, tuple[str, ...]]
-        The strings of each feature that holds strings.
-    classes, counts
-        The labels, and the number of rows of each.
-    """
-
-    path: str
+    path: str  # the name of the rows in errors
     n_rows: int
-    schema: Any
+    schema: Any  # the Arrow schema of the features; None for an array
     n_features: int
-    with_missing: frozenset[str]
-    categories: Mapping[str, tuple[str, ...]]
+    with_missing: frozenset[str]  # the features with missing values
+    categories: Mapping[str, tuple[str, ...]]  # the strings of each feature that holds strings
     classes: NDArray[Any]
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64]  # the number of rows of each class
 
     @staticmethod
     def merge(parts: Sequence[PartitionFacts]) -> PartitionFacts:
-        """The facts of all parts as one's. Empty parts have nothing to tell: their types are guesses."""
+        """Merge the facts of all parts. Empty parts are ignored: their types are guesses."""
         full = [part for part in parts if part.n_rows] or list(parts[:1])
-        schema = None if full[0].schema is None else import_arrow().schema(unified_fields(full).items())
-        classes, counts = _merged_counts(full)
+        first = full[0]
+        other = next((part for part in full if part.n_features != first.n_features), None)
+        if other is not None:
+            raise TableError(
+                f"{first.path} has {first.n_features} features and {other.path} has {other.n_features}. All "
+                "partitions need the same features."
+            )
         return PartitionFacts(
-            full[0].path,
+            first.path,
             sum(part.n_rows for part in full),
-            schema,
-            _one_width(full),
+            None if first.schema is None else import_arrow().schema(unified_fields(full).items()),
+            first.n_features,
             frozenset().union(*(part.with_missing for part in full)),
-            _merged_categories([part.categories for part in full]),
-            classes,
-            counts,
+            _merge_categories([part.categories for part in full]),
+            *_merge_counts(full),
         )
 
     def frozen_schema(self, zone: str | None) -> Schema | None:
-        """Types and categories that every partition is brought to, weekdays and hours of a time zone."""
+        """Types and categories that every partition is converted to, weekdays and hours of a time zone."""
         if self.schema is None:
             return None
         fields = {field.name: field.type for field in self.schema}
@@ -335,7 +167,7 @@ class PartitionFacts:
         return ClassCounts(self.classes, self.counts)
 
 
-def _merged_counts(parts: Sequence[PartitionFacts]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _merge_counts(parts: Sequence[PartitionFacts]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     labels = np.concatenate([part.classes for part in parts])
     try:
         classes, number = np.unique(labels, return_inverse=True)
@@ -346,21 +178,10 @@ def _merged_counts(parts: Sequence[PartitionFacts]) -> tuple[NDArray[Any], NDArr
     return classes, counts.astype(np.int64)
 
 
-def _one_width(parts: Sequence[PartitionFacts]) -> int:
-    other = next((part for part in parts if part.n_features != parts[0].n_features), None)
-    if other is not None:
-        raise TableError(
-            f"{parts[0].path} has {parts[0].n_features} features and {other.path} has {other.n_features}; all need "
-            "the same."
-        )
-    return parts[0].n_features
-
-
-def _merged_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+def _merge_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
     """Categories that all parts agree on keep their order; others are sorted."""
-    names = sorted({name for part in parts for name in part})
     merged = {}
-    for name in names:
+    for name in sorted({name for part in parts for name in part}):
         found = {part.get(name, ()) for part in parts}
         merged[name] = found.pop() if len(found) == 1 else tuple(sorted(set().union(*found)))
         if len(merged[name]) > MOST_CATEGORIES:
@@ -371,24 +192,109 @@ def _merged_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[s
     return merged
 
 
-def frame_facts(batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-    """The facts of a record batch of features. Infinity is refused, as in memory."""
+@dataclass(frozen=True)
+class PartitionRows:
+    """The rows of a partition as they were read, on the machine that read them."""
+
+    path: str  # the name of the partition in errors
+    features: Callable[[], Any]  # gives a record batch, or an array without names
+    labels: NDArray[Any]
+    ids: NDArray[Any] | None = None
+    weights: NDArray[Any] | None = None
+    groups: Any = None  # a column of Arrow or an array
+
+    def facts(self) -> PartitionFacts:
+        """The facts of the rows. Missing labels, missing ids and infinity are refused."""
+        import pandas as pd
+
+        if pd.isna(self.labels).any():
+            raise TableError(f"{self.path} has rows without a label. Drop these rows, or label them.")
+        if self.ids is not None:
+            self._checked_ids(self.ids)
+        found = pd.Series(self.labels).value_counts(sort=False)
+        features = self.features()
+        described = _describe_array if isinstance(features, np.ndarray) else _describe_batch
+        return PartitionFacts(
+            self.path, self.labels.size, *described(features, self.path), found.index.to_numpy(), found.to_numpy()
+        )
+
+    def table(self, schema: Schema | None) -> InMemoryTable:
+        """The features in the types of the schema, with weights and groups."""
+        features = self.features()
+        if schema is not None:
+            features = schema.converted(features, self.path).to_pandas()
+        return InMemoryTable(features, self.metadata())
+
+    def metadata(self) -> dict[str, Any]:
+        """Weights and hashes of groups, as far as the table has them. Weights are checked."""
+        found: dict[str, Any] = {}
+        if self.weights is not None:
+            if self.weights.dtype.kind not in "fiub" or not np.isfinite(self.weights).all():
+                raise TableError(
+                    f"{self.path} has weights that are not finite numbers. Every row needs a finite weight."
+                )
+            refuse_bad(self.weights, f"The weight column of {self.path}")
+            found["sample_weight"] = self.weights.astype(np.float64)
+        if self.groups is not None:
+            hashes = group_hashes if isinstance(self.groups, np.ndarray) else column_groups
+            found[GROUP] = hashes(self.groups, f"The group column of {self.path}")
+        return found
+
+    def tags(self, classes: NDArray[Any], first_id: int = 0) -> Tags:
+        """The tags of the rows before the first model. Without ids, they are counted from `first_id`."""
+        import pandas as pd
+
+        numbers = pd.Index(classes).get_indexer(pd.Index(self.labels))
+        if (numbers < 0).any():
+            unknown = self.labels[numbers < 0][:1].tolist()[0]
+            raise TableError(
+                f"The label {unknown!r} of {self.path} was not there when the table was opened. A part of the table "
+                "was recomputed with different rows. Write the table to files first."
+            )
+        n_rows = self.labels.size
+        ids = np.arange(first_id, first_id + n_rows) if self.ids is None else self._checked_ids(self.ids)
+        return Tags(ids.astype(np.uint64), numbers.astype(np.uint8), np.zeros(n_rows, dtype=np.float32))
+
+    def _checked_ids(self, ids: NDArray[Any]) -> NDArray[Any]:
+        import pandas as pd
+
+        if pd.isna(ids).any():
+            raise TableError(f"{self.path} has rows without an id. Every row needs its own id.")
+        if ids.dtype.kind not in "iu":
+            raise TableError(
+                f"The ids of {self.path} must be integers, one for each row; they are {ids.dtype}. Hash strings to "
+                "64-bit integers first."
+            )
+        return ids
+
+
+# The schema of some features, their number, those with missing values, and the strings of those that hold strings.
+FeatureFacts = tuple[Any, int, frozenset[str], dict[str, tuple[str, ...]]]
+
+
+def _describe_batch(batch: Any, path: str) -> FeatureFacts:
     import pyarrow.compute as pc
 
     pa = import_arrow()
-    with_missing, categories = set(), {}
+    categories = {}
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_floating(field.type) and pc.any(pc.is_inf(column)).as_py():
             _refuse_infinity(f"Column {field.name!r}", path)
-        if column.null_count:
-            with_missing.add(field.name)
-        found = _strings(field, column, path)
-        if found is not None:
-            categories[field.name] = found
-    classes, counts = _counted(labels, path)
-    return PartitionFacts(
-        path, batch.num_rows, batch.schema, batch.num_columns, frozenset(with_missing), categories, classes, counts
-    )
+        strings = _strings(field, column, path)
+        if strings is not None:
+            categories[field.name] = strings
+    with_missing = {name for name, column in zip(batch.schema.names, batch.columns, strict=True) if column.null_count}
+    return batch.schema, batch.num_columns, frozenset(with_missing), categories
+
+
+def _describe_array(array: NDArray[Any], path: str) -> FeatureFacts:
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise TableError(
+            f"{path} must be an array of numbers with two dimensions; it is {array.dtype} of shape {array.shape}."
+        )
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        _refuse_infinity("X", path)
+    return None, array.shape[1], frozenset(), {}
 
 
 def _strings(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
@@ -404,18 +310,6 @@ def _strings(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
     return tuple(column.dictionary.to_pylist())
 
 
-def array_facts(array: NDArray[Any], labels: NDArray[Any], path: str) -> PartitionFacts:
-    """The same for an array without names."""
-    if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise TableError(
-            f"{path} must be an array of numbers with two dimensions; it is {array.dtype} of shape {array.shape}."
-        )
-    if array.dtype.kind == "f" and np.isinf(array).any():
-        _refuse_infinity("X", path)
-    classes, counts = _counted(labels, path)
-    return PartitionFacts(path, array.shape[0], None, array.shape[1], frozenset(), {}, classes, counts)
-
-
 def _refuse_infinity(what: str, path: str) -> None:
     raise TableError(
         f"{what} contains infinity in {path}. Replace it by a finite number, or by a missing value if the base model "
@@ -423,56 +317,53 @@ def _refuse_infinity(what: str, path: str) -> None:
     )
 
 
-def _counted(labels: NDArray[Any], path: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    import pandas as pd
-
-    if pd.isna(labels).any():
-        raise TableError(f"{path} has rows without a label. Drop these rows, or label them.")
-    found = pd.Series(labels).value_counts(sort=False)
-    return found.index.to_numpy(), found.to_numpy()
-
-
-@dataclass(frozen=True)
-class Along:
-    """What goes along with the rows of a partition, as it was read: weights, and hashes of groups."""
-
-    weights: NDArray[Any] | None = None
-    groups: NDArray[np.uint64] | None = None
-
-    def metadata(self, path: str) -> dict[str, Any]:
-        """The same, checked, as rows have it."""
-        groups = {} if self.groups is None else {GROUP: self.groups}
-        if self.weights is None:
-            return groups
-        if self.weights.dtype.kind not in "fiub" or not np.isfinite(self.weights).all():
-            raise TableError(f"{path} has weights that are not finite numbers. Every row needs a finite weight.")
-        refuse_bad(self.weights, f"The weight column of {path}")
-        return {"sample_weight": self.weights.astype(np.float64), **groups}
-
-
-def frame_rows(batch: Any, schema: Schema, along: Along, path: str) -> InMemoryTable:
-    """The features of a record batch as the frozen schema has them, with what goes along with the rows."""
-    return InMemoryTable(schema.converted(batch, path).to_pandas(), along.metadata(path))
-
-
-def array_rows(array: NDArray[Any], along: Along, path: str) -> InMemoryTable:
-    return InMemoryTable(array, along.metadata(path))
-
-
-def first_tags(ids: NDArray[Any], labels: NDArray[Any], classes: NDArray[Any], path: str) -> Tags:
-    """The tags of some rows before the first model."""
-    if ids.dtype.kind not in "iu":
-        raise TableError(
-            f"The ids of {path} must be integers, one for each row; they are {ids.dtype}. Hash strings to 64-bit "
-            "integers first."
-        )
-    numbers = np.searchsorted(classes, labels).astype(np.uint8)
-    return Tags(ids.astype(np.uint64), numbers, np.zeros(ids.size, dtype=np.float32))
-
-
 def in_order_of_ids(parts: Sequence[Rows]) -> Rows:
-    """The rows of all parts, sorted by id. An id that comes twice is refused."""
+    """The rows of all parts, sorted by id. Repeated ids are refused."""
     rows = stack(parts)
     order = np.argsort(rows.ids, kind="stable")
     refuse_repeated(rows.ids[order])
     return InMemoryTable(rows.features, rows.metadata).rows(order).with_ids(rows.ids[order])
+
+
+@dataclass(frozen=True)
+class ContentSum:
+    """The sum of 64-bit hashes of rows: of all values that a fit may use, with their types, and of id and class."""
+
+    def __call__(self, block: Block) -> int:
+        sums = []
+        for start in range(0, block.tags.ids.size, ROWS_AT_ONCE):
+            some = np.arange(start, min(start + ROWS_AT_ONCE, block.tags.ids.size))
+            sums.append(int(_hash_rows(block.take(some), block.tags.classes[some]).sum(dtype=np.uint64)))
+        return self.merge(sums)
+
+    @staticmethod
+    def merge(sums: Sequence[int]) -> int:
+        return sum(sums) & LARGEST_KEY
+
+
+def _hash_rows(rows: Rows, classes: NDArray[np.uint8]) -> Keys:
+    hashes = row_keys(np.asarray(rows.ids), 0, 0)
+    for number, values in enumerate(_columns(rows, classes)):
+        salt = mix(*values.dtype.str.encode())
+        hashes = row_keys(hashes ^ _bits(values), number, salt)
+    return hashes
+
+
+def _columns(rows: Rows, classes: NDArray[np.uint8]) -> Iterator[NDArray[Any]]:
+    """Class, metadata and features. Of a categorical column the numbers of the categories, which are in the schema."""
+    yield classes
+    for name in sorted(rows.metadata):
+        yield np.asarray(rows.metadata[name])
+    features = rows.features
+    for position in range(features.shape[1]):
+        column = features.iloc[:, position] if is_frame(features) else features[:, position]
+        yield np.asarray(column.cat.codes if column.dtype == "category" else column)
+
+
+def _bits(values: NDArray[Any]) -> Keys:
+    if values.dtype.kind == "f":
+        exact = values.astype(np.float64)
+        return np.where(np.isnan(exact), MISSING, exact.view(np.uint64))
+    if values.dtype.kind not in "iub":
+        raise TypeError(f"Values of type {values.dtype} cannot be compared with those of another table.")
+    return values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)

@@ -26,32 +26,15 @@ from selfpaced.ensembles.checks import (
     named_bases,
     warn_of_few_rows,
 )
-from selfpaced.model import (
-    Model,
-    Part,
-    RecipeResult,
-    RowScorer,
-    ScoringOptions,
-    TableEvaluation,
-    TrainedOn,
-    check_features,
-    check_numbers,
-    evaluation,
-    open_to_score,
-    rare_rows,
-    reader_for,
-    record_of,
-    scores_of,
-    write_scores,
-)
+from selfpaced.model import Model, Part, RecipeResult, TrainedOn, check_features, check_numbers, reader_for, record_of
 from selfpaced.scoring import Spread
-from selfpaced.storage import Place
 from selfpaced.tables import ClassCounts, Labels, Roles, names_of
-from selfpaced.tables.files import StreamedTable
-from selfpaced.tables.sources import DatabaseTable
 
 if TYPE_CHECKING:
+    from selfpaced.predicting import RowScorer, ScoringOptions, TableEvaluation
     from selfpaced.report import Report
+    from selfpaced.storage import Place
+    from selfpaced.tables.sources import DatabaseTable
 
 
 def calibrator_by(model: Model, X: Any, labels: Labels, method: str, sample_weight: Any, n_jobs: Any) -> Calibrator:
@@ -96,6 +79,8 @@ class ScoresTables:
         ndarray of shape (n_rows,)
             The scores, in the order of the rows.
         """
+        from selfpaced.predicting import open_to_score, scores_of  # files are read by few programs
+
         table = open_to_score(self._fitted, source, Roles(), reading)
         return scores_of(self.model_, table, check_jobs(self.n_jobs), reading.get("progress"))
 
@@ -133,6 +118,8 @@ class ScoresTables:
             The output. For two classes its column `score` is the probability of `pos_label_`; for more classes
             there is a column `score_LABEL` for each label.
         """
+        from selfpaced.predicting import open_to_score, write_scores
+
         table = open_to_score(self._fitted, source, Roles(keep=tuple(names_of(keep))), reading)
         return write_scores(
             self.model_,
@@ -176,9 +163,11 @@ class ScoresTables:
         ValueError
             If the column of labels is not known.
         """
+        from selfpaced.predicting import evaluation, open_to_score, rare_rows, scores_of
+
         model = self._fitted
         if target is None:
-            target = (source if isinstance(source, StreamedTable) else self.trained_on_).roles.target
+            target = getattr(source, "roles", model.trained_on.roles).target
         if target is None:
             raise ValueError("The column of labels is not known. Name it: evaluate_table(source, target='...').")
         table = open_to_score(model, source, Roles(target, model.trained_on.pos_label), reading)
@@ -327,6 +316,8 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         >>> bool(score([1, 0]) == model.predict_proba([[1, 0]])[0, 1])
         True
         """
+        from selfpaced.predicting import RowScorer
+
         return RowScorer(self._fitted, self.classes_)
 
     def predict_proba_spread(self, X: Any, share: float = 0.8) -> Spread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -28,10 +28,11 @@ from selfpaced.ensembles.fitting.cross_fitting import cross_fit_all, honest_mean
 from selfpaced.ensembles.fitting.members import MemberFactory
 from selfpaced.ensembles.fitting.pools import weighting_named
 from selfpaced.exceptions import TableError, warn
-from selfpaced.model import streamed
 from selfpaced.pools import GROUP, Rows
 from selfpaced.tables import ClassCounts, InMemoryTable, Labels, column_groups
-from selfpaced.tables.files import StreamedTable
+
+if TYPE_CHECKING:
+    from selfpaced.tables.files import StreamedTable
 
 Floats = NDArray[np.float64]
 
@@ -120,6 +121,8 @@ def suspects_in_table(
         Which rows the model was trained on; None for none of them. If the training rows had another order, all rows are
         treated as other rows.
     """
+    from selfpaced.predicting import streamed  # files are read by few programs
+
     labels = _as_known(table.labels(), model)
     calibrator = model.calibrator_ or model._prior_correction()
     parts = []

@@ -58,6 +58,10 @@ class RowReader:
         """Rows in memory, ready for the members. Rows that were read before are returned unchanged."""
         if isinstance(X, InMemoryTable):
             return X
+        layout = _Layout.of(X)
+        if layout is not None and layout == vars(self).get("_known_layout"):
+            layout.refuse_infinity(X)  # all else was checked before
+            return InMemoryTable(X)
         known = SelfPacedModel()
         known.n_features_in_ = self.n_features
         if self.names is not None:
@@ -68,7 +72,50 @@ class RowReader:
         checked = check_features(known, rows, reset=False)
         if self.categories is not None:
             warn_of_new(self.categories, polars_as_arrow(checked))
+        if layout is not None and self.schema is None and not layout.has_new(self.categories):
+            # Not a field: a frame of the same types is then read in a fraction of the time.
+            object.__setattr__(self, "_known_layout", layout)
         return InMemoryTable(polars_as_arrow(checked) if self.polars_as_arrow else checked)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_known_layout"}
+
+
+class _Layout:
+    """The names and types of the columns of a pandas frame, by which a second frame of the same kind is recognised."""
+
+    def __init__(self, columns: Any, types: list[Any]) -> None:
+        self._columns, self._types = columns, types
+        self._floats = [place for place, kind in enumerate(types) if getattr(kind, "kind", "O") == "f"]
+
+    @staticmethod
+    def of(X: Any) -> _Layout | None:
+        """The layout of a frame whose floats are numpy's; None for anything else."""
+        if type(X).__module__.partition(".")[0] != "pandas" or len(X) == 0:
+            return None
+        types = list(X.dtypes)
+        return _Layout(X.columns, types) if all(_is_plain(kind) for kind in types) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Layout) and self._types == other._types and self._columns.equals(other._columns)
+
+    def has_new(self, known: Mapping[str, tuple[str, ...]] | None) -> bool:
+        """Whether there are categories that are not known."""
+        return any(
+            not set(kind.categories).issubset((known or {}).get(name, ()))
+            for name, kind in zip(self._columns, self._types, strict=True)
+            if hasattr(kind, "categories")
+        )
+
+    def refuse_infinity(self, X: Any) -> None:
+        infinite = np.isinf(X.iloc[:, self._floats].to_numpy())
+        if infinite.any():
+            place = self._floats[int(infinite.any(axis=0).argmax())]
+            raise _infinity_in(self._columns[place])
+
+
+def _is_plain(kind: Any) -> bool:
+    return isinstance(kind, np.dtype) or hasattr(kind, "categories")
 
 
 class SelfPacedModel(BaseEstimator):  # type: ignore[misc]
@@ -129,11 +176,15 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     for name, values in float_columns(X):
         if np.isinf(values).any():
-            raise ValueError(
-                f"Column {name!r} of X contains infinity. Replace it by a finite number, or by NaN if the base model "
-                "accepts missing values."
-            )
+            raise _infinity_in(name)
     return X
+
+
+def _infinity_in(name: Any) -> ValueError:
+    return ValueError(
+        f"Column {name!r} of X contains infinity. Replace it by a finite number, or by NaN if the base model accepts "
+        "missing values."
+    )
 
 
 def check_numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating]:

@@ -1,6 +1,6 @@
-"""What is done to a block of rows on a cluster, where it lies: pure functions of the rows and their tags.
+"""Questions to a block of rows on a cluster, and steps that change its tags: pure functions of rows and tags.
 
-An engine may ask them anywhere, and ask again when a machine has died.
+An engine may call them anywhere, and call them again after a machine has died.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Tags:
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a partition with their tags. Whoever asks about tags alone may get no features."""
+    """Some rows of a partition with their tags. `rows` may be None for a question about tags alone."""
 
     tags: Tags
     rows: RowsOnDemand | None
@@ -55,15 +55,15 @@ class Block:
         return self.rows.rows(some).with_ids(self.tags.ids[some])
 
 
-class TravellingModel:
-    """A model on its way to the machines that hold the rows. There it keeps to one thread: others work beside it."""
+class SentModel:
+    """A model that is sent to the machines that hold the rows. There it uses one thread: other tasks run beside it."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._scorer: Scorer | None = None
 
-    def row_scorer(self) -> Scorer:
-        """Made once on every machine: laying out a large model takes time."""
+    def scorer(self) -> Scorer:
+        """Made once on every machine: preparing a large model takes time."""
         if self._scorer is None:
             self._scorer = scorer_of(self._model)
         return self._scorer
@@ -77,14 +77,14 @@ class TravellingModel:
 
 @dataclass(frozen=True)
 class FoldScores:
-    """Add what some models say of every row to the sums: each row's doubt is about its own class."""
+    """A step: add the doubt of some models about the class of each row to its sum."""
 
     classes: Sequence[int]
 
-    def __call__(self, block: Block, *models: TravellingModel) -> Tags:
+    def __call__(self, block: Block, *models: SentModel) -> Tags:
         assert block.rows is not None
         tags, doubt_sum = block.tags, block.tags.doubt_sum.copy()
-        scorers = [model.row_scorer() for model in models]
+        scorers = [model.scorer() for model in models]
         rows_at_once, _ = chunks_for(scorers, block.rows.bytes_per_row, 1)
         for start in range(0, tags.ids.size, rows_at_once):
             some = slice(start, start + rows_at_once)
@@ -116,7 +116,7 @@ def own_rows(tags: Tags, class_number: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest hardness of each class; less than any for a class without rows."""
+    """A question: the largest hardness of each class; minus infinity for a class without rows."""
 
     hardness: Hardness
     n_models: int
@@ -132,20 +132,6 @@ class Largest:
     @staticmethod
     def merge(parts: Sequence[dict[int, float]]) -> dict[int, float]:
         return {number: max(part[number] for part in parts) for number in parts[0]}
-
-
-@dataclass(frozen=True)
-class CountBins:
-    """The bins of every class, counted."""
-
-    cuts: Mapping[int, Cut]
-
-    def __call__(self, block: Block) -> dict[int, BinTotals]:
-        return {number: cut(block.tags, own_rows(block.tags, number))[1] for number, cut in self.cuts.items()}
-
-    @staticmethod
-    def merge(parts: Sequence[dict[int, BinTotals]]) -> dict[int, BinTotals]:
-        return {number: BinTotals.summed([part[number] for part in parts]) for number in parts[0]}
 
 
 @dataclass(frozen=True)
@@ -173,7 +159,7 @@ class ManyBins:
 
 @dataclass(frozen=True)
 class Equals:
-    """The rows of a class whose sum has certain bits share one bin; no other row has any."""
+    """The rows of a class whose sum has certain bits share one bin; other rows have none."""
 
     class_number: int
     bits: int
@@ -206,26 +192,16 @@ class Under:
 
 
 @dataclass(frozen=True)
-class AllRows:
-    """Every row of a class."""
-
-    class_number: int
-
-    def __call__(self, block: Block) -> list[Rows]:
-        return [block.take(own_rows(block.tags, self.class_number))]
-
-
-@dataclass(frozen=True)
-class Begun:
-    """What blocks tell at the beginning of a fit."""
+class FirstAnswer:
+    """The answers of blocks to `FirstQuestion`."""
 
     minority: Sequence[Rows]
     ids: Ids
     candidates: Mapping[int, Candidates]
 
     @staticmethod
-    def merge(parts: Sequence[Begun]) -> Begun:
-        return Begun(
+    def merge(parts: Sequence[FirstAnswer]) -> FirstAnswer:
+        return FirstAnswer(
             list(chain.from_iterable(part.minority for part in parts)),
             np.concatenate([part.ids for part in parts]),
             {number: Candidates.joined([part.candidates[number] for part in parts]) for number in parts[0].candidates},
@@ -233,8 +209,8 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Begin:
-    """The questions at the beginning of a fit, asked together: a class's rows, some ids, rows that may be drawn.
+class FirstQuestion:
+    """The questions at the beginning of a fit as one: the rows of a class, some ids, and rows that may be drawn.
 
     Attributes
     ----------
@@ -244,19 +220,23 @@ class Begin:
         The rows of the first draw are among these, by class.
     """
 
-    minority: AllRows
+    minority: int
     ids_under: int
     under: Mapping[int, Under]
 
-    def __call__(self, block: Block) -> Begun:
+    def __call__(self, block: Block) -> FirstAnswer:
         candidates = {number: under.candidates(block) for number, under in self.under.items()}
-        return Begun(self.minority(block), ids_under(self.ids_under, block.tags.ids), candidates)
+        minority = [block.take(own_rows(block.tags, self.minority))]
+        return FirstAnswer(minority, ids_under(self.ids_under, block.tags.ids), candidates)
 
 
 @dataclass(frozen=True)
 class CountBits:
-    """How often each value of some bits comes among the sums of a class: of the upper half, or of the lower half
-    where the upper is known. Sums are not negative, and such floats have the order of their bits."""
+    """A question: how often each value of some bits occurs among the sums of a class.
+
+    The bits are the upper half, or the lower half where the upper is known. Floats that are not negative have the
+    order of their bits.
+    """
 
     class_number: int
     upper: int | None = None
@@ -274,8 +254,8 @@ class CountBits:
 
 
 @dataclass(frozen=True)
-class LetGo:
-    """Forget the rows of a class whose sums are smaller than some bits, or equal with a key above a limit."""
+class DropEasier:
+    """A step: drop the rows of a class whose sums are smaller than some bits, or equal with a key above a limit."""
 
     class_number: int
     bits: int
@@ -287,9 +267,9 @@ class LetGo:
         tags = block.tags
         own, bits = own_rows(tags, self.class_number), _bits(tags.doubt_sum)
         keys = row_keys(tags.ids[own], self.seed, self.round_number)
-        gone = (bits[own] < self.bits) | ((bits[own] == self.bits) & (keys > np.uint64(self.limit)))
+        dropped = (bits[own] < self.bits) | ((bits[own] == self.bits) & (keys > np.uint64(self.limit)))
         classes = tags.classes.copy()
-        classes[own[gone]] = NO_CLASS
+        classes[own[dropped]] = NO_CLASS
         return replace(tags, classes=classes)
 
 

@@ -1,6 +1,7 @@
-"""The pools of a table that lies in partitions, each of which answers for its own rows: a table on a cluster.
+"""The pools of a table in partitions on a cluster.
 
-To the driver come counts, the keys of rows that may be drawn, and the rows that are drawn.
+Each partition answers for its own rows. The driver receives counts, the keys of rows that may be drawn, and the rows
+that are drawn.
 """
 
 from __future__ import annotations
@@ -14,22 +15,20 @@ import numpy as np
 
 from selfpaced.algorithms import Hardness, HardnessBins, Outlook, quota_of
 from selfpaced.pools.blocks import (
-    AllRows,
-    Begin,
-    Begun,
     Bins,
     Block,
-    CountBins,
     CountBits,
     Cut,
+    DropEasier,
     Equals,
+    FirstAnswer,
+    FirstQuestion,
     FoldScores,
     Largest,
-    LetGo,
     ManyBins,
     OneBin,
+    SentModel,
     Tags,
-    TravellingModel,
     Under,
     own_rows,
 )
@@ -37,9 +36,10 @@ from selfpaced.pools.chunk import BinTotals, Candidates, take_candidates
 from selfpaced.pools.keys import LARGEST_KEY, Ids, Keys, enough_under_limits, key_limits, rows_behind
 from selfpaced.pools.rows import Rows
 
-# How many times the guessed draw is told. It doubles after a list that was too short, up to the second number.
+# A short list is so many times as long as the expected draw. The number doubles after a list that was too short, up to
+# the second one.
 GENEROSITY, MOST_GENEROUS = 2.0, 16.0
-# The rows of a block's bin vary by their square root. The guess takes so many of these off.
+# The number of rows in a bin of a block has a standard deviation of its square root. The estimate subtracts so many.
 DEVIATIONS = 3
 
 
@@ -53,7 +53,7 @@ class Shortlist:
 
     @staticmethod
     def merge(parts: Sequence[Shortlist]) -> Shortlist:
-        """The list of all parts reaches as far as the shortest of them."""
+        """The limits of the merged list are the smallest of all parts."""
         limits = np.minimum.reduce([part.limits for part in parts])
         candidates = Candidates.joined([part.candidates for part in parts]).under(limits)
         return Shortlist(BinTotals.summed([part.totals for part in parts]), limits, candidates)
@@ -73,23 +73,13 @@ class Shortlist:
 
 @dataclass(frozen=True)
 class CutAndShortlist:
-    """The bins of every class, counted, with the rows that may be drawn.
+    """A question: the totals of the bins of every class, and the rows that may be drawn."""
 
-    Attributes
-    ----------
-    cuts : Mapping[int, Cut]
-        How the rows of each class are sorted into bins.
-    n_rows : Mapping[int, int]
-        How many rows each class has in all blocks.
-    generosity : float
-        How many times the guessed draw is told.
-    """
-
-    cuts: Mapping[int, Cut]
-    n_rows: Mapping[int, int]
-    outlook: Outlook
+    cuts: Mapping[int, Cut]  # how the rows of each class are sorted into bins
+    n_rows: Mapping[int, int]  # how many rows each class has in all blocks
+    outlook: Outlook | None  # the next draw; None if rows are only counted
     seed: int
-    generosity: float
+    generosity: float  # how many times the expected draw a short list holds
 
     def __call__(self, block: Block) -> dict[int, Shortlist]:
         return {number: self._of_class(block, number) for number in self.cuts}
@@ -97,18 +87,20 @@ class CutAndShortlist:
     def _of_class(self, block: Block, number: int) -> Shortlist:
         own = own_rows(block.tags, number)
         bins, totals = self.cuts[number](block.tags, own)
-        limits = self._limits(totals.as_bins(self.cuts[number].top), self.n_rows[number])
+        if self.outlook is None:
+            return Shortlist.without_rows(totals)
+        limits = self._limits(totals.as_bins(self.cuts[number].top), self.n_rows[number], self.outlook)
         ids = block.tags.ids[own]
         return Shortlist(totals, limits, take_candidates(ids, bins, limits, self.seed, self.outlook.round_number))
 
-    def _limits(self, bins: HardnessBins, n_rows: int) -> Keys:
-        """Limits for a draw from all blocks, as far as one block can tell. It tells all rows of a bin with few."""
+    def _limits(self, bins: HardnessBins, n_rows: int, outlook: Outlook) -> Keys:
+        """Limits for a draw from all blocks, estimated from one block. Bins with few rows send all of them."""
         n_seen = int(bins.counts.sum())
         if not n_seen:
             return np.full(bins.counts.size, LARGEST_KEY, dtype=np.uint64)
         scale = n_rows / n_seen
         everywhere = HardnessBins(np.rint(bins.counts * scale).astype(np.int64), bins.mean_hardness)
-        likely = np.maximum(quota_of(everywhere, self.outlook), 1)
+        likely = np.maximum(quota_of(everywhere, outlook), 1)
         fewest = np.maximum(bins.counts - DEVIATIONS * np.sqrt(bins.counts), 0) * scale
         return key_limits(np.ceil(self.generosity * likely).tolist(), fewest.tolist())
 
@@ -121,7 +113,7 @@ Answer = TypeVar("Answer")
 
 
 class Engine(Protocol):
-    """What is asked of a cluster."""
+    """A cluster that answers questions about the blocks of a table."""
 
     def ask(
         self,
@@ -136,14 +128,14 @@ class Engine(Protocol):
         """
 
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
-        """Replace the tags of every block by `step(block, *shared)`. What is shared travels to a machine once."""
+        """Replace the tags of every block by `step(block, *shared)`. What is shared is sent to a machine once."""
 
     def stacked(self, parts: Sequence[Rows]) -> Rows:
         """The rows of all parts in the order of their ids."""
 
 
 class Partitions:
-    """The partitions of a table as the pools of all larger classes share them: a model is folded in once for all.
+    """The partitions of a table, which the pools of all larger classes share: a model scores the rows once for all.
 
     Attributes
     ----------
@@ -171,32 +163,33 @@ class Partitions:
             number: Under(OneBin(number), key_limits([n_draw], [count]), self.seed, round_number)
             for number, count in self.counts.items()
         }
-        begin = Begin(AllRows(minority), ids_looked_at, under)
-        told = self.engine.ask(begin, Begun.merge, features=True)
+        begin = FirstQuestion(minority, ids_looked_at, under)
+        first = self.engine.ask(begin, FirstAnswer.merge, features=True)
         shortlists = {
-            number: Shortlist(BinTotals((self.counts[number],), (0,)), one.limits, told.candidates[number])
+            number: Shortlist(BinTotals((self.counts[number],), (0,)), one.limits, first.candidates[number])
             for number, one in under.items()
         }
-        return self.engine.stacked(told.minority), told.ids, shortlists
+        return self.engine.stacked(first.minority), first.ids, shortlists
 
     def fold(self) -> None:
-        """Let every partition score its rows with the models that wait."""
-        waiting = [TravellingModel(model) for model in self.models[self._n_folded :]]
+        """Let every partition score its rows with the models since the last call."""
+        waiting = [SentModel(model) for model in self.models[self._n_folded :]]
         self._n_folded = len(self.models)
         if waiting:
             self.engine.advance(FoldScores(list(self.counts)), *waiting)
 
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None, class_number: int) -> tuple[Cut, Shortlist]:
-        """The bins of a class, and its rows that may be drawn. All classes are cut at once, and not cut again."""
+        """The bins of a class, and its rows that may be drawn. All classes are cut at once, and the result is kept."""
         asked = (len(self.models), hardness, n_bins, outlook)
         if self._cuts is None or self._cuts[0] != asked:
             self.fold()
             cuts = self._cuts_of_all(hardness, n_bins)
-            self._cuts = asked, cuts, self._shortlists(cuts, outlook)
+            question = CutAndShortlist(cuts, self.counts, outlook, self.seed, self._generosity)
+            self._cuts = asked, cuts, self.engine.ask(question, CutAndShortlist.merge, features=False)
         return self._cuts[1][class_number], self._cuts[2][class_number]
 
     def drawn(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Candidates:
-        """The rows that are drawn, sorted by id. Their ids, bins and keys travel, and those of not many more rows."""
+        """The rows that are drawn, sorted by id. The driver receives ids, bins and keys of these and a few more."""
 
         def candidates(limits: Keys) -> Candidates:
             under = Under(bins, limits, self.seed, round_number)
@@ -204,22 +197,22 @@ class Partitions:
 
         return enough_under_limits(candidates, quota, counts).drawn(quota)
 
-    def tell_more(self) -> None:
-        """Ask for longer short lists from now on: one was too short."""
+    def lengthen_shortlists(self) -> None:
+        """Ask for longer short lists from now on, because one was too short."""
         self._generosity = min(2 * self._generosity, MOST_GENEROUS)
 
     def collect(self, question: Callable[[Block], Sequence[Rows]]) -> Rows:
         """The rows that a question is about, from all partitions."""
         return self.engine.stacked(self.engine.ask(question, flattened, features=True))
 
-    def let_go(self, class_number: int, n_rows: int, round_number: int) -> None:
-        """Forget all rows of a class but the hardest. Of equals, those stay whose keys are smallest."""
+    def drop_easiest(self, class_number: int, n_rows: int, round_number: int) -> None:
+        """Drop all rows of a class but the hardest. Of equally hard rows, those with the smallest keys stay."""
         upper, above, _ = self._reached(CountBits(class_number), n_rows)
         lower, above_too, n_equal = self._reached(CountBits(class_number, upper), n_rows - above)
         bits, n_wanted = upper << 16 | lower, n_rows - above - above_too
         kept = self.drawn(Equals(class_number, bits), [n_wanted], [n_equal], round_number)
         limit = int(kept.keys.max(initial=0))
-        self.engine.advance(LetGo(class_number, bits, limit, self.seed, round_number))
+        self.engine.advance(DropEasier(class_number, bits, limit, self.seed, round_number))
         self.counts[class_number] = n_rows
 
     def _reached(self, question: CountBits, n_rows: int) -> tuple[int, int, int]:
@@ -238,13 +231,6 @@ class Partitions:
             found = self.engine.ask(largest, Largest.merge, features=False)
             tops = {number: hardness.top_from_largest(value) for number, value in found.items()}
         return {number: Cut(hardness, n_bins, top, self._n_folded) for number, top in tops.items()}
-
-    def _shortlists(self, cuts: Mapping[int, Cut], outlook: Outlook | None) -> dict[int, Shortlist]:
-        if outlook is not None:
-            question = CutAndShortlist(cuts, self.counts, outlook, self.seed, self._generosity)
-            return self.engine.ask(question, CutAndShortlist.merge, features=False)
-        totals = self.engine.ask(CountBins(cuts), CountBins.merge, features=False)
-        return {number: Shortlist.without_rows(one) for number, one in totals.items()}
 
 
 def flattened(parts: Sequence[Sequence[Rows]]) -> Sequence[Rows]:
@@ -303,7 +289,7 @@ class PartitionedPool:
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         self._partitions.fold()
         if n_rows < self._n_rows:
-            self._partitions.let_go(self._own_class, n_rows, round_number)
+            self._partitions.drop_easiest(self._own_class, n_rows, round_number)
             self._n_rows = n_rows
         self._bins, self._counts, self._foreseen = OneBin(self._own_class), [self._n_rows], None
 
@@ -312,5 +298,5 @@ class PartitionedPool:
             drawn = self._foreseen[1].drawn(quota)
             if drawn is not None:
                 return drawn
-            self._partitions.tell_more()
+            self._partitions.lengthen_shortlists()
         return self._partitions.drawn(self._bins, quota, self._counts, round_number)

@@ -169,21 +169,17 @@ class Pass:
 
     @staticmethod
     def together(passes: Sequence[Pass]) -> Pass:
-        """Several passes as one, which reads every batch once."""
+        """Several passes as one, which reads every batch once and reports it once."""
 
         def work(batch: Batch) -> None:
             for each in passes:
                 each.work(batch)
 
-        def on_batch(n_rows: int) -> None:
-            for each in passes:
-                each.on_batch(n_rows)
-
         def took(seconds: float) -> None:
             for each in passes:
                 each.took(seconds / len(passes))
 
-        return Pass(work, min(each.n_threads for each in passes), on_batch, took)
+        return Pass(work, min(each.n_threads for each in passes), passes[0].on_batch, took)
 
 
 def read_pass(table: BatchSource, asked: Pass) -> None:

@@ -20,7 +20,8 @@ from selfpaced.cli.output import Talk, table
 from selfpaced.ensembles import FEWEST_MINORITY_ROWS
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError
-from selfpaced.model import named_among, scores_of
+from selfpaced.model import named_among
+from selfpaced.predicting import scores_of
 from selfpaced.report import moment_text
 from selfpaced.tables import Moments, column_groups, moments_in, zone_of
 from selfpaced.thresholds import cost_text, parse_decision

@@ -18,8 +18,8 @@ from selfpaced.cli.output import Talk, chance, cost_in_words, expected, headline
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
-from selfpaced.model import RowsDone, TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import RowsDone, TableEvaluation, evaluation, open_to_score, rare_rows, scores_of
 from selfpaced.tables import Roles
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import LowestCost, Rule, ThresholdChoice, amounts_of, choose_threshold, parse_rule

@@ -16,7 +16,6 @@ from selfpaced.cli.entry import ALARM, OK
 from selfpaced.cli.output import Talk, table
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import TableError
-from selfpaced.model import RowsDone, open_to_score, streamed
 from selfpaced.monitoring import (
     SOME_DRIFT,
     Alarm,
@@ -29,6 +28,7 @@ from selfpaced.monitoring import (
     watched,
 )
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import RowsDone, open_to_score, streamed
 from selfpaced.tables import Roles, moments_in, periods_of, plain, zone_of
 from selfpaced.tables.files import StreamedBatch, StreamedTable
 

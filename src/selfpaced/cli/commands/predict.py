@@ -17,8 +17,8 @@ from selfpaced.cli.output import Talk, counted
 from selfpaced.cli.parser import check_engine_options, engine_of
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import NewCategoryWarning, TableError
-from selfpaced.model import ScoringOptions, open_to_score, write_decided
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import ScoringOptions, open_to_score, write_decided
 from selfpaced.storage import Place
 from selfpaced.tables import Roles
 from selfpaced.tables.sources import DatabaseTable, check_columns

@@ -27,8 +27,8 @@ from selfpaced.cli.output import Talk
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
-from selfpaced.model import open_to_score, scores_of
 from selfpaced.persistence import load_ensemble, read_card, save_model
+from selfpaced.predicting import open_to_score, scores_of
 from selfpaced.tables import Progress, Roles
 
 

@@ -16,9 +16,9 @@ from selfpaced.cli.data.opening import check_output, data_in, data_of, fits_in_m
 from selfpaced.cli.output import Talk, repetition
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import TableError
-from selfpaced.model import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.report import Report, make_report, report_of_scores
 from selfpaced.report.topics import suspect_rows
 from selfpaced.tables import NewCategories, Roles, moments_in

@@ -16,8 +16,8 @@ from selfpaced.cli.data.splitting import rows_to_train_on
 from selfpaced.cli.output import Talk, table
 from selfpaced.ensembles import DoubtingEnsemble, Suspects, suspects_in_table
 from selfpaced.exceptions import TableError
-from selfpaced.model import open_to_score
 from selfpaced.persistence import load_ensemble, read_card
+from selfpaced.predicting import open_to_score
 from selfpaced.tables import Roles
 from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import batch_of, write_batches

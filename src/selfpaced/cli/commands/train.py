@@ -35,9 +35,9 @@ from selfpaced.ensembles import SelfPacedEnsembleClassifier, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
-from selfpaced.model import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.monitoring import Reference, reference_of
 from selfpaced.persistence import save_model
+from selfpaced.predicting import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.tables import ClassCounts, Progress, Roles, Table
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import Rule, ThresholdChoice, choose_threshold

@@ -36,15 +36,15 @@ from selfpaced.cli.data.opening import check_output
 from selfpaced.cli.data.request import TrainRequest, check_options
 from selfpaced.cli.output import RoundLines, Talk, recipes_of
 from selfpaced.cli.parser import engine_of
-from selfpaced.clusters import PartitionedTable, cluster_scores, divided, some_rows, travelling
+from selfpaced.clusters import PartitionedTable, cluster_scores, hold_out, sample_rows, worker_model
 from selfpaced.clusters.dask import ON_A_CLUSTER, PARQUET, Piece, frame_of_pieces, import_dask, parquet_pieces
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
-from selfpaced.model import TableEvaluation, evaluation, score_columns
 from selfpaced.monitoring import Reference, reference_of
 from selfpaced.persistence import save_model
+from selfpaced.predicting import TableEvaluation, evaluation, score_columns
 from selfpaced.storage import located, private_folder, whole_file, write_whole
 from selfpaced.tables import ClassCounts, SplitPlan, TableOptions, stack
 from selfpaced.tables.sources import lake_of, open_table, refuse_taken
@@ -294,7 +294,7 @@ def _trained(request: TrainRequest, cluster: Cluster, keeps_reference: bool) -> 
         columns = ClusterColumns(request.target, request.id, request.group, request.exclude)
         table = cluster.open(str(request.source), columns)
         check_enough(table.labels(), request.target)
-        train, test = divided(table, request.holdout, request.seed)
+        train, test = hold_out(table, request.holdout, request.seed)
     model = model_for(request, columns_of(None, table.schema), calibration_for(request, train))
     with kept_warnings() as warned_of, stopwatch.running("training"):
         model.fit_table(train, checkpoint=request.checkpoint)
@@ -320,7 +320,7 @@ def _leaks(table: PartitionedTable, seed: int) -> list[Leak]:
 
 
 def _reference(test: PartitionedTable, scores: NDArray[np.float64], threshold: float, seed: int) -> Reference:
-    return reference_of(some_rows(test, ROWS_COUNTED, seed).features, scores, threshold=threshold)
+    return reference_of(sample_rows(test, ROWS_COUNTED, seed).features, scores, threshold=threshold)
 
 
 DONE = "_SUCCESS"  # as Spark marks a folder that is complete
@@ -359,7 +359,7 @@ def _on_dask(
     _make_folder(output)
     pieces = parquet_pieces(data)
     work = partial(_scored_piece, output=output, scoring=scoring)
-    sent = send(cluster.client, travelling(model))
+    sent = send(cluster.client, worker_model(model))
     with naming_the_cluster():
         futures = cluster.client.map(work, pieces, range(len(pieces)), [sent] * len(pieces), pure=False)
         counts = cluster.client.gather(futures)

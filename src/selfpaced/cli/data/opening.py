@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError, did_you_mean
-from selfpaced.model import ScoringOptions
+from selfpaced.predicting import ScoringOptions
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
 from selfpaced.tables import (
     MOST_CATEGORIES,

@@ -1,27 +1,28 @@
-"""Questions to partitions and other work on a Dask cluster."""
+"""Questions to partitions, and other work, on a Dask cluster."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from selfpaced.clusters.partitions import in_order_of_ids
 from selfpaced.pools import Answer, Block, Rows, RowsOnDemand, Tags
+
+WARNS_OF_TASKS_ABOVE = "distributed.admin.large-graph-warning-threshold"
 
 
 class DaskEngine:
-    """Partitions as futures: the rows, which stay as they are, and their tags, which every round makes anew.
+    """Partitions as futures: the rows, which stay as they are, and their tags, which every round replaces.
 
-    Of old tags the scheduler remembers how they were made, so that those of a lost worker can be made again.
+    The scheduler remembers how old tags were made, so that those of a lost worker can be made again.
     """
 
-    def __init__(
-        self, client: Any, rows: Sequence[Any], tags: Sequence[Any], stacked: Callable[[Sequence[Rows]], Rows]
-    ) -> None:
+    def __init__(self, client: Any, rows: Sequence[Any], tags: Sequence[Any]) -> None:
         self._client = client
         self._rows = list(rows)
         self._tags = list(tags)
-        self._stacked = stacked
 
     def ask(
         self,
@@ -37,55 +38,19 @@ class DaskEngine:
 
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
         """What is shared is the result of a task, not scattered data: it can be made again if its worker dies."""
-        sent = [send(self._client, one) for one in shared]
-        every = [[one] * len(self._rows) for one in sent]
-        self._tags = self._client.map(_advanced, [step] * len(self._rows), self._rows, self._tags, *every, pure=False)
+        every = [[send(self._client, one)] * len(self._rows) for one in shared]
+        self._tags = self._client.map(_advance, [step] * len(self._rows), self._rows, self._tags, *every, pure=False)
 
     def stacked(self, parts: Sequence[Rows]) -> Rows:
-        return self._stacked(parts)
-
-
-def send(client: Any, thing: Any) -> Any:
-    """A future of a thing. It travels as bytes, which the scheduler need not understand."""
-    import cloudpickle
-
-    return client.submit(received, cloudpickle.dumps(thing), pure=False)
-
-
-def received(content: bytes) -> Any:
-    """What was sent, on a worker. A package that is missing there is named."""
-    import pickle
-
-    from distributed import get_worker
-
-    try:
-        return pickle.loads(content)
-    except ImportError as error:
-        raise ImportError(
-            f"The Dask worker {get_worker().address} cannot read the model: {error}. Install the package in the "
-            "workers' environment."
-        ) from error
+        return in_order_of_ids(parts)
 
 
 def _answer(question: Callable[[Block], Answer], rows: RowsOnDemand | None, tags: Tags) -> Answer:
     return question(Block(tags, rows))
 
 
-def _advanced(step: Callable[..., Tags], rows: RowsOnDemand, tags: Tags, *shared: Any) -> Tags:
+def _advance(step: Callable[..., Tags], rows: RowsOnDemand, tags: Tags, *shared: Any) -> Tags:
     return step(Block(tags, rows), *shared)
-
-
-@contextmanager
-def naming_the_cluster() -> Iterator[None]:
-    """Errors of tasks say where they come from."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note("This happened on a Dask worker, or on the way to it.")
-        raise
-
-
-WARNS_OF_TASKS_ABOVE = "distributed.admin.large-graph-warning-threshold"
 
 
 class OnDaskWorkers:
@@ -101,15 +66,45 @@ class OnDaskWorkers:
         return max(1, n_threads)
 
     def __call__(self, work: Callable[[], Any]) -> Any:
-        """A promise of what the work gives: `result()` waits for it, and raises what the work raised."""
+        """A future of the work: `result()` waits for it, and raises what the work raised."""
         import cloudpickle
         import dask
 
         # Dask advises against large tasks. But data that are sent ahead of a task are lost with their worker, and
         # then the task cannot be repeated.
         with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):
-            return self._client.submit(_done, cloudpickle.dumps(work), pure=False)
+            return self._client.submit(_work, cloudpickle.dumps(work), pure=False)
 
 
-def _done(work: bytes) -> Any:
-    return received(work)()
+def _work(work: bytes) -> Any:
+    return receive(work)()
+
+
+def send(client: Any, thing: Any) -> Any:
+    """A future of an object. It is sent as bytes, which the scheduler need not understand."""
+    import cloudpickle
+
+    return client.submit(receive, cloudpickle.dumps(thing), pure=False)
+
+
+def receive(content: bytes) -> Any:
+    """An object that was sent to a worker. The error of a missing package names the worker."""
+    from distributed import get_worker
+
+    try:
+        return pickle.loads(content)
+    except ImportError as error:
+        raise ImportError(
+            f"The Dask worker {get_worker().address} cannot read the model: {error}. Install the package in the "
+            "workers' environment."
+        ) from error
+
+
+@contextmanager
+def naming_the_cluster() -> Iterator[None]:
+    """Errors of tasks say where they come from."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note("Raised on a Dask worker or while sending work to it.")
+        raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, Self, TypeVar
 
@@ -16,16 +17,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.clusters.dask.table import (
-    LABEL,
-    active_client,
-    fitting_on,
-    open_dask_arrays,
-    over_array,
-    over_frame,
-    with_column,
-)
-from selfpaced.clusters.partitions import PartitionedTable
+from selfpaced.clusters.dask.engine import OnDaskWorkers
+from selfpaced.clusters.dask.table import active_client, import_dask, open_dask_arrays, with_column
+from selfpaced.clusters.partitions import LABEL, PartitionedTable
+from selfpaced.clusters.scoring import scores_of_rows, worker_model
 from selfpaced.ensembles import (
     BalanceCascadeClassifier,
     DoubtingEnsemble,
@@ -34,11 +29,11 @@ from selfpaced.ensembles import (
     UnderSamplingEnsemble,
     give_constructor,
     parameters_of,
-    predicting_in_one_thread,
 )
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.exceptions import TableError
 from selfpaced.pools import GROUP
-from selfpaced.tables import ID, WEIGHT, DaskOptions, is_dask_array, is_dask_frame
+from selfpaced.tables import ID, WEIGHT, DaskOptions, Schema, is_dask_array, is_dask_frame
 from selfpaced.tables.sources import open_table
 
 
@@ -75,7 +70,10 @@ class DaskEnsemble(DoubtingEnsemble):
             Lazy for a Dask DataFrame or array, and computed at once for rows in memory.
         """
         check_is_fitted(self)
-        return self._lazily("predict_proba", X, (len(self.classes_),), np.dtype(np.float64))
+        if not (is_dask_frame(X) or is_dask_array(X)):
+            return self.to_local().predict_proba(X)
+        score = partial(_probabilities, worker_model(self.to_local()))
+        return (_map_frame if is_dask_frame(X) else _map_array)(score, X, self.trained_on_.schema, len(self.classes_))
 
     def predict(self, X: Any) -> Any:
         """The most probable class.
@@ -91,7 +89,11 @@ class DaskEnsemble(DoubtingEnsemble):
             Lazy for a Dask DataFrame or array, and computed at once for rows in memory.
         """
         check_is_fitted(self)
-        return self._lazily("predict", X, (), self.classes_.dtype)
+        if not (is_dask_frame(X) or is_dask_array(X)):
+            return self.to_local().predict(X)
+        labels = partial(_most_probable, self.classes_)
+        empty = self.classes_[:0]
+        return self.predict_proba(X).map_blocks(labels, drop_axis=1, dtype=empty.dtype, meta=empty)
 
     def to_local(self) -> DoubtingEnsemble:
         """The same model without Dask: it predicts in memory, and can be pickled.
@@ -108,49 +110,32 @@ class DaskEnsemble(DoubtingEnsemble):
         return local
 
     def _open_training(self, X: Any, **others: Any) -> PartitionedTable:
-        """`others` are what goes along with X, by the names of the arguments of `fit`; those not given are None."""
+        """`others` are the other arguments of `fit` with a value for each row; those not given are None."""
         client = active_client(self.client)
-        if is_dask_array(X):
-            return fitting_on(open_dask_arrays(X, others, client), self.fit_on, client)
-        if not is_dask_frame(X):
+        if not (is_dask_array(X) or is_dask_frame(X)):
             raise TypeError(
                 f"X is a {type(X).__name__}, not a Dask DataFrame or array. For rows in memory, use "
-                f"{type(self.to_local()).__name__}."
+                f"{self.in_memory().__name__}."
             )
         if others["y"] is None:
             raise ValueError("This classifier requires y to be passed, but the target y is None.")
-        frame, target = with_column(X, LABEL, others["y"])
-        frame, weight = with_column(frame, WEIGHT, others["sample_weight"])
-        frame, id = with_column(frame, ID, others["ids"])
-        frame, group = with_column(frame, GROUP, others["groups"])
-        options: DaskOptions = {
-            "target": target,
-            "weight": weight,
-            "id": id,
-            "group": group,
-            "client": client,
-            "fit_on": self.fit_on,
-        }
-        table = open_table(frame, **options)
+        if is_dask_array(X):
+            return open_dask_arrays(X, others, client).with_members_fitted_on(self.fit_on, OnDaskWorkers(client))
+        options: DaskOptions = {"client": client, "fit_on": self.fit_on}
+        X, options["target"] = with_column(X, LABEL, others["y"])
+        X, options["weight"] = with_column(X, WEIGHT, others["sample_weight"])
+        X, options["id"] = with_column(X, ID, others["ids"])
+        X, options["group"] = with_column(X, GROUP, others["groups"])
+        table = open_table(X, **options)
         assert isinstance(table, PartitionedTable)
-        return replace(table, roles=replace(table.roles, target=None)) if target == LABEL else table
+        return replace(table, roles=replace(table.roles, target=None)) if options["target"] == LABEL else table
 
     def _in_memory(self, pair: Any) -> tuple[Any, ...]:
         """A pair of features and labels, with what is on the cluster brought to this process."""
         if not (isinstance(pair, tuple | list) and any(is_dask_frame(one) or is_dask_array(one) for one in pair)):
             return pair  # type: ignore[no-any-return]
-        return tuple(active_client(self.client).gather(active_client(self.client).compute(list(pair))))
-
-    def _lazily(self, method: str, X: Any, width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        if not (is_dask_frame(X) or is_dask_array(X)):
-            return getattr(self.to_local(), method)(X)
-        work = Predicting(method, self.to_local(), np.empty((0, *width), dtype=dtype))
-        schema = self.trained_on_.schema
-        if is_dask_frame(X):
-            return over_frame(work, X, list(X.columns) if schema is None else schema.sources, width, dtype)
-        if schema is not None:
-            raise TypeError("The model was trained on named columns. Pass a Dask DataFrame with these columns.")
-        return over_array(work, X, width, dtype)
+        client = active_client(self.client)
+        return tuple(client.gather(client.compute(list(pair))))
 
     def __sklearn_clone__(self) -> Self:
         """A clone uses the same cluster."""
@@ -214,21 +199,44 @@ class UnderSamplingOnDask(DaskEnsemble, UnderSamplingEnsemble):
         return self.fit_table(table, eval_set=held_out, checkpoint=checkpoint, allow=allow)
 
 
-class Predicting:
-    """A method of a model on its way to the rows. There each call keeps to one thread: others work beside it."""
+def _probabilities(model: DoubtingEnsemble, rows: Any) -> NDArray[np.float64]:
+    """What a worker does with a partition. Members refuse to score no rows."""
+    if not len(rows):
+        return np.empty((0, len(model.classes_)))
+    return scores_of_rows(model, np.asarray(rows) if model.trained_on_.schema is None else rows)[1]
 
-    def __init__(self, method: str, model: DoubtingEnsemble, nothing: NDArray[Any]) -> None:
-        self._method = method
-        self._nothing = nothing
-        self._model = predicting_in_one_thread(model)
 
-    def __call__(self, part: Any) -> NDArray[Any]:
-        if self._model.trained_on_.schema is None:
-            part = np.asarray(part)
-        if not len(part):
-            return self._nothing  # members refuse to be asked about no rows
-        answers: NDArray[Any] = getattr(self._model, self._method)(part)
-        return answers
+def _most_probable(classes: NDArray[Any], probabilities: NDArray[np.float64]) -> NDArray[Any]:
+    labels: NDArray[Any] = classes[probabilities.argmax(axis=1)]
+    return labels
+
+
+def _map_frame(score: Any, frame: Any, schema: Schema | None, n_classes: int) -> Any:
+    """A lazy array of the scores of each partition. Its chunks have unknown lengths until they are computed."""
+    dask = import_dask()
+    from dask import array as da
+
+    names = list(frame.columns) if schema is None else schema.sources
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise TableError(f"X has no column {missing[0]!r}, which the model was trained with.")
+    sent = dask.delayed(score, traverse=False)
+    blocks = [
+        da.from_delayed(dask.delayed(_call)(sent, part), shape=(np.nan, n_classes), dtype=np.float64)
+        for part in frame[list(names)].to_delayed()
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _call(score: Any, part: Any) -> Any:
+    return score(part)
+
+
+def _map_array(score: Any, array: Any, schema: Schema | None, n_classes: int) -> Any:
+    if schema is not None:
+        raise TypeError("The model was trained on named columns. Pass a Dask DataFrame with these columns.")
+    chunks = (array.chunks[0], (n_classes,))
+    return array.rechunk({1: -1}).map_blocks(score, chunks=chunks, dtype=np.float64, meta=np.empty((0, 0)))
 
 
 Ensemble = TypeVar("Ensemble", bound=DaskEnsemble)
@@ -326,14 +334,8 @@ class DaskAutoSelfPacedClassifier(DaskEnsemble, AutoSelfPacedClassifier):
         ----------
         X : Dask DataFrame or Dask array
             Features, as for `DaskSelfPacedEnsembleClassifier.fit`.
-        y : Dask Series or array, or the name of a column of X
-            Labels.
-        sample_weight : Dask Series or array, or the name of a column of X, default=None
-            How much each row counts, in training and in judging.
-        ids : Dask Series or array, or the name of a column of X, default=None
-            Unique integers by which rows are drawn.
-        groups : Dask Series or array, or the name of a column of X, default=None
-            The group of each row, as for `DaskSelfPacedEnsembleClassifier.fit`.
+        y, sample_weight, ids, groups : Dask Series or array, or the name of a column of X
+            Labels, weights, unique ids and groups of the rows. Weights count in training and in judging.
         checkpoint, allow : path or URL; str or list of str
             A folder that keeps what has been judged and every finished round, as for
             `DaskSelfPacedEnsembleClassifier.fit`.
@@ -345,11 +347,3 @@ class DaskAutoSelfPacedClassifier(DaskEnsemble, AutoSelfPacedClassifier):
         """
         table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
         return self.fit_table(table, checkpoint=checkpoint, allow=allow)
-
-
-__all__ = [
-    "DaskAutoSelfPacedClassifier",
-    "DaskBalanceCascadeClassifier",
-    "DaskSelfPacedEnsembleClassifier",
-    "DaskUnderBaggingClassifier",
-]

@@ -1,8 +1,8 @@
-"""Tables of Dask data frames and of files that Dask workers read."""
+"""Tables of Dask data frames, Dask arrays, and Parquet files that Dask workers read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,37 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.clusters.dask.engine import DaskEngine, OnDaskWorkers, naming_the_cluster
-from selfpaced.clusters.partitions import (
-    Along,
-    PartitionedTable,
-    PartitionFacts,
-    array_facts,
-    array_rows,
-    first_tags,
-    fits_elsewhere,
-    frame_facts,
-    frame_roles,
-    frame_rows,
-    in_order_of_ids,
-)
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.clusters.partitions import LABEL, PartitionedTable, PartitionFacts, PartitionRows, frame_roles
+from selfpaced.exceptions import TableError, import_arrow, need
 from selfpaced.pools import GROUP, Tags
 from selfpaced.storage import Place, RemoteFile, patiently
-from selfpaced.tables import ID, WEIGHT, DaskOptions, InMemoryTable, Roles, Schema, group_hashes, is_dask, is_dask_array
+from selfpaced.tables import ID, WEIGHT, DaskOptions, InMemoryTable, Roles, Schema, is_dask, is_dask_array
 from selfpaced.tables.files import without_views
 from selfpaced.tables.sources import find_files, lake_of
 
-LABEL = "__selfpaced_label__"
+# How a worker reads a partition, with the name of the partition in errors.
+Read = Callable[[Any, str], PartitionRows]
 
 
 def import_dask() -> Any:
-    try:
-        import dask
-        import dask.dataframe
-        import distributed  # noqa: F401  a cluster of one machine is one, too
-    except ImportError as error:
-        raise ImportError(f"Dask is not installed ({error}): pip install 'selfpaced[dask]'") from error
-    return dask
+    for module in ("distributed", "dask.dataframe"):
+        need(module, "dask", "A Dask cluster")
+    return need("dask", "dask", "A Dask cluster")
 
 
 def active_client(client: Any) -> Any:
@@ -71,31 +56,48 @@ def open_dask_frame(frame: Any, **options: Unpack[DaskOptions]) -> PartitionedTa
     given = {LABEL: roles.target, WEIGHT: roles.weight, ID: roles.id, GROUP: roles.group}
     columns = {role: name for role, name in given.items() if name is not None}
     chosen = frame[list(dict.fromkeys([*features, *columns.values()]))]
-    parts = _FrameParts(features, columns, options.get("timezone"))
-    table = _open(client, chosen.to_delayed(), parts, roles, has_ids=roles.id is not None)
-    return fitting_on(table, options.get("fit_on", "driver"), client)
+    read = partial(_read_frame, features, columns)
+    table = _open(client, chosen.to_delayed(), read, roles, has_ids=roles.id is not None, zone=options.get("timezone"))
+    return table.with_members_fitted_on(options.get("fit_on", "driver"), OnDaskWorkers(client))
 
 
-def fitting_on(table: PartitionedTable, fit_on: str, client: Any) -> PartitionedTable:
-    """The table with members that are trained in this process ("driver") or on workers ("executor")."""
-    return replace(table, elsewhere=OnDaskWorkers(client)) if fits_elsewhere(fit_on) else table
+def _read_frame(features: list[str], columns: Mapping[str, str], frame: Any, path: str) -> PartitionRows:
+    def column(role: str) -> NDArray[Any] | None:
+        return np.asarray(frame[columns[role]]) if role in columns else None
+
+    labels = np.asarray(frame[columns[LABEL]])
+    return PartitionRows(
+        path, lambda: as_batch(frame[features], path), labels, column(ID), column(WEIGHT), column(GROUP)
+    )
 
 
-# What may go along with a Dask array of features, by the names of the arguments.
-ALONG_ARRAYS = ("y", "sample_weight", "ids", "groups")
+def as_batch(frame: Any, path: str) -> Any:
+    """A pandas frame as a record batch."""
+    pa = import_arrow()
+    try:
+        batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError) as error:
+        raise TableError(
+            f"{path} has a column with values of several types, which models cannot read: {error}"
+        ) from error
+    return batch.cast(pa.schema(map(without_views, batch.schema)))
+
+
+# The arrays that may be given with a Dask array of features, by the names of the arguments.
+ARRAYS = ("y", "ids", "sample_weight", "groups")
 
 
 def open_dask_arrays(X: Any, others: Mapping[str, Any], client: Any) -> PartitionedTable:
-    """Dask arrays of features and of `ALONG_ARRAYS`, those but the labels None where not given, in the same chunks."""
+    """Dask arrays of features, labels, and of the other `ARRAYS` that are not None, in the same chunks."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and features; it has {X.ndim}.")
     X = X.rechunk({1: -1})
-    arrays = [X, *(_in_chunks_of(X, name, others[name]) for name in ALONG_ARRAYS)]
+    arrays = [X, *(_in_chunks_of(X, name, others[name]) for name in ARRAYS)]
     dask = import_dask()
     blocks = [[None] * X.numblocks[0] if one is None else one.to_delayed().ravel().tolist() for one in arrays]
     together = [dask.delayed(tuple)(list(block)) for block in zip(*blocks, strict=True)]
     roles = Roles(group=None if others["groups"] is None else "groups")
-    return _open(client, together, _ArrayParts(), roles, has_ids=others["ids"] is not None)
+    return _open(client, together, _read_arrays, roles, has_ids=others["ids"] is not None)
 
 
 def _in_chunks_of(X: Any, name: str, one: Any) -> Any:
@@ -114,90 +116,44 @@ def _in_chunks_of(X: Any, name: str, one: Any) -> Any:
     return one.rechunk((X.chunks[0],))
 
 
-class _FrameParts:
-    """How the partitions of a frame are read."""
-
-    def __init__(self, features: list[str], columns: dict[str, str], zone: str | None) -> None:
-        self._features = features
-        self._columns = columns
-        self.zone = zone
-
-    def facts(self, part: Any, path: str) -> PartitionFacts:
-        return frame_facts(as_batch(part[self._features], path), self.labels(part), path)
-
-    def rows(self, part: Any, schema: Schema, path: str) -> InMemoryTable:
-        groups = self._column(part, GROUP)
-        hashes = None if groups is None else group_hashes(groups, f"The groups of {path}")
-        along = Along(self._column(part, WEIGHT), hashes)
-        return frame_rows(as_batch(part[self._features], path), schema, along, path)
-
-    def labels(self, part: Any) -> NDArray[Any]:
-        return np.asarray(part[self._columns[LABEL]])
-
-    def ids(self, part: Any) -> NDArray[Any] | None:
-        return self._column(part, ID)
-
-    def _column(self, part: Any, role: str) -> NDArray[Any] | None:
-        return np.asarray(part[self._columns[role]]) if role in self._columns else None
+def _read_arrays(part: Sequence[Any], path: str) -> PartitionRows:
+    X, *others = (None if one is None else np.asarray(one) for one in part)
+    assert X is not None
+    for name, one in zip(ARRAYS, others, strict=True):
+        if one is not None and len(one) != len(X):
+            raise ValueError(
+                f"{path} of X has {len(X)} rows, but that of {name} has {len(one)}. Give one for each row."
+            )
+    labels, ids, weights, groups = others
+    assert labels is not None
+    return PartitionRows(path, lambda: X, labels, ids, weights, groups)
 
 
-def as_batch(frame: Any, path: str) -> Any:
-    """A pandas frame as a record batch."""
-    pa = import_arrow()
-    try:
-        batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError) as error:
-        raise TableError(
-            f"{path} has a column with values of several types, which models cannot read: {error}"
-        ) from error
-    return batch.cast(pa.schema(map(without_views, batch.schema)))
-
-
-class _ArrayParts:
-    """How chunks of arrays are read: features, and `ALONG_ARRAYS`."""
-
-    zone = None
-
-    def facts(self, part: Any, path: str) -> PartitionFacts:
-        X, y, *others = part
-        for name, one in zip(ALONG_ARRAYS, (y, *others), strict=True):
-            if one is not None and len(one) != len(X):
-                raise ValueError(
-                    f"{path} of X has {len(X)} rows, but that of {name} has {len(one)}. Give one for each row."
-                )
-        return array_facts(X, y, path)
-
-    def rows(self, part: Any, schema: Schema | None, path: str) -> InMemoryTable:
-        groups = None if part[4] is None else group_hashes(np.asarray(part[4]), f"The groups of {path}")
-        return array_rows(part[0], Along(part[2], groups), path)
-
-    def labels(self, part: Any) -> NDArray[Any]:
-        return np.asarray(part[1])
-
-    def ids(self, part: Any) -> NDArray[Any] | None:
-        return None if part[3] is None else np.asarray(part[3])
-
-
-def _open(client: Any, delayed: Sequence[Any], parts: Any, roles: Roles, *, has_ids: bool) -> PartitionedTable:
+def _open(
+    client: Any, delayed: Sequence[Any], read: Read, roles: Roles, *, has_ids: bool, zone: str | None = None
+) -> PartitionedTable:
     loaded = client.compute(list(delayed))
     paths = [f"partition {number}" for number in range(len(loaded))]
     with naming_the_cluster():
-        told = client.gather(client.map(parts.facts, loaded, paths, pure=False))
+        told = client.gather(client.map(partial(_facts, read), loaded, paths, pure=False))
     facts = PartitionFacts.merge(told)
-    schema, labels = facts.frozen_schema(parts.zone), facts.class_counts(roles)
+    schema, labels = facts.frozen_schema(zone), facts.class_counts(roles)
     starts = np.cumsum([0, *(one.n_rows for one in told)]).tolist()[:-1]
-    classes = [labels.classes] * len(loaded)
-    rows = client.map(parts.rows, loaded, [schema] * len(loaded), paths, pure=False)
-    tags = client.map(_tags, [parts] * len(loaded), loaded, starts, classes, paths, pure=False)
-    begin = partial(DaskEngine, client, rows, tags, in_order_of_ids)
-    return PartitionedTable(begin, labels, schema, roles, has_ids)
+    rows = client.map(partial(_table, read, schema), loaded, paths, pure=False)
+    tags = client.map(partial(_tags, read, labels.classes), loaded, paths, starts, pure=False)
+    return PartitionedTable(partial(DaskEngine, client, rows, tags), labels, schema, roles, has_ids)
 
 
-def _tags(parts: Any, part: Any, start: int, classes: NDArray[Any], path: str) -> Tags:
-    labels, ids = parts.labels(part), parts.ids(part)
-    if ids is None:
-        ids = np.arange(start, start + labels.size, dtype=np.uint64)
-    return first_tags(ids, labels, classes, path)
+def _facts(read: Read, part: Any, path: str) -> PartitionFacts:
+    return read(part, path).facts()
+
+
+def _table(read: Read, schema: Schema | None, part: Any, path: str) -> InMemoryTable:
+    return read(part, path).table(schema)
+
+
+def _tags(read: Read, classes: NDArray[Any], part: Any, path: str, start: int) -> Tags:
+    return read(part, path).tags(classes, start)
 
 
 def with_column(frame: Any, role: str, given: Any) -> tuple[Any, str | None]:
@@ -213,34 +169,6 @@ def with_column(frame: Any, role: str, given: Any) -> tuple[Any, str | None]:
     if given.name in frame.columns and dask.base.tokenize(frame[given.name]) == dask.base.tokenize(given):
         return frame, given.name
     return frame.assign(**{role: given}), role
-
-
-def over_frame(work: Any, frame: Any, names: Sequence[str], width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """A lazy array of what `work` makes of each partition. Nobody knows how long these are until they are there."""
-    dask = import_dask()
-    from dask import array as da
-
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        raise TableError(f"X has no column {missing[0]!r}, which the model was trained with.")
-    sent = dask.delayed(work, traverse=False)
-    blocks = [
-        da.from_delayed(dask.delayed(_called)(sent, part), shape=(np.nan, *width), dtype=dtype)
-        for part in frame[list(names)].to_delayed()
-    ]
-    return da.concatenate(blocks, allow_unknown_chunksizes=True)
-
-
-def over_array(work: Any, array: Any, width: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """The same for an array."""
-    dropped = {"chunks": (array.chunks[0], width)} if width else {"drop_axis": 1}
-    return array.rechunk({1: -1}).map_blocks(
-        work, dtype=dtype, meta=np.empty((0,) * (1 + len(width)), dtype), **dropped
-    )
-
-
-def _called(work: Any, part: Any) -> Any:
-    return work(part)
 
 
 PARQUET = (".parquet", ".pq")
@@ -319,9 +247,4 @@ def frame_of_pieces(pieces: Sequence[Piece]) -> Any:
     with _opened(pieces[0].place) as file:
         empty = file.schema_arrow.empty_table().to_pandas().assign(**pieces[0].added)
     # What a partition holds is looked at where it lies: whole numbers with missing values are floats, for instance.
-    return dd.from_map(read_piece, list(pieces), meta=empty.iloc[:0], enforce_metadata=False)
-
-
-def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> Any:
-    """What a worker does for a partition. Dask asks for the columns that are used."""
-    return piece.read(columns)
+    return dd.from_map(Piece.read, list(pieces), meta=empty.iloc[:0], enforce_metadata=False)

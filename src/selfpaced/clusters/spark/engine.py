@@ -1,12 +1,14 @@
-"""Questions to partitions and other work on a Spark cluster."""
+"""Questions to partitions, and other work, on a Spark cluster."""
 
 from __future__ import annotations
 
+import gc
 import pickle
-import warnings
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock, Thread
@@ -14,21 +16,9 @@ from typing import Any
 from uuid import uuid4
 from weakref import finalize
 
-from selfpaced.clusters.spark.blobs import BlobEngine, BlobRows
-from selfpaced.clusters.spark.messages import (
-    Kept,
-    answers,
-    asked,
-    naming_missing_packages,
-    packed,
-    settle,
-    told,
-    unpacked,
-    without_errors,
-)
+from selfpaced.clusters.partitions import in_order_of_ids
 from selfpaced.clusters.spark.storage import (
     Census,
-    NoScratchError,
     Reading,
     Steps,
     Written,
@@ -37,89 +27,171 @@ from selfpaced.clusters.spark.storage import (
     remove_table,
     write_partition,
 )
+from selfpaced.exceptions import TableError
 from selfpaced.pools import Answer, Block, Rows, Tags
 
 JOBS_AT_ONCE = 8  # Spark queues those for which no core is free
-
-
-class OnSparkExecutors:
-    """Sends work to executors, each piece as a job of one task. Spark does again what is lost with an executor."""
-
-    n_at_once = JOBS_AT_ONCE
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self._waiting = ThreadPoolExecutor(JOBS_AT_ONCE, thread_name_prefix="selfpaced")
-
-    def __call__(self, work: Callable[[], Any]) -> Future[Any]:
-        """A promise of what the work gives: `result()` waits for it, and raises what the work raised."""
-        return self._waiting.submit(self._result, packed(work))
-
-    def _result(self, work: bytes) -> Any:
-        import pyarrow as pa
-
-        rows = pa.table({"work": pa.array([work], pa.large_binary())})
-        return asked(self._session.createDataFrame(rows).coalesce(1), _done)[0]
-
-
-def _done(batches: Iterator[Any]) -> Iterator[Any]:
-    for batch in batches:
-        for work in batch.column("work"):
-            try:
-                result = pickle.dumps(unpacked(work.as_py())())
-            except Exception as error:
-                result = told(error)
-            yield answers([result])
-
-
-WRITTEN = "written binary, facts binary"
 # A partition that is not found is asked for again so often: Spark may have moved its task for a moment.
 TIMES_ASKED_AGAIN = 2
-# How often the rows of a table are written again within one question. Then Spark keeps them in its memory.
+# How often the rows of a table are written again within one question.
 TIMES_WRITTEN_AGAIN = 2
 TASKS_FOR_ALL = 64
-KEPT_IN_MEMORY = "Spark keeps the rows in its own memory instead, and each round takes several times as long."
-
 
 # The number of a task's partition, and of a row in it. Names of files would not do: Spark may have written them again.
 Place = tuple[int, int]
 
 
-class ScratchRows:
-    """The rows of a table in scratch files, which are removed with this object.
+def pack(work: Any) -> bytes:
+    """Bytes, which an executor loads where it can report errors: the base model's package may be missing there."""
+    from pyspark import cloudpickle
 
-    Parameters
-    ----------
-    source : Any
-        A Spark DataFrame with a column `ID`.
-    tell : Callable[[Any], Any]
-        Asked of blocks of its rows while they are written.
+    return cloudpickle.dumps(work)  # type: ignore[no-any-return]
 
-    Attributes
-    ----------
-    frame : Any
-        A frame with one row for each partition.
-    attempt : int
-        How often the rows have been written again.
-    told : Any
-        The answers to `tell`.
-    census : Census
-        The number of rows, and the sum of their keys.
-    ended : list[str]
-        Fits whose tags nobody needs any more.
+
+def pack_error(error: Exception) -> bytes:
+    """An error as an answer to the driver; a `RuntimeError` with its text if it cannot be pickled."""
+    if isinstance(error, ModuleNotFoundError):
+        error = _not_installed(error.name)
+    error.add_note("Raised on a Spark executor.")
+    try:
+        content = pickle.dumps(error)
+        pickle.loads(content)
+    except Exception:
+        content = pickle.dumps(RuntimeError(f"{type(error).__name__} on a Spark executor: {error}"))
+    return content
+
+
+def _not_installed(package: str | None) -> ImportError:
+    return ImportError(
+        f"A Spark executor's Python has no module {package!r}. Install the package in the executors' environment, the "
+        "same version as here.",
+        name=package,
+    )
+
+
+@contextmanager
+def naming_missing_packages() -> Iterator[None]:
+    """An executor without this package cannot report that itself: the package is named in the error of Spark."""
+    try:
+        yield
+    except Exception as error:
+        missing = re.search(r"No module named '([\w.]+)'", str(error))
+        if missing is None:
+            raise
+        raise _not_installed(missing[1]) from error
+
+
+def ask_executors(frame: Any, work: Callable[[Iterator[Any]], Iterator[Any]]) -> list[Any]:
+    """Everything that `work` answers for the partitions. An error is raised as it was raised there.
+
+    Executors return errors as answers. If they raised them, Spark would try again several times.
+    """
+    with naming_missing_packages():
+        rows = frame.mapInArrow(work, "answer binary").collect()
+    return raise_errors([pickle.loads(row.answer) for row in rows])
+
+
+def raise_errors(answers: list[Any]) -> list[Any]:
+    """The answers of executors, if none of them is an error."""
+    for answer in answers:
+        if isinstance(answer, Exception):
+            try:
+                raise answer
+            finally:
+                del answer, answers  # or the error would hold itself, and with it everything that led here
+    return answers
+
+
+def answer_batch(answers: Sequence[bytes]) -> Any:
+    """Answers of an executor as a record batch."""
+    import pyarrow as pa
+
+    freeze_imports()
+    return pa.record_batch({"answer": pa.array(answers, pa.binary())})
+
+
+_n_modules_frozen = 0
+
+
+def freeze_imports() -> None:
+    """Exclude all that a Python worker has imported from the garbage collection after every task.
+
+    With pandas and a base model's package loaded, the collection takes most of the time of a small task.
+    """
+    global _n_modules_frozen
+    if len(sys.modules) > _n_modules_frozen:
+        gc.collect()
+        gc.freeze()
+        _n_modules_frozen = len(sys.modules)
+
+
+class OnSparkExecutors:
+    """Sends work to executors, each piece as a job of one task. Spark repeats what is lost with an executor."""
+
+    n_at_once = JOBS_AT_ONCE
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._jobs = ThreadPoolExecutor(JOBS_AT_ONCE, thread_name_prefix="selfpaced")
+
+    def __call__(self, work: Callable[[], Any]) -> Future[Any]:
+        """A future of the work: `result()` waits for it, and raises what the work raised."""
+        return self._jobs.submit(self._run, pack(work))
+
+    def _run(self, work: bytes) -> Any:
+        import pyarrow as pa
+
+        rows = pa.table({"work": pa.array([work], pa.large_binary())})
+        return ask_executors(self._session.createDataFrame(rows).coalesce(1), _work)[0]
+
+
+def _work(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        for work in batch.column("work"):
+            try:
+                result = pickle.dumps(pickle.loads(work.as_py())())
+            except Exception as error:
+                result = pack_error(error)
+            yield answer_batch([result])
+
+
+class Kept:
+    """A frame that the cluster keeps as long as this object exists.
+
+    It has a name in the session: a Connect session sends how a frame is made with every question about it, and a name
+    is shorter. Spark itself remembers it, and computes partitions again that are lost with an executor.
     """
 
-    def __init__(self, source: Any, tell: Callable[[Any], Any]) -> None:
+    def __init__(self, frame: Any) -> None:
+        name, session = f"selfpaced_{uuid4().hex}", frame.sparkSession
+        frame.createOrReplaceTempView(name)
+        self.frame = session.table(name).persist()
+        finalize(self, _release, session, name).atexit = False
+
+
+def _release(session: Any, name: str) -> None:
+    with suppress(Exception):  # a session that has ended keeps nothing
+        session.catalog.dropTempView(name)  # which also drops its rows
+
+
+class StoredRows:
+    """The rows of a DataFrame with a column `ID`, in files of the executors, which are removed with this object.
+
+    `frame` has one row for each partition. `facts` are the results of `facts_of` for blocks of the rows, and `census`
+    is the number of rows with the sum of their keys.
+    """
+
+    def __init__(self, source: Any, facts_of: Callable[[Any, str], Any]) -> None:
         self.name = uuid4().hex
-        self.attempt = 0
-        self.ended: list[str] = []
+        self.attempt = 0  # how often the rows have been written again
+        self.ended: list[str] = []  # fits that have ended, whose tags can be removed
         self._source = source
-        self._tell = tell
+        self._facts_of = facts_of
         self._lock = Lock()
-        self._blobs: BlobRows | None = None
         self._kept: list[Kept] = []
         # Tasks without rows, enough to reach all executors: what they have written is not known yet.
-        self._reached = [source.sparkSession.range(0, TASKS_FOR_ALL, 1, TASKS_FOR_ALL)]
+        self._everywhere = source.sparkSession.range(0, TASKS_FOR_ALL, 1, TASKS_FOR_ALL)
+        self._reached = [self._everywhere]
         remove = finalize(self, _remove, self._kept, self._reached, self.name)
         remove.atexit = False
         self._write()
@@ -130,43 +202,34 @@ class ScratchRows:
             remove()  # errors of PySpark may hold this object for a long time
             raise
         self._reached[0] = self.frame
-        written = without_errors([pickle.loads(row.written) for row in rows])
-        self.told = [fact for row in rows if row.facts is not None for fact in pickle.loads(row.facts)]
+        written = raise_errors([pickle.loads(row.written) for row in rows])
+        self.facts = [fact for row in rows if row.facts is not None for fact in pickle.loads(row.facts)]
         self.census = Census.summed(one.census for one in written)
 
     def write_again(self, attempt: int) -> None:
-        """Write all rows again, if nobody has done so since an attempt."""
+        """Write all rows again, unless that has been done since an attempt."""
         with self._lock:
             if self.attempt == attempt:
                 self.attempt += 1
                 self._write()
-                self._reached[0] = self.frame
-
-    def as_blobs(self, reason: str) -> BlobRows:
-        """The rows in Spark's memory, for executors that cannot keep files."""
-        with self._lock:
-            if self._blobs is None:
-                warnings.warn(f"{reason} {KEPT_IN_MEMORY}", RuntimeWarning, stacklevel=2)
-                self._blobs = BlobRows(self._source, self._tell)
-                self.census.require(self._blobs.census)
-        return self._blobs
+                self._reached[0] = self._everywhere  # an executor without partitions may have files of an old attempt
 
     def _write(self) -> None:
         # With the number of the attempt, or Spark would know the frame, and serve what it has kept of it.
-        work = packed((self._tell, self.name, self.attempt))
-        self._kept[:] = [Kept(self._source.mapInArrow(partial(_write, work), WRITTEN))]
+        work = pack((self._facts_of, self.name, self.attempt))
+        self._kept[:] = [Kept(self._source.mapInArrow(partial(_write, work), "written binary, facts binary"))]
         self.frame = self._kept[0].frame.select("written")
 
 
 def _remove(kept: list[Kept], reached: list[Any], name: str) -> None:
     """Remove the files of a table, and forget where they were.
 
-    In a thread of its own: this one may be in the middle of a talk with Spark, which cannot be interrupted.
+    In a thread of its own: this one may be in the middle of a call to Spark, which cannot be interrupted.
     """
 
     def remove() -> None:
         with suppress(Exception):  # a session that has ended has removed its local directories
-            asked(reached[0], partial(_leave, name))
+            ask_executors(reached[0], partial(_remove_files, name))
 
     thread = Thread(target=remove, name="selfpaced: remove scratch files")
     thread.start()
@@ -174,27 +237,15 @@ def _remove(kept: list[Kept], reached: list[Any], name: str) -> None:
     kept.clear()
 
 
-class ScratchEngine:
-    """Asks the rows of a table. Steps travel with the next question, and are taken by the same job.
+class SparkEngine:
+    """Asks the rows of a table. Steps are sent with the next question, and are taken by the same job."""
 
-    Parameters
-    ----------
-    rows : ScratchRows
-        The table.
-    reading : Reading
-        How its rows are read.
-    stacked : Callable[[Sequence[Rows]], Rows]
-        The rows of several blocks as one's.
-    """
-
-    def __init__(self, rows: ScratchRows, reading: Reading, stacked: Callable[[Sequence[Rows]], Rows]) -> None:
+    def __init__(self, rows: StoredRows, reading: Reading) -> None:
         self._rows = rows
         self._reading = reading
-        self._stacked = stacked
         self._fit = uuid4().hex
         self._steps: list[bytes] = []
         self._n_done = 0
-        self._blobs: BlobEngine | None = None
         finalize(self, rows.ended.append, self._fit).atexit = False
 
     def ask(
@@ -204,51 +255,40 @@ class ScratchEngine:
         *,
         features: bool,
     ) -> Answer:
-        if self._blobs is None:
-            try:
-                found = self._found(packed((self._reading, question, merge)), features=features)
-                self._n_done = len(self._steps)
-                return merge([one.answer for one in found])
-            except NoScratchError as error:
-                blobs = self._rows.as_blobs(str(error))
-                self._blobs = BlobEngine(blobs, self._reading, self._stacked, self._steps)
-        return self._blobs.ask(question, merge, features=features)
-
-    def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
-        if self._blobs is None:
-            self._steps.append(packed((step, shared)))
-        else:
-            self._blobs.advance(step, *shared)
-
-    def stacked(self, parts: Sequence[Rows]) -> Rows:
-        return self._stacked(parts)
-
-    def _found(self, work: bytes, *, features: bool) -> Sequence[_Told]:
-        """The answers of all partitions, of some perhaps after their rows have been written again."""
+        """Ask all partitions, of some perhaps after their rows have been written again."""
+        work = pack((self._reading, question, merge))
         for _ in range(1 + TIMES_WRITTEN_AGAIN):
             attempt = self._rows.attempt
-            heard = self._heard(work, features=features)
-            if heard is not None:
-                self._rows.census.require(Census.summed(one.census for one in heard))
-                return heard
+            answers = self._ask(work, features=features)
+            if answers is not None:
+                self._rows.census.require(Census.summed(one.census for one in answers))
+                self._n_done = len(self._steps)
+                return merge([one.content for one in answers])
             self._rows.write_again(attempt)
-        raise NoScratchError(
+        raise TableError(
             "Spark's executors do not find the rows that they wrote to their local directories. If nobody removes "
             "files there, set spark.locality.wait to some seconds: tasks then wait for the executor with their rows."
         )
 
-    def _heard(self, work: bytes, *, features: bool) -> Sequence[_Told] | None:
+    def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
+        self._steps.append(pack((step, shared)))
+
+    def stacked(self, parts: Sequence[Rows]) -> Rows:
+        return in_order_of_ids(parts)
+
+    def _ask(self, work: bytes, *, features: bool) -> Sequence[PartitionAnswer] | None:
         """The answers of all partitions; None if the rows of some are not found."""
         ended = tuple(self._rows.ended)
-        asking = _Asking(work, self._steps_since(self._n_done), features, None, ended)
-        heard: dict[Place, _Told] = {}
+        question = PackedQuestion(work, self._steps_since(self._n_done), features, None, ended)
+        answers: dict[Place, PartitionAnswer] = {}
         for _ in range(1 + TIMES_ASKED_AGAIN):
-            heard |= {one.place: one for one in asked(self._rows.frame, partial(_answer, packed(asking)))}
-            missing = frozenset(place for place, one in heard.items() if one.is_missing)
+            found = ask_executors(self._rows.frame, partial(_answer, pack(question)))
+            answers |= {one.place: one for one in found}
+            missing = frozenset(place for place, one in answers.items() if one.is_missing)
             if not missing:
                 del self._rows.ended[: len(ended)]
-                return list(heard.values())
-            asking = _Asking(work, self._steps_since(0), features, missing, ())
+                return list(answers.values())
+            question = PackedQuestion(work, self._steps_since(0), features, missing, ())
         return None
 
     def _steps_since(self, n_done: int) -> Steps:
@@ -256,37 +296,28 @@ class ScratchEngine:
 
 
 @dataclass(frozen=True)
-class _Asking:
-    """A question on its way to the executors.
+class PackedQuestion:
+    """A question that is sent to the executors."""
 
-    Attributes
-    ----------
-    work : bytes
-        How rows are read, the question, and how answers are merged.
-    only : frozenset[Place] | None
-        The partitions that are asked; None for all.
-    ended : tuple[str, ...]
-        Fits whose tags are removed.
-    """
-
-    work: bytes
+    work: bytes  # how rows are read, the question, and how answers are merged
     steps: Steps
     features: bool
-    only: frozenset[Place] | None
-    ended: tuple[str, ...]
+    only: frozenset[Place] | None  # the partitions that are asked; None for all
+    ended: tuple[str, ...]  # fits whose tags are removed
 
 
 @dataclass(frozen=True)
-class _Told:
+class PartitionAnswer:
     """The answer of a partition."""
 
     place: Place
     census: Census
-    answer: Any
+    content: Any = None
     is_missing: bool = False
 
 
-def _number_of_partition() -> int:
+def _partition_number() -> int:
+    """The number of the partition that this task works on."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -295,45 +326,46 @@ def _number_of_partition() -> int:
 
 
 def _write(work: bytes, batches: Iterator[Any]) -> Iterator[Any]:
-    """Write the rows of a partition, and tell where. An error is told by whoever asks."""
+    """Write a partition and yield its location. Errors are stored, and raised by the next question."""
     import pyarrow as pa
 
     facts = None
     try:
-        tell, table, attempt = unpacked(work)
-        done = write_partition(batches, tell, table, attempt, _number_of_partition())
+        facts_of, table, attempt = pickle.loads(work)
+        done = write_partition(batches, facts_of, table, attempt, _partition_number())
         if done is None:
             return
         written, facts = map(pickle.dumps, done)
     except Exception as error:
-        written = told(error)
-    settle()
+        written = pack_error(error)
+    freeze_imports()
     yield pa.record_batch({"written": pa.array([written], pa.binary()), "facts": pa.array([facts], pa.binary())})
 
 
-def _answer(asking: bytes, batches: Iterator[Any]) -> Iterator[Any]:
+def _answer(question: bytes, batches: Iterator[Any]) -> Iterator[Any]:
     try:
-        content = [pickle.dumps(one) for one in _answers(pickle.loads(asking), batches)]
+        content = [pickle.dumps(one) for one in _answers(pickle.loads(question), batches)]
     except Exception as error:
-        content = [told(error)]
+        content = [pack_error(error)]
     if content:
-        yield answers(content)
+        yield answer_batch(content)
 
 
-def _answers(asking: _Asking, batches: Iterator[Any]) -> Iterator[_Told]:
-    number = _number_of_partition()
+def _answers(asked: PackedQuestion, batches: Iterator[Any]) -> Iterator[PartitionAnswer]:
+    number = _partition_number()
     for position, written in enumerate(_partitions(batches)):
         place = (number, position)
-        if asking.only is None or place in asking.only:
-            for fit in asking.ended:
-                forget_tags(written.path, fit)
-            reading, question, merge = unpacked(asking.work)
-            partition = open_partition(written, reading, asking.steps)
-            if partition is None:
-                yield _Told(place, written.census, None, is_missing=True)
-            else:
-                parts = partition.answer(question, features=asking.features)
-                yield _Told(place, written.census, merge(parts))
+        if asked.only is not None and place not in asked.only:
+            continue
+        for fit in asked.ended:
+            forget_tags(written.path, fit)
+        reading, question, merge = pickle.loads(asked.work)
+        partition = open_partition(written, reading, asked.steps)
+        if partition is None:
+            yield PartitionAnswer(place, written.census, is_missing=True)
+        else:
+            parts = partition.answer(question, features=asked.features)
+            yield PartitionAnswer(place, written.census, merge(parts))
 
 
 def _partitions(batches: Iterator[Any]) -> Iterator[Written]:
@@ -345,8 +377,7 @@ def _partitions(batches: Iterator[Any]) -> Iterator[Written]:
             yield written
 
 
-def _leave(table: str, batches: Iterator[Any]) -> Iterator[Any]:
-    """Remove the files of a table."""
+def _remove_files(table: str, batches: Iterator[Any]) -> Iterator[Any]:
     for _ in batches:
         remove_table(table)
     yield from ()

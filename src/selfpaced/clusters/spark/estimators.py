@@ -11,23 +11,24 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from pyspark import keyword_only
 from pyspark.ml import Estimator
-from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param import TypeConverters
 from pyspark.ml.param.shared import HasSeed, HasValidationIndicatorCol, HasWeightCol
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType
 
-from selfpaced.clusters.partitions import PartitionedTable
+from selfpaced.clusters.partitions import LABEL, PartitionedTable
 from selfpaced.clusters.spark.model import (
     ALLOWING,
-    SHARED_COLUMNS,
     OutputColumns,
     Saved,
     SparkAutoSelfPacedModel,
     SparkEnsembleModel,
     SparkUnderSamplingModel,
     give_accessors,
+    param,
+    spark_name,
 )
-from selfpaced.clusters.spark.table import LABEL, VECTOR, as_array, column, feature, fitting_on, open_spark_vectors
+from selfpaced.clusters.spark.table import VECTOR, column, feature_columns, open_spark_vectors
 from selfpaced.ensembles import (
     BalanceCascadeClassifier,
     SelfPacedEnsembleClassifier,
@@ -40,12 +41,12 @@ from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.model import check_contents
 from selfpaced.storage import dumped, loaded
-from selfpaced.tables import ClusterOptions, Roles
+from selfpaced.tables import Roles
 from selfpaced.tables.sources import open_table
 
 
-def divided(dataset: Any, indicator: str) -> tuple[Any, Any]:
-    """The rows to train on, and those to score on: where a column of booleans is true."""
+def split_by_indicator(dataset: Any, indicator: str) -> tuple[Any, Any]:
+    """The rows to train on, and those to score: where a column of booleans is true."""
     if indicator not in dataset.columns:
         raise TableError(f"There is no column {indicator!r}; the columns are {dataset.columns}.")
     kind = dataset.schema[indicator].dataType
@@ -58,34 +59,18 @@ def divided(dataset: Any, indicator: str) -> tuple[Any, Any]:
 
 
 def rows_in_memory(rows: Any, features: str | Sequence[str], label: str) -> tuple[Any, Any]:
-    """Features as models read them, and labels."""
-    if isinstance(features, str):
-        columns = [as_array(rows, features).alias(VECTOR)]
-    else:
-        columns = [feature(rows, name) for name in features]
-    found = rows.select(*columns, column(label).alias(LABEL)).toArrow()
+    """The features and labels of a few rows, which are sent to the driver."""
+    found = rows.select(*feature_columns(rows, features), column(label).alias(LABEL)).toArrow()
     y = found.column(LABEL).to_numpy()
     if isinstance(features, str):
         return np.stack(found.column(VECTOR).to_pandas().to_numpy()), y
     return found.drop_columns([LABEL]), y
 
 
-# What the constructors call Spark's own parameters.
-SPARK_NAMES = SHARED_COLUMNS | {
-    "weight_col": "weightCol",
-    "validation_indicator_col": "validationIndicatorCol",
-    "id_col": "idCol",
-    "group_col": "groupCol",
-}
-OF_A_FIT = ("seed", "fit_on", "checkpoint", "allow")
 # Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
 NOT_ON_SPARK = {"random_state", "n_jobs"}
 # By the type of the default.
 CONVERTERS = {int: TypeConverters.toInt, float: TypeConverters.toFloat}
-
-
-class OfAFit(HasWeightCol, HasValidationIndicatorCol, HasSeed):  # type: ignore[misc]
-    """Spark's own parameters that an estimator does not share with its model."""
 
 
 def _as_text(place: str | os.PathLike[str] | None) -> str | None:
@@ -97,26 +82,22 @@ def _as_list(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+class OfAFit(HasWeightCol, HasValidationIndicatorCol, HasSeed):  # type: ignore[misc]
+    """Parameters that an estimator does not share with its model."""
+
+    idCol = param("idCol", "a column of unique integers by which rows are drawn.")  # noqa: N815
+    groupCol = param("groupCol", "a column of groups of rows, such as cards.")  # noqa: N815
+    fit_on = param("fit_on", 'where members are trained, "driver" or "executor".', TypeConverters.toString)
+    checkpoint = param("checkpoint", "a folder of the driver, or a URL, that keeps finished rounds.", _as_text)
+    allow = param("allow", "types that the files of the checkpoint may hold besides the usual ones.", _as_list)
+
+
 class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: ignore[misc]
     """What the ensembles on Spark share."""
 
     kind: type[Any]
     model: type[SparkEnsembleModel] = SparkUnderSamplingModel
     own_params: Sequence[str]
-    idCol = Param(Params._dummy(), "idCol", "a column of unique integers by which rows are drawn.")  # noqa: N815
-    groupCol = Param(Params._dummy(), "groupCol", "a column of groups of rows, such as cards.")  # noqa: N815
-    fit_on = Param(
-        Params._dummy(), "fit_on", 'where members are trained, "driver" or "executor".', TypeConverters.toString
-    )
-    checkpoint = Param(
-        Params._dummy(),
-        "checkpoint",
-        "a folder of the driver, or a URL, that keeps finished rounds.",
-        _as_text,
-    )
-    allow = Param(
-        Params._dummy(), "allow", "types that the files of the checkpoint may hold besides the usual ones.", _as_list
-    )
 
     @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
@@ -138,23 +119,12 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
         **params: Any,
     ) -> None:
         super().__init__()
-        known = parameters_of(self.kind)
-        self._setDefault(
-            weightCol=None,
-            validationIndicatorCol=None,
-            idCol=None,
-            groupCol=None,
-            seed=None,
-            fit_on="driver",
-            checkpoint=None,
-            allow=[],
-            **{name: known[name].default for name in self.own_params},
-        )
+        self._setDefault(**{spark_name(name): each.default for name, each in parameters_of(type(self)).items()})
         self.setParams(**self._input_kwargs)
 
     def setParams(self, **given: Any) -> Self:  # noqa: N802  as everywhere in Spark
         """Set parameters by the names that the constructor has for them."""
-        self._set(**{SPARK_NAMES.get(name, name): value for name, value in given.items()})
+        self._set(**{spark_name(name): value for name, value in given.items()})
         return self
 
     def as_bytes(self, given: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
@@ -171,39 +141,27 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
 
     def _fit(self, dataset: Any) -> SparkEnsembleModel:
         params = {name: self.getOrDefault(name) for name in self.own_params}
-        kept = {name: self.getOrDefault(name) for name in ("checkpoint", "allow")}
+        others = {name: self.getOrDefault(name) for name in ("checkpoint", "allow")}
         local = self.kind(**params, random_state=self.getOrDefault("seed"))
         indicator = self.getOrDefault("validationIndicatorCol")
-        if indicator is None:
-            local.fit_table(self._open(dataset), **kept)
-        else:
-            rows, held_out = divided(dataset, indicator)
-            eval_set = self._in_memory(held_out)
-            local.fit_table(self._open(rows), eval_set=eval_set, **kept)
-        model = self.model(local.set_params(callbacks=None))  # they have seen what they came for
+        if indicator is not None:
+            dataset, held_out = split_by_indicator(dataset, indicator)
+            others["eval_set"] = self._eval_set(held_out)
+        local.fit_table(self._open(dataset), **others)
+        model = self.model(local.set_params(callbacks=None))  # they belong to the fit
         return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
 
-    def _in_memory(self, rows: Any) -> tuple[Any, Any]:
-        """The features and labels of a few rows."""
+    def _eval_set(self, rows: Any) -> tuple[Any, Any]:
         return rows_in_memory(rows, self.getOrDefault("featuresCol"), self.getOrDefault("labelCol"))
 
     def _open(self, dataset: Any) -> PartitionedTable:
-        where = self.getOrDefault("fit_on")
-        features, target, weight, id, group = (
-            self.getOrDefault(name) for name in ("featuresCol", "labelCol", "weightCol", "idCol", "groupCol")
+        target, weight, id, group, fit_on = (
+            self.getOrDefault(name) for name in ("labelCol", "weightCol", "idCol", "groupCol", "fit_on")
         )
+        features = self.getOrDefault("featuresCol")
         if isinstance(features, str):
-            vectors = open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group))
-            return fitting_on(vectors, where, dataset)
-        options: ClusterOptions = {
-            "target": target,
-            "columns": features,
-            "weight": weight,
-            "id": id,
-            "group": group,
-            "fit_on": where,
-        }
-        table = open_table(dataset, **options)
+            return open_spark_vectors(dataset, features, Roles(target, weight=weight, id=id, group=group), fit_on)
+        table = open_table(dataset, target=target, columns=features, weight=weight, id=id, group=group, fit_on=fit_on)
         assert isinstance(table, PartitionedTable)
         return table
 
@@ -220,11 +178,12 @@ def with_params_of(ensemble: type[Any]) -> Callable[[type[SparkEstimator]], type
         kind.kind, kind.own_params = ensemble, tuple(own)
         for name, each in own.items():
             text = summaries.get(name, "")
-            small = text[:1].lower() + text[1:]  # as Spark's own texts begin
-            setattr(kind, name, Param(Params._dummy(), name, small, CONVERTERS.get(type(each.default))))
-        columns = parameters_of(SparkEnsembleEstimator).values()
-        give_accessors(kind, [*own, *SPARK_NAMES.values(), *OF_A_FIT])
-        give_constructor(kind, [*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()), *columns])
+            lower = text[:1].lower() + text[1:]  # as Spark's own texts begin
+            setattr(kind, name, param(name, lower, CONVERTERS.get(type(each.default))))
+        others = parameters_of(SparkEnsembleEstimator)
+        give_accessors(kind, map(spark_name, [*own, *others]))
+        own_named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()]
+        give_constructor(kind, [*own_named, *others.values()])
         return kind
 
     return decorated
@@ -300,7 +259,7 @@ class SparkAutoSelfPacedClassifier(SparkEnsembleEstimator):
 
     model = SparkAutoSelfPacedModel
 
-    def _in_memory(self, rows: Any) -> tuple[Any, Any]:
+    def _eval_set(self, rows: Any) -> tuple[Any, Any]:
         raise ValueError(
             "validationIndicatorCol is for one ensemble. SparkAutoSelfPacedClassifier holds out rows itself to compare "
             "its recipes. Omit the column."

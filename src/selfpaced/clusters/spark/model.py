@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from typing import Any, Self
@@ -19,38 +20,27 @@ from pyspark.ml.util import MLReadable, MLReader, MLWritable, MLWriter
 from pyspark.sql import functions as sf
 
 from selfpaced.callbacks import Round
-from selfpaced.clusters.spark.messages import packed, unpacked
-from selfpaced.clusters.spark.table import VECTOR, as_array, feature
-from selfpaced.ensembles import DoubtingEnsemble, predicting_in_one_thread
+from selfpaced.clusters.scoring import scores_of_rows, worker_model
+from selfpaced.clusters.spark.engine import pack
+from selfpaced.clusters.spark.table import VECTOR, feature_columns
+from selfpaced.ensembles import DoubtingEnsemble
 from selfpaced.model import RecipeResult
 from selfpaced.persistence import model_bytes, read_model
 
 
-def give_accessors(kind: type[Any], names: Iterable[str]) -> None:
-    """Give a class `setX` and `getX` of some parameters, unless it has them."""
-    for name in names:
-        for accessor in (_setter(name), _getter(name)):
-            if not hasattr(kind, accessor.__name__):
-                accessor.__qualname__ = f"{kind.__qualname__}.{accessor.__name__}"
-                setattr(kind, accessor.__name__, accessor)
+def param(name: str, text: str, convert: Callable[[Any], Any] | None = None) -> Any:
+    """A parameter of a class, as Spark declares it."""
+    return Param(Params._dummy(), name, text, convert)
 
 
-def _setter(name: str) -> Callable[..., Any]:
-    def set_value(self: Any, value: Any) -> Any:
-        return self._set(**{name: value})
+def spark_name(name: str) -> str:
+    """What Spark calls a parameter of the constructor.
 
-    set_value.__name__ = f"set{in_camel_case(name)}"
-    set_value.__doc__ = f"Set `{name}`, and return the estimator."
-    return set_value
-
-
-def _getter(name: str) -> Callable[..., Any]:
-    def get_value(self: Any) -> Any:
-        return self.getOrDefault(name)
-
-    get_value.__name__ = f"get{in_camel_case(name)}"
-    get_value.__doc__ = f"The value of `{name}`, or its default."
-    return get_value
+    >>> spark_name("raw_prediction_col"), spark_name("n_estimators")
+    ('rawPredictionCol', 'n_estimators')
+    """
+    camel = in_camel_case(name)
+    return camel[:1].lower() + camel[1:] if name.endswith("_col") else name
 
 
 def in_camel_case(name: str) -> str:
@@ -61,12 +51,34 @@ def in_camel_case(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
+def give_accessors(kind: type[Any], names: Iterable[str]) -> None:
+    """Give a class `setX` and `getX` of some parameters, unless it has them."""
+    for name in names:
+        for accessor in _accessors(name):
+            if not hasattr(kind, accessor.__name__):
+                accessor.__qualname__ = f"{kind.__qualname__}.{accessor.__name__}"
+                setattr(kind, accessor.__name__, accessor)
+
+
+def _accessors(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def set_value(self: Any, value: Any) -> Any:
+        return self._set(**{name: value})
+
+    def get_value(self: Any) -> Any:
+        return self.getOrDefault(name)
+
+    set_value.__name__, get_value.__name__ = f"set{in_camel_case(name)}", f"get{in_camel_case(name)}"
+    set_value.__doc__ = f"Set `{name}`, and return the estimator."
+    get_value.__doc__ = f"The value of `{name}`, or its default."
+    return set_value, get_value
+
+
 # What an error suggests for types that are not on the list of trusted ones.
 ALLOWING = "save_model(model.to_local(), ..."
 
 
-class Writer(MLWriter):  # type: ignore[misc]
-    """Writes an estimator or a model through Spark, so that it may go wherever Spark writes."""
+class SparkWriter(MLWriter):  # type: ignore[misc]
+    """Writes an estimator or a model through Spark, to any place that Spark can write to."""
 
     def __init__(self, instance: Any) -> None:
         super().__init__()
@@ -87,6 +99,8 @@ class Writer(MLWriter):  # type: ignore[misc]
 
 
 class SparkReader(MLReader):  # type: ignore[misc]
+    """Reads what a `SparkWriter` wrote."""
+
     def __init__(self, kind: Any) -> None:
         super().__init__()
         self._kind = kind
@@ -97,9 +111,7 @@ class SparkReader(MLReader):  # type: ignore[misc]
             raise TypeError(f"{path} holds a {metadata['class'].rpartition('.')[2]}, not a {self._kind.__name__}.")
         content = BytesIO(self.sparkSession.read.parquet(f"{path}/content").first()[0])
         instance = self._kind.from_bytes(content, path)._resetUid(metadata["uid"])
-        for name, value in metadata["paramMap"].items():
-            instance.set(instance.getParam(name), value)
-        return instance
+        return instance._set(**metadata["paramMap"])
 
 
 def _name(kind: type) -> str:
@@ -113,8 +125,8 @@ class Saved(MLReadable, MLWritable):  # type: ignore[misc]
     it. `from_bytes` makes an instance from the archive.
     """
 
-    def write(self) -> Writer:
-        return Writer(self)
+    def write(self) -> SparkWriter:
+        return SparkWriter(self)
 
     @classmethod
     def read(cls) -> SparkReader:
@@ -122,21 +134,13 @@ class Saved(MLReadable, MLWritable):  # type: ignore[misc]
 
 
 SCORES = "__selfpaced_scores__"
-# The columns that an estimator shares with its model, and what its constructor calls them.
-SHARED_COLUMNS = {
-    "features_col": "featuresCol",
-    "label_col": "labelCol",
-    "prediction_col": "predictionCol",
-    "probability_col": "probabilityCol",
-    "raw_prediction_col": "rawPredictionCol",
-}
 
 
 class OutputColumns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasRawPredictionCol):  # type: ignore[misc]
     """The columns that an estimator shares with its model."""
 
-    featuresCol = Param(  # noqa: N815  as everywhere in Spark
-        Params._dummy(), "featuresCol", "the features: names of columns, or the name of a column of vectors."
+    featuresCol = param(  # noqa: N815  as everywhere in Spark
+        "featuresCol", "the features: names of columns, or the name of a column of vectors."
     )
 
     def __init__(self) -> None:
@@ -144,7 +148,7 @@ class OutputColumns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasRawPred
         self._setDefault(featuresCol="features")
 
 
-give_accessors(OutputColumns, SHARED_COLUMNS.values())
+give_accessors(OutputColumns, ["featuresCol", "labelCol", "predictionCol", "probabilityCol", "rawPredictionCol"])
 
 
 class SparkEnsembleModel(Model, OutputColumns, Saved):  # type: ignore[misc]
@@ -192,7 +196,8 @@ class SparkEnsembleModel(Model, OutputColumns, Saved):  # type: ignore[misc]
         The raw prediction is a vector of scores before the calibration, the probability a vector of calibrated ones,
         and the prediction a number, or a string if the labels are strings.
         """
-        scored = dataset.withColumn(SCORES, _scores(self._local)(self._features(dataset)))
+        features = feature_columns(dataset, self.getOrDefault(self.featuresCol))
+        scored = dataset.withColumn(SCORES, _scores(self._local)(sf.struct(*features)))
         raw, probabilities = (sf.slice(SCORES, start, self.numClasses) for start in (1, self.numClasses + 1))
         most_probable = sf.array_position(probabilities, sf.array_max(probabilities)).cast("int")
         labels = sf.array(*(sf.lit(_spark_label(label)) for label in self.classes.tolist()))
@@ -202,12 +207,6 @@ class SparkEnsembleModel(Model, OutputColumns, Saved):  # type: ignore[misc]
             self.getPredictionCol(): sf.element_at(labels, most_probable),
         }
         return scored.withColumns({name: value for name, value in added.items() if name}).drop(SCORES)
-
-    def _features(self, dataset: Any) -> Any:
-        features = self.getOrDefault(self.featuresCol)
-        if isinstance(features, str):
-            return sf.struct(as_array(dataset, features).alias(VECTOR))
-        return sf.struct(*(feature(dataset, name) for name in features))
 
 
 class SparkUnderSamplingModel(SparkEnsembleModel):
@@ -235,26 +234,16 @@ def _spark_label(label: Any) -> float | str:
 
 
 def _scores(model: DoubtingEnsemble) -> Any:
-    """A function of columns: the scores of all classes, and then the probabilities.
-
-    Each task keeps to one thread: others work beside it.
-    """
-    sent, has_names = packed(model), model.trained_on_.schema is not None
-
-    def as_trained(features: pd.DataFrame) -> Any:
-        return features if has_names else np.stack(features[VECTOR].to_numpy())
+    """A function of columns: the scores of all classes, and then the probabilities."""
+    sent, has_names = pack(worker_model(model)), model.trained_on_.schema is not None
 
     def scores(batches: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
-        here = predicting_in_one_thread(unpacked(sent))
+        here = pickle.loads(sent)
         for features in batches:
-            # Members refuse to be asked about no rows.
-            yield pd.Series(
-                list(_raw_and_calibrated(here, as_trained(features))) if len(features) else [], dtype=object
-            )
+            if not len(features):  # members refuse to score no rows
+                yield pd.Series([], dtype=object)
+                continue
+            rows = features if has_names else np.stack(features[VECTOR].to_numpy())
+            yield pd.Series(list(np.hstack(scores_of_rows(here, rows))), dtype=object)
 
     return sf.pandas_udf(scores, "array<double>")
-
-
-def _raw_and_calibrated(model: DoubtingEnsemble, features: Any) -> NDArray[np.float64]:
-    raw = model.model_.means(features, model.n_jobs)
-    return np.hstack([raw, raw if model.calibrator_ is None else model.calibrator_(raw)])

@@ -2,117 +2,52 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import Any, Protocol, Unpack
+from typing import Any, Unpack
 from urllib.parse import unquote
 
-import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.clusters.partitions import (
-    Along,
-    PartitionedTable,
-    PartitionFacts,
-    array_facts,
-    fits_elsewhere,
-    frame_facts,
-    frame_roles,
-    in_order_of_ids,
-)
-from selfpaced.clusters.spark.blobs import BlobEngine, BlobRows
-from selfpaced.clusters.spark.engine import KEPT_IN_MEMORY, OnSparkExecutors, ScratchEngine, ScratchRows
-from selfpaced.clusters.spark.storage import CLASS, ID, NoScratchError
+from selfpaced.clusters.partitions import LABEL, PartitionedTable, PartitionFacts, PartitionRows, frame_roles
+from selfpaced.clusters.spark.engine import OnSparkExecutors, SparkEngine, StoredRows
+from selfpaced.clusters.spark.storage import CLASS, ID
 from selfpaced.exceptions import TableError
 from selfpaced.pools import GROUP
-from selfpaced.tables import WEIGHT, ClusterOptions, InMemoryTable, Roles, Schema, column_groups
+from selfpaced.tables import WEIGHT, ClusterOptions, InMemoryTable, Roles, Schema
 
-LABEL, VECTOR = "__selfpaced_label__", "__selfpaced_vector__"
-# The arguments of a base model's fit that a record batch may hold, and the hashes of groups.
-ALONG = {"sample_weight": WEIGHT, GROUP: GROUP}
-
-
-class Batches(Protocol):
-    """How the features of record batches are read."""
-
-    zone: str | None
-
-    def facts(self, batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-        """What a record batch tells of itself."""
-
-    def converted(self, schema: Schema | None, batch: Any) -> dict[str, Any]:
-        """The features as models read them, as columns with names of Spark's letters."""
-
-    def features(self, schema: Schema | None, converted: Any) -> Any:
-        """The same as a table in memory, without a copy where that can be."""
+VECTOR = "__selfpaced_vector__"
+# The columns of what rows have besides features: the arguments of a base model's fit, and the hashes of groups.
+METADATA = {"sample_weight": WEIGHT, GROUP: GROUP}
+FILE, POSITION, START = (f"__selfpaced_{name}__" for name in ("file", "position", "start"))
 
 
-def labels_of(batch: Any) -> NDArray[Any]:
-    labels: NDArray[Any] = batch.column(LABEL).to_numpy(zero_copy_only=False)
-    return labels
-
-
-class _Batches:
-    def told(self: Any, batch: Any) -> PartitionFacts:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        assert context is not None
-        path = f"partition {context.partitionId()}"
-        if batch.column(ID).null_count:
-            raise TableError(f"{path} has rows without an id; every row needs one of its own.")
-        facts: PartitionFacts = self.facts(batch, labels_of(batch), path)
-        return facts
-
-
-class ColumnBatches(_Batches):
-    """Features that are columns with names."""
-
-    def __init__(self, features: list[str], zone: str | None) -> None:
-        self._features = features
-        self.zone = zone
-        # Spark's mapInArrow would read "a.b" as a part of a column "a".
-        self.safe_names = _safe_names(len(features))
-
-    def facts(self, batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-        return frame_facts(self._named(batch), labels, path)
-
-    def converted(self, schema: Schema, batch: Any) -> dict[str, Any]:
-        columns = schema.converted(self._named(batch), "a partition").columns
-        return dict(zip(_safe_names(len(columns)), columns, strict=True))
-
-    def features(self, schema: Schema, converted: Any) -> Any:
-        names = schema.names
-        return converted.select(_safe_names(len(names))).rename_columns(names).to_pandas(split_blocks=True)
-
-    def _named(self, batch: Any) -> Any:
-        return batch.select(self.safe_names).rename_columns(self._features)
-
-
-def _safe_names(n_columns: int) -> list[str]:
+def safe_names(n_columns: int) -> list[str]:
+    """Names of feature columns on Spark, whose mapInArrow would read "a.b" as a part of a column "a"."""
     return [f"__selfpaced_{number}__" for number in range(n_columns)]
 
 
-class VectorBatches(_Batches):
-    """Features that are a column of vectors."""
+@dataclass(frozen=True)
+class BatchReader:
+    """Reads record batches of a Spark table: features by their names, or a column of vectors if these are None."""
 
-    zone = None
+    features: Sequence[str] | None
 
-    def facts(self, batch: Any, labels: NDArray[Any], path: str) -> PartitionFacts:
-        return array_facts(_matrix(batch, path), labels, path)
+    def read(self, batch: Any, path: str) -> PartitionRows:
+        weights = batch.column(WEIGHT).to_numpy(zero_copy_only=False) if WEIGHT in batch.schema.names else None
+        groups = batch.column(GROUP) if GROUP in batch.schema.names else None
+        labels, ids = (batch.column(name).to_numpy(zero_copy_only=False) for name in (LABEL, ID))
+        return PartitionRows(path, partial(self._features, batch, path), labels, ids, weights, groups)
 
-    def converted(self, schema: None, batch: Any) -> dict[str, Any]:
-        import pyarrow as pa
+    def facts(self, batch: Any, path: str) -> PartitionFacts:
+        return self.read(batch, path).facts()
 
-        matrix = _matrix(batch, "a partition")
-        return {VECTOR: pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])}
-
-    def features(self, schema: None, converted: Any) -> Any:
-        vectors = converted.column(VECTOR)
-        return vectors.flatten().to_numpy().reshape(len(vectors), vectors.type.list_size)
+    def _features(self, batch: Any, path: str) -> Any:
+        if self.features is None:
+            return _matrix(batch, path)
+        return batch.select(safe_names(len(self.features))).rename_columns(self.features)
 
 
 def _matrix(batch: Any, path: str) -> NDArray[Any]:
@@ -127,68 +62,52 @@ def _matrix(batch: Any, path: str) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class FrozenBatches:
+class PreparedBatches:
     """How record batches are read once the features and the classes of the whole table are known."""
 
-    batches: Batches
+    reader: BatchReader
     schema: Schema | None
     classes: NDArray[Any]
 
-    def prepared(self, batch: Any) -> Any:
-        """The rows as models read them, with ids, class numbers, and what else goes along with each row."""
+    def prepared(self, batch: Any, path: str) -> Any:
+        """The rows in the types of the model, with ids, class numbers, weights and groups."""
         import pyarrow as pa
 
-        along = _along(batch).metadata("a partition")
-        columns = self.batches.converted(self.schema, batch)
-        columns |= {ALONG[name]: pa.array(values) for name, values in along.items()}
-        columns[ID] = pa.array(batch.column(ID).to_numpy().view(np.uint64))  # Spark's numbers are signed: the same bits
-        columns[CLASS] = pa.array(self._class_numbers(labels_of(batch)))
+        rows = self.reader.read(batch, path)
+        tags, features = rows.tags(self.classes), rows.features()
+        columns = {METADATA[name]: pa.array(values) for name, values in rows.metadata().items()}
+        columns |= {ID: pa.array(tags.ids), CLASS: pa.array(tags.classes)}
+        if self.schema is None:
+            columns[VECTOR] = pa.FixedSizeListArray.from_arrays(pa.array(features.ravel()), features.shape[1])
+        else:
+            converted = self.schema.converted(features, path).columns
+            columns |= zip(safe_names(len(converted)), converted, strict=True)
         return pa.record_batch(columns)
 
     def rows(self, batch: Any) -> InMemoryTable:
         held = set(batch.schema.names)
-        along = {name: batch.column(column).to_numpy() for name, column in ALONG.items() if column in held}
-        return InMemoryTable(self.batches.features(self.schema, batch), along)
-
-    def _class_numbers(self, labels: NDArray[Any]) -> NDArray[np.uint8]:
-        import pandas as pd
-
-        numbers: NDArray[Any] = pd.Index(self.classes).get_indexer(pd.Index(labels))
-        if (numbers < 0).any():
-            unknown = np.asarray(labels[numbers < 0][:1]).tolist()[0]
-            raise TableError(
-                f"The label {unknown!r} was not there when the DataFrame was opened. Spark has computed "
-                "a part of it again, and it came out otherwise: write the DataFrame to files first."
-            )
-        return numbers.astype(np.uint8)
-
-
-def _along(batch: Any) -> Along:
-    names = batch.schema.names
-    weights = batch.column(WEIGHT).to_numpy(zero_copy_only=False) if WEIGHT in names else None
-    groups = column_groups(batch.column(GROUP), "The group column of a partition") if GROUP in names else None
-    return Along(weights, groups)
-
-
-FILE, POSITION, START = (f"__selfpaced_{name}__" for name in ("file", "position", "start"))
+        metadata = {name: batch.column(column).to_numpy() for name, column in METADATA.items() if column in held}
+        if self.schema is None:
+            vectors = batch.column(VECTOR)
+            return InMemoryTable(vectors.flatten().to_numpy().reshape(len(vectors), vectors.type.list_size), metadata)
+        names = self.schema.names
+        features = batch.select(safe_names(len(names))).rename_columns(names).to_pandas(split_blocks=True)
+        return InMemoryTable(features, metadata)
 
 
 def open_spark_frame(frame: Any, **options: Unpack[ClusterOptions]) -> PartitionedTable:
     """The columns of a DataFrame as features."""
     roles, features = frame_roles(frame, options)
-    parts = ColumnBatches(features, options.get("timezone"))
-    columns = [feature(frame, name).alias(safe) for name, safe in zip(features, parts.safe_names, strict=True)]
-    return fitting_on(_open(frame, parts, columns, roles), options.get("fit_on", "driver"), frame)
+    names = safe_names(len(features))
+    columns = [one.alias(name) for one, name in zip(feature_columns(frame, features), names, strict=True)]
+    table = _open(frame, BatchReader(features), columns, roles, options.get("timezone"))
+    return table.with_members_fitted_on(options.get("fit_on", "driver"), OnSparkExecutors(frame.sparkSession))
 
 
-def fitting_on(table: PartitionedTable, fit_on: str, frame: Any) -> PartitionedTable:
-    """The table with members that are trained by the driver ("driver") or on executors ("executor")."""
-    return replace(table, elsewhere=OnSparkExecutors(frame.sparkSession)) if fits_elsewhere(fit_on) else table
-
-
-def open_spark_vectors(frame: Any, vector: str, roles: Roles) -> PartitionedTable:
+def open_spark_vectors(frame: Any, vector: str, roles: Roles, fit_on: str) -> PartitionedTable:
     """A column of vectors, or of arrays of numbers, as features without names."""
-    return _open(frame, VectorBatches(), [as_array(frame, vector).alias(VECTOR)], roles)
+    table = _open(frame, BatchReader(None), feature_columns(frame, vector), roles)
+    return table.with_members_fitted_on(fit_on, OnSparkExecutors(frame.sparkSession))
 
 
 def column(name: str) -> Any:
@@ -208,8 +127,14 @@ def feature(frame: Any, name: str) -> Any:
     return sf.convert_timezone(None, sf.lit("UTC"), column(name)).alias(name)
 
 
-def as_array(frame: Any, vector: str) -> Any:
-    """A column of vectors as one of arrays."""
+def feature_columns(frame: Any, features: str | Sequence[str]) -> list[Any]:
+    """Columns with names, or the column `VECTOR` of arrays for the name of a column of vectors."""
+    if isinstance(features, str):
+        return [_as_array(frame, features).alias(VECTOR)]
+    return [feature(frame, name) for name in features]
+
+
+def _as_array(frame: Any, vector: str) -> Any:
     from pyspark.ml.functions import vector_to_array
     from pyspark.ml.linalg import VectorUDT
     from pyspark.sql.types import ArrayType, FloatType, NumericType
@@ -232,28 +157,20 @@ def _type_of(frame: Any, name: str) -> Any:
     return frame.schema[name].dataType
 
 
-def _open(frame: Any, parts: Any, features: Sequence[Any], roles: Roles) -> PartitionedTable:
-    """Keep the rows of a DataFrame, so that their facts stay true and the source is read once."""
+def _open(
+    frame: Any, reader: BatchReader, features: Sequence[Any], roles: Roles, zone: str | None = None
+) -> PartitionedTable:
+    """Store the rows of a DataFrame, so that their facts stay true and the source is read once."""
     assert roles.target is not None
     groups = [] if roles.group is None else [feature(frame, roles.group).alias(GROUP)]
     others = [column(roles.target).alias(LABEL), *_weights(frame, roles.weight), *groups, column(ID)]
-    source = _with_ids(frame, roles.id).select(*features, *others)
-    rows, engine = _kept(source, parts.told)
-    if not rows.told:
+    rows = StoredRows(_with_ids(frame, roles.id).select(*features, *others), reader.facts)
+    if not rows.facts:
         raise TableError("The DataFrame has no rows.")
-    facts = PartitionFacts.merge(rows.told)
-    schema, labels = facts.frozen_schema(parts.zone), facts.class_counts(roles)
-    begin = partial(engine, rows, FrozenBatches(parts, schema, labels.classes), in_order_of_ids)
+    facts = PartitionFacts.merge(rows.facts)
+    schema, labels = facts.frozen_schema(zone), facts.class_counts(roles)
+    begin = partial(SparkEngine, rows, PreparedBatches(reader, schema, labels.classes))
     return PartitionedTable(begin, labels, schema, roles, has_own_ids=True)  # a union of files repeats positions
-
-
-def _kept(source: Any, tell: Callable[[Any], PartitionFacts]) -> tuple[Any, Any]:
-    """The rows in files beside the executors, and the engine that asks them. Without a disk Spark keeps them itself."""
-    try:
-        return ScratchRows(source, tell), ScratchEngine
-    except NoScratchError as error:
-        warnings.warn(f"{error} {KEPT_IN_MEMORY}", RuntimeWarning, stacklevel=5)  # told to whoever opens the table
-        return BlobRows(source, tell), BlobEngine
 
 
 def _weights(frame: Any, weight: str | None) -> list[Any]:

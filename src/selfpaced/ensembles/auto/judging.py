@@ -179,7 +179,7 @@ class Judge:
         """
         parts = [self._part(number) for number in range(int(self.parts.max()) + 1)]
         work = Parallel(n_jobs=self.n_threads, return_as="generator")
-        scores = work(delayed(scores_of)(recipe, part) for recipe in recipes for part in parts)
+        scores = work(delayed(judged_scores)(recipe, part) for recipe in recipes for part in parts)
         for _ in recipes:
             yield self._joined([next(scores) for _ in parts])
 
@@ -212,7 +212,7 @@ class FoldRows:
     seed: int
 
 
-def scores_of(recipe: Any, part: FoldRows) -> tuple[Floats | Exception, float]:
+def judged_scores(recipe: Any, part: FoldRows) -> tuple[Floats | Exception, float]:
     """The scores of a copy of a recipe for the rows that it was not trained on, or its error, and the seconds."""
     begin = time.perf_counter()
     model = in_one_thread(clone(recipe)).set_params(

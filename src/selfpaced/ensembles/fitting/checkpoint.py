@@ -15,6 +15,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from selfpaced.algorithms import MajorityPool
 from selfpaced.callbacks import Round
@@ -62,7 +63,9 @@ def _described(value: Any, origins: set[str]) -> str:
         return f"{type(value).__name__}({', '.join(_described(each, origins) for each in value)})"
     has_name = isinstance(value, type | FunctionType)
     origins.add(value.__module__ if has_name else type(value).__module__)
-    if has_name or not hasattr(value, "get_params"):
+    # The clones of an estimator keep its parameters only, unless it has its own way of cloning.
+    own_way = getattr(type(value), "__sklearn_clone__", None) not in (None, BaseEstimator.__sklearn_clone__)
+    if has_name or own_way or not hasattr(value, "get_params"):
         return f"{_path_of(value if has_name else type(value))}({joblib.hash(value)})"
     parts = value.get_params(deep=False) | {name: vars(value)[name] for name in CLONED if name in vars(value)}
     return (

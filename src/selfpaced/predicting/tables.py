@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
-from selfpaced.model.model import Model
-from selfpaced.model.trained_on import TrainedOn, named_among
+from selfpaced.model import Model, TrainedOn, named_among
 from selfpaced.scoring import begun, over_stream
 from selfpaced.storage import Place
 from selfpaced.tables import InMemoryTable, NewCategories, ReadingOptions, Roles, Schema, check_names

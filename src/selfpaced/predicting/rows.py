@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.model.model import Model, Part
+from selfpaced.model import Model, Part
 from selfpaced.scoring import Scorer, scorer_of, small_trees
 from selfpaced.tables import Column, Schema, iso_date
 from selfpaced.trees import BoostersOfARow, frame_categories

@@ -1,0 +1,16 @@
+"""Scores of tables in files and of single rows, by a fitted model."""
+
+from selfpaced.predicting.rows import RowScorer
+from selfpaced.predicting.tables import (
+    RowsDone,
+    ScoringOptions,
+    TableEvaluation,
+    evaluation,
+    open_to_score,
+    rare_rows,
+    score_columns,
+    scores_of,
+    streamed,
+    write_decided,
+    write_scores,
+)

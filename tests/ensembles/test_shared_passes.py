@@ -1,0 +1,107 @@
+"""Recipes that are trained from files share the passes over them, and one split."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
+from selfpaced.datasets import make_fraud
+from selfpaced.ensembles.auto.shared_passes import SharedPasses
+from selfpaced.tables.files import StreamedTable
+
+N_MEMBERS = 4
+
+
+class FailsOnManyRows(ClassifierMixin, BaseEstimator):
+    """A model that can be judged, but fails while it scores the pool of the whole table."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.tree_ = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+        return self
+
+    def predict_proba(self, X):
+        if len(X) == 512:  # batches of the table
+            raise RuntimeError("no more memory")
+        return self.tree_.predict_proba(X)
+
+
+def recipes(*others):
+    return [
+        ("trees", SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=5), N_MEMBERS)),
+        ("linear", SelfPacedEnsembleClassifier(LogisticRegression(), N_MEMBERS, ratio=2)),
+        ("bags", UnderBaggingClassifier(DecisionTreeClassifier(max_depth=3), N_MEMBERS)),
+        *others,
+    ]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    X, y = make_fraud(n_rows=4000, n_frauds=80, n_features=4, random_state=0)
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_parquet(path)
+    return path
+
+
+def opened(path):
+    return open_table(path, target="label", batch_rows=512)
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    made, batches = [], StreamedTable.batches
+    monkeypatch.setattr(StreamedTable, "batches", lambda table: made.append(1) or batches(table))
+    return made
+
+
+def equal_weights(monkeypatch):
+    """Every recipe becomes a part of the blend, whatever it is worth."""
+    monkeypatch.setattr(
+        "selfpaced.ensembles.auto.choosing.blend_weights", lambda scores, *_: np.full(len(scores), 1 / len(scores))
+    )
+
+
+def test_all_recipes_are_trained_in_as_many_passes_as_one(path, passes, monkeypatch):
+    equal_weights(monkeypatch)
+    model = AutoSelfPacedClassifier(recipes(), random_state=0).fit_table(opened(path))
+    assert len(model.ensembles_) == 3
+    # One pass brings the minority, one the sample to judge by, one the first draws, and one serves each later round.
+    assert len(passes) == 3 + N_MEMBERS
+
+
+def test_the_model_is_that_of_recipes_trained_one_after_the_other(path, monkeypatch):
+    equal_weights(monkeypatch)
+    shared = AutoSelfPacedClassifier(recipes(), random_state=0).fit_table(opened(path))
+    alone = AutoSelfPacedClassifier(recipes(), random_state=0, time_limit=1e6).fit_table(opened(path))
+    X = pd.read_parquet(path).drop(columns="label")
+    np.testing.assert_array_equal(shared.predict_proba(X), alone.predict_proba(X))
+
+
+def test_an_error_of_one_recipe_during_a_pass_ends_only_that_recipe(path, monkeypatch):
+    equal_weights(monkeypatch)
+    failing = ("failing", SelfPacedEnsembleClassifier(FailsOnManyRows(), N_MEMBERS))
+    with pytest.warns(UserWarning, match="The recipe 'failing' failed and is skipped. RuntimeError: no more memory"):
+        model = AutoSelfPacedClassifier(recipes(failing), random_state=0).fit_table(opened(path))
+    assert sorted(model.ensembles_) == ["bags", "linear", "trees"]
+
+
+def test_an_interrupted_fit_leaves_no_work_behind():
+    shared, went_on = SharedPasses(), []
+
+    class Rows:
+        def batches(self):
+            raise KeyboardInterrupt
+
+    def work():
+        shared.read(Rows(), asked)
+        went_on.append(1)
+
+    from selfpaced.pools import Pass
+
+    asked = Pass(lambda batch: None, 1, lambda n_rows: None, lambda seconds: None)
+    with pytest.raises(KeyboardInterrupt):
+        shared.run([work, work])
+    assert not went_on
