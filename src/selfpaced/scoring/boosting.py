@@ -28,8 +28,8 @@ from selfpaced.trees import (
     lightgbm_columns,
     read_booster,
     read_hist_gradient_boosting,
+    small_trees_of,
 )
-from selfpaced.trees import small_trees as small_trees_of
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE_OF_LIGHTGBM = 2**23
