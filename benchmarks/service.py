@@ -33,9 +33,9 @@ from selfpaced.cli import main as command_line
 from selfpaced.cli.output import wrapped
 from selfpaced.datasets import make_fraud
 from selfpaced.metrics import aucprc
-from selfpaced.monitoring import reference_of
-from selfpaced.monitoring.drift import drift_since
-from selfpaced.monitoring.estimates import estimated
+from selfpaced.monitoring import make_reference
+from selfpaced.monitoring.drift import measure_drift
+from selfpaced.monitoring.quality import estimate_quality
 from text_table import text_table
 
 PACKAGES = ("selfpaced", "scikit-learn", "lightgbm", "numpy")
@@ -145,7 +145,7 @@ def false_alarms(payments: pd.DataFrame) -> Iterator[str]:
     for _ in range(N_FALSE_ALARMS):
         some = rng.permutation(len(X))[:4000]
         before, now = X.iloc[some[:2000]], X.iloc[some[2000:]]
-        n_alarms += any(drift.is_real for drift in drift_since(reference_of(before, np.ones(2000)), now))
+        n_alarms += any(drift.is_real for drift in measure_drift(make_reference(before, np.ones(2000)), now))
     yield (
         f"same distribution: {n_alarms} of {N_FALSE_ALARMS} monitorings name a column of {X.shape[1]}, "
         f"{n_alarms / N_FALSE_ALARMS:.1%}; 1% is the stated rate"
@@ -156,7 +156,7 @@ def false_alarms(payments: pd.DataFrame) -> Iterator[str]:
             some = rng.permutation(len(X))[:4000]
             moved = X.iloc[some[2000:]].copy()
             moved["V2"] += shift * X["V2"].std()
-            found = drift_since(reference_of(X.iloc[some[:2000]], np.ones(2000)), moved)
+            found = measure_drift(make_reference(X.iloc[some[:2000]], np.ones(2000)), moved)
             n_found += any(drift.is_real and drift.name == "V2" for drift in found)
         yield f"V2 moved by {shift:g} standard deviations: found in {n_found} of 100 monitorings of 2,000 rows"
 
@@ -170,7 +170,7 @@ def estimates(payments: pd.DataFrame) -> Iterator[str]:
         model = SelfPacedEnsembleClassifier(base, random_state=0, n_jobs=-1, calibration="isotonic")
         model.fit(train[features], train["Class"])
         p, y = model.predict_proba(test[features])[:, 1], test["Class"].to_numpy()
-        said, alerts = estimated(p, THRESHOLD), p >= THRESHOLD
+        said, alerts = estimate_quality(p, THRESHOLD), p >= THRESHOLD
         truth = [y.sum(), y[alerts].mean() if alerts.any() else 0.0, y[alerts].sum() / y.sum(), aucprc(y, p)]
         told = [said.expected, said.precision or 0.0, said.recall or 0.0, said.aucprc or 0.0]
         pairs = [

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from paper.datasets import Split
 from paper.experiment import Row
+from paper.measures import Scored, measure_by_rule
 from paper.methods import Fitted, Floats
-from selfpaced.metrics import Scored, aucprc, measure_by_rule
+from selfpaced.metrics import aucprc
 
-# Column names of the measures and of the threshold rules, and what selfpaced.metrics calls them.
+# Column names of the measures and of the threshold rules, and what paper.measures calls them.
 MEASURES = {"f1": "f1", "gmean": "precision_recall_gmean", "mcc": "mcc"}
 RULES = {"half": "0.5", "validation": "validation", "best": "best on test"}
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.frozen import FrozenEstimator
@@ -64,6 +66,22 @@ def test_costs_are_columns_functions_or_numbers(model, rows):
     by_functions = CostDecisionClassifier(known, missed=lambda X: amounts, alert=lambda X: COST).fit(X, y)
     np.testing.assert_array_equal(by_columns.predict(priced), expected)
     np.testing.assert_array_equal(by_functions.predict(X), expected)
+
+
+@pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
+def test_costs_are_columns_of_frames_of_any_kind(rows, kind):
+    """Once a column that is a feature too, and once one that the classifier has not seen."""
+    X, y, amounts = rows
+    priced = X.assign(amount=amounts)
+    fitted = ensemble().fit(priced, y)
+    feature = CostDecisionClassifier(FrozenEstimator(fitted), missed="amount", alert=COST).fit(priced, y)
+    np.testing.assert_array_equal(feature.predict(kind(priced)), feature.predict(priced))
+    for given in (X, kind(X)):
+        apart = CostDecisionClassifier(FrozenEstimator(ensemble().fit(given, y)), missed="amount", alert=COST)
+        found = apart.fit(given, y).predict(kind(priced))
+        expected = apart.predict_proba(kind(X))[:, 1] * amounts > COST
+        np.testing.assert_array_equal(found == 1, expected)
+        assert 0 < expected.sum() < len(y)
 
 
 def test_a_fixed_cost_is_a_threshold(model, rows):

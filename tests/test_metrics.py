@@ -13,15 +13,12 @@ from selfpaced import choose_threshold, metrics
 from selfpaced.metrics import (
     MEASURES,
     Alerts,
-    Scored,
+    Ranking,
     alerts_at_all_thresholds,
     alerts_at_k,
     alerts_at_threshold,
     aucprc,
     best_threshold,
-    measure_by_rule,
-    precision_recall_gmean_score,
-    sensitivity_specificity_gmean_score,
 )
 from selfpaced.thresholds import parse_rule
 from selfpaced.thresholds.choosing import rule_score
@@ -89,6 +86,18 @@ def test_the_area_is_scikit_learns_average_precision(rows):
         assert aucprc(y, scores) == pytest.approx(average_precision_score(y, scores))
 
 
+@given(rows=rows, seed=st.integers(0, 100))
+@settings(deadline=None, max_examples=50)
+def test_the_area_of_weighted_rows_is_scikit_learns_and_that_of_rows_that_are_repeated(rows, seed):
+    y, scores = unzipped(rows)
+    times = np.random.default_rng(seed).integers(0, 4, y.size)
+    times[np.flatnonzero(y)[0]] = 1
+    expected = average_precision_score(y, scores, sample_weight=times)
+    assert aucprc(y, scores, sample_weight=times) == pytest.approx(expected)
+    assert Ranking(scores, y == 1).aucprc(times) == pytest.approx(expected)
+    assert aucprc(np.repeat(y, times), np.repeat(scores, times)) == pytest.approx(expected)
+
+
 def test_of_equally_good_thresholds_the_one_with_fewer_alerts_is_best():
     # Recall of both classes is 1 x 1/2 and 1/2 x 1: at 0.9 there is one alert, at 0.2 there are three.
     assert best_threshold([1, 0, 1, 0], [0.9, 0.5, 0.2, 0.1], "sensitivity_specificity_gmean") == 0.9
@@ -134,9 +143,6 @@ MEASURED = {
     "alerts_at_threshold": lambda y, **label: alerts_at_threshold(y, RANKED, 0.5, **label),
     "alerts_at_k": lambda y, **label: alerts_at_k(y, RANKED, 2, **label),
     "best_threshold": lambda y, **label: best_threshold(y, RANKED, **label),
-    "measure_by_rule": lambda y, **label: measure_by_rule("f1", "0.5", Scored(y, RANKED), Scored(y, RANKED), **label),
-    "precision_recall_gmean_score": lambda y, **label: precision_recall_gmean_score(y, y, **label),
-    "sensitivity_specificity_gmean_score": lambda y, **label: sensitivity_specificity_gmean_score(y, y, **label),
     "choose_threshold": lambda y, **label: choose_threshold(y, RANKED, **label),
     "threshold_scorer": lambda y, **label: rule_score(y, y, rule=parse_rule("f1"), **label),
 }
@@ -158,23 +164,6 @@ class TestRareLabel:
         assert measured(y, pos_label=labels[1]) is not None
 
 
-def test_scores_of_labels_serve_as_scorers():
-    y, flagged = [0, 0, 0, 1, 1], [0, 1, 0, 1, 0]
-    assert precision_recall_gmean_score(y, flagged) == pytest.approx(paper_gmean(y, flagged))
-    assert sensitivity_specificity_gmean_score(y, flagged) == pytest.approx(geometric_mean_score(y, flagged))
-
-
-def test_the_three_rules_choose_where_they_say():
-    validation = Scored([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.9])  # best F1 at 0.3
-    test = Scored([0, 1, 0, 1], [0.35, 0.4, 0.6, 0.9])  # best F1 at 0.4
-    found = {rule: measure_by_rule("f1", rule, validation, test) for rule in metrics.THRESHOLD_RULES}
-    assert found == {
-        "0.5": pytest.approx(f1_score([0, 1, 0, 1], [0, 0, 1, 1])),
-        "validation": pytest.approx(f1_score([0, 1, 0, 1], [1, 1, 1, 1])),
-        "best on test": pytest.approx(f1_score([0, 1, 0, 1], [0, 1, 1, 1])),
-    }
-
-
 @pytest.mark.parametrize(
     ("y", "scores", "message"),
     [
@@ -191,24 +180,11 @@ def test_what_cannot_be_measured_is_refused_with_a_reason(y, scores, message):
             measure(y, scores)
 
 
-def test_unknown_measures_and_rules_are_named():
-    scored = Scored([0, 1], [0.1, 0.2])
+def test_an_unknown_measure_is_named():
     with pytest.raises(ValueError, match=r"measure must be one of .*'f1'.*got 'f2'"):
         best_threshold([0, 1], [0.1, 0.2], "f2")
-    with pytest.raises(ValueError, match=r"measure must be one of .*got 'f2'"):
-        measure_by_rule("f2", "0.5", scored, scored)
-    with pytest.raises(ValueError, match=r"rule must be one of .*got 'best'"):
-        measure_by_rule("f1", "best", scored, scored)
 
 
 def test_rows_of_one_class_have_no_thresholds():
     with pytest.raises(ValueError, match="All rows of y_true are of the rare class"):
         best_threshold([1, 1], [0.1, 0.2])
-
-
-def test_rules_work_with_labels_of_any_kind():
-    words = Scored(["ok", "fraud", "fraud"], [0.2, 0.4, 0.9])
-    numbers = Scored([0, 1, 1], [0.2, 0.4, 0.9])
-    for rule in metrics.THRESHOLD_RULES:
-        expected = measure_by_rule("f1", rule, numbers, numbers)
-        assert measure_by_rule("f1", rule, words, words, pos_label="fraud") == expected

@@ -39,6 +39,7 @@ MOST_PARAMETERS = 8
 # Private names of other libraries that have no public equivalent.
 ALLOWED_PRIVATE = {
     "_dummy",  # pyspark.ml.param.Params: how every estimator of Spark declares a parameter
+    "_set",  # pyspark.ml.param.Params: how parameters are set
     "_resetUid",  # pyspark.ml.util.Identifiable: a model has the name of the estimator that fitted it
     "_predictors",  # HistGradientBoostingClassifier: the trees have no public access
     "_baseline_prediction",  # and neither has the value they start from

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.ensembles import AveragingEnsemble
+from selfpaced.exceptions import need
 from selfpaced.model import feature_names_of
 from selfpaced.tables import InMemoryTable, float_array, is_frame, polars_as_arrow
 
@@ -97,8 +98,18 @@ BOOSTED = {
 }
 
 
+def is_blend(model: Any) -> bool:
+    """Whether a model is a blend of recipes. A plain ensemble has none."""
+    return len(getattr(model, "recipes_", ())) > 0
+
+
 def adds_up_trees(model: AveragingEnsemble) -> bool:
-    """Whether the score of an ensemble is a mean of probabilities that SHAP can explain by the trees of members."""
+    """Whether the score of an ensemble is a mean of probabilities that SHAP can explain by the trees of members.
+
+    A blend pools the scores of several ensembles by log-odds: that is not a mean.
+    """
+    if is_blend(model):
+        return False
     boosted = any(_is_one_of(member, BOOSTED) for member in model.estimators_)
     return all(_is_one_of(member, TREES | BOOSTED) for member in model.estimators_) and (
         len(model.classes_) == 2 or not boosted
@@ -249,14 +260,14 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
     >>> np.allclose(added_up, model.predict_proba(X[:10])[:, 1])
     True
     """
-    shap = _import_shap()
+    shap = need("shap", "explain", "SHAP values")
     if not isinstance(model, AveragingEnsemble):
         raise TypeError(f"shap_values needs an ensemble of selfpaced; got a {type(model).__name__}.")
     check_is_fitted(model)
     table = model.model_.reader(X)
     others = None if background is None else model.model_.reader(background)
     data: NDArray[Any]
-    if model.model_.pool is None and adds_up_trees(model):
+    if adds_up_trees(model):
         data = _numbers(table)
         values, base = values_of_trees(shap, model, data, None if others is None else _numbers(others))
     else:
@@ -271,19 +282,11 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
     return shap.Explanation(values, base, **named, output_names=[str(label) for label in model.classes_])
 
 
-def _import_shap() -> Any:
-    try:
-        import shap
-    except ImportError as error:
-        raise ImportError("SHAP is not installed: pip install 'selfpaced[explain]'") from error
-    return shap
-
-
 def _required(background: InMemoryTable | None, model: AveragingEnsemble) -> InMemoryTable:
     if background is not None:
         return background
     kinds = ", ".join(sorted({type(member).__name__ for member in model.estimators_}))
-    what = "a blend of ensembles" if model.model_.pool is not None else f"of {len(model.classes_)} classes"
+    what = "a blend of ensembles" if is_blend(model) else f"of {len(model.classes_)} classes"
     raise ValueError(
         f"The model is {what} with members {kinds}, which SHAP cannot explain by trees. It can explain the model by "
         f"permutations, but needs rows to compare with: shap_values(model, X[:10], background=X_train[:50]). "

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import f1_score, matthews_corrcoef
 from sklearn.utils import assert_all_finite, column_or_1d
 
 Number = Any  # a number, or an array with one of them for each threshold
@@ -110,14 +110,41 @@ class Alerts:
 
 
 MEASURES: dict[str, Callable[[Alerts], Number]] = {
-    "f1": lambda alerts: alerts.f1,
-    "precision_recall_gmean": lambda alerts: alerts.precision_recall_gmean,
-    "sensitivity_specificity_gmean": lambda alerts: alerts.sensitivity_specificity_gmean,
-    "mcc": lambda alerts: alerts.mcc,
+    name: attrgetter(name) for name in ("f1", "precision_recall_gmean", "sensitivity_specificity_gmean", "mcc")
 }
 
 
-def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> float:
+class Ranking:
+    """Rows in the order of their scores, to measure their AUCPRC with many weights of the rows. Sorting is the work.
+
+    >>> ranking = Ranking(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
+    >>> ranking.aucprc(np.ones(4)), ranking.aucprc(np.array([1, 0, 1, 1]))
+    (0.8333333333333333, 1.0)
+    """
+
+    def __init__(self, scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> None:
+        self._order = np.argsort(-scores, kind="stable")
+        self._is_positive = is_positive[self._order]
+        ordered = scores[self._order]
+        # Rows with equal scores are taken together.
+        self._ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), scores.size - 1)
+
+    def aucprc(self, weights: NDArray[Any]) -> float:
+        """The area if every row counts with its weight, such as the number of times it was drawn."""
+        ordered = weights[self._order]
+        return area_of(np.cumsum(ordered * self._is_positive)[self._ends], np.cumsum(ordered)[self._ends])
+
+
+def area_of(found: NDArray[Any], n_alerts: NDArray[Any]) -> float:
+    """The area under the precision-recall curve, by the positives and the alerts at each threshold from the highest.
+
+    >>> area_of(np.array([1, 1, 2]), np.array([1, 2, 3]))
+    0.8333333333333333
+    """
+    return float(np.sum(_share(found, n_alerts) * np.diff(found, prepend=0)) / found[-1])
+
+
+def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None, sample_weight: Any = None) -> float:
     """The area under the precision-recall curve, as scikit-learn's average precision.
 
     Parameters
@@ -128,6 +155,8 @@ def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> fl
         Scores of the rare class.
     pos_label : label, default=None
         The label of the rare class. By default 1, if the labels are 0 and 1, -1 and 1, or booleans.
+    sample_weight : array-like of shape (n_rows,), default=None
+        How many rows each row stands for.
 
     Returns
     -------
@@ -143,7 +172,9 @@ def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> fl
     >>> aucprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.8333333333333333
     """
-    is_positive, values = _checked(y_true, scores, pos_label)
+    is_positive, values = as_bools(y_true, scores, pos_label)
+    if sample_weight is not None:
+        return Ranking(values.astype(np.float64), is_positive).aucprc(np.asarray(sample_weight, dtype=np.float64))
     levels, positives = np.unique(values[is_positive], return_counts=True)
     # Not all rows need be sorted: between two positives only the number of negatives matters.
     negatives = np.zeros(levels.size + 1, dtype=np.int64)
@@ -151,8 +182,8 @@ def aucprc(y_true: ArrayLike, scores: ArrayLike, *, pos_label: Any = None) -> fl
         here = slice(start, start + ROWS_AT_ONCE)
         levels_reached = np.searchsorted(levels, values[here][~is_positive[here]], side="right")
         negatives += np.bincount(levels_reached, minlength=levels.size + 1)
-    hits, misses = (np.cumsum(counts[::-1])[::-1] for counts in (positives, negatives[1:]))
-    return float(np.sum(positives * hits / (hits + misses)) / positives.sum())
+    found = np.cumsum(positives[::-1])
+    return area_of(found, found + np.cumsum(negatives[:0:-1]))
 
 
 def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, *, pos_label: Any = None) -> Alerts:
@@ -184,7 +215,7 @@ def alerts_at_threshold(y_true: ArrayLike, scores: ArrayLike, threshold: float, 
     >>> alerts_at_threshold([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.5)
     Alerts(true_positives=1, false_positives=0, false_negatives=1, true_negatives=2)
     """
-    is_positive, values = _checked(y_true, scores, pos_label)
+    is_positive, values = as_bools(y_true, scores, pos_label)
     is_alert = values >= threshold
     return _alerts(is_positive, int(np.sum(is_positive & is_alert)), int(np.sum(is_alert)))
 
@@ -225,7 +256,7 @@ def alerts_at_k(y_true: ArrayLike, scores: ArrayLike, k: int, *, pos_label: Any 
     >>> float(alerts_at_k([0, 1, 0, 0], [0.9, 0.5, 0.5, 0.1], 2).precision)
     0.25
     """
-    is_positive, values = _checked(y_true, scores, pos_label)
+    is_positive, values = as_bools(y_true, scores, pos_label)
     if not isinstance(k, Integral) or not 0 < k <= values.size:
         raise ValueError(f"k must be a number of alerts from 1 to the number of rows, {values.size}; got {k!r}.")
     last_score = np.partition(values, values.size - k)[values.size - k]
@@ -242,7 +273,7 @@ def alerts_at_all_thresholds(
 
     The counts take four bytes for each threshold, if that is enough.
     """
-    is_positive, values = _checked(y_true, scores, pos_label)
+    is_positive, values = as_bools(y_true, scores, pos_label)
     if is_positive.all():
         raise ValueError("All rows of y_true are of the rare class. Rows of another class are needed.")
     counts = np.int32 if values.size < 2**30 else np.int64  # measures add up to twice the number of rows
@@ -296,67 +327,6 @@ def best_threshold(y_true: ArrayLike, scores: ArrayLike, measure: str = "f1", *,
     return float(thresholds[np.argmax(MEASURES[measure](alerts))])
 
 
-@dataclass(frozen=True)
-class Scored:
-    """Labels with scores, on which a threshold is chosen or judged."""
-
-    y_true: ArrayLike
-    scores: ArrayLike
-
-    def as_bools(self, pos_label: Any) -> Scored:
-        """The same with boolean labels: whether a row is rare."""
-        return Scored(*_checked(self.y_true, self.scores, pos_label))
-
-
-THRESHOLD_RULES: dict[str, Callable[[str, Scored, Scored], float]] = {
-    "0.5": lambda measure, validation, test: 0.5,
-    "validation": lambda measure, validation, test: best_threshold(validation.y_true, validation.scores, measure),
-    "best on test": lambda measure, validation, test: best_threshold(test.y_true, test.scores, measure),
-}
-
-
-def measure_by_rule(measure: str, rule: str, validation: Scored, test: Scored, *, pos_label: Any = None) -> float:
-    """A measure on the test rows at the threshold that a rule chooses.
-
-    Parameters
-    ----------
-    measure : {"f1", "precision_recall_gmean", "sensitivity_specificity_gmean", "mcc"}
-        The measure.
-    rule : {"0.5", "validation", "best on test"}
-        "validation" chooses the threshold on the validation rows, as a user would. "best on test" uses the test labels,
-        so the figure is too good: it is only for comparison with publications that did so.
-
-    >>> scored = Scored([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    >>> [round(measure_by_rule("f1", rule, scored, scored), 3) for rule in THRESHOLD_RULES]
-    [0.667, 0.8, 0.8]
-    """
-    if rule not in THRESHOLD_RULES:
-        raise ValueError(f"rule must be one of {list(THRESHOLD_RULES)}; got {rule!r}.")
-    if measure not in MEASURES:
-        raise ValueError(f"measure must be one of {sorted(MEASURES)}; got {measure!r}.")
-    validation, test = validation.as_bools(pos_label), test.as_bools(pos_label)
-    threshold = THRESHOLD_RULES[rule](measure, validation, test)
-    return float(MEASURES[measure](alerts_at_threshold(test.y_true, test.scores, threshold)))
-
-
-def precision_recall_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = None) -> float:
-    """The paper's G-mean of predicted labels, for `sklearn.metrics.make_scorer`.
-
-    >>> round(precision_recall_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
-    0.816
-    """
-    return float(alerts_of_labels(y_true, y_pred, pos_label=pos_label).precision_recall_gmean)
-
-
-def sensitivity_specificity_gmean_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = None) -> float:
-    """imbalanced-learn's G-mean of predicted labels.
-
-    >>> round(sensitivity_specificity_gmean_score([0, 0, 1, 1], [0, 1, 1, 1]), 3)
-    0.707
-    """
-    return float(alerts_of_labels(y_true, y_pred, pos_label=pos_label).sensitivity_specificity_gmean)
-
-
 def alerts_of_labels(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = None) -> Alerts:
     """The alerts if all rows that are predicted to be of the rare class are flagged."""
     rare = _rare_label(_column(y_true, "y_true"), pos_label)
@@ -385,7 +355,8 @@ def _column(values: ArrayLike, name: str) -> NDArray[Any]:
     return np.asarray(column_or_1d(values))
 
 
-def _checked(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+def as_bools(y_true: ArrayLike, scores: ArrayLike, pos_label: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Which rows are rare, and the scores, both checked."""
     labels, values = _column(y_true, "y_true"), _column(scores, "scores")
     if labels.size != values.size:
         raise ValueError(
@@ -425,19 +396,9 @@ def _some(labels: NDArray[Any]) -> list[Any]:
 
 
 __all__ = [
-    "MEASURES",
-    "THRESHOLD_RULES",
     "Alerts",
-    "Scored",
-    "alerts_at_all_thresholds",
     "alerts_at_k",
     "alerts_at_threshold",
-    "alerts_of_labels",
     "aucprc",
     "best_threshold",
-    "f1_score",
-    "matthews_corrcoef",
-    "measure_by_rule",
-    "precision_recall_gmean_score",
-    "sensitivity_specificity_gmean_score",
 ]

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.backtesting import Budget, JudgedRows, reached
-from selfpaced.backtesting.rolling import backtest
+from selfpaced.backtesting import Budget, JudgedRows, SkipFoldError, run_backtest
+from selfpaced.backtesting.rolling import backtest, measure_fold
 from selfpaced.backtesting.splitter import RollingTimeSplit
 from selfpaced.datasets import make_fraud
 from selfpaced.metrics import aucprc
@@ -44,7 +46,9 @@ def test_only_probabilities_expect_rare_rows_and_have_costs(rows):
     X, y, times = rows
     models = {"calibrated": small(calibration="sigmoid"), "raw": small()}
     costs = {"amount": np.full(N_ROWS, 100.0)}
-    found = backtest(models, X, y, RollingTimeSplit(times, "20d"), decide="p*amount>5", costs=costs).set_index("model")
+    found = backtest(models, X, y, RollingTimeSplit(times, "20d"), decide="p*amount>5", cost_columns=costs).set_index(
+        "model"
+    )
     assert found.loc["calibrated", "expected"].sum() == pytest.approx(found.loc["calibrated", "n_rare"].sum(), rel=0.5)
     assert (found.loc["calibrated", "cost"] < found.loc["calibrated", "cost_without"]).all()
     assert found.loc["raw", ["expected", "cost"]].isna().all(axis=None)
@@ -67,7 +71,7 @@ class TestBudget:
     cards = np.array(["a", "a", "b", "a", "b"])
 
     def measured(self, top, **others):
-        return reached(JudgedRows(self.is_rare, self.moments, budget=Budget(top), **others), self.scores, True)
+        return measure_fold(JudgedRows(self.is_rare, self.moments, budget=Budget(top), **others), self.scores, True)
 
     def test_the_best_rows_of_each_day_are_alerts(self):
         found = self.measured(1)
@@ -83,7 +87,7 @@ class TestBudget:
         late = np.array(["2024-01-01T23:30", "2024-01-02T00:30"], dtype="datetime64[us]")
         for zone, n_alerts in ((None, 2), ("Europe/Berlin", 1)):
             tested = JudgedRows(np.array([True, False]), late, budget=Budget(1, "day", zone))
-            assert reached(tested, np.array([0.9, 0.8]), True).alerts == n_alerts
+            assert measure_fold(tested, np.array([0.9, 0.8]), True).alerts == n_alerts
 
     @pytest.mark.parametrize("text", ["many", "0/day", "-1", "1.5/day"])
     def test_what_is_no_budget_is_refused(self, text):
@@ -98,11 +102,36 @@ def test_costs_are_those_of_the_decisions_row_by_row():
         decision=parse_decision("p*amount>5"),
         costs={"amount": np.array([100.0, 10.0, 100.0])},
     )
-    found = reached(tested, np.array([0.5, 0.1, 0.5]), True)
+    found = measure_fold(tested, np.array([0.5, 0.1, 0.5]), True)
     assert (found.cost_alerts, found.cost, found.cost_without) == (2, 20.0, 110.0)
 
 
 def test_a_column_that_a_rule_reads_must_be_somewhere(rows):
     X, y, times = rows
-    with pytest.raises(ValueError, match="which is in neither X nor costs"):
+    with pytest.raises(ValueError, match="which is in neither X nor cost_columns"):
         backtest(small(), X, y, RollingTimeSplit(times), decide="p*amount>5")
+
+
+@pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
+def test_times_and_costs_are_columns_of_frames_of_any_kind(rows, kind):
+    X, y, _ = rows
+    priced = X.assign(amount=np.full(N_ROWS, 100.0), when=np.arange(N_ROWS) / 48)
+    cv, model = RollingTimeSplit("when", 20), small(calibration="sigmoid")
+    found, expected = (backtest(model, frame, y, cv, decide="p*amount>5") for frame in (kind(priced), priced))
+    pd.testing.assert_frame_equal(found.drop(columns="seconds"), expected.drop(columns="seconds"))
+    assert found["cost"].notna().all()
+
+
+def test_a_fold_that_is_skipped_has_the_reason_and_the_others_go_on():
+    moments, is_rare = np.arange(40.0), np.arange(40) % 4 == 0
+    folds = RollingTimeSplit(moments, 10).folds()
+
+    def trial(fold):
+        if fold is folds[0]:
+            raise SkipFoldError("not today")
+        return np.linspace(0, 1, fold.test.size), True
+
+    first, *others = run_backtest(JudgedRows(is_rare, moments), folds, {"a": trial})
+    assert (first.note, first.reached.aucprc, first.n_test) == ("not today", None, folds[0].test.size)
+    assert others
+    assert all(one.note is None and one.reached.aucprc is not None for one in others)

@@ -10,7 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.metrics import alerts_at_threshold
-from selfpaced.report.words import between, explorer_texts
+from selfpaced.report.topics.thresholds import explorer_texts
+from selfpaced.report.words import between
 from selfpaced.thresholds import cost_text
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"

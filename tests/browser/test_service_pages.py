@@ -9,8 +9,9 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier
-from selfpaced.backtesting import FoldResult, Reached
-from selfpaced.monitoring import Alarm, Counter, reference_of, watched
+from selfpaced.backtesting import FoldResult
+from selfpaced.backtesting.rolling import Reached
+from selfpaced.monitoring import Alarm, Counter, make_reference, measure_period
 from selfpaced.report import backtest_page, monitor_page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -33,7 +34,7 @@ def monitored():
     """Twelve days of rows, of which one column drifts and has a name that means harm."""
     rng = np.random.default_rng(0)
     before = pd.DataFrame({HOSTILE: rng.normal(size=2000), "channel": rng.choice(["web", HOSTILE], 2000)})
-    reference = reference_of(before, rng.beta(0.1, 3, 2000), threshold=0.3)
+    reference = make_reference(before, rng.beta(0.1, 3, 2000), threshold=0.3)
     days = np.arange(1200) // 100
     scores, y = rng.beta(0.1, 3, 1200), rng.random(1200) < 0.04
     counters = {one.name: Counter(one, 12, frozenset(one.categories) or None) for one in reference.features}
@@ -43,7 +44,7 @@ def monitored():
 
     def of(rows, period=None):
         labels = tuple(each[rows] for each in known)
-        return watched(reference, counters, scores[rows], labels, True, period)
+        return measure_period(reference, counters, scores[rows], labels, True, period)
 
     periods = {f"2024-01-{day + 1:02}": of(days == day, day) for day in range(12)}
     alarms = [Alarm("psi>0.25", 0.4), Alarm("psi>0.25", 0.7, "2024-01-12")]

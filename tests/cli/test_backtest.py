@@ -60,7 +60,7 @@ def test_every_fold_says_what_was_reached(found):
 
 def test_the_page_shows_all_figures(found):
     page = found[1].read_text()
-    for title in ("AUCPRC", "Rare rows expected and found", "Precision within the budget", "Card precision", "Cost"):
+    for title in ("AUCPRC", "Rare rows expected and found", "Precision within the budget", "Group precision", "Cost"):
         assert f"<h3>{title}</h3>" in page
 
 

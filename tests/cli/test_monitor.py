@@ -48,7 +48,7 @@ def test_rows_that_have_moved_raise_an_alarm_and_exit_with_3(run, files, folder)
 
 def test_labels_that_have_arrived_are_compared_with_what_was_expected(run, files, folder):
     _, found = monitored(run, files, "moved.parquet", "--target", "is_fraud")
-    arrived = found["all"]["arrived"]
+    arrived = found["all"]["labelled"]
     rows = pd.read_parquet(files / "moved.parquet")["is_fraud"]
     assert arrived["n_known"] == 1500
     assert arrived["found"] == rows.sum()

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from selfpaced.cli.commands.compare import N_RESAMPLES, resampled
-from selfpaced.cli.commands.compare import _PairedRanking as _Ranking
+from selfpaced.metrics import Ranking
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(2000) < 0.05
@@ -14,7 +14,7 @@ SCORES = (Y + RNG.normal(size=2000)).round(1)  # with ties
 
 def test_a_row_that_is_drawn_several_times_counts_as_often():
     counts = RNG.poisson(1.0, 2000)
-    found = _Ranking(Y, SCORES).aucprc(counts.astype(float))
+    found = Ranking(SCORES, Y).aucprc(counts.astype(float))
     assert found == pytest.approx(average_precision_score(np.repeat(Y, counts), np.repeat(SCORES, counts)))
 
 

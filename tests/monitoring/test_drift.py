@@ -5,10 +5,13 @@ from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from scipy import sparse
 
-from selfpaced.monitoring import ERROR_RATE, reference_of
-from selfpaced.monitoring.drift import drift_since
+from selfpaced.monitoring import ERROR_RATE, make_reference
+from selfpaced.monitoring.drift import measure_drift
 from selfpaced.monitoring.reference import FEWEST_ROWS, MOST_BYTES
 
 N_COLUMNS, N_ROWS = 20, 1000
@@ -27,12 +30,12 @@ def rows_like(rng, n_rows=N_ROWS):
 
 
 def named(frame, reference):
-    return {drift.name for drift in drift_since(reference, frame) if drift.is_real}
+    return {drift.name for drift in measure_drift(reference, frame) if drift.is_real}
 
 
 @pytest.fixture(scope="module")
 def reference():
-    return reference_of(rows_like(np.random.default_rng(0), 5000), np.random.default_rng(0).random(5000))
+    return make_reference(rows_like(np.random.default_rng(0), 5000), np.random.default_rng(0).random(5000))
 
 
 def test_rows_of_the_same_kind_raise_false_alarms_at_the_stated_rate():
@@ -41,7 +44,7 @@ def test_rows_of_the_same_kind_raise_false_alarms_at_the_stated_rate():
     n_alarms = 0
     for _ in range(200):
         both = rng.normal(size=(900, 5))
-        n_alarms += any(one.is_real for one in drift_since(reference_of(both[:600], np.ones(600)), both[600:]))
+        n_alarms += any(one.is_real for one in measure_drift(make_reference(both[:600], np.ones(600)), both[600:]))
     assert ERROR_RATE == 0.01
     assert n_alarms < 8
 
@@ -69,7 +72,7 @@ def test_no_row_can_be_told_from_a_reference():
     """Every bin and every category that is named stands for ten rows, and no end of a bin is a value of a row."""
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"salary": rng.lognormal(10, 1, 500), "name": ["Ann"] * 480 + [f"N{i}" for i in range(20)]})
-    salary, name = reference_of(frame, rng.random(500)).features
+    salary, name = make_reference(frame, rng.random(500)).features
     assert min(salary.counts) >= FEWEST_ROWS
     assert not set(salary.edges) & set(frame["salary"])
     assert frame["salary"].min() < min(salary.edges)
@@ -79,14 +82,14 @@ def test_no_row_can_be_told_from_a_reference():
 
 def test_a_number_that_few_rows_have_is_no_end_of_a_bin():
     children = np.repeat([0.0, 1.0, 2.0, 11.0, 12.0], [500, 200, 100, 1, 12])
-    (reference,) = reference_of(pd.DataFrame({"children": children}), np.linspace(0, 1, 813)).features
+    (reference,) = make_reference(pd.DataFrame({"children": children}), np.linspace(0, 1, 813)).features
     assert reference.edges == (0.0, 1.0, 2.0)
     assert reference.counts == (500, 200, 100, 13)
 
 
 def test_a_reference_of_many_columns_stays_small():
     rng = np.random.default_rng(0)
-    reference = reference_of(rng.normal(size=(150, 1000)), rng.random(150))
+    reference = make_reference(rng.normal(size=(150, 1000)), rng.random(150))
     assert len(json.dumps(asdict(reference), indent=1)) <= MOST_BYTES
     assert len(reference.features) + reference.n_features_not_kept == 1000
     assert len(reference.features) > 300
@@ -94,7 +97,7 @@ def test_a_reference_of_many_columns_stays_small():
 
 def test_shares_of_missing_values_are_told(reference):
     frame = rows_like(np.random.default_rng(4)).assign(heavy=np.nan)
-    (heavy,) = [drift for drift in drift_since(reference, frame) if drift.name == "heavy"]
+    (heavy,) = [drift for drift in measure_drift(reference, frame) if drift.name == "heavy"]
     assert heavy.missing_before == pytest.approx(0.2, abs=0.02)
     assert heavy.missing == 1.0
 
@@ -102,16 +105,50 @@ def test_shares_of_missing_values_are_told(reference):
 def test_other_columns_and_other_types_are_refused(reference):
     frame = rows_like(np.random.default_rng(5))
     with pytest.raises(ValueError, match="X has no column 'n0', which the reference has"):
-        drift_since(reference, frame.drop(columns="n0"))
+        measure_drift(reference, frame.drop(columns="n0"))
     with pytest.raises(ValueError, match="Column 'n1' holds strings, but the reference has numbers"):
-        drift_since(reference, frame.assign(n1="a"))
+        measure_drift(reference, frame.assign(n1="a"))
     with pytest.raises(ValueError, match="Column 'country' holds numbers, but the reference has strings"):
-        drift_since(reference, frame.assign(country=1.0))
+        measure_drift(reference, frame.assign(country=1.0))
 
 
 @pytest.mark.parametrize("values", [np.full(200, 7.0), np.full(200, np.nan), np.arange(200.0)[:8]], ids=str)
 def test_columns_with_little_in_them_have_a_reference(values):
     frame = pd.DataFrame({"a": values})
-    reference = reference_of(frame, np.linspace(0, 1, len(frame)))
+    reference = make_reference(frame, np.linspace(0, 1, len(frame)))
     assert sum(reference.features[0].counts) + reference.features[0].n_missing == len(frame)
     assert named(frame, reference) == set()
+
+
+def with_dates(frame):
+    return frame.assign(when=pd.date_range("2024-01-01", periods=len(frame), freq="min"))
+
+
+@pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
+def test_frames_of_all_kinds_have_the_same_reference_and_drift(kind):
+    """Numbers with missing values, booleans, strings with missing values, and dates."""
+    before, now = (with_dates(rows_like(np.random.default_rng(seed))) for seed in (6, 7))
+    now["n2"] += 1
+    scores = np.linspace(0, 1, N_ROWS)
+    expected = make_reference(before, scores)
+    found = make_reference(kind(before), scores)
+    assert found == expected
+    assert [feature.kind for feature in found.features[-2:]] == ["category", "number"]
+    assert measure_drift(expected, kind(now)) == measure_drift(expected, now)
+    assert named(kind(now), found) == {"n2"}
+
+
+def test_more_rows_than_are_counted_are_thinned_evenly_in_every_kind(monkeypatch):
+    monkeypatch.setattr("selfpaced.monitoring.reference.MOST_ROWS", 100)
+    frame = pd.DataFrame({"a": np.arange(1000.0)})
+    scores = np.linspace(0, 1, 1000)
+    references = [make_reference(kind(frame), scores) for kind in (pd.DataFrame, pl.from_pandas, pa.Table.from_pandas)]
+    assert [sum(one.features[0].counts) for one in references] == [100] * 3
+    assert references[1:] == references[:-1]
+    assert references[0].n_rows == 1000
+
+
+def test_sparse_rows_have_the_reference_of_dense_ones():
+    rows = np.where(np.random.default_rng(0).random((500, 3)) < 0.8, 0, 1.5)
+    scores = np.linspace(0, 1, 500)
+    assert make_reference(sparse.csr_matrix(rows), scores) == make_reference(rows, scores)

@@ -5,13 +5,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from selfpaced.monitoring import Drift
 from selfpaced.report import Axis, report_of_scores
-from selfpaced.report.facts import ColumnDrift as Drift
-from selfpaced.report.facts import Contrast, Importances, Learning, RoundFacts
-from selfpaced.report.facts import HardnessHistogram as HardnessBins
-from selfpaced.report.html import drift_bars, hundred_dots, importance_bars
-from selfpaced.report.topics.data import contrast_strips
+from selfpaced.report.html import hundred_dots
+from selfpaced.report.topics.data import drift_bars
+from selfpaced.report.topics.importance import Contrast, Importances, contrast_strips, importance_bars
 from selfpaced.report.topics.learning import (
+    HardnessHistogram,
+    Learning,
+    RoundFacts,
     aucprc_by_round,
     drawn_by_round,
     hardness_histogram,
@@ -21,9 +23,12 @@ from selfpaced.report.topics.learning import (
 from selfpaced.report.topics.quality import calibration_curve, precision_recall_curve, roc_curve
 
 SCRIPT = "<script>alert(1)</script>"
-BINS = HardnessBins((1000, 10, 0, 5, 1), (10, 4, 0, 5, 1), (0.01, 0.3, None, 0.7, 0.9))
+BINS = HardnessHistogram((1000, 10, 0, 5, 1), (10, 4, 0, 5, 1), (0.01, 0.3, None, 0.7, 0.9))
 ROUND = RoundFacts(1, 0.16, 40, 0.5, BINS)
 LEARNING = Learning((RoundFacts(0, None, 40, None, None), ROUND, RoundFacts(2, 1e16, 40, 0.7, BINS)), "0", "these rows")
+
+
+DRIFTS = [Drift(SCRIPT, 0.3, 0.0, 0, 0), Drift("by chance", 0.3, 0.4, 0, 0), Drift("small", 0.05, 0.0, 0, 0)]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +49,7 @@ def drawings(facts):
         "importances with errors": importance_bars(
             Importances("x", (SCRIPT, "b"), (0.7, 0.1), 2, (), (0.02, float("nan")), 500)
         ),
-        "drift": drift_bars({SCRIPT: Drift(0.3, 0.1), "quiet": Drift(0.01, 0.1)}),
+        "drift": drift_bars("Drift", DRIFTS),
         "contrasts": contrast_strips([Contrast(SCRIPT, (0, 1, 2, 3, 4), (1, 1, 1, 1, 1))]),
         "histogram": hardness_histogram(ROUND, BINS, 1000, 2),
         "thumbnail": hardness_thumbnail(ROUND, BINS, 1000),
@@ -106,9 +111,9 @@ def test_so_many_dots_are_filled_as_a_hundred_have(drawings):
     assert sum(dot.get("class") == "dot filled" for dot in svg.iter("circle")) == 87
 
 
-def test_a_drift_within_chance_is_quiet(drawings):
+def test_a_drift_within_chance_and_a_small_one_are_quiet(drawings):
     bars = [bar.get("class") for bar in ElementTree.fromstring(drawings["drift"]).iter("rect")]
-    assert bars == ["bar case", "bar quiet"]
+    assert bars == ["bar case", "bar quiet", "bar quiet"]
 
 
 def test_zones_share_all_rows():

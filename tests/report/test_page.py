@@ -17,7 +17,8 @@ from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
 from selfpaced.report import element, report_of_scores
 from selfpaced.report.html import json_script
-from selfpaced.report.words import between, explorer_texts
+from selfpaced.report.topics.thresholds import explorer_texts
+from selfpaced.report.words import between
 from selfpaced.thresholds import cost_text
 
 HOSTILE = "</script><script>alert('<!--')</script><img src=x onerror=alert(1)>\u2028\"'&"
@@ -99,7 +100,7 @@ class TestTheWords:
             ),
             ("alerts<=10/1000", ["alerts in 5,000 rows, a precision of", "(90% intervals)"]),
             ("gmean", ["expect a G-mean of sensitivity and specificity of 0."]),
-            ("cost=1:30", ["was chosen by cost=1:30", "expect a cost of", "in 5,000 rows there (90% interval)"]),
+            ("cost=1:30", ["was chosen by cost=1:30", "expect a cost of", "in 5,000 new rows (90% interval)"]),
         ],
     )
     def test_the_rule_of_the_threshold_is_said_with_what_it_promises(self, scored, rule, says):

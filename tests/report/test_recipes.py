@@ -11,8 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier
-from selfpaced.report.facts import RecipeFacts
-from selfpaced.report.topics.recipes import recipe_dots
+from selfpaced.report.topics.recipes import RecipeFacts, recipe_dots
 
 LONG = "a name that is longer than anybody would want to read in a picture"
 

@@ -4,52 +4,39 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
-from scipy.stats import kstwobign, norm
+from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from selfpaced import UnderBaggingClassifier
 from selfpaced.callbacks import BinNotes, Round
 from selfpaced.metrics import aucprc
-from selfpaced.model import model as averaged
-from selfpaced.monitoring import reference_of
+from selfpaced.model import model as model_module
+from selfpaced.monitoring import make_reference
+from selfpaced.monitoring.drift import measure_drift
+from selfpaced.report import report_of_scores
 from selfpaced.report.topics import suspect_rows
-from selfpaced.report.topics.answer import suggested
-from selfpaced.report.topics.data import (
-    Values,
-    category_drift,
-    column_facts,
-    data_facts,
-    drift_between,
-    number_drift,
-    some_rows,
-)
+from selfpaced.report.topics.data import Values, column_facts, data_facts, some_rows, suspect_facts
 from selfpaced.report.topics.importance import _difference, _some_of_both, importance_facts
 from selfpaced.report.topics.learning import learning_facts
-from selfpaced.report.topics.quality import (
-    Tally,
-    aucprc_interval,
-    calibration_facts,
-    check_costs,
-    ranking_facts,
-    spread,
-    tally,
-    threshold_facts,
-)
-from selfpaced.report.topics.suspects import suspect_facts
-from selfpaced.report.words import share_interval
-from selfpaced.thresholds import Interval
+from selfpaced.report.topics.quality import aucprc_interval, calibration_facts, ranking_facts, spread
+from selfpaced.report.topics.thresholds import threshold_facts
+from selfpaced.thresholds import Costs, Interval, Sweep, share_interval, sweep_of
 
 SHIFT, SHARE, N_ROWS = 1.5, 0.05, 1200
 
 
 def numbers(values):
-    return Values("number", "float64", np.asarray(values, dtype=np.float64))
+    found = np.asarray(values, dtype=np.float64)
+    return Values("number", "float64", found, found)
 
 
 def texts(**counts):
-    return Values("text", "string", np.repeat(np.array(list(counts), dtype=object), list(counts.values())))
+    found = np.repeat(np.array(list(counts), dtype=object), list(counts.values()))
+    return Values("text", "string", found, found)
 
 
 def simulated(rng, n_rows=N_ROWS):
@@ -77,7 +64,7 @@ def areas_of_rows_drawn_again(rng, is_case, scores, n_draws=1000):
 class TestTheIntervalOfTheArea:
     def test_it_holds_the_true_area_in_about_90_of_100_samples(self):
         rng, truth = np.random.default_rng(0), true_aucprc()
-        intervals = [aucprc_interval(tally(*simulated(rng))) for _ in range(100)]
+        intervals = [aucprc_interval(sweep_of(*simulated(rng))) for _ in range(100)]
         held = np.mean([one.low <= truth <= one.high for one in intervals])
         assert 0.81 <= held <= 0.99  # three standard errors of 100 samples
 
@@ -86,7 +73,7 @@ class TestTheIntervalOfTheArea:
         rng, cut_off = np.random.default_rng(0), []
         for _ in range(6):
             is_case, scores = simulated(rng)
-            interval = aucprc_interval(tally(is_case, scores))
+            interval = aucprc_interval(sweep_of(is_case, scores))
             areas = areas_of_rows_drawn_again(rng, is_case, scores)
             cut_off += [np.mean(areas < interval.low), np.mean(areas > interval.high)]
         assert np.mean(np.abs(np.array(cut_off) - 0.05)) < 0.016
@@ -94,112 +81,43 @@ class TestTheIntervalOfTheArea:
 
     def test_it_is_the_middle_90_percent_of_what_is_drawn(self, monkeypatch):
         drawn = []
-        monkeypatch.setattr(
-            "selfpaced.report.topics.quality._aucprc_of_steps", lambda *_: drawn.append(len(drawn)) or drawn[-1]
-        )
-        interval = aucprc_interval(tally(*simulated(np.random.default_rng(0))))
+        monkeypatch.setattr("selfpaced.report.topics.quality.area_of", lambda *_: drawn.append(len(drawn)) or drawn[-1])
+        interval = aucprc_interval(sweep_of(*simulated(np.random.default_rng(0))))
         assert (interval.low, interval.high) == pytest.approx((0.05 * drawn[-1], 0.95 * drawn[-1]))
 
     def test_twenty_rare_rows_have_one_and_nineteen_have_none(self):
         scores = np.random.default_rng(0).random(1000)
-        assert aucprc_interval(tally(np.arange(1000) < 20, scores)) is not None
-        assert aucprc_interval(tally(np.arange(1000) < 19, scores)) is None
+        assert aucprc_interval(sweep_of(np.arange(1000) < 20, scores)) is not None
+        assert aucprc_interval(sweep_of(np.arange(1000) < 19, scores)) is None
 
     def test_of_a_perfect_ranking_it_is_1(self):
-        assert aucprc_interval(tally(np.arange(200) < 20, np.linspace(1, 0, 200))) == Interval(1, 1)
+        assert aucprc_interval(sweep_of(np.arange(200) < 20, np.linspace(1, 0, 200))) == Interval(1, 1)
 
     def test_the_last_rare_row_counts(self):
         """19 rare rows above all others, and one below them."""
         is_case = np.concatenate([np.ones(19), np.zeros(1000), np.ones(1)]) == 1
-        assert aucprc_interval(tally(is_case, np.linspace(1, 0, is_case.size))).low < 0.95
+        assert aucprc_interval(sweep_of(is_case, np.linspace(1, 0, is_case.size))).low < 0.95
 
     def test_rows_after_the_last_rare_one_do_not_matter(self):
         is_case, scores = simulated(np.random.default_rng(2))
         reached = scores >= scores[is_case].min()
-        assert aucprc_interval(tally(is_case, scores)) == aucprc_interval(tally(is_case[reached], scores[reached]))
+        assert aucprc_interval(sweep_of(is_case, scores)) == aucprc_interval(
+            sweep_of(is_case[reached], scores[reached])
+        )
 
-    def test_it_is_that_of_drawing_the_rows_again_also_where_it_takes_larger_steps(self, monkeypatch):
+    def test_it_is_that_of_drawing_the_rows_again_also_where_it_takes_larger_steps(self):
         is_case, scores = simulated(np.random.default_rng(3))
-        exact = aucprc_interval(tally(is_case, scores))
-        monkeypatch.setattr("selfpaced.report.topics.quality.MOST_STEPS", 30)
-        coarse = aucprc_interval(tally(is_case, scores))
+        exact = aucprc_interval(sweep_of(is_case, scores))
+        coarse = aucprc_interval(sweep_of(is_case, scores), n_steps=30)
         assert (coarse.low, coarse.high) == pytest.approx((exact.low, exact.high), abs=0.02)
 
     def test_of_more_than_5000_rare_rows_5000_evenly_spread_ones_are_steps(self, monkeypatch):
         seen = []
-        monkeypatch.setattr(
-            "selfpaced.report.topics.quality._aucprc_of_steps", lambda cases, others: seen.append(cases.size) or 0.0
-        )
+        monkeypatch.setattr("selfpaced.report.topics.quality.area_of", lambda found, _: seen.append(found.size) or 0.0)
         for n_cases in (5000, 6000):
-            aucprc_interval(tally(np.arange(7000) < n_cases, np.random.default_rng(0).random(7000)))
+            aucprc_interval(sweep_of(np.arange(7000) < n_cases, np.random.default_rng(0).random(7000)))
         assert set(seen) == {5000}
         assert len(seen) == 2 * 200
-
-
-class TestDrift:
-    """Columns of 1,000 and 1,000 values: by chance they are up to 0.0608 apart."""
-
-    BEFORE = np.arange(1000)
-
-    def test_numbers_that_moved_by_more_than_chance_are_a_drift_and_by_less_are_none(self):
-        moved, stayed = (number_drift(numbers(self.BEFORE), numbers(self.BEFORE + by)) for by in (62, 59))
-        assert (moved.distance, stayed.distance) == (pytest.approx(0.062), pytest.approx(0.059))
-        assert moved.is_real
-        assert not stayed.is_real
-
-    @pytest.mark.parametrize(("n_before", "n_after"), [(1000, 1000), (200, 5000), (5000, 200)])
-    def test_the_limit_is_what_equal_numbers_exceed_one_time_in_20(self, n_before, n_after):
-        expected = kstwobign.isf(0.05) * np.sqrt(1 / n_before + 1 / n_after)
-        drift = number_drift(numbers(np.arange(n_before)), numbers(np.arange(n_after)))
-        assert drift.chance == pytest.approx(expected, rel=0.005)
-
-    def test_equal_numbers_are_a_drift_one_time_in_20(self):
-        rng = np.random.default_rng(0)
-        pairs = ((rng.normal(size=400), rng.normal(size=300)) for _ in range(1000))
-        share = np.mean([number_drift(numbers(one), numbers(other)).is_real for one, other in pairs])
-        assert 0.03 <= share <= 0.07
-
-    def test_equal_texts_are_a_drift_at_most_one_time_in_20_and_a_little_more_is_enough(self):
-        """Five categories, 1,000 rows on both sides: the limit is 0.0903."""
-        even = dict.fromkeys("abcde", 200)
-        moved = category_drift(texts(**even), texts(**{**even, "a": 292, "b": 108}))
-        stayed = category_drift(texts(**even), texts(**{**even, "a": 289, "b": 111}))
-        assert (moved.distance, stayed.distance) == (pytest.approx(0.092), pytest.approx(0.089))
-        assert moved.is_real
-        assert not stayed.is_real
-
-    def test_the_limit_for_texts_is_their_mean_distance_and_mcdiarmids_bound(self):
-        """The mean is that of simulated columns; a changed row moves the distance by 1 / n at most."""
-        rng = np.random.default_rng(0)
-        shares = np.array([0.6, 0.3, 0.1])
-        before, after = rng.multinomial(400, shares, 20_000) / 400, rng.multinomial(100, shares, 20_000) / 100
-        mean = np.mean(np.abs(before - after).sum(axis=1) / 2)
-        bound = np.sqrt(np.log(20) / 2 * (1 / 400 + 1 / 100))
-        drift = category_drift(texts(a=240, b=120, c=40), texts(a=60, b=30, c=10))
-        assert drift.distance == pytest.approx(0)
-        assert drift.chance == pytest.approx(mean + bound, rel=0.01)
-
-    def test_a_missing_text_is_a_category(self):
-        full, holes = texts(a=100, b=100), texts(a=100, b=100)
-        holes.values[:60] = None
-        assert category_drift(full, holes).distance == pytest.approx(0.3)
-
-    def test_a_few_values_cannot_be_told_from_chance(self):
-        drift = number_drift(numbers([1.0]), numbers([2.0]))
-        assert (drift.distance, drift.chance, drift.is_real) == (1.0, 1.0, False)
-        drift = category_drift(texts(a=1), texts(b=1))
-        assert (drift.distance, drift.chance, drift.is_real) == (1.0, 1.0, False)
-
-    def test_numbers_are_compared_as_numbers_and_texts_as_texts(self):
-        """Numbers that all moved a little have no value in common, and are close all the same."""
-        assert drift_between(numbers(self.BEFORE), numbers(self.BEFORE + 0.5)).distance == pytest.approx(0.001)
-        assert drift_between(texts(a=50, b=50), texts(c=100)).distance == pytest.approx(1)
-
-    def test_columns_without_values_or_of_different_kinds_are_not_compared(self):
-        missing = numbers([np.nan, np.nan])
-        assert drift_between(missing, numbers([1, 2])) is None
-        assert drift_between(numbers([1, 2]), missing) is None
-        assert drift_between(numbers([1, 2]), texts(a=2)) is None
 
 
 class Scorer:
@@ -215,10 +133,10 @@ class Scorer:
 
 
 class TestCounting:
-    COUNTS = Tally(np.array([0.9, 0.5, 0.2]), np.array([2.0, 3.0, 4.0]), np.array([0.0, 6.0, 16.0]))
+    COUNTS = Sweep(np.array([0.9, 0.5, 0.2]), np.array([2, 3, 4]), np.array([0, 6, 16]), 1.0)
 
     def test_rates_are_shares_of_the_class(self):
-        assert (self.COUNTS.n_cases, self.COUNTS.n_others) == (4, 16)
+        assert (self.COUNTS.n_positives, self.COUNTS.n_negatives, self.COUNTS.n_rows) == (4, 16, 20)
         assert self.COUNTS.recall.tolist() == [0.5, 0.75, 1]
         assert self.COUNTS.false_alarm_rate.tolist() == [0, 0.375, 1]
         assert self.COUNTS.precision.tolist() == [1, pytest.approx(1 / 3), 0.2]
@@ -230,16 +148,18 @@ class TestCounting:
         [(1, (0, 0)), (0.9, (2, 0)), (0.6, (2, 0)), (0.5, (3, 6)), (0.2, (4, 16)), (0, (4, 16))],
     )
     def test_rows_at_the_threshold_are_alerts(self, threshold, expected):
-        assert self.COUNTS.at(threshold) == expected
+        alerts = self.COUNTS.alerts_from(threshold)
+        assert (alerts.true_positives, alerts.false_positives) == expected
+        assert (alerts.false_negatives, alerts.true_negatives) == (4 - expected[0], 16 - expected[1])
 
     def test_a_short_threshold_is_reached_by_its_own_score_and_by_no_lower_one(self):
-        counts = tally(np.array([True, False, True]), np.array([0.12345679, 0.12345678, 0.1]))
+        counts = sweep_of(np.array([True, False, True]), np.array([0.12345679, 0.12345678, 0.1]))
         assert 0.12345678 < counts.short(0) <= 0.12345679
         assert 0.1 < counts.short(1) <= 0.12345678
         assert counts.short(2) <= 0.1
 
     def test_finds_are_the_places_of_rare_rows(self):
-        counts = tally(np.array([False, True, True, False, True]), np.array([0.9, 0.8, 0.8, 0.5, 0.1]))
+        counts = sweep_of(np.array([False, True, True, False, True]), np.array([0.9, 0.8, 0.8, 0.5, 0.1]))
         assert counts.finds.tolist() == [1, 3]
 
     def test_the_area_is_the_sum_over_rare_rows(self):
@@ -259,7 +179,7 @@ class TestCounting:
 class TestRanking:
     def test_the_curves_are_those_of_the_counts(self):
         """Two rare rows and three common ones: rare, common, rare, common, common."""
-        ranking = ranking_facts(tally(np.array([1, 0, 1, 0, 0]) == 1, np.array([0.9, 0.8, 0.7, 0.2, 0.1])))
+        ranking = ranking_facts(sweep_of(np.array([1, 0, 1, 0, 0]) == 1, np.array([0.9, 0.8, 0.7, 0.2, 0.1])))
         assert ranking.precision_recall.x == (0.5, 0.5, 1, 1, 1)
         assert ranking.precision_recall.y == (1, 0.5, 0.66667, 0.5, 0.4)
         assert ranking.roc.x == (0, 0, 0.33333, 0.33333, 0.66667, 1)
@@ -272,46 +192,46 @@ class TestRanking:
         rng = np.random.default_rng(0)
         for _ in range(50):
             is_case, scores = rng.permutation([True, True, False, False, False]), rng.integers(0, 4, 5) / 4
-            ranking = ranking_facts(tally(is_case, scores))
+            ranking = ranking_facts(sweep_of(is_case, scores))
             assert ranking.auroc == pytest.approx(roc_auc_score(is_case, scores))
             assert ranking.aucprc == pytest.approx(average_precision_score(is_case, scores))
 
     def test_a_curve_has_at_most_400_points(self):
         is_case, scores = simulated(np.random.default_rng(0), 20_000)
-        ranking = ranking_facts(tally(is_case, scores))
+        ranking = ranking_facts(sweep_of(is_case, scores))
         for curve in (ranking.precision_recall, ranking.roc):
             assert 250 < len(curve.x) <= 400
 
     def test_thresholds_are_spread_over_alerts_of_all_numbers(self):
         """From the first alert to all rows: no two neighbours have more than a tenth as many alerts more or less."""
         is_case, scores = simulated(np.random.default_rng(0), 20_000)
-        facts = threshold_facts(tally(is_case, scores), 0.5, None)
+        facts = threshold_facts(sweep_of(is_case, scores), 0.5)
         n_alerts = np.array(facts.found) + np.array(facts.false_alarms)
         assert 200 < len(facts.values) <= 400
         assert (n_alerts[-1], n_alerts[0]) == (1, 20_000)
         assert (n_alerts[:-1] <= 1.1 * n_alerts[1:] + 5).all()
 
     def test_a_threshold_of_a_report_has_its_counts_and_costs(self):
-        counts = tally(np.array([1, 0, 1, 0, 0]) == 1, np.array([0.9, 0.8, 0.7, 0.2, 0.1]))
-        facts = threshold_facts(counts, 0.75, None)
+        counts = sweep_of(np.array([1, 0, 1, 0, 0]) == 1, np.array([0.9, 0.8, 0.7, 0.2, 0.1]))
+        facts = threshold_facts(counts, 0.75)
         assert facts.values[facts.suggested] == 0.75
         assert (facts.found[facts.suggested], facts.false_alarms[facts.suggested]) == (1, 1)
         assert (facts.n_cases, facts.n_others, facts.is_given) == (2, 3, True)
         assert (facts.cost_false_alarm, facts.cost_missed) == (1, 10)
 
     def test_two_rows_are_enough_for_thresholds(self):
-        facts = threshold_facts(tally(np.array([True, False]), np.array([0.9, 0.1])), 0.9, None)
+        facts = threshold_facts(sweep_of(np.array([True, False]), np.array([0.9, 0.1])), 0.9)
         assert (facts.found[0], facts.found[-1]) == (1, 1)
         assert (facts.false_alarms[0], facts.false_alarms[-1]) == (1, 0)
 
     @pytest.mark.parametrize("costs", [(0, 0), (2, 0), (0, 3)])
     def test_a_cost_may_be_nothing(self, costs):
-        assert check_costs(costs) == costs
+        assert (Costs.of(costs).false_alarm, Costs.of(costs).missed) == costs
 
     @pytest.mark.parametrize("costs", [(-1, 0), (0, -1), (np.inf, 1), (1, np.inf), (np.nan, 1)])
     def test_a_cost_may_not_be_negative_or_infinite(self, costs):
         with pytest.raises(ValueError, match="costs must be two numbers >= 0"):
-            check_costs(costs)
+            Costs.of(costs)
 
     def test_a_share_of_nothing_may_be_anything(self):
         assert share_interval(0, 0) == Interval(0, 1)
@@ -327,7 +247,7 @@ class TestCalibration:
         rng = np.random.default_rng(0)
         is_case = np.arange(24_000) < 1200
         scores = np.where(is_case, rng.beta(4, 2, 24_000), rng.beta(2, 8, 24_000))
-        bins = calibration_facts(tally(is_case, scores)).bins
+        bins = calibration_facts(sweep_of(is_case, scores)).bins
         cases, rows = (np.array([getattr(one, name) for one in bins]) for name in ("share", "n_rows"))
         cases = cases * rows
         weights = (cases / 1200 + (rows - cases) / 22_800) / 2
@@ -337,7 +257,7 @@ class TestCalibration:
     def test_a_bin_has_the_mean_score_and_the_share_of_its_rows(self):
         """A tie of a rare and three common rows below a rare row: two bins."""
         is_case, scores = np.array([1, 1, 0, 0, 0]) == 1, np.array([0.9, 0.3, 0.3, 0.3, 0.3])
-        facts = calibration_facts(tally(is_case, scores))
+        facts = calibration_facts(sweep_of(is_case, scores))
         assert [(one.n_rows, one.mean_score, one.share) for one in facts.bins] == [
             (4, pytest.approx(0.3), 0.25),
             (1, pytest.approx(0.9), 1),
@@ -352,7 +272,7 @@ class TestCalibration:
         (0, 1, True), (0.2, 0.7, True), (-0.1, 1, False), (0, 1.1, False), (0, 1.9, False), (-5, -4, False),
     ])  # fmt: skip
     def test_scores_from_0_to_1_are_probabilities(self, low, high, are_probabilities):
-        facts = calibration_facts(tally(np.array([True, False, False]), np.array([high, (low + high) / 2, low])))
+        facts = calibration_facts(sweep_of(np.array([True, False, False]), np.array([high, (low + high) / 2, low])))
         assert (facts is not None) == are_probabilities
 
 
@@ -441,13 +361,13 @@ class TestImportance:
 
     def test_the_members_are_prepared_once_for_all_shuffles(self, monkeypatch):
         made = []
-        real = averaged.scorers_of
-        monkeypatch.setattr(averaged, "scorers_of", lambda models: made.append(len(models)) or real(models))
+        real = model_module.scorers_of
+        monkeypatch.setattr(model_module, "scorers_of", lambda *given: made.append(1) or real(*given))
         base = HistGradientBoostingClassifier(max_iter=5, early_stopping=False)
         model = UnderBaggingClassifier(base, 2, random_state=0).fit(self.X, self.IS_CASE)
         rows = np.concatenate([np.flatnonzero(self.IS_CASE), np.arange(900)])
         found = importance_facts(model, self.X[rows], self.IS_CASE[rows], 1)
-        assert made == [2]
+        assert made == [1]
         assert found.names[0] == "x2"
 
     def test_without_rows_of_both_classes_nothing_is_known(self):
@@ -473,9 +393,9 @@ class TestImportance:
         model.feature_importances_ = np.array([0.5, 0.5])
         assert importance_facts(model, self.X, self.IS_CASE, 1).names == ("x2", "x1", "x0")
 
-    def test_a_column_without_values_in_one_class_does_not_differ(self):
-        column = numbers(np.where(self.IS_CASE, np.nan, 1.0))
-        assert _difference(column, self.IS_CASE) == 0
+    def test_a_column_without_values_in_one_class_differs_and_one_without_any_does_not(self):
+        full, same = numbers(np.where(self.IS_CASE, np.nan, 1.0)), numbers(np.full(2000, np.nan))
+        assert _difference(full, self.IS_CASE) < _difference(same, self.IS_CASE) == (1.0, 0.0)
 
     def test_rows_to_look_at_are_spread_over_both_classes(self):
         is_case = np.arange(100_000) % 10 == 0
@@ -538,27 +458,26 @@ class TestSuspects:
 
 
 class TestTheSuggestedThreshold:
-    COUNTS = tally(np.array([1, 0, 1, 0, 0]) == 1, np.array([0.9, 0.8, 0.7, 0.2, 0.1]))
-
-    def suggested(self, threshold, costs=None, amounts=None):
-        is_case, scores = np.array([1, 0, 1, 0, 0]) == 1, np.array([0.9, 0.8, 0.7, 0.2, 0.1])
-        return suggested(self.COUNTS, is_case, scores, threshold, costs, amounts)
+    @staticmethod
+    def suggested(threshold, costs=None, amounts=None):
+        y, scores = [1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1]
+        facts = report_of_scores(y, scores, threshold=threshold, costs=costs, amounts=amounts).facts.thresholds
+        return (facts.cost_false_alarm, facts.cost_missed), facts.chosen
 
     def test_the_explorers_costs_are_those_of_a_wrong_row_over_a_right_one(self):
-        found = self.suggested("cost", [[1, 5], [20, 3]])
-        assert found.costs == (4, 17)
-        assert not found.chosen.by_amount
+        costs, chosen = self.suggested("cost", [[1, 5], [20, 3]])
+        assert costs == (4, 17)
+        assert not chosen.by_amount
 
     def test_a_missed_row_costs_the_mean_amount_less_what_a_found_one_costs(self):
-        found = self.suggested("cost", [[0, 2], [0, 5]], amounts=[10, 0, 30, 0, 0])
-        assert found.costs == (2, 15)
-        assert found.chosen.by_amount
-        assert self.suggested("cost", [[0, 2], [0, 50]], amounts=[10, 0, 30, 0, 0]).costs == (2, 0)
+        costs, chosen = self.suggested("cost", [[0, 2], [0, 5]], amounts=[10, 0, 30, 0, 0])
+        assert costs == (2, 15)
+        assert chosen.by_amount
+        assert self.suggested("cost", [[0, 2], [0, 50]], amounts=[10, 0, 30, 0, 0])[0] == (2, 0)
 
     def test_costs_go_to_the_explorer_where_the_rule_does_not_use_them(self):
-        assert self.suggested(None, (3, 4)).costs == (3, 4)
-        assert self.suggested(0.5, (3, 4)).costs == (3, 4)
-        assert self.suggested(0.5).chosen is None
+        assert self.suggested(None, (3, 4))[0] == (3, 4)
+        assert self.suggested(0.5, (3, 4)) == ((3, 4), None)
 
 
 class TestRowsAndColumns:
@@ -576,19 +495,19 @@ class TestRowsAndColumns:
 
     def test_the_three_most_frequent_texts_are_shown_with_their_share_of_all_rows(self):
         column = texts(a=10, b=40, c=20, d=25)
-        column = Values("text", "string", np.append(column.values, [None] * 5))
-        facts = column_facts(column, None)
+        values = np.append(column.values, [None] * 5)
+        facts = column_facts(Values("text", "string", values, values))
         assert facts.values == "b (40%), d (25%), c (20%)"
         assert (facts.missing, facts.n_distinct) == (0.05, 4)
 
     def test_of_numbers_the_smallest_the_median_and_the_largest_are_shown(self):
-        assert column_facts(numbers([10, 1, np.nan, 2, 3]), None).values == "1 … 2.5 … 10"
+        assert column_facts(numbers([10, 1, np.nan, 2, 3])).values == "1 … 2.5 … 10"
 
     def test_a_column_without_values_has_nothing_to_show(self):
-        assert column_facts(numbers([np.nan, np.nan]), None).values == "nothing"
+        assert column_facts(numbers([np.nan, np.nan])).values == "nothing"
 
     def test_a_long_text_is_shortened_to_24_characters(self):
-        assert column_facts(texts(**{"x" * 30: 3}), None).values == "x" * 23 + "… (100%)"
+        assert column_facts(texts(**{"x" * 30: 3})).values == "x" * 23 + "… (100%)"
 
     def test_columns_named_first_come_first_and_the_others_stay_in_order(self):
         frame = pd.DataFrame(np.zeros((4, 5)), columns=list("abcde"))
@@ -599,30 +518,38 @@ class TestRowsAndColumns:
     def test_a_column_is_compared_with_the_one_of_the_same_name(self):
         frame = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100.0), "new": np.arange(100.0)})
         train = pd.DataFrame({"b": np.arange(100.0), "a": np.arange(100.0) + 50})
-        facts = data_facts(frame, train, None, [])
-        assert [one.drift and one.drift.distance for one in facts.columns] == [pytest.approx(0.5), 0, None]
+        first, second, third = (one.drift for one in data_facts(frame, train, None, []).columns)
+        assert (first.name, first.is_large, second.psi, third) == ("a", True, 0, None)
 
 
-class TestDriftSinceAReference:
-    """A model file keeps counts of bins; drift by them is close to drift by the rows."""
+class TestDrift:
+    """A report measures drift as monitoring does, so both name the same columns."""
 
     @pytest.fixture
     def frames(self):
         rng = np.random.default_rng(0)
         shops = rng.choice(["a", "b", "c"], (2, 4000), p=[0.6, 0.3, 0.1])
         before, now = (pd.DataFrame({"same": rng.normal(size=4000), "shop": shop}) for shop in shops)
-        return before.assign(moved=rng.normal(size=4000)), now.assign(moved=rng.normal(0.3, size=4000))
+        days = pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 90, (2, 4000)).ravel(), "D")
+        before, now = before.assign(day=days[:4000]), now.assign(day=days[4000:] + pd.Timedelta("40D"))
+        holes = np.where(rng.random(4000) < 0.3, np.nan, rng.normal(size=4000))
+        before, now = before.assign(filled=rng.normal(size=4000)), now.assign(filled=holes)
+        return before.assign(moved=rng.normal(size=4000)), now.assign(moved=rng.normal(0.6, size=4000))
 
-    def test_it_is_close_to_drift_by_the_rows(self, frames):
-        before, now = frames
-        by_rows = data_facts(now, before, None, ())
-        by_counts = data_facts(now, None, None, (), reference_of(before, np.ones(4000)))
-        for one, other in zip(by_counts.columns, by_rows.columns, strict=True):
-            assert one.drift.distance == pytest.approx(other.drift.distance, abs=0.02)
-            assert one.drift.is_real == other.drift.is_real == (one.name == "moved")
+    @pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+    @pytest.mark.parametrize("by", ["rows", "reference"])
+    def test_a_report_and_monitoring_name_the_same_columns_of_the_same_rows(self, frames, kind, by):
+        before, now = (kind(frame) for frame in frames)
+        reference = make_reference(before, np.ones(4000))
+        monitored = {one.name: one for one in measure_drift(reference, now)}
+        given = {"train_sample": before} if by == "rows" else {"reference": reference}
+        scores = np.linspace(0, 1, 4000)
+        reported = report_of_scores([0, 1] * 2000, scores, sample=now, **given).facts.data.columns
+        assert {one.name: one.drift for one in reported} == monitored
+        assert {name for name, one in monitored.items() if one.is_large} == {"day", "filled", "moved"}
 
     def test_columns_of_another_kind_and_unknown_ones_have_none(self, frames):
         before, now = frames
         strange = now.assign(shop=1.0, other=2.0)
-        facts = data_facts(strange, None, None, (), reference_of(before, np.ones(4000)))
+        facts = data_facts(strange, None, None, (), make_reference(before, np.ones(4000)))
         assert {one.name for one in facts.columns if one.drift is None} == {"shop", "other"}

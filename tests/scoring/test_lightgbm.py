@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from lightgbm import LGBMClassifier, early_stopping
 from scipy import sparse
 
-from selfpaced.scoring import boosting, probabilities_by, scorer_of, scorers_of, small_trees
+from selfpaced.scoring import boosting, probabilities_by, scorer_of, scorers_of
+from selfpaced.scoring.boosting import small_trees
 from selfpaced.trees import ArrowRows
 from selfpaced.trees.columns import FEW_ROWS
 

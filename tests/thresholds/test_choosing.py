@@ -161,7 +161,7 @@ def test_no_alert_at_all_is_a_choice_by_cost(dtype):
     assert not (scores >= choice.threshold).any()
     assert not (scores.astype(np.float32) >= choice.threshold).any()
     assert np.isfinite(choice.threshold)
-    assert "to raise no alerts is best here" in str(choice)
+    assert "best choice: no alerts" in str(choice)
 
 
 def test_the_counts_of_no_alert_at_all_are_those_of_all_rows():

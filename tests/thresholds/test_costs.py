@@ -5,29 +5,28 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from selfpaced.metrics import alerts_at_threshold
-from selfpaced.thresholds import amounts_of
-from selfpaced.thresholds.costs import Costs, costs_of
+from selfpaced.thresholds import Costs, amounts_of
 
 
 def test_a_matrix_is_in_the_order_of_scikit_learns_confusion_matrix():
     rng = np.random.default_rng(0)
     y, scores = rng.integers(0, 2, 100), rng.random(100)
     matrix = np.array([[1, 5], [100, 3]])
-    total = costs_of(matrix).total(alerts_at_threshold(y, scores, 0.6))
+    total = Costs.of(matrix).total(alerts_at_threshold(y, scores, 0.6))
     assert total == np.sum(matrix * confusion_matrix(y, scores >= 0.6))
 
 
 def test_where_a_miss_costs_its_amount_an_alert_may_cost_as_much_for_a_case_as_for_another_row():
-    costs = costs_of([[0, 5], [0, 5]], by_amount=True)
+    costs = Costs.of([[0, 5], [0, 5]], by_amount=True)
     assert (costs.false_alarm, costs.hit, costs.missed) == (5, 5, None)
 
 
 def test_a_pair_is_a_matrix_in_which_what_is_right_costs_nothing():
-    assert costs_of((5, 100)) == costs_of([[0, 5], [100, 0]])
+    assert Costs.of((5, 100)) == Costs.of([[0, 5], [100, 0]])
 
 
 def test_with_amounts_the_cost_of_a_false_alarm_is_enough():
-    assert costs_of(5, by_amount=True) == costs_of((5, 0), by_amount=True) == Costs(5, None)
+    assert Costs.of(5, by_amount=True) == Costs.of((5, 0), by_amount=True) == Costs(5, None)
 
 
 @pytest.mark.parametrize("costs", [(5, 100), [[0, 5], [100, 0]], [[0, 5], [100, 5]]])
@@ -35,11 +34,11 @@ def test_a_missed_case_does_not_cost_its_amount_and_something_fixed(costs):
     with pytest.raises(
         ValueError, match=r"A missed case has two costs, 100 and its amount.* omit the 100 \(cost=5\), or write 0"
     ):
-        costs_of(costs, by_amount=True)
+        Costs.of(costs, by_amount=True)
 
 
 def test_what_is_found_may_bring_a_gain():
-    assert costs_of([[0, 5], [100, -20]]).hit == -20
+    assert Costs.of([[0, 5], [100, -20]]).hit == -20
 
 
 @pytest.mark.parametrize(
@@ -49,22 +48,22 @@ def test_costs_of_another_form_are_refused(costs):
     with pytest.raises(
         ValueError, match="costs must be two numbers >= 0, the costs of a false alarm and of a missed case"
     ):
-        costs_of(costs)
+        Costs.of(costs)
 
 
 def test_a_false_alarm_cheaper_than_none_is_refused():
     with pytest.raises(ValueError, match=r"A false alarm costs 1, less than a common row without an alert \(2\)"):
-        costs_of([[2, 1], [100, 0]])
+        Costs.of([[2, 1], [100, 0]])
 
 
 def test_a_found_case_dearer_than_a_missed_one_is_refused():
     with pytest.raises(ValueError, match=r"A found case costs 200, more than a missed case \(100\)"):
-        costs_of([[0, 5], [100, 200]])
+        Costs.of([[0, 5], [100, 200]])
 
 
 def test_what_is_right_may_cost_as_much_as_what_is_wrong():
-    assert costs_of([[2, 2], [100, 100]]) == Costs(false_alarm=2, missed=100, hit=100, left_alone=2)
-    assert costs_of((0, 0)) == Costs(0, 0)
+    assert Costs.of([[2, 2], [100, 100]]) == Costs(false_alarm=2, missed=100, hit=100, left_alone=2)
+    assert Costs.of((0, 0)) == Costs(0, 0)
 
 
 @pytest.mark.parametrize(

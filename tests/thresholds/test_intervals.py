@@ -5,10 +5,9 @@ import pytest
 from scipy.stats import beta, norm
 
 from selfpaced import choose_threshold
-from selfpaced.thresholds import intervals
+from selfpaced.thresholds import intervals, sweep_of
 from selfpaced.thresholds.intervals import FIGURES, _drawn_at, _drawn_losses, _places, _resamples, _thinned
 from selfpaced.thresholds.rules import Best
-from selfpaced.thresholds.sweep import sweep_of
 
 SHIFT, N_ROWS, N_CASES = 3.0, 4000, 40
 
@@ -209,8 +208,8 @@ def test_a_figure_stays_within_its_limits():
 
 def test_a_figure_that_cannot_be_better_is_not_promised_beyond_its_limit(monkeypatch):
     """The end that is stretched stops at the limit: here each end is stretched by twice the whole range."""
-    for flattery, ends in ((2.0, ("low", 0, -1)), (-2.0, ("high", 1, 1))):
-        monkeypatch.setattr(intervals, "_flattery", lambda *_, by=flattery: dict.fromkeys([*FIGURES, "cost"], by))
+    for optimism, ends in ((2.0, ("low", 0, -1)), (-2.0, ("high", 1, 1))):
+        monkeypatch.setattr(intervals, "_optimism", lambda *_, by=optimism: dict.fromkeys([*FIGURES, "cost"], by))
         found = choose_threshold(*simulated(0), "cost=5:100").intervals
         end, share, correlation = ends
         assert getattr(found["recall"], end) == share

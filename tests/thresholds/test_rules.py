@@ -5,8 +5,7 @@ import pytest
 
 from selfpaced.exceptions import UnknownRuleError
 from selfpaced.metrics import MEASURES, Alerts
-from selfpaced.thresholds import LowestCost, parse_rule
-from selfpaced.thresholds.costs import Costs
+from selfpaced.thresholds import Costs, LowestCost, parse_rule
 from selfpaced.thresholds.rules import AlertsAtMost, Best, PrecisionAtLeast, RecallAtLeast, _down
 
 WRITTEN = {

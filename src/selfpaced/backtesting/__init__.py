@@ -1,28 +1,6 @@
 """Validation in the order of time, with a delay of the labels."""
 
-from selfpaced.backtesting.rolling import (
-    Budget,
-    FoldResult,
-    JudgedRows,
-    Reached,
-    backtest,
-    has_probabilities,
-    reached,
-    result_of,
-)
+from selfpaced.backtesting.rolling import Budget, FoldResult, JudgedRows, SkipFoldError, backtest, run_backtest
 from selfpaced.backtesting.splitter import Fold, Rolling, RollingTimeSplit, span_in
 
-__all__ = [
-    "Budget",
-    "Fold",
-    "FoldResult",
-    "JudgedRows",
-    "Reached",
-    "Rolling",
-    "RollingTimeSplit",
-    "backtest",
-    "has_probabilities",
-    "reached",
-    "result_of",
-    "span_in",
-]
+__all__ = ["RollingTimeSplit", "backtest"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from selfpaced.backtesting.splitter import Fold, RollingTimeSplit
 from selfpaced.metrics import aucprc
 from selfpaced.tables import InMemoryTable, Moments, encode_labels, periods_of
-from selfpaced.thresholds import Decision, best_rows, parse_decision
+from selfpaced.thresholds import Decision, best_rows, numbers_of, parse_decision
 
 Floats = NDArray[np.float64]
 
@@ -49,56 +50,42 @@ class Budget:
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """The test rows of a fold, and how they are judged.
-
-    Attributes
-    ----------
-    groups : NDArray[Any] | None, default=None
-        The group of each row, such as its card; None without groups.
-    decision, costs
-        A rule by costs, and the columns that it reads; None without costs.
-    """
+    """The test rows of a fold, and how they are judged."""
 
     is_rare: NDArray[np.bool_]
     moments: Moments
-    groups: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None  # of each row, such as its card
     budget: Budget | None = None
-    decision: Decision | None = None
-    costs: Mapping[str, Floats] | None = None
+    decision: Decision | None = None  # a rule by costs
+    costs: Mapping[str, Floats] | None = None  # the columns that the rule reads
+
+    def part(self, rows: NDArray[np.intp]) -> JudgedRows:
+        """The rows at some positions."""
+        return replace(
+            self,
+            is_rare=self.is_rare[rows],
+            moments=self.moments[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            costs=None if self.costs is None else {name: values[rows] for name, values in self.costs.items()},
+        )
 
 
 @dataclass(frozen=True)
 class Reached:
-    """The figures of scores on the test rows of a fold. Figures that are not defined are None.
-
-    Attributes
-    ----------
-    aucprc : float | None
-        The AUCPRC; None without rare rows.
-    expected : float | None
-        The sum of the scores, if they are probabilities: the expected number of rare rows.
-    alerts, precision, recall
-        The figures of the best rows of each period, as many as the budget allows.
-    group_precision : float | None, default=None
-        The share of groups with a rare row among the best groups of each period. A group is ranked by its best row.
-    cost_alerts, cost
-        The alerts that are decided row by row, and the cost of these and of the missed rows.
-    cost_without : float | None, default=None
-        The cost without any alert.
-    """
+    """The figures of scores on the test rows of a fold. Figures that are not defined are None."""
 
     aucprc: float | None
-    expected: float | None
-    alerts: int | None = None
+    expected: float | None  # the sum of the scores, if they are probabilities
+    alerts: int | None = None  # the best rows of each period, as many as the budget allows
     precision: float | None = None
     recall: float | None = None
-    group_precision: float | None = None
-    cost_alerts: int | None = None
-    cost: float | None = None
-    cost_without: float | None = None
+    group_precision: float | None = None  # among the best groups of each period; a group is ranked by its best row
+    cost_alerts: int | None = None  # decided row by row
+    cost: float | None = None  # of these alerts and of the missed rows
+    cost_without: float | None = None  # any alert
 
 
-def reached(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
+def measure_fold(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
     """The figures of scores on test rows."""
     has_rare = bool(tested.is_rare.any())
     return Reached(
@@ -143,34 +130,48 @@ def _costs(tested: JudgedRows, scores: Floats) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The result of a model in a fold.
-
-    Attributes
-    ----------
-    begin, end : Any
-        The first time of the test rows, and the beginning of the next test.
-    n_train, n_train_rare, n_test, n_rare : int
-        The numbers of training rows and of test rows, and of the rare ones among them.
-    note : str | None, default=None
-        The reason, if there are no figures.
-    """
+    """The result of a model in a fold."""
 
     model: str
     fold: int
-    begin: Any
-    end: Any
+    begin: Any  # of the test rows
+    end: Any  # the beginning of the next test
     n_train: int
     n_train_rare: int
     n_test: int
     n_rare: int
     reached: Reached
     seconds: float
-    note: str | None = None
+    note: str | None = None  # the reason, if there are no figures
 
     def as_row(self) -> dict[str, Any]:
         """All figures as one dictionary."""
         own = {name: value for name, value in vars(self).items() if name not in ("reached", "seconds", "note")}
         return {**own, **asdict(self.reached), "seconds": self.seconds, "note": self.note}
+
+
+class SkipFoldError(ValueError):
+    """Raised by a `Trial` that has no scores for a fold. The result of the fold has the message as its note."""
+
+
+# Fits a model on the training rows of a fold; gives the scores of its test rows, and whether they are probabilities.
+Trial = Callable[[Fold], tuple[Floats, bool]]
+
+
+def run_backtest(rows: JudgedRows, folds: Sequence[Fold], trials: Mapping[str, Trial]) -> Iterator[FoldResult]:
+    """The results of models, given by name, in all folds, one after the other."""
+    for number, fold in enumerate(folds, start=1):
+        tested, trained_rare = rows.part(fold.test), rows.is_rare[fold.train]
+        counts = int(trained_rare.size), int(trained_rare.sum()), int(tested.is_rare.size), int(tested.is_rare.sum())
+        for name, trial in trials.items():
+            start, found, note = time.perf_counter(), Reached(None, None), None
+            try:
+                found = measure_fold(tested, *trial(fold))
+                note = None if tested.is_rare.any() else "no rare row in the test rows"
+            except SkipFoldError as reason:
+                note = str(reason)
+            seconds = time.perf_counter() - start
+            yield FoldResult(name, number, fold.begin, fold.end, *counts, found, seconds, note)
 
 
 def backtest(
@@ -182,7 +183,7 @@ def backtest(
     groups: Any = None,
     budget: str | Budget | None = None,
     decide: str | None = None,
-    costs: Mapping[str, Any] | None = None,
+    cost_columns: Mapping[str, Any] | None = None,
 ) -> Any:
     """Train and test models in the order of time, all on the same folds.
 
@@ -205,7 +206,7 @@ def backtest(
     decide : str, default=None
         A rule about costs, such as "p*amount>5". It needs probabilities: ensembles without a calibration get no
         cost.
-    costs : dict of str to array-like, default=None
+    cost_columns : dict of str to array-like, default=None
         The columns of the rule that X does not have.
 
     Returns
@@ -233,55 +234,31 @@ def backtest(
     import pandas as pd
 
     named = models if isinstance(models, Mapping) else {type(models).__name__: models}
+    given = np.asarray(y)
     labels = encode_labels(column_or_1d(y))
     rare = labels.classes[labels.rarest]
-    is_rare = np.asarray(labels.codes == labels.rarest)
     decision = None if decide is None else parse_decision(decide)
-    read = {} if decision is None else {name: _column(name, X, costs or {}) for name in decision.columns}
-    groups = None if groups is None else column_or_1d(groups)
-    given = None if budget is None else Budget.of(budget)
-    moments = cv.moments(X)
-    rows = []
-    for number, fold in enumerate(cv.folds(X, np.asarray(y)), start=1):
-        test = fold.test
-        tested = JudgedRows(
-            is_rare[test],
-            moments[test],
-            None if groups is None else groups[test],
-            given,
-            decision,
-            {name: values[test] for name, values in read.items()},
-        )
-        for name, model in named.items():
-            rows.append(_tested(name, clone(model), (X, np.asarray(y), groups, rare), (number, fold), tested).as_row())
-    return pd.DataFrame(rows)
-
-
-def _tested(name: str, model: Any, data: Any, numbered: tuple[int, Fold], tested: JudgedRows) -> FoldResult:
-    X, y, groups, rare = data
-    fold = numbered[1]
+    rows = JudgedRows(
+        np.asarray(labels.codes == labels.rarest),
+        cv.moments(X),
+        None if groups is None else column_or_1d(groups),
+        None if budget is None else Budget.of(budget),
+        decision,
+        {name: _column(name, X, cost_columns or {}) for name in (() if decision is None else decision.columns)},
+    )
     table = InMemoryTable(X)
-    along = {} if groups is None or not has_fit_parameter(model, "groups") else {"groups": groups[fold.train]}
-    start = time.perf_counter()
-    model.fit(table.take(fold.train), y[fold.train], **along)
-    probabilities = model.predict_proba(table.take(fold.test))
-    column = int(np.flatnonzero(model.classes_ == rare)[0])
-    found = reached(tested, np.asarray(probabilities[:, column], dtype=np.float64), has_probabilities(model))
-    return result_of(name, numbered, (y[fold.train] == rare, tested.is_rare), found, time.perf_counter() - start)
 
+    def trial(model: Any, fold: Fold) -> tuple[Floats, bool]:
+        fitted = clone(model)
+        has_groups = rows.groups is not None and has_fit_parameter(fitted, "groups")
+        along = {"groups": rows.groups[fold.train]} if has_groups and rows.groups is not None else {}
+        fitted.fit(table.take(fold.train), given[fold.train], **along)
+        column = int(np.flatnonzero(fitted.classes_ == rare)[0])
+        scores = fitted.predict_proba(table.take(fold.test))[:, column]
+        return np.asarray(scores, dtype=np.float64), has_probabilities(fitted)
 
-def result_of(
-    name: str,
-    numbered: tuple[int, Fold],
-    rare_rows: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    found: Reached,
-    seconds: float,
-) -> FoldResult:
-    """The result of a fold, given which of its training rows and test rows are rare."""
-    (number, fold), (trained, tested) = numbered, rare_rows
-    counts = int(trained.size), int(trained.sum()), int(tested.size), int(tested.sum())
-    note = None if tested.any() else "no rare row in the test rows"
-    return FoldResult(name, number, fold.begin, fold.end, *counts, found, seconds, note)
+    trials = {name: partial(trial, model) for name, model in named.items()}
+    return pd.DataFrame([one.as_row() for one in run_backtest(rows, cv.folds(X, given), trials)])
 
 
 def has_probabilities(model: Any) -> bool:
@@ -289,10 +266,11 @@ def has_probabilities(model: Any) -> bool:
     return getattr(model, "calibrator_", True) is not None
 
 
-def _column(name: str, X: Any, costs: Mapping[str, Any]) -> NDArray[np.float64]:
-    if name not in costs and name not in getattr(X, "columns", ()):
-        raise ValueError(f"The rule reads {name!r}, which is in neither X nor costs.")
-    values = np.asarray(costs[name] if name in costs else X[name], dtype=np.float64)
+def _column(name: str, X: Any, cost_columns: Mapping[str, Any]) -> Floats:
+    found = cost_columns[name] if name in cost_columns else numbers_of(X, name)
+    if found is None:
+        raise ValueError(f"The rule reads {name!r}, which is in neither X nor cost_columns.")
+    values = np.asarray(found, dtype=np.float64)
     if values.shape != (InMemoryTable(X).n_rows,):
         raise ValueError(f"{name!r} must have a number for each row; got an array of shape {values.shape}.")
     return values

@@ -12,23 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from selfpaced.tables import Moments, checked_moments
+from selfpaced.tables import Moments, checked_moments, is_frame, kind_of
 
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 
 
 def span_in(given: Any, moments: Any, name: str) -> Any:
-    """A duration in the unit of some moments: a timedelta64 for dates, a number for numbers.
-
-    Parameters
-    ----------
-    given : str, number or timedelta
-        The duration, such as "7d", "12h" or "90min". For moments that are numbers, a number in their unit.
-    moments : Any
-        The array that the duration will be added to.
-    name : str
-        What errors call the duration.
+    """A duration in the unit of some moments: a timedelta64 for dates, a number for numbers. Errors call it `name`.
 
     >>> dates = np.array(["2024-01-31"], dtype="datetime64[us]")
     >>> span_in("36h", dates, "delay"), span_in("1.5", np.array([0.0]), "delay")
@@ -79,20 +70,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Rolling:
-    """Where the folds begin and end.
-
-    Attributes
-    ----------
-    every : Any
-        The duration of a test. The next test begins at its end. Tests of whole days begin at midnight, in UTC.
-    delay : Any, default=None
-        The time until labels are known. Rows of the last `delay` before a test are not trained on.
-    window : Any, default=None
-        The time span of the training rows; None or "expanding" for all earlier rows.
-    first : Any, default=None
-        The shortest time span of the training rows of the first fold; by default the window, or a third of the time
-        span of all rows.
-    """
+    """Where the folds begin and end, as `RollingTimeSplit` explains it."""
 
     every: Any
     delay: Any = None
@@ -279,7 +257,7 @@ class RollingTimeSplit(BaseEstimator):  # type: ignore[misc]
             If X does not have the column, or another number of rows.
         """
         if isinstance(self.times, str):
-            if X is None or self.times not in getattr(X, "columns", ()):
+            if not is_frame(X) or self.times not in kind_of(X).names(X):
                 raise ValueError(f"times={self.times!r} is not a column of X. Give the name of a column, or the times.")
             return checked_moments(X[self.times], f"Column {self.times!r}")
         moments = checked_moments(self.times)

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from selfpaced.exceptions import ModelFileError
-from selfpaced.trees import check_decision_tree, check_hist_gradient_boosting
 
 
 def check_contents(model: Any) -> None:
@@ -48,6 +47,18 @@ def _parts(thing: Any) -> Iterable[Any]:
     return vars(thing).values() if hasattr(thing, "__dict__") and not isinstance(thing, type) else ()
 
 
+def _check_decision_tree(model: Any) -> None:
+    from selfpaced.trees import check_decision_tree  # imported with the first file
+
+    check_decision_tree(model)
+
+
+def _check_boosted_trees(model: Any) -> None:
+    from selfpaced.trees import check_hist_gradient_boosting
+
+    check_hist_gradient_boosting(model)
+
+
 def _check_members(model: Any) -> None:
     """Refuse members with another number of features than the ensemble."""
     for member in _parts(getattr(model, "estimators_", [])):
@@ -72,8 +83,8 @@ def _check_ensemble(model: Any) -> None:
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
-    "BaseDecisionTree": check_decision_tree,
-    "HistGradientBoostingClassifier": check_hist_gradient_boosting,
+    "BaseDecisionTree": _check_decision_tree,
+    "HistGradientBoostingClassifier": _check_boosted_trees,
     "AveragingEnsemble": _check_ensemble,
     "BaseForest": _check_members,
     "BaseWeightBoosting": _check_members,

@@ -3,41 +3,25 @@
 from selfpaced.monitoring.drift import (
     ERROR_RATE,
     SOME_DRIFT,
+    Counter,
     Drift,
-    corrected,
-    counted,
-    drift_since,
-    drifts,
+    count_values,
+    drift_of_counts,
+    measure_drift,
     p_value,
     psi,
 )
-from selfpaced.monitoring.estimates import CONFIDENCE, Arrived, Estimate, arrived, estimated
-from selfpaced.monitoring.reference import FeatureReference, Reference, reference_of
-from selfpaced.monitoring.watching import Alarm, Counter, Limit, Watched, alarm_texts, parse_limit, watched
+from selfpaced.monitoring.quality import (
+    Alarm,
+    Estimate,
+    Limit,
+    PeriodFigures,
+    alarm_texts,
+    estimate_quality,
+    figure_at,
+    measure_period,
+    parse_limit,
+)
+from selfpaced.monitoring.reference import FeatureReference, Reference, feature_reference, make_reference, values_of
 
-__all__ = [
-    "CONFIDENCE",
-    "ERROR_RATE",
-    "SOME_DRIFT",
-    "Alarm",
-    "Arrived",
-    "Counter",
-    "Drift",
-    "Estimate",
-    "FeatureReference",
-    "Limit",
-    "Reference",
-    "Watched",
-    "alarm_texts",
-    "arrived",
-    "corrected",
-    "counted",
-    "drift_since",
-    "drifts",
-    "estimated",
-    "p_value",
-    "parse_limit",
-    "psi",
-    "reference_of",
-    "watched",
-]
+__all__ = ["Drift", "Estimate", "FeatureReference", "Reference", "estimate_quality", "make_reference", "measure_drift"]

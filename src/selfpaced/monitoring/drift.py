@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from selfpaced.monitoring.reference import FeatureReference, Reference, columns_in
+from selfpaced.monitoring.reference import FeatureReference, Reference, are_numbers, as_table, columns_in
+from selfpaced.tables import kind_of
 
 Counts = NDArray[np.int64]
 
@@ -58,15 +59,15 @@ class Drift:
         return self.is_real and self.psi >= SOME_DRIFT
 
 
-def drift_since(reference: Reference, X: Any) -> list[Drift]:
+def measure_drift(reference: Reference, X: Any) -> list[Drift]:
     """The drift of each column of some rows since the reference.
 
     Parameters
     ----------
     reference : Reference
-        The result of `reference_of`, or `read_card(path).reference`.
+        The result of `make_reference`, or `read_card(path).reference`.
     X : {array-like, data frame} of shape (n_rows, n_features)
-        The features of new rows, of the same kind as for `reference_of`.
+        The features of new rows, of the same kind as for `make_reference`.
 
     Returns
     -------
@@ -80,40 +81,44 @@ def drift_since(reference: Reference, X: Any) -> list[Drift]:
 
     See Also
     --------
-    reference_of : Makes the reference.
-    estimated : Estimates of the quality without labels.
+    make_reference : Makes the reference.
+    estimate_quality : Estimates of the quality without labels.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from selfpaced.monitoring import reference_of
+    >>> from selfpaced.monitoring import make_reference
     >>> rng = np.random.default_rng(0)
-    >>> reference = reference_of(rng.normal(size=(2000, 3)), rng.random(2000))
-    >>> [drift.name for drift in drift_since(reference, rng.normal([0, 1, 0], size=(2000, 3))) if drift.is_real]
+    >>> reference = make_reference(rng.normal(size=(2000, 3)), rng.random(2000))
+    >>> [drift.name for drift in measure_drift(reference, rng.normal([0, 1, 0], size=(2000, 3))) if drift.is_real]
     ['x1']
     """
-    columns = dict(columns_in(X))
-    missing = [feature.name for feature in reference.features if feature.name not in columns]
+    features, counts = {feature.name: feature for feature in reference.features}, {}
+    rows = as_table(X)
+    for name, values in columns_in(rows):
+        if name in features:
+            counts[name] = count_values(features[name], values)
+    missing = [name for name in features if name not in counts]
     if missing:
-        raise ValueError(f"X has no column {missing[0]!r}, which the reference has. Its columns are {list(columns)}.")
-    counts = {each.name: counted(each, columns[each.name]) for each in reference.features}
-    return drifts(reference.features, counts)
+        own = [str(name) for name in kind_of(rows).names(rows)]
+        raise ValueError(f"X has no column {missing[0]!r}, which the reference has. Its columns are {own}.")
+    return drift_of_counts(reference.features, counts)
 
 
-def counted(feature: FeatureReference, column: Any) -> Counts:
-    """The rows of a column in each place of the reference's counts."""
-    if isinstance(column, np.ndarray) != (feature.kind == "number"):
+def count_values(feature: FeatureReference, values: Any) -> Counts:
+    """The rows of a column in each place of `feature.all_counts`. Numbers for strings, and the reverse, are refused."""
+    if are_numbers(values) != (feature.kind == "number"):
         was, now = ("numbers", "strings") if feature.kind == "number" else ("strings", "numbers")
         raise ValueError(f"Column {feature.name!r} holds {now}, but the reference has {was}.")
-    return np.bincount(feature.places_of(column), minlength=len(feature.counts) + 1)
+    return np.bincount(feature.places_of(values), minlength=len(feature.counts) + 1)
 
 
-def drifts(
+def drift_of_counts(
     features: Sequence[FeatureReference], counts: Mapping[str, Counts], unseen: Mapping[str, float] | None = None
 ) -> list[Drift]:
     """The drift of columns whose new rows have been counted, the largest index first."""
     kept = [feature for feature in features if feature.name in counts]
-    p_values = corrected([p_value(feature.all_counts, counts[feature.name]) for feature in kept])
+    p_values = holm([p_value(feature.all_counts, counts[feature.name]) for feature in kept])
     found = [
         Drift(
             feature.name,
@@ -156,10 +161,10 @@ def p_value(before: Counts, now: Counts) -> float:
     return float(chi2.sf(statistic, both.size - 1))
 
 
-def corrected(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected by Holm's method: without drift, the smallest one is below 5% in at most 5% of the cases.
 
-    >>> corrected([0.01, 0.04, 0.03])
+    >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     order = np.argsort(p_values, kind="stable")
@@ -168,3 +173,32 @@ def corrected(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
         adjusted[place] = highest
     return adjusted
+
+
+class Counter:
+    """Counts the values of a column by period."""
+
+    def __init__(self, feature: FeatureReference, n_periods: int, known: frozenset[str] | None = None) -> None:
+        self.feature = feature
+        self._known = known
+        self._counts = np.zeros((n_periods, len(feature.counts) + 1), dtype=np.int64)
+        self._unseen = np.zeros(n_periods, dtype=np.int64)
+
+    def add(self, column: Any, periods: NDArray[np.intp]) -> None:
+        """Count some values: floats with NaN, or strings with None."""
+        places = periods * self._counts.shape[1] + self.feature.places_of(column)
+        self._counts += np.bincount(places, minlength=self._counts.size).reshape(self._counts.shape)
+        if self._known is not None:
+            unseen = np.array([value is not None and value not in self._known for value in column], dtype=bool)
+            self._unseen += np.bincount(periods[unseen], minlength=self._unseen.size)
+
+    def counts(self, period: int | None = None) -> NDArray[np.int64]:
+        counts: NDArray[np.int64] = self._counts.sum(axis=0) if period is None else self._counts[period]
+        return counts
+
+    def unseen(self, period: int | None = None) -> float | None:
+        """The share of rows with a category that the model was not trained with."""
+        if self._known is None:
+            return None
+        n_rows = max(int(self.counts(period).sum()), 1)
+        return float((self._unseen.sum() if period is None else self._unseen[period]) / n_rows)

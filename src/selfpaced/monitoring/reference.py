@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
 from math import floor, log10
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from selfpaced.tables import is_frame, kind_of
 
 Floats = NDArray[np.float64]
 
@@ -101,12 +105,12 @@ class Reference:
     n_features_not_kept: int = 0
 
 
-def reference_of(X: Any, scores: Any, *, threshold: float | None = None) -> Reference:
+def make_reference(X: Any, scores: Any, *, threshold: float | None = None) -> Reference:
     """The reference of a model, from rows that it was not trained on.
 
     Parameters
     ----------
-    X : {array, data frame} of shape (n_rows, n_features)
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
         The features as the model reads them, of all rows or of a sample. At most 50,000 are counted, evenly spaced.
     scores : array-like of shape (n_rows,)
         The model's scores of these rows. All of them are counted.
@@ -116,7 +120,7 @@ def reference_of(X: Any, scores: Any, *, threshold: float | None = None) -> Refe
     Returns
     -------
     Reference
-        For `save_model(..., reference=)`, or for `drift_since`.
+        For `save_model(..., reference=)`, or for `measure_drift`.
 
     Raises
     ------
@@ -125,22 +129,24 @@ def reference_of(X: Any, scores: Any, *, threshold: float | None = None) -> Refe
 
     See Also
     --------
-    drift_since : The drift of new rows since the reference.
+    measure_drift : The drift of new rows since the reference.
     selfpaced.save_model : Saves the reference with the model.
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> reference = reference_of(rng.normal(size=(1000, 2)), rng.random(1000))
+    >>> reference = make_reference(rng.normal(size=(1000, 2)), rng.random(1000))
     >>> [feature.name for feature in reference.features], len(reference.features[0].counts)
     (['x0', 'x1'], 10)
     """
     given = np.asarray(scores, dtype=np.float64)
     if not given.size:
         raise ValueError("X has no rows. A reference needs at least one.")
-    some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(np.intp)
-    features = tuple(feature_reference(name, column) for name, column in columns_in(X, some))
+    rows = as_table(X)
+    if rows.shape[0] > MOST_ROWS:
+        rows = kind_of(rows).take(rows, np.linspace(0, rows.shape[0] - 1, MOST_ROWS).astype(np.intp))
+    features = tuple(feature_reference(name, column) for name, column in columns_in(rows))
     reference = Reference(
         int(given.size),
         features,
@@ -152,39 +158,53 @@ def reference_of(X: Any, scores: Any, *, threshold: float | None = None) -> Refe
     return _small_enough(reference)
 
 
-def columns_in(X: Any, some: NDArray[np.intp] | None = None) -> Iterator[tuple[str, Any]]:
-    """The columns of a frame or an array: floats with NaN, or lists of strings with None."""
-    if not hasattr(X, "columns"):
-        array = np.asarray(X, dtype=np.float64)
-        for place in range(array.shape[1]):
-            yield f"x{place}", array[:, place] if some is None else array[some, place]
-        return
-    for name in X.columns:
-        column = X[name]
-        picked = column if some is None else column.iloc[some] if hasattr(column, "iloc") else column.gather(some)
-        yield str(name), as_values(picked)
+def columns_in(X: Any) -> Iterator[tuple[str, Any]]:
+    """The columns of a table of any kind, by name: floats with NaN, or lists of strings with None."""
+    return ((str(name), values_of(column)) for name, column in kind_of(X).columns(X))
 
 
-def as_values(column: Any) -> Any:
-    """A column of a frame as floats, or as a list of strings with None."""
-    dtype = str(column.dtype).lower()
-    if any(kind in dtype for kind in ("object", "str", "categ", "enum")):
-        return [None if value is None or value != value else str(value) for value in column.to_list()]
-    if "datetime" in dtype or "date" in dtype:
-        return np.asarray(column).astype("datetime64[us]").astype(np.int64) / 1e6
-    return np.asarray(column, dtype=np.float64)
+def as_table(X: Any) -> Any:
+    """Frames and sparse matrices as they are; everything else as an array of numbers."""
+    return X if is_frame(X) or sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+
+
+def values_of(column: Any) -> Any:
+    """The values of a column: floats with NaN for numbers and (in seconds) dates; else a list of strings with None."""
+    if column.is_number:
+        return column.floats()
+    values = [None if is_missing(value) else value for value in column.objects()]
+    some = next((value for value in values if value is not None), None)
+    if isinstance(some, date | np.datetime64):
+        return np.array([np.nan if value is None else _seconds(value) for value in values])
+    return [None if value is None else str(value) for value in values]
+
+
+def are_numbers(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype.kind == "f"
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _seconds(moment: Any) -> float:
+    """A date or a time as seconds since 1970. Times without a zone are UTC."""
+    if isinstance(moment, np.datetime64):
+        return float(moment.astype("datetime64[us]").astype(np.int64) / 1e6)
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    return float((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 def feature_reference(name: str, column: Any) -> FeatureReference:
     """The distribution of a column."""
-    if isinstance(column, np.ndarray):
+    if are_numbers(column):
         return number_reference(name, column)
     known = [value for value in column if value is not None]
     values, counts = np.unique(np.array(known, dtype=object).astype(str), return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    kept = [int(place) for place in order if counts[place] >= FEWEST_ROWS and len(values[place]) <= LONGEST_CATEGORY][
-        :MOST_CATEGORIES
-    ]
+    named = [place for place in order if counts[place] >= FEWEST_ROWS and len(values[place]) <= LONGEST_CATEGORY]
+    kept = [int(place) for place in named[:MOST_CATEGORIES]]
     n_others = int(counts.sum()) - int(counts[kept].sum())
     n_missing = len(column) - len(known)
     return FeatureReference(
@@ -239,10 +259,5 @@ def _small_enough(reference: Reference) -> Reference:
 
 def _size(facts: Any) -> int:
     """The size in bytes of facts in a card, whose lines are indented."""
-    return len(json.dumps(facts, indent=1).encode()) + 8 * _n_lines(facts)
-
-
-def _n_lines(facts: Any) -> int:
-    if isinstance(facts, dict):
-        return 1 + sum(map(_n_lines, facts.values()))
-    return 1 + sum(map(_n_lines, facts)) if isinstance(facts, list | tuple) else 1
+    text = json.dumps(facts, indent=1)
+    return len(text.encode()) + 8 * (text.count("\n") + 1)

@@ -102,7 +102,7 @@ def save_model(
     allow : str or list of str, default=()
         Names of further types that you trust, such as "mypackage.MyClassifier".
     reference : Reference, default=None
-        The result of `selfpaced.monitoring.reference_of` for held-out rows, for monitoring.
+        The result of `selfpaced.monitoring.make_reference` for held-out rows, for monitoring.
 
     Returns
     -------

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.model import Model, Part
-from selfpaced.scoring import Scorer, scorer_of, small_trees
+from selfpaced.scoring import Scorer, lightgbm_trees, scorer_of
 from selfpaced.tables import Column, Schema, iso_date
 from selfpaced.trees import BoostersOfARow, frame_categories
 
@@ -279,7 +279,7 @@ class _Members:
 
     def __init__(self, part: Part, n_classes: int, n_features: int) -> None:
         members = list(part.members)
-        trees = [small_trees(member) if _predicts_as_lightgbm(member) else None for member in members]
+        trees = [lightgbm_trees(member) if _predicts_as_lightgbm(member) else None for member in members]
         self._weights = part.weights
         self._shape = len(members), n_classes
         self._boosters = [number for number, found in enumerate(trees) if found is not None]

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from selfpaced import versions
 from selfpaced.callbacks import Round
 from selfpaced.ensembles import AveragingEnsemble, bases_of
-from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.explaining import is_blend
+from selfpaced.metrics import aucprc
 from selfpaced.model import TrainedOn
-from selfpaced.report.facts import ModelFacts, RecipeFacts
+from selfpaced.report.topics.answer import ModelFacts
+from selfpaced.report.topics.recipes import RecipeFacts
 from selfpaced.report.words import shortened
 
 LONGEST_PARAMETER = 120
@@ -64,28 +66,25 @@ def rounds_of(model: Any) -> list[Round]:
     A blend has the rounds of several ensembles, which are not one series.
     """
     ensemble = ensemble_of(model)
-    if isinstance(ensemble, AutoSelfPacedClassifier):
+    if is_blended(model):
         return []
     rounds: list[Round] = getattr(ensemble, "rounds_", [])
     n_rows = getattr(ensemble, "n_training_rows_", [])
     return rounds or [Round(number, None, {}, n, 0.0, 0.0, 0.0, None) for number, n in enumerate(n_rows, 1)]
 
 
+def is_blended(model: Any) -> bool:
+    """Whether the model, or the last step of a pipeline, is a blend of several ensembles."""
+    return is_blend(ensemble_of(model))
+
+
 def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
     """The recipes that a model was chosen from, those with the largest weight first."""
-    ensemble = ensemble_of(model)
-    if not isinstance(ensemble, AutoSelfPacedClassifier):
-        return ()
     found = [
         RecipeFacts(
-            one.name,
-            one.aucprc,
-            one.standard_error,
-            one.weight,
-            one.seconds_judging + one.seconds_fitting,
-            one.note,
+            one.name, one.aucprc, one.standard_error, one.weight, one.seconds_judging + one.seconds_fitting, one.note
         )
-        for one in ensemble.recipes_
+        for one in getattr(ensemble_of(model), "recipes_", ())
     ]
     return tuple(sorted(found, key=lambda one: (-one.weight, -(one.aucprc or 0.0))))
 
@@ -115,7 +114,7 @@ def importances_of(model: Any) -> NDArray[np.float64] | None:
 def stages_of(model: Any, X: Any) -> Iterator[NDArray[np.float64]] | None:
     """The probabilities after each member. A blend has them after each ensemble only."""
     ensemble = ensemble_of(model)
-    if not hasattr(ensemble, "staged_predict_proba") or isinstance(ensemble, AutoSelfPacedClassifier):
+    if not hasattr(ensemble, "staged_predict_proba") or is_blended(model):
         return None
     stages: Iterator[NDArray[np.float64]] = ensemble.staged_predict_proba(
         X if ensemble is model else model[:-1].transform(X)
@@ -154,7 +153,20 @@ def _counts(labels: Any) -> dict[str, int]:
 def versions_of(model: Any) -> dict[str, str]:
     """The versions of Python and of the packages that made the scores."""
     ensemble = ensemble_of(model)
-    blended = isinstance(ensemble, AutoSelfPacedClassifier)
-    bases = bases_of(ensemble) if blended else [getattr(ensemble, "estimator", None)]
+    bases = bases_of(ensemble) if is_blended(model) else [getattr(ensemble, "estimator", None)]
     packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
     return versions.versions_of({"selfpaced", "sklearn", "numpy"} | packages)
+
+
+def scores_by_stage(
+    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
+) -> tuple[list[float] | None, NDArray[np.float64]]:
+    """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set."""
+    stages = None if eval_scores_of(model) else stages_of(model, X)
+    if stages is None:
+        return None, model.predict_proba(X)[:, column]
+    stage_scores = []
+    for probabilities in stages:
+        scores = probabilities[:, column].copy()
+        stage_scores.append(aucprc(is_case, scores))
+    return stage_scores, scores

@@ -3,81 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference
 from selfpaced.report.about import (
-    eval_scores_of,
     model_facts,
     recipes_of,
     score_column,
     score_label,
-    stages_of,
+    scores_by_stage,
     target_of,
     versions_of,
 )
-from selfpaced.report.facts import Case, Decided, Facts, RowByRow
-from selfpaced.report.page import Report
-from selfpaced.report.topics.answer import suggested
+from selfpaced.report.page import Facts, Report
+from selfpaced.report.topics.answer import Case
 from selfpaced.report.topics.course import course_facts
-from selfpaced.report.topics.data import data_facts
-from selfpaced.report.topics.importance import importance_facts
+from selfpaced.report.topics.data import data_facts, suspect_facts
+from selfpaced.report.topics.importance import Importances, importance_facts
 from selfpaced.report.topics.learning import learning_facts
-from selfpaced.report.topics.quality import calibration_facts, ranking_facts, tally, threshold_facts
-from selfpaced.report.topics.suspects import suspect_facts
-from selfpaced.thresholds import Rule, parse_decision
+from selfpaced.report.topics.quality import calibration_facts, ranking_facts
+from selfpaced.report.topics.thresholds import decision_facts, rule_for, threshold_facts
+from selfpaced.thresholds import Rule, Sweep, ThresholdChoice, amounts_of, choice_from, sweep_of
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions:
-    """The options that `make_report` and `report_of_scores` share. `make_report` explains them."""
-
-    ids: Any = None
-    threshold: float | str | Rule | None = None
-    costs: tuple[float, float] | None = None
-    amounts: Any = None
-    y_train: Any = None
-    dropped: Mapping[str, str] | None = None
-    title: str | None = None
-    target: str | None = None
-    times: Any = None
-    decide: str | None = None
-    decide_columns: Mapping[str, Any] | None = None
-    reference: Reference | None = None
-    cautions: Sequence[str] = ()
-
-    @classmethod
-    def checked(cls, function: str, given: Mapping[str, Any], *others: str) -> Self:
-        """Options from keywords. `others` are further keywords of the function, which the message names as well."""
-        known = [field.name for field in fields(cls)]
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            options = ", ".join(sorted([*known, *others], key=str.lower))
-            raise TypeError(f"{function} has no option {unknown[0]!r}. Its options are: {options}.")
-        return cls(**given)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoresOptions(ReportOptions):
-    """All options of `report_of_scores`, which explains them."""
-
-    pos_label: Any = 1
-    model: Any = None
-    sample: Any = None
-    sample_rows: Any = None
-    train_sample: Any = None
-    stage_scores: Sequence[float] | None = None
-
-
-def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: Any) -> Report:
+def make_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    X_train: Any = None,
+    y_train: Any = None,
+    ids: Any = None,
+    threshold: float | str | Rule | None = None,
+    costs: Any = None,
+    amounts: Any = None,
+    dropped: Mapping[str, str] | None = None,
+    title: str | None = None,
+    target: str | None = None,
+    times: Any = None,
+    decide: str | None = None,
+    decide_columns: Mapping[str, Any] | None = None,
+    reference: Reference | None = None,
+    cautions: Sequence[str] = (),
+) -> Report:
     """Report on a fitted model, by rows that it was not trained on.
 
     Parameters
@@ -125,11 +99,6 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
     Report
         Its methods `to_html()` and `save(path)` give the page. Its attribute `facts` has the figures as typed data.
 
-    Raises
-    ------
-    TypeError
-        If an option is unknown. The message lists the options.
-
     See Also
     --------
     report_of_scores : The same from labels and scores.
@@ -144,20 +113,62 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: A
     >>> report.facts.n_rows, report.to_html()[:15]
     (2000, '<!doctype html>')
     """
-    given = ReportOptions.checked("make_report", options, "X_train")
     check_is_fitted(model)
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
     rare = score_label(model, labels)
     is_case = _cases(labels, rare)
-    stage_scores, scores = _scored(model, X, is_case, score_column(model, rare))
-    ids = _index_of(X) if given.ids is None else given.ids
-    shared = replace(given, ids=ids, target=given.target or getattr(y, "name", None))
-    known = {"pos_label": rare, "model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
-    return _report(is_case, scores, ScoresOptions(**vars(shared), **known))
+    stage_scores, scores = scores_by_stage(model, X, is_case, score_column(model, rare))
+    return report_of_scores(
+        labels,
+        scores,
+        pos_label=rare,
+        model=model,
+        sample=X,
+        train_sample=X_train,
+        stage_scores=stage_scores,
+        y_train=y_train,
+        ids=_index_of(X) if ids is None else ids,
+        threshold=threshold,
+        costs=costs,
+        amounts=amounts,
+        dropped=dropped,
+        title=title,
+        target=target or getattr(y, "name", None),
+        times=times,
+        decide=decide,
+        decide_columns=decide_columns,
+        reference=reference,
+        cautions=cautions,
+    )
 
 
-def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
+def report_of_scores(
+    y: Any,
+    scores: Any,
+    *,
+    pos_label: Any = 1,
+    model: Any = None,
+    sample: Any = None,
+    sample_rows: Any = None,
+    train_sample: Any = None,
+    stage_scores: Sequence[float] | None = None,
+    y_train: Any = None,
+    ids: Any = None,
+    threshold: float | str | Rule | None = None,
+    costs: Any = None,
+    amounts: Any = None,
+    dropped: Mapping[str, str] | None = None,
+    title: str | None = None,
+    target: str | None = None,
+    times: Any = None,
+    decide: str | None = None,
+    decide_columns: Mapping[str, Any] | None = None,
+    reference: Reference | None = None,
+    cautions: Sequence[str] = (),
+    choice: ThresholdChoice | None = None,
+    sweep: Sweep | None = None,
+) -> Report:
     """Report from labels and scores, for rows that do not fit into memory.
 
     Sections whose facts are not given are omitted.
@@ -180,19 +191,44 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
         The features of some training rows.
     stage_scores : sequence of float, default=None
         The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
-    **options : dict
-        `ids`, `threshold`, `costs`, `amounts`, `y_train`, `dropped`, `title`, `target`, `times`, `decide`,
-        `decide_columns`, `reference` and `cautions`, as in `make_report`.
+    y_train : array-like, default=None
+        The labels of all training rows, to be counted.
+    ids : array-like of shape (n_rows,), default=None
+        Names of the rows. By default positions.
+    threshold : float, str or Rule, default=None
+        The threshold to suggest, or a rule to choose it by on these rows, such as "precision>=0.9" and all others of
+        `selfpaced.choose_threshold`. By default the threshold with the best F1.
+    costs : tuple of (float, float), default=None
+        The costs of a false alarm and of a missed rare row, in any unit. The reader of the page can change them.
+    amounts : array-like of shape (n_rows,), default=None
+        The cost of missing each row, for a rule such as "cost=5".
+    dropped : dict of str to str, default=None
+        Columns that were dropped before training, with the reasons.
+    title : str, default=None
+        The title of the page.
+    target : str, default=None
+        The name of the column of labels. By default the one that `fit_table` read.
+    times : array-like of shape (n_rows,), default=None
+        The time of each row, as dates or numbers, for figures over time.
+    decide : str, default=None
+        A rule that decides row by row, such as "p*amount>5", to compare it with the threshold. The scores must be
+        probabilities.
+    decide_columns : dict of str to array-like, default=None
+        The columns that the rule reads; by default those of the sample.
+    reference : Reference, default=None
+        The distribution of the rows that the model was judged by, such as `read_card(path).reference`. The drift of the
+        columns is measured from it if there is no train_sample.
+    cautions : sequence of str, default=()
+        Sentences about the model or the rows that a reader must know before the figures. They are at the top.
+    choice : ThresholdChoice, default=None
+        The result of `choose_threshold` on these rows, if it is known. It replaces `threshold`, and is not repeated.
+    sweep : Sweep, default=None
+        The alerts at every threshold of these rows, `selfpaced.thresholds.sweep_of`, if they have been counted.
 
     Returns
     -------
     Report
         Its methods `to_html()` and `save(path)` give the page. Its attribute `facts` has the figures as typed data.
-
-    Raises
-    ------
-    TypeError
-        If an option is unknown. The message lists the options.
 
     See Also
     --------
@@ -204,64 +240,43 @@ def report_of_scores(y: Any, scores: Any, **options: Any) -> Report:
     >>> report.facts.ranking.aucprc
     1.0
     """
-    given = ScoresOptions.checked("report_of_scores", options)
-    return _report(_cases(column_or_1d(y), given.pos_label), np.asarray(column_or_1d(scores)), given)
-
-
-def _report(is_case: NDArray[np.bool_], scores: NDArray[Any], options: ScoresOptions) -> Report:
-    counts = tally(is_case, scores)
-    suggestion = suggested(counts, is_case, scores, options.threshold, options.costs, options.amounts)
-    model, sample = options.model, options.sample
-    rows = None if options.sample_rows is None else np.asarray(options.sample_rows)
-    _check_sample(sample, rows, is_case.size)
-    names = _checked_ids(options.ids, is_case.size)
-    importances = None
-    if model is not None and sample is not None:
-        in_sample = is_case if rows is None else is_case[rows]
-        importances = importance_facts(model, sample, in_sample, score_column(model, options.pos_label))
+    is_case, values = _cases(column_or_1d(y), pos_label), np.asarray(column_or_1d(scores))
+    if choice is not None and threshold is not None:
+        raise ValueError("The threshold is given twice, by threshold and by choice. Omit one of them.")
+    wanted = choice or rule_for(threshold, costs, amounts is not None)
+    counts = sweep or sweep_of(is_case, values, None if amounts is None else amounts_of(amounts, is_case))
+    thresholds = threshold_facts(counts, choice_from(counts, wanted) if isinstance(wanted, Rule) else wanted, costs)
+    rows, names = _checked_sample(sample, sample_rows, is_case.size), _checked_ids(ids, is_case.size)
+    importances = _importances(model, sample, is_case if rows is None else is_case[rows], pos_label)
     important = importances.names if importances else ()
+    at, decided = thresholds.values[thresholds.suggested], (decide_columns, sample)
     facts = Facts(
-        title=options.title or "How well are the rare rows found?",
+        title=title or "How well are the rare rows found?",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions_of(model),
-        case=_case(options.pos_label, options.target or target_of(model)),
+        case=_case(pos_label, target or target_of(model)),
         n_rows=int(is_case.size),
-        n_cases=counts.n_cases,
-        model=None if model is None else model_facts(model, options.y_train),
+        n_cases=counts.n_positives,
+        model=None if model is None else model_facts(model, y_train),
         ranking=ranking_facts(counts),
-        thresholds=threshold_facts(counts, suggestion.threshold, suggestion.costs, suggestion.chosen),
+        thresholds=thresholds,
         calibration=calibration_facts(counts),
-        learning=None if model is None else learning_facts(model, options.stage_scores),
+        learning=None if model is None else learning_facts(model, stage_scores),
         recipes=() if model is None else recipes_of(model),
         importances=importances,
-        suspects=suspect_facts(is_case, scores, names, sample, rows, important),
-        data=None
-        if sample is None
-        else data_facts(sample, options.train_sample, options.dropped, important, options.reference),
-        course=course_facts(options.times, is_case, scores, suggestion.threshold),
-        decision=None if options.decide is None else _decision(is_case, scores, suggestion.threshold, options),
-        cautions=tuple(options.cautions),
+        suspects=suspect_facts(is_case, values, names, sample, rows, important),
+        data=None if sample is None else data_facts(sample, train_sample, dropped, important, reference),
+        course=course_facts(times, is_case, values, at),
+        decision=None if decide is None else decision_facts(decide, is_case, values, at, *decided),
+        cautions=tuple(cautions),
     )
     return Report(facts)
 
 
-def _decision(is_case: NDArray[np.bool_], scores: NDArray[Any], threshold: float, options: ScoresOptions) -> RowByRow:
-    rule = parse_decision(options.decide or "")
-    columns = {}
-    for name in rule.columns:
-        given = options.decide_columns or {}
-        if name not in given and name not in getattr(options.sample, "columns", ()):
-            raise ValueError(f"The rule {rule.text!r} reads {name!r}, which is in neither decide_columns nor X.")
-        columns[name] = np.asarray(given[name] if name in given else options.sample[name], dtype=np.float64)
-        if columns[name].size != is_case.size:
-            raise ValueError(f"{name!r} has {columns[name].size} values for {is_case.size} rows. Give decide_columns.")
-
-    def decided(alerts: NDArray[np.bool_]) -> Decided:
-        return Decided(int(alerts.sum()), int(is_case[alerts].sum()), rule.cost(is_case, alerts, columns))
-
-    nothing = np.zeros(is_case.size, dtype=bool)
-    by_row = rule.alerts(np.asarray(scores, dtype=np.float64), columns)
-    return RowByRow(rule.text, decided(by_row), decided(scores >= threshold), decided(nothing))
+def _importances(model: Any, sample: Any, is_case: NDArray[np.bool_], label: Any) -> Importances | None:
+    if model is None or sample is None:
+        return None
+    return importance_facts(model, sample, is_case, score_column(model, label))
 
 
 def _case(rare: Any, target: Any) -> Case:
@@ -281,29 +296,16 @@ def _cases(labels: NDArray[Any], rare: Any) -> NDArray[np.bool_]:
     return is_case
 
 
-def _check_sample(sample: Any, rows: NDArray[Any] | None, n_rows: int) -> None:
-    if sample is None:
-        return
+def _checked_sample(sample: Any, sample_rows: Any, n_rows: int) -> NDArray[Any] | None:
+    """The positions of the sample's rows among the scores; None for all of them."""
+    rows = None if sample_rows is None else np.asarray(sample_rows)
     n_named, what = (n_rows, "labels") if rows is None else (rows.size, "sample_rows")
-    if sample.shape[0] != n_named:
+    if sample is not None and sample.shape[0] != n_named:
         raise ValueError(
             f"The sample has {sample.shape[0]} rows, but there are {n_named} {what}. A sample of some rows needs "
             "their positions as sample_rows."
         )
-
-
-def _scored(
-    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
-) -> tuple[list[float] | None, NDArray[np.float64]]:
-    """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set."""
-    stages = None if eval_scores_of(model) else stages_of(model, X)
-    if stages is None:
-        return None, model.predict_proba(X)[:, column]
-    stage_scores = []
-    for probabilities in stages:
-        scores = probabilities[:, column].copy()
-        stage_scores.append(aucprc(is_case, scores))
-    return stage_scores, scores
+    return rows
 
 
 def _index_of(X: Any) -> Any:

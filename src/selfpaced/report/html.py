@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import log10
 from typing import Any
 
-from selfpaced.report.facts import ColumnDrift, Importances
 from selfpaced.report.words import decimals, shortened
 
 WITHOUT_END = {"br", "input", "meta"}
@@ -36,10 +35,10 @@ def element(tag: str, /, *children: Any, **attributes: Any) -> Html:
     )
     if tag in WITHOUT_END:
         return Html(f"<{tag}{given}>")
-    return Html(f"<{tag}{given}>{joined(children)}</{tag}>")
+    return Html(f"<{tag}{given}>{joined(*children)}</{tag}>")
 
 
-def joined(children: Iterable[Any]) -> Html:
+def joined(*children: Any) -> Html:
     """Join elements. Lists and generators among them are flattened."""
     return Html("".join(_child(child) for child in children if child is not None))
 
@@ -49,7 +48,7 @@ def _child(child: Any) -> str:
         return child
     if isinstance(child, str):
         return escape(child)
-    return joined(child) if isinstance(child, Iterable) else escape(_text(child))
+    return joined(*child) if isinstance(child, Iterable) else escape(_text(child))
 
 
 def _text(value: Any) -> str:
@@ -164,7 +163,7 @@ def grid(frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_n
         text(x.stop, y.start + 35, x_name, "axis-name", "end"),
         text(0, y.stop - 14, y_name, "axis-name"),
     ]
-    return joined([*across, *left, *below, *names])
+    return joined(*across, *left, *below, *names)
 
 
 def _pair(point: Point) -> str:
@@ -190,11 +189,12 @@ LONGEST_NAME = 19
 
 
 @dataclass(frozen=True)
-class _Bar:
+class Bar:
+    """A bar with its name and value; `error` is the standard error of the value, if it is known."""
+
     name: str
     value: float
     class_: str
-    mark: float | None = None
     error: float | None = None
 
     @property
@@ -204,49 +204,21 @@ class _Bar:
         return decimals(self.value) + (f" ± {decimals(self.error or 0.0)}" if is_known else "")
 
 
-def importance_bars(importances: Importances) -> Html:
-    errors = importances.errors or (None,) * len(importances.names)
-    found = zip(importances.names, importances.values, errors, strict=True)
-    bars = [_Bar(name, value, "bar other", error=error) for name, value, error in found]
-    return _drawn("Most important features", f"By {importances.method}; {bars[0].name} comes first.", bars)
-
-
-def drift_bars(drifts: Mapping[str, ColumnDrift]) -> Html:
-    """The drift of each column, with a mark at the drift that chance alone exceeds 1 time in 20."""
-    bars = [
-        _Bar(name, drift.distance, "bar case" if drift.is_real else "bar quiet", drift.chance)
-        for name, drift in drifts.items()
-    ]
-    return _drawn("Drift since training", f"{bars[0].name} has the largest drift.", bars)
-
-
-def psi_bars(indices: Mapping[str, tuple[float, bool]]) -> Html:
-    """The stability index of each column. Large ones are in colour."""
-    bars = [_Bar(name, psi, "bar case" if is_large else "bar quiet") for name, (psi, is_large) in indices.items()]
-    said = f"{bars[0].name} has the largest index." if bars else "There are no columns."
-    return _drawn("Population stability index", said, bars)
-
-
-def _drawn(title: str, description: str, bars: Sequence[_Bar]) -> Html:
-    longest = max([bar.value for bar in bars] + [bar.mark or 0.0 for bar in bars], default=1.0)
+def bar_chart(title: str, description: str, bars: Sequence[Bar]) -> Html:
+    """Horizontal bars, one below the other."""
+    longest = max([bar.value for bar in bars], default=1.0)
     beside = VALUES if all(bar.error is None for bar in bars) else VALUES_WITH_ERRORS
-    axis = Axis(0.0, longest or 1.0, NAMES, WIDTH - beside)
-    rows = [_row(bar, axis, ROW * place) for place, bar in enumerate(bars)]
-    return drawing(title, description, WIDTH, ROW * len(bars), rows)
+    axis = Axis(0.0, longest if longest > 0 else 1.0, NAMES, WIDTH - beside)
+    return drawing(title, description, WIDTH, ROW * len(bars), [_row(bar, axis, ROW * n) for n, bar in enumerate(bars)])
 
 
-def _row(bar: _Bar, axis: Axis, top: float) -> Html:
+def _row(bar: Bar, axis: Axis, top: float) -> Html:
     end = axis(max(bar.value, 0.0))
-    beyond = end if bar.mark is None else max(end, axis(bar.mark))
-    mark = None if bar.mark is None else line((axis(bar.mark), top + 2), (axis(bar.mark), top + ROW - 3), "mark")
-    name = shortened(bar.name, LONGEST_NAME)
+    name = [shortened(bar.name, LONGEST_NAME), element("title", bar.name)]
     return joined(
-        [
-            text(NAMES - 8, top + 15, [name, element("title", bar.name)], "bar-name", "end"),
-            rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
-            mark,
-            text(beyond + 6, top + 15, bar.figure, "tick"),
-        ]
+        text(NAMES - 8, top + 15, name, "bar-name", "end"),
+        rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
+        text(end + 6, top + 15, bar.figure, "tick"),
     )
 
 
@@ -267,6 +239,33 @@ def paragraph(*children: Any, **attributes: Any) -> Html:
 
 def columns(*children: Any) -> Html:
     return element("div", *children, class_="columns")
+
+
+def pairs_of(figures: Iterable[Html | None]) -> list[Html]:
+    """Figures, two beside each other. Those that are None are left out."""
+    shown = [one for one in figures if one is not None]
+    return [columns(*shown[place : place + 2]) for place in range(0, len(shown), 2)]
+
+
+def prose(*children: Any) -> Html:
+    return element("div", *children, class_="prose")
+
+
+def figures_list(figures: Iterable[tuple[str, ...] | None], class_: str = "numbers") -> Html:
+    """Names, values in large letters, and notes, if there are some. Figures that are None are left out."""
+    shown = [
+        element(
+            "div", element("dt", name), element("dd", value), [element("dd", note, class_="note") for note in notes]
+        )
+        for name, value, *notes in filter(None, figures)
+    ]
+    return element("dl", shown, class_=class_)
+
+
+def slider(id: str, n_places: int, place: int, **attributes: Any) -> Html:
+    """An input that slides over some places."""
+    ends = {"min": 0, "max": n_places - 1, "step": 1, "value": place}
+    return element("input", type="range", id=id, **ends, **attributes, autocomplete="off")
 
 
 def label(words: str) -> Html:

@@ -1,26 +1,72 @@
-"""One HTML file of a report."""
+"""A report: its facts, and the HTML page that is made from them.
+
+A case is a row of the class that the scores are for: a rare row.
+"""
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from math import isfinite
+from typing import Any
 
-from selfpaced.report.facts import Facts
-from selfpaced.report.html import Html, element, joined
-from selfpaced.report.topics.answer import answer, making
-from selfpaced.report.topics.course import course
-from selfpaced.report.topics.data import data
-from selfpaced.report.topics.explorer import decision, explorer
-from selfpaced.report.topics.importance import importance
-from selfpaced.report.topics.learning import learning
-from selfpaced.report.topics.quality import calibration, ranking
-from selfpaced.report.topics.recipes import recipes
-from selfpaced.report.topics.suspects import suspects
+from selfpaced.report import html
+from selfpaced.report.html import Html
+from selfpaced.report.topics.answer import Case, ModelFacts, answer, making
+from selfpaced.report.topics.course import Course, course
+from selfpaced.report.topics.data import DataFacts, SuspectFacts, data, suspects
+from selfpaced.report.topics.importance import Importances, importance
+from selfpaced.report.topics.learning import Learning, learning
+from selfpaced.report.topics.quality import Calibration, RankingFacts, calibration, ranking
+from selfpaced.report.topics.recipes import RecipeFacts, recipes
+from selfpaced.report.topics.thresholds import RowByRow, Thresholds, decision, explorer
 from selfpaced.storage import AnyPath, Place, located, write_whole
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All figures of a report, as typed data. Labels, ids, names and values of columns are strings."""
+
+    title: str
+    created_at: str
+    versions: dict[str, str]
+    case: Case
+    n_rows: int
+    n_cases: int
+    model: ModelFacts | None
+    ranking: RankingFacts
+    thresholds: Thresholds
+    calibration: Calibration | None
+    learning: Learning | None
+    recipes: tuple[RecipeFacts, ...]
+    importances: Importances | None
+    suspects: SuspectFacts
+    data: DataFacts | None
+    course: Course | None = None
+    decision: RowByRow | None = None
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def prevalence(self) -> float:
+        return self.n_cases / self.n_rows
+
+    def to_json(self) -> str:
+        return json.dumps(_finite(asdict(self)), allow_nan=False, indent=1, ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    """Replace infinities and NaN, which JSON does not have, by None."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 class Report:
@@ -28,12 +74,12 @@ class Report:
 
     Parameters
     ----------
-    facts : selfpaced.report.facts.Facts
+    facts : Facts
         All figures of the page.
 
     Attributes
     ----------
-    facts : selfpaced.report.facts.Facts
+    facts : Facts
         All figures of the page, as typed data.
 
     See Also
@@ -131,33 +177,33 @@ def assembled(
     """A page of sections, given by the texts of the links to them. Sections that are None are omitted."""
     style = _resource("page.css")
     shown = {name: made for name, made in sections.items() if made[1] is not None}
-    head = element(
+    head = html.element(
         "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", style),
+        html.element("meta", charset="utf-8"),
+        html.element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        html.element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        html.element("meta", name="color-scheme", content="light dark"),
+        html.element("title", title),
+        html.element("style", style),
     )
     made_at = created_at or datetime.now(UTC).isoformat(timespec="seconds")
-    body = element(
+    body = html.element(
         "body",
-        element("a", "Skip to the report", href="#main", class_="skip"),
+        html.element("a", "Skip to the report", href="#main", class_="skip"),
         _header(title, made_at, {name: id for name, (id, _) in shown.items()}),
-        element("main", joined(made for _, made in shown.values()), id="main", tabindex=-1),
-        None if script is None else element("script", script),
+        html.element("main", html.joined(made for _, made in shown.values()), id="main", tabindex=-1),
+        None if script is None else html.element("script", script),
     )
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+    return f"<!doctype html>\n{html.element('html', head, body, lang='en')}\n"
 
 
 def _header(title: str, created_at: str, ids: Mapping[str, str]) -> Html:
-    links = [element("li", element("a", name, href=f"#{id}")) for name, id in ids.items()]
-    return element(
+    links = [html.element("li", html.element("a", name, href=f"#{id}")) for name, id in ids.items()]
+    return html.element(
         "header",
-        element("h1", title),
-        element("p", f"Made by selfpaced on {created_at[:10]}", class_="made"),
-        element("nav", element("ul", links), aria_label="Sections"),
+        html.element("h1", title),
+        html.element("p", f"Made by selfpaced on {created_at[:10]}", class_="made"),
+        html.element("nav", html.element("ul", links), aria_label="Sections"),
     )
 
 

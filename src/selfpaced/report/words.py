@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from selfpaced.metrics import Alerts
-from selfpaced.report.facts import PromisedRecall, Z
-from selfpaced.thresholds import Interval, cost_text, headline
+from selfpaced.thresholds import Interval
 
 MOST_DECIMALS = 7
-NO_ALERTS = "No row scores high enough for an alert."
 
 
 def percent(share: float) -> str:
@@ -45,34 +42,6 @@ def between(interval: Interval) -> str:
     return f"{percent(interval.low)} to {percent(interval.high)}"
 
 
-FIGURES = {
-    "f1": "an F1",
-    "mcc": "an MCC",
-    "precision": "a precision",
-    "recall": "a recall",
-    "precision_recall_gmean": "a G-mean of precision and recall",
-    "sensitivity_specificity_gmean": "a G-mean of sensitivity and specificity",
-}
-
-
-def promise_text(promise: PromisedRecall, n_rows: int) -> str:
-    """The interval of a figure on other rows.
-
-    >>> promise_text(Promise("precision", 0.9, Interval(0.81, 0.97)), 1000)
-    'a precision of 81.0% to 97.0%'
-    >>> promise_text(Promise("alert_share", 0.01, Interval(0.005, 0.02)), 1000)
-    '5 to 20 alerts in 1,000 rows'
-    """
-    low, high = promise.interval.low, promise.interval.high
-    if promise.name == "alert_share":
-        return f"{whole(round(low * n_rows))} to {plural(round(high * n_rows), 'alert')} in {whole(n_rows)} rows"
-    if promise.name == "cost":
-        return f"a cost of {cost_text(low)} to {cost_text(high)} in {whole(n_rows)} rows"
-    if promise.name in ("precision", "recall"):
-        return f"{FIGURES[promise.name]} of {between(promise.interval)}"
-    return f"{FIGURES[promise.name]} of {decimals(low)} to {decimals(high)}"
-
-
 def threshold_text(threshold: float) -> str:
     """A threshold with all its digits. The thresholds of a page are short.
 
@@ -88,25 +57,6 @@ def score_text(score: float) -> str:
     ('0.5000', '0.999960')
     """
     return f"{score:.{4 if 0.001 <= score <= 0.999 else 6}f}"
-
-
-def explorer_texts(alerts: Alerts, threshold: float) -> dict[str, str]:
-    """The texts of the explorer at a threshold, by the name of the element that shows each."""
-    found, false_alarms, missed = alerts.true_positives, alerts.false_positives, alerts.false_negatives
-    return {
-        "sentence": headline(float(alerts.precision), float(alerts.recall)) if alerts.n_alerts else NO_ALERTS,
-        "threshold": threshold_text(threshold),
-        "found": whole(found),
-        "false-alarms": whole(false_alarms),
-        "missed": whole(missed),
-        "left-alone": whole(alerts.true_negatives),
-        "precision": percent(float(alerts.precision)),
-        "precision-interval": between(share_interval(found, alerts.n_alerts)),
-        "recall": percent(float(alerts.recall)),
-        "recall-interval": between(share_interval(found, found + missed)),
-        "f1": decimals(float(alerts.f1)),
-        "per-thousand": decimals(1000 * float(alerts.alert_share), 2),
-    }
 
 
 def plural(number: Any, noun: str) -> str:
@@ -136,15 +86,11 @@ def shortened(text: str, longest: int = LONGEST_TEXT) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def share_interval(part: float, whole: float) -> Interval:
-    """The 90% Wilson interval of a share; from 0 to 1 if the whole is 0.
-
-    >>> interval = share_interval(8, 10)
-    >>> round(interval.low, 3), round(interval.high, 3)
-    (0.541, 0.931)
+def number_text(value: float) -> str:
     """
-    if whole == 0:
-        return Interval(0.0, 1.0)
-    share, z2 = part / whole, Z * Z / whole
-    middle, reach = share + z2 / 2, Z * np.sqrt(share * (1 - share) / whole + z2 / (4 * whole))
-    return Interval(float(max(0.0, (middle - reach) / (1 + z2))), float(min(1.0, (middle + reach) / (1 + z2))))
+    >>> [number_text(value) for value in (3.0, 1234567.0, 0.123456, 1e-9, -0.0)]
+    ['3', '1,234,567', '0.1235', '1e-09', '0']
+    """
+    if abs(value) < 1e15 and value == round(value):
+        return f"{int(value):,}"
+    return f"{value:,.2f}" if 100 <= abs(value) < 1e15 else f"{value:.4g}"

@@ -7,7 +7,6 @@ from selfpaced.scoring.averaging import (
     probability_spread,
     staged_probabilities,
 )
-from selfpaced.scoring.boosting import small_trees
-from selfpaced.scoring.kinds import scorer_of, scorers_of
+from selfpaced.scoring.kinds import lightgbm_trees, scorer_of, scorers_of
 from selfpaced.scoring.scorer import Rebalanced, Scorer, chunks_for, probabilities_by
 from selfpaced.scoring.threads import begun, in_one_thread, over_chunks, over_stream, timed

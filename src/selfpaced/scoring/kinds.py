@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from selfpaced.scoring.boosting import hist_gradient_boosting_scorers, lightgbm_scorers
 from selfpaced.scoring.scikit_learn import adaboost_scorer, bagging_scorer, forest_scorer, tree_scorer
 from selfpaced.scoring.scorer import Rebalanced, Scorer, plain_scorer, xgboost_scorer
+
+if TYPE_CHECKING:
+    from selfpaced.trees import SmallTrees
 
 Make = Callable[[Sequence[Any]], Sequence[Scorer | None]]
 
@@ -17,6 +19,18 @@ def _each(make: Callable[[Any], Scorer | None]) -> Make:
     return lambda models: [make(model) for model in models]
 
 
+def _boosted(name: str) -> Make:
+    """For kinds of models whose trees are read, by code that is imported when there is such a model."""
+
+    def make(models: Sequence[Any]) -> Sequence[Scorer | None]:
+        from selfpaced.scoring import boosting
+
+        scorers: Sequence[Scorer | None] = getattr(boosting, name)(models)
+        return scorers
+
+    return make
+
+
 # By package and class name, so that no package is imported for the sake of a model nobody uses.
 SCORERS: dict[tuple[str, str], Make] = {
     ("sklearn", "DecisionTreeClassifier"): _each(tree_scorer),
@@ -24,8 +38,8 @@ SCORERS: dict[tuple[str, str], Make] = {
     ("sklearn", "ExtraTreesClassifier"): _each(forest_scorer),
     ("sklearn", "BaggingClassifier"): _each(bagging_scorer),
     ("sklearn", "AdaBoostClassifier"): _each(adaboost_scorer),
-    ("sklearn", "HistGradientBoostingClassifier"): hist_gradient_boosting_scorers,
-    ("lightgbm", "LGBMClassifier"): lightgbm_scorers,
+    ("sklearn", "HistGradientBoostingClassifier"): _boosted("hist_gradient_boosting_scorers"),
+    ("lightgbm", "LGBMClassifier"): _boosted("lightgbm_scorers"),
     ("xgboost", "XGBClassifier"): _each(xgboost_scorer),
 }
 
@@ -59,3 +73,10 @@ def _make(model: Any) -> Make | None:
         if make is not None and type(model).predict_proba is kind.predict_proba:  # type: ignore[attr-defined]
             return make
     return None
+
+
+def lightgbm_trees(model: Any) -> SmallTrees | None:
+    """The trees of a LightGBM model that are scored as bits; None if they are large or not of two classes."""
+    from selfpaced.scoring.boosting import small_trees
+
+    return small_trees(model)

@@ -8,13 +8,12 @@ from selfpaced.thresholds.choosing import (
     headline_parts,
     of_hundred,
     rows_where,
-    rule_score,
     threshold_scorer,
     with_costs,
 )
-from selfpaced.thresholds.costs import Costs, amounts_of, cost_text, costs_of
-from selfpaced.thresholds.decisions import CostDecisionClassifier, Decision, parse_decision
-from selfpaced.thresholds.intervals import Interval
+from selfpaced.thresholds.costs import Costs, amounts_of, cost_text
+from selfpaced.thresholds.decisions import CostDecisionClassifier, Decision, numbers_of, parse_decision
+from selfpaced.thresholds.intervals import CONFIDENCE, Interval, middle_of, share_interval
 from selfpaced.thresholds.rules import (
     WRITTEN,
     AlertsAtMost,
@@ -26,38 +25,18 @@ from selfpaced.thresholds.rules import (
     best_rows,
     parse_rule,
 )
-from selfpaced.thresholds.sweep import Sweep, short_threshold, sweep_from, sweep_of
+from selfpaced.thresholds.sweep import Sweep, short_threshold, sweep_of
 
 __all__ = [
-    "WRITTEN",
     "AlertsAtMost",
     "Best",
     "CostDecisionClassifier",
-    "Costs",
-    "Decision",
-    "Interval",
     "LowestCost",
     "PrecisionAtLeast",
     "RecallAtLeast",
     "Rule",
-    "Sweep",
     "ThresholdChoice",
-    "amounts_of",
-    "best_rows",
-    "choice_from",
     "choose_threshold",
-    "cost_text",
-    "costs_of",
-    "headline",
-    "headline_parts",
-    "of_hundred",
-    "parse_decision",
     "parse_rule",
-    "rows_where",
-    "rule_score",
-    "short_threshold",
-    "sweep_from",
-    "sweep_of",
     "threshold_scorer",
-    "with_costs",
 ]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
 from selfpaced.exceptions import UnreachableRuleError
-from selfpaced.metrics import Alerts, Scored, alerts_of_labels
-from selfpaced.thresholds.costs import amounts_of, cost_text, costs_of
-from selfpaced.thresholds.intervals import FIGURES, Interval, costs_in, intervals_of
+from selfpaced.metrics import Alerts, alerts_of_labels, as_bools
+from selfpaced.thresholds.costs import Costs, amounts_of, cost_text
+from selfpaced.thresholds.intervals import CONFIDENCE, FIGURES, Interval, costs_in, intervals_of
 from selfpaced.thresholds.rules import AlertsAtMost, LowestCost, Rule, parse_rule
 from selfpaced.thresholds.sweep import Sweep, sweep_of
 
@@ -54,14 +54,6 @@ def of_hundred(share: float) -> str:
 SAID = {"f1": "F1", "mcc": "MCC"}
 FEWEST_DRAWS = 100  # with fewer, an interval may miss its own figure
 USUAL = ("precision", "recall", "f1", "mcc")
-
-
-class DrawingOptions(TypedDict, total=False):
-    """The options of the bootstrap. `choose_threshold` explains them, `choice_from` has their defaults."""
-
-    n_bootstrap: int
-    confidence: float
-    random_state: int | np.random.Generator | None
 
 
 @dataclass(frozen=True)
@@ -161,7 +153,7 @@ class ThresholdChoice:
         return ", ".join(self._said(name) for name in names or self.rule.promises())
 
     def _said(self, name: str) -> str:
-        low, high = self.intervals[name].low, self.intervals[name].high
+        low, high = self.intervals[name]
         if name == "alert_share":
             n_rows = self.alerts.n_rows
             alerts = "1 alert" if self.alerts.n_alerts == 1 else f"{self.alerts.n_alerts:,} alerts"
@@ -183,7 +175,7 @@ class ThresholdChoice:
             "rule": str(self.rule),
             "cost": self.cost,
             "confidence": self.confidence,
-            "intervals": {name: [one.low, one.high] for name, one in self.intervals.items()},
+            "intervals": {name: list(one) for name, one in self.intervals.items()},
         }
 
     def __str__(self) -> str:
@@ -192,7 +184,7 @@ class ThresholdChoice:
         measures = self.said(*names) if self.alerts.n_alerts else ""
         lines = [
             f"threshold {self.threshold} by {self.rule}: {self.said('alert_share')}",
-            *([measures] if measures else ["to raise no alerts is best here"]),
+            *([measures] if measures else ["best choice: no alerts"]),
             *([] if self.cost is None else [self.said("cost")]),
             f"(in brackets: {self.confidence:.0%} intervals for other rows of the same kind)",
         ]
@@ -207,7 +199,9 @@ def choose_threshold(
     costs: Any = None,
     amounts: ArrayLike | None = None,
     pos_label: Any = None,
-    **drawing: Unpack[DrawingOptions],
+    n_bootstrap: int = 1000,
+    confidence: float = CONFIDENCE,
+    random_state: int | np.random.Generator | None = 0,
 ) -> ThresholdChoice:
     """The threshold that a rule chooses on rows that the model was not trained on.
 
@@ -280,8 +274,7 @@ def choose_threshold(
     (in brackets: 90% intervals for other rows of the same kind)
     """
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
-    checked = Scored(y_true, scores).as_bools(pos_label)
-    is_positive, values = np.asarray(checked.y_true), np.asarray(checked.scores)
+    is_positive, values = as_bools(y_true, scores, pos_label)
     own = None if amounts is None else amounts_of(amounts, is_positive)
     sweep = sweep_of(is_positive, values, own)
     if sweep.thresholds.size == 1:
@@ -289,14 +282,14 @@ def choose_threshold(
             f"All {sweep.n_rows:,} scores are {sweep.thresholds[0]:g}, so no threshold can separate rows. Check "
             "whether the model has learned anything."
         )
-    return choice_from(sweep, rule, **drawing)
+    return choice_from(sweep, rule, n_bootstrap, confidence, random_state)
 
 
 def choice_from(
     sweep: Sweep,
     rule: Rule,
     n_bootstrap: int = 1000,
-    confidence: float = 0.9,
+    confidence: float = CONFIDENCE,
     random_state: int | np.random.Generator | None = 0,
 ) -> ThresholdChoice:
     """The same for rows that have been counted. The rule has its costs."""
@@ -335,7 +328,7 @@ def with_costs(rule: Rule, costs: Any, by_amount: bool) -> Rule:
         if costs is None:
             what = "the cost of a false alarm" if by_amount else "the costs of a false alarm and of a missed case"
             raise ValueError(f"The rule 'cost' needs {what}, such as {'cost=5' if by_amount else 'cost=5:100'}.")
-        return replace(rule, costs=costs_of(costs, by_amount))
+        return replace(rule, costs=Costs.of(costs, by_amount))
     if by_amount:
         return replace(rule, costs=rule.costs.by_amount())
     if rule.costs.missed is None:

@@ -22,16 +22,43 @@ _WANTED = (
 class Costs:
     """The cost of a row, by its class and by whether it is an alert. A negative cost of a right decision is a gain.
 
-    `missed` is None if each case has its own amount.
+    A cost is a number, or an array with a number for each row. `missed` is None if each rare row has its own amount,
+    which is given with the rows. All notations of costs become this: `costs=(5, 100)`, the rule "cost=5:100",
+    `CostDecisionClassifier(missed=, alert=)`, and the two sides of "p*amount>5".
 
     >>> Costs(5, 100).total(Alerts(true_positives=8, false_positives=2, false_negatives=3, true_negatives=987))
     310.0
     """
 
-    false_alarm: float
-    missed: float | None
-    hit: float = 0.0
-    left_alone: float = 0.0
+    false_alarm: Number
+    missed: Number
+    hit: Number = 0.0
+    left_alone: Number = 0.0
+
+    @classmethod
+    def of(cls, given: Any, by_amount: bool = False) -> Costs:
+        """Costs from a pair, from a matrix in scikit-learn's order, or, with amounts, from the cost of a false alarm.
+
+        >>> Costs.of((5, 100))
+        Costs(false_alarm=5.0, missed=100.0, hit=0.0, left_alone=0.0)
+        >>> Costs.of([[0, 5], [100, 1]])
+        Costs(false_alarm=5.0, missed=100.0, hit=1.0, left_alone=0.0)
+        """
+        numbers = _numbers(given)
+        if by_amount and numbers.shape == ():
+            return _sensible(cls(float(numbers), None), given)
+        if numbers.shape not in ((2,), (2, 2)):
+            raise ValueError(_WANTED.format(given))
+        left_alone, false_alarm, missed, hit = (
+            (0.0, *numbers.tolist(), 0.0) if numbers.ndim == 1 else tuple(numbers.ravel().tolist())
+        )
+        costs = _sensible(cls(false_alarm, None if by_amount else missed, hit, left_alone), given)
+        return replace(costs, missed=missed).by_amount() if by_amount else costs
+
+    @classmethod
+    def of_alerts(cls, missed: Number, alert: Number) -> Costs:
+        """Costs if an alert costs the same whether it is right or not."""
+        return cls(alert, missed, hit=alert)
 
     def total(self, alerts: Alerts, lost: Number = None) -> Number:
         """The cost of all rows; `lost` are the amounts of the missed cases, if each has its own."""
@@ -42,6 +69,25 @@ class Costs:
             + self.hit * alerts.true_positives
             + self.left_alone * alerts.true_negatives
         )
+
+    def total_of_rows(self, is_rare: NDArray[np.bool_], is_alert: NDArray[np.bool_]) -> float:
+        """The cost of rows, given which of them are rare and which are alerts."""
+        with_alert, without = (
+            np.where(is_rare, self.hit, self.false_alarm),
+            np.where(is_rare, self.missed, self.left_alone),
+        )
+        return float(np.where(is_alert, with_alert, without).sum())
+
+    def gains(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How much less a row is expected to cost with an alert than without one.
+
+        >>> Costs.of_alerts(missed=np.array([500, 2]), alert=5).gains(np.array([0.02, 0.9])).tolist()
+        [5.0, -3.2]
+        """
+        p = probabilities
+        alert = np.where(self.hit == self.false_alarm, self.false_alarm, p * self.hit + (1 - p) * self.false_alarm)
+        gains: NDArray[np.float64] = p * self.missed + (1 - p) * self.left_alone - alert
+        return gains
 
     def by_amount(self) -> Costs:
         """The same costs, but a missed case costs its amount. Another cost of a missed case than 0 is refused."""
@@ -68,26 +114,6 @@ def cost_text(cost: float) -> str:
     """
     digits = 0 if abs(cost) >= 100 or cost == int(cost) else 2
     return f"{Decimal(float(cost)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,}"
-
-
-def costs_of(given: Any, by_amount: bool = False) -> Costs:
-    """Costs from a pair, from a matrix in scikit-learn's order, or, with amounts, from the cost of a false alarm.
-
-    >>> costs_of((5, 100))
-    Costs(false_alarm=5.0, missed=100.0, hit=0.0, left_alone=0.0)
-    >>> costs_of([[0, 5], [100, 1]])
-    Costs(false_alarm=5.0, missed=100.0, hit=1.0, left_alone=0.0)
-    """
-    numbers = _numbers(given)
-    if by_amount and numbers.shape == ():
-        return _sensible(Costs(float(numbers), None), given)
-    if numbers.shape not in ((2,), (2, 2)):
-        raise ValueError(_WANTED.format(given))
-    left_alone, false_alarm, missed, hit = (
-        (0.0, *numbers.tolist(), 0.0) if numbers.ndim == 1 else tuple(numbers.ravel().tolist())
-    )
-    costs = _sensible(Costs(false_alarm, None if by_amount else missed, hit, left_alone), given)
-    return replace(costs, missed=missed).by_amount() if by_amount else costs
 
 
 def amounts_of(amounts: ArrayLike, is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:

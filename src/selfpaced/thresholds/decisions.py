@@ -17,7 +17,8 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.tables import is_frame
+from selfpaced.tables import is_frame, kind_of
+from selfpaced.thresholds.costs import Costs
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Floats]
@@ -35,18 +36,10 @@ _QUOTED = re.compile(r"`([^`]+)`")
 
 @dataclass(frozen=True)
 class Decision:
-    """A rule such as `p*amount>5`: the probability, times the cost of missing the row, exceeds the cost of an alert.
-
-    Attributes
-    ----------
-    text : str
-        The rule as it was written.
-    columns : tuple[str, ...]
-        The columns that it reads.
-    """
+    """A rule such as `p*amount>5`: the probability, times the cost of missing the row, exceeds the cost of an alert."""
 
     text: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # that it reads
     _left: ast.expr
     _right: ast.expr
     _names: Mapping[str, str]
@@ -70,11 +63,8 @@ class Decision:
 
     def cost(self, is_rare: NDArray[np.bool_], is_alert: NDArray[np.bool_], columns: Columns) -> float:
         """The total cost: the right side for every alert, and the left side at p = 1 for every missed rare row."""
-        known = {name: columns[of] for name, of in self._names.items()}
-        nothing = np.zeros(is_rare.size)
-        missed = _value(self._left, {PROBABILITY: np.ones(is_rare.size), **known}) + nothing
-        alert = _value(self._right, {PROBABILITY: nothing, **known}) + nothing
-        return float(alert[is_alert].sum() + missed[is_rare & ~is_alert].sum())
+        known = {PROBABILITY: np.ones(is_rare.size), **{name: columns[of] for name, of in self._names.items()}}
+        return Costs.of_alerts(_value(self._left, known), _value(self._right, known)).total_of_rows(is_rare, is_alert)
 
     def __str__(self) -> str:
         return self.text
@@ -310,16 +300,18 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             raise ValueError("The cost of missing a row was given twice, by missed= and by amounts=. Omit one of them.")
         n_rows = probabilities.shape[0]
         missed = _costs(self.missed, X, n_rows, "missed") if amounts is None else _costs(amounts, X, n_rows, "amounts")
-        gains = probabilities[:, self._rare_number()] * missed - _costs(self.alert, X, n_rows, "alert")
-        return gains, probabilities
+        costs = Costs.of_alerts(missed, _costs(self.alert, X, n_rows, "alert"))
+        return costs.gains(probabilities[:, self._rare_number()]), probabilities
 
     def _features(self, X: Any) -> Any:
         """X without the columns of costs that the classifier does not know."""
         names = getattr(self.estimator_, "feature_names_in_", None)
-        if names is None or not hasattr(X, "columns"):
+        if names is None or not is_frame(X):
             return X
+        own = kind_of(X).names(X)
         extra = [cost for cost in (self.missed, self.alert) if isinstance(cost, str) and cost not in names]
-        return X[[name for name in X.columns if name not in extra]] if extra else X
+        kept = [name for name in own if name not in extra]
+        return X if len(kept) == len(own) else X.select(kept) if hasattr(X, "select") else X[kept]
 
     def _rare_label(self, labels: NDArray[Any]) -> Any:
         if self.pos_label is not None:
@@ -362,12 +354,21 @@ def _routed(model: Any, given: dict[str, Any]) -> dict[str, Any]:
     return dict(process_routing(model, "fit", **given).estimator.fit)
 
 
+def numbers_of(X: Any, name: str) -> Any:
+    """A column of a frame of any kind, as numbers if it has a type of numbers; None if there is no such column."""
+    if not is_frame(X) or name not in kind_of(X).names(X):
+        return None
+    column = kind_of(X).column(X, kind_of(X).names(X).index(name))
+    return column.floats() if column.is_number else list(column.objects())
+
+
 def _costs(cost: Any, X: Any, n_rows: int, name: str) -> Any:
     """A cost as a number, or as a number for each row of X. Missing, negative and infinite ones are refused."""
     if isinstance(cost, str):
-        if not is_frame(X) or cost not in X.columns:
+        column = numbers_of(X, cost)
+        if column is None:
             raise ValueError(f"{name}={cost!r} is not a column of X. Give the name of a column, or a number.")
-        cost = X[cost]
+        cost = column
     elif callable(cost):
         cost = cost(X)
     try:

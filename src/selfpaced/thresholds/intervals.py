@@ -10,8 +10,10 @@ original rows. The mean difference is the optimism of the choice, and the interv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from math import sqrt
+from operator import attrgetter
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +29,45 @@ MOST_CELLS = 4_000_000  # numbers drawn at once
 CHOICES_OF_DRAWS = 5  # one repeated choice for so many draws: a mean needs fewer than the ends of an interval
 
 FIGURES: dict[str, Callable[[Alerts], Number]] = {
-    "precision": lambda alerts: alerts.precision,
-    "recall": lambda alerts: alerts.recall,
-    "alert_share": lambda alerts: alerts.alert_share,
+    **{name: attrgetter(name) for name in ("precision", "recall", "alert_share")},
     **MEASURES,
 }
 LIMITS = {"mcc": (-1.0, 1.0), "cost": (-np.inf, np.inf)}  # of figures that are not shares
 
 
-@dataclass(frozen=True)
-class Interval:
+CONFIDENCE = 0.9  # of all intervals, unless another is asked for
+
+
+class Interval(NamedTuple):
+    """The ends of an interval."""
+
     low: float
     high: float
+
+
+def middle_of(values: Any, confidence: float = CONFIDENCE) -> Interval:
+    """The interval of the middle 90% of some values, or of another share.
+
+    >>> middle_of(range(101), 0.5)
+    Interval(low=25.0, high=75.0)
+    """
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
+
+
+def share_interval(part: float, whole: float, confidence: float = CONFIDENCE) -> Interval:
+    """Wilson's interval of a share; from 0 to 1 if the whole is 0.
+
+    >>> interval = share_interval(8, 10)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.541, 0.931)
+    """
+    if whole == 0:
+        return Interval(0.0, 1.0)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    share, z2 = part / whole, z * z / whole
+    middle, reach = share + z2 / 2, z * sqrt(share * (1 - share) / whole + z2 / (4 * whole))
+    return Interval(max(0.0, (middle - reach) / (1 + z2)), min(1.0, (middle + reach) / (1 + z2)))
 
 
 def intervals_of(
@@ -46,13 +75,12 @@ def intervals_of(
 ) -> dict[str, Interval]:
     """An interval for each of `FIGURES`, and for the cost if the rule has costs."""
     drawn = _figures(*_drawn_at(sweep, place, n_draws, rng), rule)
-    flattery = _flattery(sweep, place, rule, max(1, n_draws // CHOICES_OF_DRAWS), rng)
-    ends = (1 - confidence) / 2, (1 + confidence) / 2
+    optimism = _optimism(sweep, place, rule, max(1, n_draws // CHOICES_OF_DRAWS), rng)
     intervals = {}
     for name, values in drawn.items():
-        low, high = np.quantile(values, ends)
+        low, high = middle_of(values, confidence)
         # Only the worse end is moved: this particular choice may not be optimistic.
-        low, high = low - max(flattery[name], 0), high - min(flattery[name], 0)
+        low, high = low - max(optimism[name], 0), high - min(optimism[name], 0)
         least, most = LIMITS.get(name, (0, 1))
         intervals[name] = Interval(float(max(low, least)), float(min(high, most)))
     return intervals
@@ -93,19 +121,18 @@ def _drawn_losses(amounts: Floats, n_found: int, n_draws: int, rng: np.random.Ge
     return rng.gamma(mean**2 / variance, variance / mean, n_draws)
 
 
-def _flattery(sweep: Sweep, place: int, rule: Rule, n_choices: int, rng: np.random.Generator) -> dict[str, float]:
+def _optimism(sweep: Sweep, place: int, rule: Rule, n_choices: int, rng: np.random.Generator) -> dict[str, float]:
     """The optimism of each figure: how much better it is on the rows of the choice than on others, on average."""
-    places = _places(sweep, place)
-    lost = sweep.lost
-    looks: list[dict[str, Number]] = []
+    places, every, lost = _places(sweep, place), sweep.alerts, sweep.lost
+    differences: list[dict[str, Number]] = []
     for alerts, lost_again in _resamples(sweep, places, n_choices, rng):
         best = np.asarray(rule.best(alerts, lost_again))
         own = np.arange(best.size), best
         seen = _figures(_taken(alerts, own), None if lost_again is None else lost_again[own], rule)
         true_places = places[best]
-        is_so = _figures(_taken(sweep.alerts, true_places), None if lost is None else lost[true_places], rule)
-        looks.append({name: seen[name] - is_so[name] for name in seen})
-    return {name: float(np.mean(np.concatenate([look[name] for look in looks]))) for name in looks[0]}
+        true = _figures(_taken(every, true_places), None if lost is None else lost[true_places], rule)
+        differences.append({name: seen[name] - true[name] for name in seen})
+    return {name: float(np.mean(np.concatenate([each[name] for each in differences]))) for name in differences[0]}
 
 
 def _places(sweep: Sweep, place: int) -> NDArray[np.intp]:
@@ -114,8 +141,8 @@ def _places(sweep: Sweep, place: int) -> NDArray[np.intp]:
     The rows between two of them stay together, so that the time of a choice depends on the number of cases, not on the
     number of common rows.
     """
-    n_alerts = sweep.alerts.n_alerts
-    finds = np.flatnonzero(np.diff(sweep.alerts.true_positives, prepend=0))
+    n_alerts = sweep.found + sweep.false_alarms
+    finds = sweep.finds
     near = np.flatnonzero(np.abs(n_alerts - n_alerts[place]) <= 5 * np.sqrt(n_alerts[place] + 1))
     ends = [0, place, n_alerts.size - 1]
     return np.unique(np.concatenate([_thinned(finds, MOST_STEPS), _thinned(near, MOST_NEAR), ends])).astype(np.intp)
@@ -133,8 +160,8 @@ def _resamples(
     """The alerts at some thresholds in bootstrap samples, in which each row occurs once on average; many at once."""
     width = max(places.size, 0 if sweep.amounts is None else sweep.amounts.size)
     at_once = max(1, MOST_CELLS // width)
-    upto = sweep.alerts.true_positives[places].astype(np.intp)
-    others = np.diff(sweep.alerts.false_positives[places], prepend=0)
+    upto = sweep.found[places].astype(np.intp)
+    others = np.diff(sweep.false_alarms[places], prepend=0)
     for start in range(0, n_samples, at_once):
         n = min(at_once, n_samples - start)
         alarms = np.cumsum(rng.poisson(others, (n, places.size)), axis=1)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import UnknownRuleError
 from selfpaced.metrics import MEASURES, Alerts, Number
-from selfpaced.thresholds.costs import Costs, costs_of
+from selfpaced.thresholds.costs import Costs
 
 
 def best_rows(
@@ -28,18 +28,8 @@ def best_rows(
 ) -> NDArray[np.bool_]:
     """The rows with the highest values: `n_rows` of each period, with at most one of each group.
 
-    Parameters
-    ----------
-    values : NDArray[np.floating]
-        The values that rank rows, such as scores. Among equal values the first rows are taken.
-    n_rows : int
-        The number of rows of each period.
-    among : NDArray[np.bool_] | None, default=None
-        Which rows may be taken; by default all.
-    periods : NDArray[Any] | None, default=None
-        The period of each row, such as its day; by default all rows are in one period.
-    groups : NDArray[Any] | None, default=None
-        The group of each row, such as its card; by default every row is its own group.
+    Among equal values the first rows are taken. `among` tells which rows may be taken, by default all. Without
+    `periods` all rows are in one period; without `groups` every row is its own group.
 
     >>> best_rows(np.array([0.9, 0.8, 0.7, 0.1]), 2, groups=np.array(["a", "a", "b", "c"])).tolist()
     [True, False, True, False]
@@ -272,9 +262,9 @@ def parse_rule(rule: str | Rule) -> Rule:
     quotes = " In a shell, put a rule with > or < in quotes." if rule in ("precision", "recall", "alerts") else ""
     if meant is not None and re.search(r"/(hour|day|week|month)$", text):
         hint = (
-            f" A threshold has no clock: {meant!r} counts rows. Choose the highest scores of each period when scoring: "
+            f" A threshold cannot limit alerts per day; {meant!r} counts rows. Choose the highest scores of each "
+            "period when scoring: selfpaced predict --top 20 --per day --time-column COL"
         )
-        hint += "selfpaced predict --top 20 --per day --time-column COL"
     listed = f"The rules are {', '.join([*BEST, *list(WRITTEN)[1:]])}."
     raise UnknownRuleError(f"{rule!r} is not a rule for a threshold.{hint}{quotes}", listed)
 
@@ -305,8 +295,8 @@ def _cost(false_alarm: str | None, missed: str | None) -> Rule:
     if false_alarm is None:
         return LowestCost()
     if missed is None:
-        return LowestCost(costs_of(float(false_alarm), by_amount=True))
-    return LowestCost(costs_of((float(false_alarm), float(missed))))
+        return LowestCost(Costs.of(float(false_alarm), by_amount=True))
+    return LowestCost(Costs.of((float(false_alarm), float(missed))))
 
 
 _NUMBER = r"(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"

@@ -59,74 +59,92 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sweep:
-    """Thresholds from the highest down, with the alerts at each of them.
+    """Thresholds from the highest down, with the rare and common rows that score at least as high as each."""
 
-    Attributes
-    ----------
-    silent : float
-        A threshold above the highest score, for no alerts.
-    amounts : Floats | None, default=None
-        The amounts of the cases, from the highest score down, if each has its own.
-    """
-
-    thresholds: NDArray[Any]
-    alerts: Alerts
-    silent: float
-    amounts: Floats | None = None
+    thresholds: Floats
+    found: NDArray[np.signedinteger]  # right alerts at each threshold
+    false_alarms: NDArray[np.signedinteger]
+    silent: float  # a threshold above the highest score, for no alerts
+    amounts: Floats | None = None  # of the rare rows, from the highest score down, if each has its own
 
     @property
     def n_positives(self) -> int:
-        return int(self.alerts.true_positives[-1])
+        return int(self.found[-1])
+
+    @property
+    def n_negatives(self) -> int:
+        return int(self.false_alarms[-1])
 
     @property
     def n_rows(self) -> int:
-        return int(self.alerts.n_alerts[-1])
+        return self.n_positives + self.n_negatives
+
+    @property
+    def alerts(self) -> Alerts:
+        return Alerts(
+            self.found, self.false_alarms, self.n_positives - self.found, self.n_negatives - self.false_alarms
+        )
+
+    @property
+    def recall(self) -> Floats:
+        return self.found / self.n_positives
+
+    @property
+    def false_alarm_rate(self) -> Floats:
+        return self.false_alarms / self.n_negatives
+
+    @property
+    def precision(self) -> Floats:
+        return self.found / (self.found + self.false_alarms)
+
+    @property
+    def finds(self) -> NDArray[np.intp]:
+        """The positions of the thresholds that are scores of rare rows."""
+        return np.flatnonzero(np.diff(self.found, prepend=self.found.dtype.type(0)))
 
     @property
     def lost(self) -> Floats | None:
-        """The amounts of the cases that each threshold misses."""
+        """The amounts of the rare rows that each threshold misses."""
         if self.amounts is None:
             return None
         found = np.concatenate([[0.0], np.cumsum(self.amounts)])
-        lost: Floats = found[-1] - found[self.alerts.true_positives.astype(np.intp)]
+        lost: Floats = found[-1] - found[self.found.astype(np.intp)]
         return lost
 
     def at(self, place: int) -> Alerts:
-        return Alerts(*(int(counts[place]) for counts in vars(self.alerts).values()))
+        found, false_alarms = int(self.found[place]), int(self.false_alarms[place])
+        return Alerts(found, false_alarms, self.n_positives - found, self.n_negatives - false_alarms)
+
+    def alerts_from(self, threshold: float) -> Alerts:
+        """The alerts at any number: rows with scores of at least this."""
+        n_above = self.thresholds.size - int(np.searchsorted(self.thresholds[::-1], threshold, side="left"))
+        return self.at(n_above - 1) if n_above else Alerts(0, 0, self.n_positives, self.n_negatives)
 
     def short(self, place: int) -> float:
         """A number in few digits with the same alerts as the threshold at a place."""
-        if self.alerts.n_alerts[place] == 0:
+        if self.found[place] + self.false_alarms[place] == 0:
             return self.silent
         lower = self.thresholds[place + 1 : place + 2].tolist()
         return short_threshold(float(self.thresholds[place]), *lower)
 
     def with_silence(self) -> Sweep:
         """The same with one more threshold, at which no row is an alert."""
-        n_others = self.n_rows - self.n_positives
-        none = Alerts(0, 0, self.n_positives, n_others)
-        counts = zip(vars(none).values(), vars(self.alerts).values(), strict=True)
-        alerts = Alerts(*(np.concatenate([[first], others]) for first, others in counts))
-        return replace(self, thresholds=np.concatenate([[self.silent], self.thresholds]), alerts=alerts)
+        thresholds = np.concatenate([[self.silent], self.thresholds])
+        found, false_alarms = (np.concatenate([[0], counts]) for counts in (self.found, self.false_alarms))
+        return replace(self, thresholds=thresholds, found=found, false_alarms=false_alarms)
 
 
 def sweep_of(is_positive: NDArray[np.bool_], scores: NDArray[Any], amounts: Floats | None = None) -> Sweep:
-    """
+    """Count the alerts at every threshold.
+
     >>> sweep = sweep_of(np.array([False, True, True]), np.array([0.2, 0.5, 0.9]), np.array([10.0, 30.0]))
     >>> sweep.thresholds.tolist(), sweep.lost.tolist()
     ([0.9, 0.5, 0.2], [10.0, 0.0, 0.0])
     """
-    return sweep_from(*alerts_at_all_thresholds(is_positive, scores), is_positive, scores, amounts)
-
-
-def sweep_from(
-    thresholds: NDArray[Any],
-    alerts: Alerts,
-    is_positive: NDArray[np.bool_],
-    scores: NDArray[Any],
-    amounts: Floats | None = None,
-) -> Sweep:
-    """The same for alerts that have been counted already."""
+    thresholds, alerts = alerts_at_all_thresholds(is_positive, scores)
     if amounts is not None:
         amounts = amounts[np.argsort(-scores[is_positive].astype(np.float64), kind="stable")]
-    return Sweep(thresholds, alerts, silent_threshold(float(scores.max())), amounts)
+    silent = silent_threshold(float(thresholds[0]))
+    return Sweep(
+        thresholds.astype(np.float64, copy=False), alerts.true_positives, alerts.false_positives, silent, amounts
+    )

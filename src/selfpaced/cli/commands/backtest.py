@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, Reached, Rolling, reached, result_of
+from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, Rolling, SkipFoldError, run_backtest
 from selfpaced.cli.commands.train import calibration_for, model_for, open_for
 from selfpaced.cli.data.cautions import kept_warnings
 from selfpaced.cli.data.deciding import numbers_in
@@ -104,13 +104,18 @@ def backtest_file(request: BacktestRequest, on_result: Callable[[FoldResult], No
     column = source.table.column(asked.time_column)
     moments = moments_in(column, asked.time_column)
     whole = _whole(request, source, moments, zone_of(column))
-    folds, results, warned = request.rolling.folds(moments), [], []
-    for number, fold in enumerate(folds, start=1):
-        for base in request.bases:
-            with kept_warnings() as warned_of:
-                results.append(_fold(_with_base(asked, base), source, whole, (number, fold)))
-            warned += warned_of
-            on_result(results[-1])
+    results, warned = [], []
+
+    def trial(base: str, fold: Fold) -> tuple[NDArray[np.float64], bool]:
+        with kept_warnings() as warned_of:
+            found = _scored(_with_base(asked, base), source, whole, fold)
+        warned.extend(warned_of)
+        return found
+
+    trials = {base: partial(trial, base) for base in request.bases}
+    for result in run_backtest(whole, request.rolling.folds(moments), trials):
+        results.append(result)
+        on_result(result)
     courses = [course_of(base, [one for one in results if one.model == base]) for base in request.bases]
     return Backtested(request, results, courses, list(dict.fromkeys(warned)))
 
@@ -139,36 +144,21 @@ def _whole(request: BacktestRequest, source: OpenedSource, moments: Moments, zon
     )
 
 
-def _fold(asked: TrainRequest, source: OpenedSource, whole: JudgedRows, numbered: tuple[int, Fold]) -> FoldResult:
-    fold, start = numbered[1], time.perf_counter()
-    tested = _some(whole, fold.test)
-    rare_rows = whole.is_rare[fold.train], tested.is_rare
-
-    def result(found: Reached, note: str | None = None) -> FoldResult:
-        made = result_of(asked.base, numbered, rare_rows, found, time.perf_counter() - start)
-        return made if note is None else replace(made, note=note)
-
-    if rare_rows[0].sum() < FEWEST_MINORITY_ROWS or rare_rows[0].all():
-        return result(Reached(None, None), f"{rare_rows[0].sum()} rare rows to train on")
+def _scored(
+    asked: TrainRequest, source: OpenedSource, whole: JudgedRows, fold: Fold
+) -> tuple[NDArray[np.float64], bool]:
+    """The scores of the test rows, and whether they are probabilities."""
+    is_rare = whole.is_rare[fold.train]
+    if is_rare.sum() < FEWEST_MINORITY_ROWS or is_rare.all():
+        raise SkipFoldError(f"{is_rare.sum()} rare rows to train on")
     train = source.table.part(_chosen(fold.train, whole.is_rare.size))
     model = model_for(asked, columns_of(None, source.table.schema), calibration_for(asked, train))
     try:
         model.fit_table(train)
     except ValueError as error:  # the result has the reason, and the other folds continue
-        return result(Reached(None, None), " ".join(str(error).split()))
-    scores = scores_of(model, source.table.part(_chosen(fold.test, whole.is_rare.size)))
-    return result(reached(tested, scores, model.calibrator_ is not None))
-
-
-def _some(whole: JudgedRows, rows: NDArray[np.intp]) -> JudgedRows:
-    return JudgedRows(
-        whole.is_rare[rows],
-        whole.moments[rows],
-        None if whole.groups is None else whole.groups[rows],
-        whole.budget,
-        whole.decision,
-        None if whole.costs is None else {name: values[rows] for name, values in whole.costs.items()},
-    )
+        raise SkipFoldError(" ".join(str(error).split())) from error
+    test = source.table.part(_chosen(fold.test, whole.is_rare.size))
+    return scores_of(model.model_, test, model.n_jobs), model.calibrator_ is not None
 
 
 def _chosen(rows: NDArray[np.intp], n_rows: int) -> NDArray[np.bool_]:

@@ -24,18 +24,17 @@ from selfpaced.cli.output import Talk, table
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.auto import Columns, base_model, catboost, columns_of, lightgbm, numbered_columns, with_codes
 from selfpaced.exceptions import TableError
-from selfpaced.metrics import aucprc
+from selfpaced.metrics import Ranking, aucprc
 from selfpaced.report import Axis, Html, drawing, element, joined, line, rectangle, shortened, text
 from selfpaced.storage import write_whole
+from selfpaced.thresholds import CONFIDENCE, Interval, middle_of
 
 WIDTH, LINE = 760, 28
 
 
 Floats = NDArray[np.float64]
-Interval = tuple[float, float]
 
 N_RESAMPLES = 200
-CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,11 @@ class Resampled:
     areas: Floats
 
     def interval(self) -> Interval:
-        return _middle(self.areas)
+        return middle_of(self.areas)
 
     def difference_to(self, other: Resampled) -> Interval:
         """The interval of the difference to another method. Random effects that both share cancel out."""
-        return _middle(self.areas - other.areas)
+        return middle_of(self.areas - other.areas)
 
 
 def resampled(is_rare: NDArray[np.bool_], scores: Mapping[str, Floats], seed: int = 0) -> dict[str, Resampled]:
@@ -58,7 +57,7 @@ def resampled(is_rare: NDArray[np.bool_], scores: Mapping[str, Floats], seed: in
     Each row is drawn a number of times that has a Poisson distribution, which is the bootstrap but for the total.
     """
     rng = np.random.default_rng(seed)
-    rankings = {name: _PairedRanking(is_rare, each) for name, each in scores.items()}
+    rankings = {name: Ranking(each, is_rare) for name, each in scores.items()}
     areas: dict[str, list[float]] = {name: [] for name in scores}
     for _ in range(N_RESAMPLES):
         counts = rng.poisson(1.0, is_rare.size).astype(np.float64)
@@ -67,27 +66,6 @@ def resampled(is_rare: NDArray[np.bool_], scores: Mapping[str, Floats], seed: in
         for name, ranking in rankings.items():
             areas[name].append(ranking.aucprc(counts))
     return {name: Resampled(np.array(found)) for name, found in areas.items()}
-
-
-class _PairedRanking:
-    """Rows in the order of their scores, the highest first. Rows with equal scores are taken together."""
-
-    def __init__(self, is_rare: NDArray[np.bool_], scores: Floats) -> None:
-        self._order = np.argsort(-scores, kind="stable")
-        self._is_rare = is_rare[self._order]
-        ordered = scores[self._order]
-        self._ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), scores.size - 1)
-
-    def aucprc(self, counts: Floats) -> float:
-        ordered = counts[self._order]
-        found = np.cumsum(ordered * self._is_rare)[self._ends]
-        alerts = np.cumsum(ordered)[self._ends]
-        return float(np.sum(np.diff(found, prepend=0.0) * found / np.maximum(alerts, 1)) / found[-1])
-
-
-def _middle(values: Floats) -> Interval:
-    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
 
 
 # The method that all others are compared with.

@@ -21,11 +21,11 @@ from selfpaced.monitoring import (
     Alarm,
     Counter,
     Limit,
+    PeriodFigures,
     Reference,
-    Watched,
     alarm_texts,
+    measure_period,
     parse_limit,
-    watched,
 )
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, streamed
@@ -65,7 +65,7 @@ class Monitored:
 
     Attributes
     ----------
-    periods : dict[str, Watched]
+    periods : dict[str, PeriodFigures]
         The figures of each period, by its name, in the order of time.
     alarms : list[Alarm]
         The limits that all rows or a period exceeded.
@@ -73,8 +73,8 @@ class Monitored:
 
     reference: Reference
     threshold: float | None
-    whole: Watched
-    periods: dict[str, Watched]
+    whole: PeriodFigures
+    periods: dict[str, PeriodFigures]
     alarms: list[Alarm]
     is_calibrated: bool
 
@@ -90,7 +90,7 @@ def monitor(
     if reference is None:
         raise TableError(
             "The model file has no reference, which monitoring compares rows with. Train the model again without "
-            "--no-reference, or save it with save_model(..., reference=reference_of(X, scores))."
+            "--no-reference, or save it with save_model(..., reference=make_reference(X, scores))."
         )
     if request.threshold is not None:
         reference = _at_threshold(reference, request.threshold)
@@ -106,12 +106,12 @@ def monitor(
         raise TableError("The table has no rows to monitor.")
     known = None if request.target is None else _labels(model, table, request.target)
     calibrated = model.calibrator_ is not None
-    whole = watched(reference, counters, scores, known, calibrated)
+    whole = measure_period(reference, counters, scores, known, calibrated)
     periods = {}
     for place, name in enumerate(names if request.by is not None else ()):
         own = period_of == place
         labels = None if known is None else (known[0][own], known[1][own])
-        periods[name] = watched(reference, counters, scores[own], labels, calibrated, place)
+        periods[name] = measure_period(reference, counters, scores[own], labels, calibrated, place)
     return Monitored(
         reference, reference.threshold, whole, periods, _alarms(request.limits, whole, periods), calibrated
     )
@@ -194,7 +194,7 @@ def _labels(model: AveragingEnsemble, table: StreamedTable, target: str) -> tupl
     return is_rare & is_known, is_known
 
 
-def _alarms(limits: Sequence[Limit], whole: Watched, periods: dict[str, Watched]) -> list[Alarm]:
+def _alarms(limits: Sequence[Limit], whole: PeriodFigures, periods: dict[str, PeriodFigures]) -> list[Alarm]:
     """The limits that all rows exceed, and the limits of counts and shares that a period exceeds."""
     found = [limit.passed_by(whole) for limit in limits if not (periods and limit.name == "alerts")]
     for name, one in periods.items():
@@ -258,7 +258,7 @@ def _tell(talk: Talk, found: Monitored) -> None:
     )
     if not found.is_calibrated:
         talk.say("The scores of this model are not probabilities, so nothing can be estimated without labels.")
-    if whole.arrived is not None:
+    if whole.labelled is not None:
         talk.say(_arrived(whole))
     rows = [
         [one.name, f"{one.psi:.3f}", f"{one.p_value:.2g}", f"{one.missing_before:.1%}", f"{one.missing:.1%}",
@@ -274,8 +274,8 @@ def _tell(talk: Talk, found: Monitored) -> None:
 PERIODS = ["", "rows", "alerts", "expected", "precision", "recall", "score PSI", "drifted", "known", "found"]
 
 
-def _period(name: str, one: Watched) -> list[str]:
-    estimate, arrived = one.estimate, one.arrived
+def _period(name: str, one: PeriodFigures) -> list[str]:
+    estimate, arrived = one.estimate, one.labelled
     return [
         name,
         f"{one.n_rows:,}",
@@ -290,7 +290,7 @@ def _period(name: str, one: Watched) -> list[str]:
     ]
 
 
-def _estimate(one: Watched) -> str:
+def _estimate(one: PeriodFigures) -> str:
     alerts = "" if one.n_alerts is None else f"{one.n_alerts:,} alerts. "
     estimate = one.estimate
     if estimate is None:
@@ -304,8 +304,8 @@ def _estimate(one: Watched) -> str:
     return f"{alerts}If the probabilities are still right, expect {', '.join(parts)}."
 
 
-def _arrived(one: Watched) -> str:
-    found = one.arrived
+def _arrived(one: PeriodFigures) -> str:
+    found = one.labelled
     assert found is not None
     low, high = found.expected_interval.low, found.expected_interval.high
     said = "more or fewer than expected" if found.is_surprising else "as expected"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from selfpaced.cli.commands.compare import CONFIDENCE, Interval, resampled
+from selfpaced.cli.commands.compare import resampled
 from selfpaced.cli.commands.train import (
     Trained,
     check_enough,
@@ -30,6 +30,7 @@ from selfpaced.metrics import aucprc
 from selfpaced.persistence import load_ensemble, read_card, save_model
 from selfpaced.predicting import open_to_score, scores_of
 from selfpaced.tables import Progress, Roles
+from selfpaced.thresholds import CONFIDENCE, Interval
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def _report(
     chosen = np.zeros(is_rare.size, dtype=bool)
     chosen[rows] = True
     sample = table.part(chosen).features()
-    options = {"rare": rare, "model": model, "sample": sample, "sample_rows": rows, **said}
+    options = {"pos_label": rare, "model": model, "sample": sample, "sample_rows": rows, **said}
     return report_of_scores(is_rare == rare if isinstance(rare, bool) else is_rare, scores, **options)
 
 

@@ -35,7 +35,7 @@ from selfpaced.ensembles import SelfPacedEnsembleClassifier, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
-from selfpaced.monitoring import Reference, reference_of
+from selfpaced.monitoring import Reference, make_reference
 from selfpaced.persistence import save_model
 from selfpaced.predicting import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.tables import ClassCounts, Progress, Roles, Table
@@ -235,7 +235,7 @@ def reference_of_training(trained: Trained) -> Reference:
     some = np.zeros(test.n_rows, dtype=bool)
     some[np.linspace(0, test.n_rows - 1, min(test.n_rows, ROWS_COUNTED)).astype(np.intp)] = True
     threshold = None if trained.choice is None else trained.choice.threshold
-    return reference_of(test.part(some).features(), trained.scores, threshold=threshold)
+    return make_reference(test.part(some).features(), trained.scores, threshold=threshold)
 
 
 def calibration_for(request: TrainRequest, train_part: Table) -> str | None:

@@ -42,7 +42,7 @@ from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
-from selfpaced.monitoring import Reference, reference_of
+from selfpaced.monitoring import Reference, make_reference
 from selfpaced.persistence import save_model
 from selfpaced.predicting import TableEvaluation, evaluation, score_columns
 from selfpaced.storage import located, private_folder, whole_file, write_whole
@@ -320,7 +320,7 @@ def _leaks(table: PartitionedTable, seed: int) -> list[Leak]:
 
 
 def _reference(test: PartitionedTable, scores: NDArray[np.float64], threshold: float, seed: int) -> Reference:
-    return reference_of(sample_rows(test, ROWS_COUNTED, seed).features, scores, threshold=threshold)
+    return make_reference(sample_rows(test, ROWS_COUNTED, seed).features, scores, threshold=threshold)
 
 
 DONE = "_SUCCESS"  # as Spark marks a folder that is complete

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from selfpaced.calibration import Calibrator
+from selfpaced.metrics import Ranking
 from selfpaced.model import log_odds
 
 Floats = NDArray[np.float64]
@@ -97,27 +98,10 @@ class _Rankings:
     """Rows in the order of their scores, for each class whose ranking counts. Sorting is most of the work."""
 
     def __init__(self, probabilities: Floats, rows: Labelled) -> None:
-        self._by_class = [_Ranking(probabilities[:, number], rows.classes == number) for number in rows.ranked]
+        self._by_class = [Ranking(probabilities[:, number], rows.classes == number) for number in rows.ranked]
 
     def aucprc(self, weights: Floats) -> float:
         return float(np.mean([each.aucprc(weights) for each in self._by_class]))
-
-
-class _Ranking:
-    """Rows in the order of their scores. Rows with equal scores are taken together."""
-
-    def __init__(self, scores: Floats, is_positive: NDArray[np.bool_]) -> None:
-        self._order = np.argsort(-scores, kind="stable")
-        self._is_positive = is_positive[self._order]
-        ordered = scores[self._order]
-        self._ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), scores.size - 1)
-
-    def aucprc(self, weights: Floats) -> float:
-        ordered = weights[self._order]
-        found = np.cumsum(ordered * self._is_positive)[self._ends]
-        alerts = np.cumsum(ordered)[self._ends]
-        precision = np.divide(found, alerts, out=np.zeros_like(found), where=alerts > 0)
-        return float(np.sum(precision * np.diff(found, prepend=0.0)) / found[-1])
 
 
 # What was chosen, and for each recipe the ranking with it added.

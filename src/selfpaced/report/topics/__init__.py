@@ -1,3 +1,3 @@
-"""The topics of a report: the facts, the figure and the section of each."""
+"""The topics of a report: the facts, the figures and the section of each."""
 
-from selfpaced.report.topics.suspects import suspect_rows
+from selfpaced.report.topics.data import suspect_rows

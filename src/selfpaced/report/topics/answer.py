@@ -1,93 +1,59 @@
-"""The first section: what the model finds, at which threshold, and how it was made."""
+"""The first section, what the model finds and at which threshold; and the last one, how the report was made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from selfpaced.report import html
+from selfpaced.report.html import Html
+from selfpaced.report.topics.thresholds import NO_ALERTS, Chosen
+from selfpaced.report.words import between, decimals, percent, plural, threshold_text, whole
+from selfpaced.thresholds import CONFIDENCE, Interval, cost_text, headline_parts, of_hundred, rows_where, share_interval
 
-from selfpaced.report.facts import CONFIDENCE, Chosen, Facts, ModelFacts, PromisedRecall
-from selfpaced.report.html import Html, element, hundred_dots, paragraph, section
-from selfpaced.report.topics.quality import Tally
-from selfpaced.report.words import (
-    NO_ALERTS,
-    between,
-    decimals,
-    percent,
-    plural,
-    promise_text,
-    share_interval,
-    threshold_text,
-    whole,
-)
-from selfpaced.thresholds import (
-    Interval,
-    LowestCost,
-    Rule,
-    amounts_of,
-    choice_from,
-    cost_text,
-    headline_parts,
-    of_hundred,
-    parse_rule,
-    sweep_from,
-    with_costs,
-)
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
 
 
 @dataclass(frozen=True)
-class Suggestion:
-    """A threshold, the first costs in the explorer, and the rule that chose the threshold, if any."""
+class Case:
+    """The class that the scores are for: its label, and the name of the column of labels if it is known.
 
-    threshold: float
-    costs: tuple[float, float] | None
-    chosen: Chosen | None = None
+    >>> Case("1", "is_fraud").rows
+    'rows where is_fraud is 1'
+    """
 
+    label: str
+    target: str | None = None
 
-def suggested(
-    counts: Tally,
-    is_case: NDArray[np.bool_],
-    scores: NDArray[Any],
-    threshold: float | str | Rule | None,
-    costs: Any,
-    amounts: Any,
-) -> Suggestion:
-    """The threshold to suggest. Costs that the rule does not use only go to the explorer."""
-    if threshold is not None and not isinstance(threshold, str | Rule):
-        if amounts is not None:
-            raise ValueError("amounts need a threshold that is chosen by costs, such as threshold='cost=5'.")
-        return Suggestion(threshold, costs)
-    rule = parse_rule("f1" if threshold is None else threshold)
-    rule = with_costs(rule, costs if isinstance(rule, LowestCost) else None, amounts is not None)
-    own = None if amounts is None else amounts_of(amounts, is_case)
-    sweep = sweep_from(counts.scores, counts.alerts, is_case, scores, own)
-    choice = choice_from(sweep, rule, confidence=CONFIDENCE)
-    promises = [PromisedRecall(name, choice.value(name), choice.intervals[name]) for name in rule.promises()]
-    precision, recall = choice.intervals["precision"], choice.intervals["recall"]
-    chosen = Chosen(str(rule), choice.confidence, tuple(promises), precision, recall, by_amount=own is not None)
-    return Suggestion(choice.threshold, _explorers(rule, own) or costs, chosen)
+    @property
+    def rows(self) -> str:
+        return rows_where(self.label, self.target)
 
 
-def _explorers(rule: Rule, amounts: NDArray[np.float64] | None) -> tuple[float, float] | None:
-    """The extra cost of a wrong row over a right one, by the rule. A missed rare row costs the mean amount."""
-    if not isinstance(rule, LowestCost) or rule.costs is None:
-        return None
-    missed = float(np.mean(amounts)) if rule.costs.missed is None and amounts is not None else rule.costs.missed
-    assert missed is not None
-    return rule.costs.false_alarm - rule.costs.left_alone, max(0.0, missed - rule.costs.hit)
+@dataclass(frozen=True)
+class ModelFacts:
+    """The model and its training. `training_rows` are the counts of the classes, as far as they are known."""
+
+    kind: str
+    base: str
+    n_members: int | None
+    n_features: int | None
+    parameters: dict[str, str]
+    training_rows: dict[str, int]
+    training_seconds: float | None
+    calibration: str | None = None
 
 
 INTERVAL = f"{CONFIDENCE:.0%} interval"
 
 
 def answer(facts: Facts) -> Html:
-    return section(
+    return html.section(
         "answer",
         "In short",
-        element("div", element("div", _headline(facts), _basis(facts)), _dots(facts), class_="hero"),
+        html.element("div", html.element("div", _headline(facts), _basis(facts)), _dots(facts), class_="hero"),
         _cautions(facts.cautions),
         _numbers(facts),
     )
@@ -97,17 +63,17 @@ def _cautions(cautions: Sequence[str]) -> Html | None:
     """What a reader must know before the figures."""
     if not cautions:
         return None
-    said = [element("li", caution[:1].upper() + caution[1:]) for caution in cautions]
-    return element("div", element("strong", "Caution"), element("ul", said), class_="caution")
+    said = [html.element("li", caution[:1].upper() + caution[1:]) for caution in cautions]
+    return html.element("div", html.element("strong", "Caution"), html.element("ul", said), class_="caution")
 
 
 def _headline(facts: Facts) -> Html:
     alerts = facts.thresholds.alerts(facts.thresholds.suggested)
     if alerts.n_alerts == 0:
-        return paragraph(NO_ALERTS, class_="headline")
+        return html.paragraph(NO_ALERTS, class_="headline")
     parts = headline_parts(float(alerts.precision), float(alerts.recall), facts.case.rows)
-    emphasised = [element("strong", part) if place % 2 else part for place, part in enumerate(parts)]
-    return paragraph(emphasised, class_="headline")
+    emphasised = [html.element("strong", part) if place % 2 else part for place, part in enumerate(parts)]
+    return html.paragraph(emphasised, class_="headline")
 
 
 def _basis(facts: Facts) -> Html:
@@ -120,16 +86,17 @@ def _basis(facts: Facts) -> Html:
     )
     rows = f"Judged on {plural(facts.n_rows, 'row')} with {plural(facts.n_cases, 'rare row')} "
     alerts = f"({percent(facts.prevalence)}), with an alert for every score of at least {value}"
-    return paragraph(rows, alerts, origin, _trained(facts.model), class_="lead")
+    return html.paragraph(rows, alerts, origin, _trained(facts.model), class_="lead")
 
 
 def _origin(chosen: Chosen, facts: Facts) -> str:
     by = "has the best F1 on these rows" if chosen.rule == "f1" else f"was chosen by {chosen.rule} on these rows"
-    *first, last = [promise_text(one, facts.n_rows) for one in chosen.promises]
+    *first, last = [one.text(facts.n_rows) for one in chosen.promises]
     promises = f"{', '.join(first)} and {last}" if first else last
+    where = "" if last.endswith("new rows") else " on new rows"
     return (
-        f"{by}, so the figures are slightly optimistic: confirm them on other rows. Corrected for that, expect "
-        f"{promises} there ({chosen.confidence:.0%} {'interval' if len(chosen.promises) == 1 else 'intervals'})."
+        f"{by}, so the figures are slightly optimistic: confirm them on other rows. After correcting for this, expect "
+        f"{promises}{where} ({chosen.confidence:.0%} {'interval' if len(chosen.promises) == 1 else 'intervals'})."
     )
 
 
@@ -142,10 +109,14 @@ def _trained(model: ModelFacts | None) -> str | None:
 def _dots(facts: Facts) -> Html:
     alerts = facts.thresholds.alerts(facts.thresholds.suggested)
     shown = (("100 alerts", "right", float(alerts.precision)), ("100 rare rows", "found", float(alerts.recall)))
-    return element(
+    return html.element(
         "div",
         [
-            element("figure", hundred_dots(name, share), element("figcaption", f"{name}, {of_hundred(share)} {verb}"))
+            html.element(
+                "figure",
+                html.hundred_dots(name, share),
+                html.element("figcaption", f"{name}, {of_hundred(share)} {verb}"),
+            )
             for name, verb, share in shown
         ],
         class_="dot-pair",
@@ -157,48 +128,42 @@ def _numbers(facts: Facts) -> Html:
     alerts = thresholds.alerts(thresholds.suggested)
     found, missed = alerts.true_positives, alerts.false_negatives
     precision, recall = share_interval(found, alerts.n_alerts), share_interval(found, found + missed)
+    confidence = CONFIDENCE
     if thresholds.chosen is not None:
         precision, recall = thresholds.chosen.precision, thresholds.chosen.recall
-    return element(
-        "dl",
-        _number(
-            "AUCPRC",
-            decimals(ranking.aucprc),
-            f"{_uncertainty(ranking.aucprc_interval)}; chance {percent(ranking.chance)}",
-        ),
-        _number(
-            "Alerts per 1,000 rows",
-            decimals(1000 * alerts.n_alerts / facts.n_rows, 2),
-            f"{whole(alerts.n_alerts)} alerts, {whole(alerts.false_positives)} of them false",
-        ),
-        _number("Precision", percent(float(alerts.precision)), f"{INTERVAL} {between(precision)}"),
-        _number(
-            "Recall",
-            percent(float(alerts.recall)),
-            f"{whole(missed)} of {plural(found + missed, 'rare row')} missed; {INTERVAL} {between(recall)}",
-        ),
-        _cost(thresholds.chosen),
-        class_="numbers",
+        confidence = thresholds.chosen.confidence
+    interval = f"{confidence:.0%} interval"
+    missing = f"{whole(missed)} of {plural(found + missed, 'rare row')} missed"
+    right = f"{whole(alerts.n_alerts)} alerts, {whole(alerts.false_positives)} of them false"
+    chance = f"{_uncertainty(ranking.aucprc_interval)}; chance {percent(ranking.chance)}"
+    return html.figures_list(
+        [
+            ("AUCPRC", decimals(ranking.aucprc), chance),
+            ("Alerts per 1,000 rows", decimals(1000 * alerts.n_alerts / facts.n_rows, 2), right),
+            ("Precision", percent(float(alerts.precision)), f"{interval} {between(precision)}"),
+            ("Recall", percent(float(alerts.recall)), f"{missing}; {interval} {between(recall)}"),
+            _cost(thresholds.chosen),
+        ]
     )
 
 
-def _cost(chosen: Chosen | None) -> Html | None:
+def _cost(chosen: Chosen | None) -> tuple[str, str, str] | None:
     """The total cost of these rows, if the threshold was chosen by costs."""
     if chosen is None or chosen.cost is None:
         return None
-    low, high = chosen.cost.interval.low, chosen.cost.interval.high
+    low, high = chosen.cost.interval
     by = "a missed rare row costs its own amount; " if chosen.by_amount else ""
-    return _number("Cost", cost_text(chosen.cost.value), f"{by}{INTERVAL} {cost_text(low)} to {cost_text(high)}")
+    return (
+        "Cost",
+        cost_text(chosen.cost.value),
+        f"{by}{chosen.confidence:.0%} interval {cost_text(low)} to {cost_text(high)}",
+    )
 
 
 def _uncertainty(interval: Interval | None) -> str:
     if interval is None:
         return "too few rare rows for an interval"
     return f"{INTERVAL} {decimals(interval.low)} to {decimals(interval.high)}"
-
-
-def _number(name: str, value: str, note: str) -> Html:
-    return element("div", element("dt", name), element("dd", value), element("dd", note, class_="note"))
 
 
 def making(facts: Facts) -> Html:
@@ -208,10 +173,12 @@ def making(facts: Facts) -> Html:
         ("Made at", facts.created_at),
         ("Versions", ", ".join(f"{name} {number}" for name, number in facts.versions.items())),
     ]
-    return section(
+    return html.section(
         "making",
         "How this was made",
-        element("dl", [(element("dt", name), element("dd", value)) for name, value in lines], class_="lines"),
+        html.element(
+            "dl", [(html.element("dt", name), html.element("dd", value)) for name, value in lines], class_="lines"
+        ),
     )
 
 
@@ -223,6 +190,6 @@ def _model_lines(model: ModelFacts) -> list[tuple[str, Any]]:
         ("Features", None if model.n_features is None else whole(model.n_features)),
         ("Trained on", ", ".join(f"{plural(n, 'row')} of {label}" for label, n in model.training_rows.items()) or None),
         ("Training took", None if model.training_seconds is None else f"{decimals(model.training_seconds, 1)} s"),
-        ("Parameters", element("code", ", ".join(f"{name}={value}" for name, value in model.parameters.items()))),
+        ("Parameters", html.element("code", ", ".join(f"{name}={value}" for name, value in model.parameters.items()))),
     ]
     return [(name, value) for name, value in lines if value is not None]

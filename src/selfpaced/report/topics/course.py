@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.report.facts import Course, Facts, PeriodFacts
-from selfpaced.report.html import (
-    Axis,
-    Frame,
-    Html,
-    Point,
-    columns,
-    dot,
-    drawing,
-    element,
-    figure,
-    grid,
-    joined,
-    line,
-    paragraph,
-    path,
-    section,
-    table,
-    text,
-    unfolding,
-)
+from selfpaced.report import html
+from selfpaced.report.html import Axis, Frame, Html, Point
 from selfpaced.report.words import decimals, moment_text, percent, plural, whole
 from selfpaced.tables import PERIODS, Moments, checked_moments, periods_of
 
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
+
 FEWEST_PERIODS, MOST_PERIODS = 6, 60
 N_PARTS = 20  # of times that are numbers
+
+
+@dataclass(frozen=True)
+class PeriodFacts:
+    """The figures of a period: rows, rare rows, the sum of scores, alerts at the suggested threshold, right alerts."""
+
+    name: str
+    n_rows: int
+    n_cases: int
+    expected: float
+    n_alerts: int
+    found: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """The periods in the order of time. `period` is their length, such as a day."""
+
+    period: str
+    periods: tuple[PeriodFacts, ...]
 
 
 def course_facts(
@@ -106,12 +111,12 @@ def course_lines(title: str, labels: Sequence[str], series: Series, highest: flo
     x_ticks = {float(place): labels[place] for place in range(0, len(labels), step)}
     y_ticks = {top * part / 4: _tick(top * part / 4) for part in range(5)}
     said = ", ".join(f"{name}: {_range_text(values)}" for name, values in series.items())
-    return drawing(
+    return html.drawing(
         title,
         f"{len(labels)} periods from {labels[0]} to {labels[-1]}. {said}.",
         WIDTH,
         HEIGHT,
-        grid(frame, x_ticks, y_ticks, "", ""),
+        html.grid(frame, x_ticks, y_ticks, "", ""),
         _legend(list(series)),
         [
             _line(frame, labels, name, values, COLOURS[place % len(COLOURS)])
@@ -131,20 +136,20 @@ def _line(frame: Frame, labels: Sequence[str], name: str, values: Sequence[float
         parts[-1].append(at)
         if len(values) <= MOST_DOTS:
             words = f"{labels[place]}: {name} {_tick(value)}"
-            dots.append(dot(at, 3.5, f"point {colour}", element("title", words)))
-    return joined([*(path(part, f"curve {colour}") for part in parts if len(part) > 1), *dots])
+            dots.append(html.dot(at, 3.5, f"point {colour}", html.element("title", words)))
+    return html.joined(*(html.path(part, f"curve {colour}") for part in parts if len(part) > 1), *dots)
 
 
 def _legend(names: Sequence[str]) -> Html:
     """The names of the series above the drawing, each behind a piece of its line."""
     if len(names) < 2:
-        return joined([])
+        return html.joined()
     drawn, x = [], 4.0
     for place, name in enumerate(names):
         colour = COLOURS[place % len(COLOURS)]
-        drawn += [line((x, 8), (x + 18, 8), f"curve {colour}"), text(x + 24, 12, name, "tick")]
+        drawn += [html.line((x, 8), (x + 18, 8), f"curve {colour}"), html.text(x + 24, 12, name, "tick")]
         x += 44 + CHARACTER * len(name)
-    return joined(drawn)
+    return html.joined(drawn)
 
 
 def _rounded_up(value: float) -> float:
@@ -169,6 +174,14 @@ def _range_text(values: Sequence[float | None]) -> str:
     return f"{_tick(min(known))} to {_tick(max(known))}" if known else "no values"
 
 
+def course_figure(
+    title: str, labels: Sequence[str], series: Series, caption: str, highest: float | None = None
+) -> Html | None:
+    """A figure of the series that have values; None if none has."""
+    known = {name: values for name, values in series.items() if any(value is not None for value in values)}
+    return html.figure(title, course_lines(title, labels, known, highest), caption) if known else None
+
+
 def course(facts: Facts) -> Html | None:
     found = facts.course
     if found is None:
@@ -182,25 +195,28 @@ def course(facts: Facts) -> Html | None:
         "precision": [one.found / one.n_alerts if one.n_alerts else None for one in found.periods],
         "recall": [one.found / one.n_cases if one.n_cases else None for one in found.periods],
     }
-    return section(
+    return html.section(
         "course",
         "Over time",
-        paragraph(
+        html.paragraph(
             f"The rows of this report by {found.period}, in UTC: {plural(len(labels), 'period')}.", class_="lead"
         ),
-        columns(
-            figure(
+        html.columns(
+            course_figure(
                 "Rare rows and the sum of scores",
-                course_lines("Rare rows and the sum of scores", labels, expected),
+                labels,
+                expected,
                 "If scores are probabilities, their sum is the number of rare rows that they expect.",
             ),
-            figure(
+            course_figure(
                 "Precision and recall",
-                course_lines("Precision and recall", labels, shares, 1.0),
+                labels,
+                shares,
                 "At the suggested threshold. A period without alerts has no precision.",
+                1.0,
             ),
         ),
-        unfolding("All periods", _table(found)),
+        html.unfolding("All periods", _table(found)),
     )
 
 
@@ -218,4 +234,4 @@ def _table(found: Course) -> Html:
         for one in found.periods
     ]
     header = ["Begins", "Rows", "Rare", "Sum of scores", "Alerts", "Right", "Precision"]
-    return table(header, rows, numbers=range(1, 7))
+    return html.table(header, rows, numbers=range(1, 7))

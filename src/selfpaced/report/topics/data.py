@@ -1,45 +1,71 @@
-"""The columns of the data, and how they changed."""
+"""The data: columns with their drift since training, and the rows whose labels are doubtful."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.monitoring import FeatureReference, Reference, counted
-from selfpaced.report.facts import ColumnDrift, ColumnFacts, Contrast, DataFacts, Facts
-from selfpaced.report.html import (
-    Axis,
-    Html,
-    columns,
-    drawing,
-    drift_bars,
-    element,
-    figure,
-    joined,
-    line,
-    named,
-    paragraph,
-    rectangle,
-    section,
-    table,
-    text,
-    unfolding,
+from selfpaced.monitoring import (
+    ERROR_RATE,
+    Drift,
+    FeatureReference,
+    Reference,
+    count_values,
+    drift_of_counts,
+    feature_reference,
+    values_of,
 )
-from selfpaced.report.words import decimals, percent, plural, shortened
+from selfpaced.report import html
+from selfpaced.report.html import Bar, Html
+from selfpaced.report.words import decimals, number_text, percent, plural, score_text, shortened
 from selfpaced.tables import kind_of
+
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
+
+MOST_COLUMNS = 500
+MOST_ROWS = 50_000
+MOST_CELLS = 10_000_000
+FEWEST_ROWS = 1000
+SHOWN = 10
+MOST_BARS = 15
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column in the sample. Its drift is None if there is nothing to compare it with."""
+
+    name: str
+    type: str
+    missing: float
+    n_distinct: int
+    values: str
+    drift: Drift | None
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    columns: tuple[ColumnFacts, ...]
+    n_columns: int
+    n_rows_looked_at: int
+    dropped: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Values:
-    """A column: floats with NaN for missing values, or strings, as objects, with None for missing values."""
+    """A column: floats with NaN for missing values, or strings, as objects, with None for missing values.
+
+    `measured` is what drift is measured by: the same, but numbers for dates, which are shown as strings.
+    """
 
     name: str
     type: str
     values: NDArray[Any]
+    measured: NDArray[Any]
 
     @property
     def are_numbers(self) -> bool:
@@ -63,16 +89,6 @@ class Values:
         return number_text(float(value)) if self.are_numbers else shortened(value)
 
 
-def number_text(value: float) -> str:
-    """
-    >>> [number_text(value) for value in (3.0, 1234567.0, 0.123456, 1e-9, -0.0)]
-    ['3', '1,234,567', '0.1235', '1e-09', '0']
-    """
-    if abs(value) < 1e15 and value == round(value):
-        return f"{int(value):,}"
-    return f"{value:,.2f}" if 100 <= abs(value) < 1e15 else f"{value:.4g}"
-
-
 def column_names(table: Any) -> list[str]:
     """The names of the columns; x0, x1, ... if they have none."""
     return [str(name) for name in kind_of(table).names(table)]
@@ -83,27 +99,21 @@ def columns_of(table: Any, which: Sequence[int] | None = None) -> Iterator[Value
     names, kind = column_names(table), kind_of(table)
     for position in range(len(names)) if which is None else which:
         column = kind.column(table, position)
-        values = column.floats() if column.is_number else _texts(column.objects())
-        yield Values(names[position], column.type, values)
+        found = values_of(column)
+        measured = np.array(found, dtype=object) if isinstance(found, list) else found
+        is_date = measured.dtype.kind == "f" and not column.is_number
+        shown = _dates(measured, column.objects()) if is_date else measured
+        yield Values(names[position], column.type, shown, measured)
+
+
+def _dates(seconds: NDArray[np.float64], moments: Any) -> NDArray[np.object_]:
+    shown = [None if np.isnan(second) else str(moment) for second, moment in zip(seconds, moments, strict=True)]
+    return np.array(shown, dtype=object)
 
 
 def take_rows(table: Any, rows: NDArray[np.integer]) -> Any:
     """Some rows as a table of the same kind, or a pandas frame for a pyarrow table."""
     return kind_of(table).take(table, rows)
-
-
-def _texts(values: Iterable[Any]) -> NDArray[np.object_]:
-    return np.array([None if _is_missing(value) else str(value) for value in values], dtype=object)
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-MOST_COLUMNS = 500
-MOST_ROWS = 50_000
-MOST_CELLS = 10_000_000
-FEWEST_ROWS = 1000
 
 
 def data_facts(
@@ -121,15 +131,26 @@ def data_facts(
     rank = {name: place for place, name in enumerate(first)}
     places = sorted(range(len(names)), key=lambda place: (rank.get(names[place], len(rank)), place))[:MOST_COLUMNS]
     looked_at = some_rows(sample, len(places))
-    train = None if train_sample is None else some_rows(train_sample, len(places))
-    before = [None] * len(places) if train is None else _same_columns(train, names, places)
-    known = {} if reference is None else {feature.name: feature for feature in reference.features}
-    columns = tuple(
-        column_facts(now, then) if then is not None or now.name not in known else _since(known[now.name], now)
-        for now, then in zip(columns_of(looked_at, places), before, strict=True)
-    )
+    before = _features(train_sample, reference, {names[place] for place in places if names.count(names[place]) == 1})
+    columns, counts = [], {}
+    for column in columns_of(looked_at, places):
+        columns.append(column_facts(column))
+        feature = before.get(column.name)
+        if feature is not None and (feature.kind == "number") == (column.measured.dtype.kind == "f"):
+            counts[column.name] = count_values(feature, column.measured)
+    drifts = {one.name: one for one in drift_of_counts(list(before.values()), counts)}
     reasons = {str(name): str(reason) for name, reason in (dropped or {}).items()}
-    return DataFacts(columns, len(names), int(looked_at.shape[0]), reasons)
+    found = tuple(replace(one, drift=drifts.get(one.name)) for one in columns)
+    return DataFacts(found, len(names), int(looked_at.shape[0]), reasons)
+
+
+def _features(train: Any, reference: Reference | None, names: set[str]) -> dict[str, FeatureReference]:
+    """The distributions of the columns with these names, in training rows or in a reference."""
+    if train is None:
+        return {} if reference is None else {one.name: one for one in reference.features if one.name in names}
+    places = [place for place, name in enumerate(column_names(train)) if name in names]
+    rows = some_rows(train, len(places))
+    return {one.name: feature_reference(one.name, one.measured) for one in columns_of(rows, places)}
 
 
 def some_rows(table: Any, n_columns: int) -> Any:
@@ -139,59 +160,11 @@ def some_rows(table: Any, n_columns: int) -> Any:
     return table if n_rows <= most else take_rows(table, np.linspace(0, n_rows - 1, most).astype(np.int64))
 
 
-def _same_columns(train: Any, names: Sequence[str], places: Sequence[int]) -> list[Values | None]:
-    """The training columns of the same names; None for a column that has no such name."""
-    place_of = {name: place for place, name in enumerate(column_names(train))}
-    found = [place_of.get(names[place]) for place in places]
-    return [None if place is None else next(columns_of(train, [place])) for place in found]
-
-
-def column_facts(now: Values, then: Values | None) -> ColumnFacts:
-    distinct = np.unique(now.present) if now.are_numbers else np.array(sorted(set(now.present)))
-    drift = None if then is None else drift_between(then, now)
-    missing = float(now.is_missing.mean())
-    return ColumnFacts(now.name, now.type, missing, int(distinct.size), _summary_of(now, distinct), drift)
-
-
-def _since(feature: FeatureReference, now: Values) -> ColumnFacts:
-    return replace(column_facts(now, None), drift=drift_since_reference(feature, now))
-
-
-def drift_between(then: Values, now: Values) -> ColumnDrift | None:
-    """None without values to compare, or if only one of the two columns holds numbers."""
-    if not (now.present.size and then.present.size) or now.are_numbers != then.are_numbers:
-        return None
-    return number_drift(then, now) if now.are_numbers else category_drift(then, now)
-
-
-def number_drift(then: Values, now: Values) -> ColumnDrift:
-    """The Kolmogorov-Smirnov distance of two columns, and the distance that equal ones exceed 1 time in 20."""
-    before, after = np.sort(then.present), np.sort(now.present)
-    points = np.concatenate([before, after])
-    below = [np.searchsorted(side, points, side="right") / side.size for side in (before, after)]
-    distance = float(np.abs(below[0] - below[1]).max())
-    return ColumnDrift(distance, min(1.0, 1.36 * _spread_of_difference(before.size, after.size)))
-
-
-def category_drift(then: Values, now: Values) -> ColumnDrift:
-    """The total variation distance of two columns, and the distance that equal ones exceed at most 1 time in 20.
-
-    A missing value counts as a category.
-    """
-    texts, numbers = np.unique(
-        np.array([str((text is None, text)) for side in (then, now) for text in side.values]), return_inverse=True
-    )
-    sides = np.split(numbers, [then.values.size])
-    shares = [np.bincount(side, minlength=texts.size) / side.size for side in sides]
-    both = np.bincount(numbers, minlength=texts.size) / numbers.size
-    scale = _spread_of_difference(*(side.size for side in sides))
-    expected = 0.5 * np.sum(np.sqrt(2 / np.pi * both * (1 - both))) * scale
-    chance = float(expected + np.sqrt(np.log(20) / 2) * scale)  # McDiarmid's bound on the rest
-    return ColumnDrift(float(np.abs(shares[0] - shares[1]).sum() / 2), min(1.0, chance))
-
-
-def _spread_of_difference(n_before: int, n_after: int) -> float:
-    return float(np.sqrt(1 / n_before + 1 / n_after))
+def column_facts(column: Values) -> ColumnFacts:
+    """The facts of a column without its drift."""
+    distinct = np.unique(column.present) if column.are_numbers else np.array(sorted(set(column.present)))
+    missing = float(column.is_missing.mean())
+    return ColumnFacts(column.name, column.type, missing, int(distinct.size), _summary_of(column, distinct), None)
 
 
 def _summary_of(column: Values, distinct: NDArray[Any]) -> str:
@@ -206,96 +179,41 @@ def _summary_of(column: Values, distinct: NDArray[Any]) -> str:
     return ", ".join(f"{shortened(str(texts[n]), 24)} ({counts[n] / column.values.size:.0%})" for n in most)
 
 
-Counts = NDArray[np.int64]
-
-
-def drift_since_reference(feature: FeatureReference, now: Values) -> ColumnDrift | None:
-    """Like `drift_between` for two columns, but only the bins of the earlier column are known.
-
-    None without values to compare, or if only one of the two holds numbers.
-    """
-    if now.are_numbers != (feature.kind == "number"):
-        return None
-    before, after = feature.all_counts, counted(feature, now.values if now.are_numbers else list(now.values))
-    if now.are_numbers:
-        before, after = before[:-1], after[:-1]
-    if not before.sum() or not after.sum():
-        return None
-    scale = float(np.sqrt(1 / before.sum() + 1 / after.sum()))
-    return _of_numbers(before, after, scale) if now.are_numbers else _of_categories(before, after, scale)
-
-
-def _of_numbers(before: Counts, after: Counts, scale: float) -> ColumnDrift:
-    """The largest difference at the ends of the bins, which equal columns exceed less than 1 time in 20."""
-    shares = [np.cumsum(each) / each.sum() for each in (before, after)]
-    return ColumnDrift(float(np.abs(shares[0] - shares[1]).max()), min(1.0, 1.36 * scale))
-
-
-def _of_categories(before: Counts, after: Counts, scale: float) -> ColumnDrift:
-    """The total variation distance. Missing values are one category. All unnamed categories together are one, too."""
-    shares = [each / each.sum() for each in (before, after)]
-    both = (before + after) / (before.sum() + after.sum())
-    expected = 0.5 * float(np.sum(np.sqrt(2 / np.pi * both * (1 - both)))) * scale
-    chance = expected + float(np.sqrt(np.log(20) / 2)) * scale  # McDiarmid's bound, as for two columns
-    return ColumnDrift(float(np.abs(shares[0] - shares[1]).sum() / 2), min(1.0, chance))
-
-
-WIDTH, NAMES = 460, 132
-ROW, HEAD = 62, 14
-LONGEST_NAME = 14
-
-
-def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
-    """Two strips for each feature, from the 5% to the 95% quantile. The middle half is thick, the median is marked."""
-    return drawing(
-        "Features of rare and common rows",
-        "; ".join(f"{one.name}: median {_median(one.cases)} against {_median(one.others)}" for one in contrasts) + ".",
-        WIDTH,
-        ROW * len(contrasts),
-        [_pair(one, ROW * place) for place, one in enumerate(contrasts)],
-    )
-
-
-def _pair(one: Contrast, top: float) -> Html:
-    low, high = (pick(one.cases + one.others) for pick in (min, max))
-    axis = Axis(low, high, NAMES, WIDTH - 64)
-    name = [shortened(one.name, LONGEST_NAME), element("title", one.name)]
-    return joined(
-        [
-            text(NAMES - 12, top + HEAD + 12, name, "bar-name", "end"),
-            _strip(axis, one.cases, top + HEAD, "case", "rare"),
-            _strip(axis, one.others, top + HEAD + 17, "other", "common"),
-            text(axis.start, top + HEAD + 38, number_text(low), "tick"),
-            text(axis.stop, top + HEAD + 38, number_text(high), "tick", "end"),
-        ]
-    )
-
-
-def _strip(axis: Axis, quantiles: Sequence[float], y: float, class_: str, words: str) -> Html:
-    places = [axis(value) for value in quantiles]
-    return joined(
-        [
-            line((places[0], y), (places[4], y), f"whisker {class_}"),
-            rectangle(places[1], y - 5, max(places[3] - places[1], 1.0), 10, f"bar {class_}"),
-            line((places[2], y - 8), (places[2], y + 8), "mark"),
-            text(WIDTH, y + 4, words, class_, "end"),
-        ]
-    )
-
-
-def _median(quantiles: Sequence[float]) -> str:
-    return number_text(quantiles[2])
-
-
-SHOWN = 10
-MOST_DRIFT_BARS = 15
-
-
 def data(facts: Facts) -> Html | None:
+    """The section."""
     found = facts.data
     if found is None:
         return None
-    return section("data", "The data", _summary(found), _drift(found), _columns(found), _dropped(found.dropped))
+    drifts = sorted((one.drift for one in found.columns if one.drift is not None), key=lambda one: (-one.psi, one.name))
+    remark = "Scores are reliable as long as new rows resemble the training rows."
+    drift = drift_figure("Drift since training", drifts, remark) if drifts else None
+    return html.section("data", "The data", _summary(found), drift, _columns(found), _dropped(found.dropped))
+
+
+def drift_figure(title: str, drifts: Sequence[Drift], remark: str | None = None) -> Html:
+    """The columns with the largest drift, and how many drifted more than chance explains."""
+    n_real = sum(one.is_real for one in drifts)
+    return html.columns(
+        html.figure(
+            title,
+            drift_bars(title, drifts[:MOST_BARS]),
+            "The population stability index (PSI): the difference between the shares of the bins then and now. 0.1 is "
+            "some drift, 0.25 is much. In colour: 0.1 or more, and more than chance explains.",
+        ),
+        html.prose(
+            html.paragraph(
+                f"{n_real or 'None'} of {plural(len(drifts), 'column')} moved more than chance explains, by "
+                "chi-squared tests. They are corrected for the number of columns: without drift, "
+                f"{ERROR_RATE:.0%} of such tests would name a column."
+            ),
+            html.paragraph(remark) if remark else None,
+        ),
+    )
+
+
+def drift_bars(title: str, drifts: Sequence[Drift]) -> Html:
+    bars = [Bar(one.name, one.psi, "bar case" if one.is_large else "bar quiet") for one in drifts]
+    return html.bar_chart(title, f"{bars[0].name} drifted most." if bars else "There are no columns.", bars)
 
 
 def _summary(found: DataFacts) -> Html:
@@ -306,32 +224,7 @@ def _summary(found: DataFacts) -> Html:
         f"{plural(incomplete, 'column')} with missing values." if incomplete else "No missing values.",
         f"{plural(constant, 'column')} with a single value." if constant else None,
     ]
-    return paragraph(" ".join(filter(None, sentences)), class_="lead")
-
-
-def _drift(found: DataFacts) -> Html | None:
-    drifts = {one.name: one.drift for one in found.columns if one.drift is not None}
-    if not drifts:
-        return None
-    farthest = dict(sorted(drifts.items(), key=lambda item: -item[1].distance)[:MOST_DRIFT_BARS])
-    n_real = sum(drift.is_real for drift in drifts.values())
-    return columns(
-        figure(
-            "Drift since training",
-            drift_bars(farthest),
-            "The largest difference between training rows and these in the share of rows below any value "
-            "(Kolmogorov-Smirnov), or in any set of categories (total variation).",
-        ),
-        element(
-            "div",
-            paragraph(
-                f"{n_real or 'None'} of {plural(len(drifts), 'column')} drifted more than chance explains. "
-                "Without any drift, about 1 in 20 would."
-            ),
-            paragraph("Scores are reliable as long as new rows resemble the training rows."),
-            class_="prose",
-        ),
-    )
+    return html.paragraph(" ".join(filter(None, sentences)), class_="lead")
 
 
 def _columns(found: DataFacts) -> Html:
@@ -339,32 +232,175 @@ def _columns(found: DataFacts) -> Html:
     shown, rest = found.columns[:SHOWN], found.columns[SHOWN:]
     left_out = found.n_columns - len(found.columns)
     more = f" and {plural(left_out, 'column')} that are not listed" if left_out else ""
-    return element(
+    return html.element(
         "div",
-        element("h3", "Columns"),
+        html.element("h3", "Columns"),
         _table(shown, with_drift),
-        unfolding(f"{plural(len(rest), 'more column')}{more}", _table(rest, with_drift)) if rest else None,
+        html.unfolding(f"{plural(len(rest), 'more column')}{more}", _table(rest, with_drift)) if rest else None,
     )
 
 
 def _table(shown: Sequence[ColumnFacts], with_drift: bool) -> Html:
     header = ["Column", "Type", "Missing", "Distinct", "Low … median … high, or most frequent"]
     rows = [
-        [
-            named(one.name),
-            one.type,
-            percent(one.missing),
-            f"{one.n_distinct:,}",
-            one.values,
-            *([""] if one.drift is None else [decimals(one.drift.distance)]) * with_drift,
-        ]
+        [html.named(one.name), one.type, percent(one.missing), f"{one.n_distinct:,}", one.values]
+        + ([""] if one.drift is None else [decimals(one.drift.psi)]) * with_drift
         for one in shown
     ]
-    return table([*header, *["Drift"] * with_drift], rows, numbers=(2, 3, 5), class_="rows")
+    return html.table([*header, *["Drift (PSI)"] * with_drift], rows, numbers=(2, 3, 5), class_="rows")
 
 
 def _dropped(dropped: Mapping[str, str]) -> Html | None:
     if not dropped:
         return None
-    rows = [[named(name), reason] for name, reason in dropped.items()]
-    return element("div", element("h3", "Dropped before training"), table(["Column", "Reason"], rows, class_="rows"))
+    rows = [[html.named(name), reason] for name, reason in dropped.items()]
+    shown = html.table(["Column", "Reason"], rows, class_="rows")
+    return html.element("div", html.element("h3", "Dropped before training"), shown)
+
+
+N_SUSPECTS, SUSPECTS_SHOWN = 20, 8
+N_COLUMNS, LONGEST_COLUMN_NAME = 4, 18
+Positions = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    id: str
+    score: float
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SuspectFacts:
+    """The rows whose labels the scores contradict most, of both classes, with the values of some columns."""
+
+    columns: tuple[str, ...]
+    missed_cases: tuple[Suspect, ...]
+    alarming_others: tuple[Suspect, ...]
+
+
+def suspect_rows(is_case: NDArray[np.bool_], scores: NDArray[Any], n: int = N_SUSPECTS) -> tuple[Positions, Positions]:
+    """The positions of the rare rows with the lowest scores and of the common rows with the highest, extremes first.
+
+    Parameters
+    ----------
+    is_case : ndarray of bool of shape (n_rows,)
+        Which rows are rare.
+    scores : ndarray of shape (n_rows,)
+        Their scores.
+    n : int, default=20
+        The number of rows of each kind.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray)
+        Positions of rare rows, and positions of common rows.
+
+    See Also
+    --------
+    report_of_scores : A report from scores, with a sample of the rows.
+
+    Examples
+    --------
+    >>> missed, alarming = suspect_rows(np.array([True, True, False, False]), np.array([0.9, 0.2, 0.1, 0.7]), 1)
+    >>> missed.tolist(), alarming.tolist()
+    ([1], [3])
+    """
+    return _lowest(is_case, scores, n, 1), _lowest(~is_case, scores, n, -1)
+
+
+def _lowest(chosen: NDArray[np.bool_], scores: NDArray[Any], n: int, sign: int) -> Positions:
+    """The positions of the chosen rows with the lowest scores times `sign`, the lowest first."""
+    values = scores[chosen]
+    values *= sign
+    if values.size > n:
+        chosen = chosen.copy()
+        chosen[chosen] = values <= np.partition(values, n - 1)[n - 1]
+    rows = np.flatnonzero(chosen)
+    return rows[np.argsort(sign * scores[rows], kind="stable")][:n]
+
+
+def suspect_facts(
+    is_case: NDArray[np.bool_],
+    scores: NDArray[Any],
+    ids: Any,
+    sample: Any,
+    sample_rows: NDArray[np.integer] | None,
+    important: Sequence[str],
+) -> SuspectFacts:
+    """Suspects with ids, or positions if there are no ids, and the values of the most important columns.
+
+    `sample_rows` are the positions of the sample's rows among the scores; None if it holds all of them. The values of
+    a suspect that is not in the sample are empty.
+    """
+    shown = [] if sample is None else _places(column_names(sample), important)
+    missed, alarming = suspect_rows(is_case, scores)
+    wanted = np.concatenate([missed, alarming])
+    place_of = {int(row): int(row) for row in wanted} if sample_rows is None else _where(sample_rows, wanted)
+    known = [row for row in wanted.tolist() if row in place_of]
+    rows = np.array([place_of[row] for row in known], dtype=np.int64)
+    columns = list(columns_of(take_rows(sample, rows), shown)) if shown and known else []
+    values = {row: _texts(columns, number) for number, row in enumerate(known)}
+
+    def described(row: int) -> Suspect:
+        name = str(row if ids is None else ids[row])
+        return Suspect(shortened(name), float(scores[row]), values.get(row, ("",) * len(columns)))
+
+    names = tuple(column.name for column in columns)
+    return SuspectFacts(names, tuple(map(described, missed.tolist())), tuple(map(described, alarming.tolist())))
+
+
+def _places(names: Sequence[str], important: Sequence[str]) -> list[int]:
+    """The places of the most important columns, or of the first ones if none is known to be important."""
+    found = [names.index(name) for name in important if name in names]
+    return (found or list(range(len(names))))[:N_COLUMNS]
+
+
+def _where(sample_rows: NDArray[np.integer], wanted: Positions) -> dict[int, int]:
+    places = np.flatnonzero(np.isin(sample_rows, wanted))
+    return {int(sample_rows[place]): int(place) for place in places}
+
+
+def _texts(columns: Sequence[Values], row: int) -> tuple[str, ...]:
+    return tuple(column.text(row) for column in columns)
+
+
+def suspects(facts: Facts) -> Html:
+    found = facts.suspects
+    return html.section(
+        "suspects",
+        "Rows to look at",
+        html.paragraph(
+            "Where scores and labels contradict each other most, either the model or the label is wrong. "
+            "A person should look at these rows.",
+            class_="lead",
+        ),
+        html.element(
+            "div",
+            _list(
+                "The highest scores among common rows",
+                "Rare rows that were never labelled?",
+                found.columns,
+                found.alarming_others,
+            ),
+            _list(
+                ["The lowest scores among ", html.label(facts.case.rows)],
+                "Wrong labels, or rare rows unlike all others?",
+                found.columns,
+                found.missed_cases,
+            ),
+            class_="suspect-lists",
+        ),
+    )
+
+
+def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[Suspect]) -> Html:
+    header = ["Row", "Score", *(html.named(name, LONGEST_COLUMN_NAME) for name in columns)]
+    cells = [[row.id, score_text(row.score), *row.values] for row in rows]
+    numbers = range(1, len(header))
+    shown, rest = (
+        html.table(header, some, numbers=numbers, class_="rows")
+        for some in (cells[:SUSPECTS_SHOWN], cells[SUSPECTS_SHOWN:])
+    )
+    more = html.unfolding(f"{len(cells) - SUSPECTS_SHOWN} more", rest) if len(cells) > SUSPECTS_SHOWN else None
+    return html.element("div", html.element("h3", title), html.paragraph(question, class_="note"), shown, more)

@@ -3,51 +3,54 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.metrics import aucprc
-from selfpaced.report.about import importances_of, recipes_of
-from selfpaced.report.facts import Contrast, Facts, Importances
-from selfpaced.report.html import Html, columns, figure, importance_bars, label, paragraph, section
-from selfpaced.report.topics.data import Values, column_names, columns_of, contrast_strips, drift_between, take_rows
-from selfpaced.report.words import percent, plural
+from selfpaced.monitoring import count_values, feature_reference, p_value, psi
+from selfpaced.report import html
+from selfpaced.report.about import importances_of, is_blended
+from selfpaced.report.html import Axis, Bar, Html
+from selfpaced.report.topics.data import Values, column_names, columns_of, take_rows
+from selfpaced.report.words import number_text, percent, plural, shortened
 from selfpaced.tables import kind_of
+
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
 
 Floats = NDArray[np.float64]
 # The error is that of leaving out a tenth of the rows, ten times.
 N_GROUPS = 10
 
 
-class Lost(NamedTuple):
-    """The AUCPRC that is lost by each of some columns, and its standard errors; NaN where rows are too few."""
+@dataclass(frozen=True)
+class Contrast:
+    """The 5%, 25%, 50%, 75% and 95% quantiles of a feature in rare rows and in common rows."""
 
-    values: Floats
-    errors: Floats
+    name: str
+    cases: tuple[float, ...]
+    others: tuple[float, ...]
 
 
-def lost_by_shuffling(
-    score: Callable[[Any], Floats],
-    shuffled: Sequence[Sequence[Callable[[], Any]]],
-    rows: Any,
-    is_case: NDArray[np.bool_],
-) -> Lost:
-    """The mean over the shuffles of each column. `shuffled` makes the rows of each shuffle when they are needed."""
-    areas = _Areas(is_case)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NewCategoryWarning)  # the scores of the report have given it already
-        whole = areas(score(rows))
-        lost = [whole - np.mean([areas(score(make())) for make in shuffles], axis=0) for shuffles in shuffled]
-    by_column = np.array(lost).reshape(len(shuffled), whole.size)
-    return Lost(by_column[:, 0], _jackknife_errors(by_column[:, 1:]))
+@dataclass(frozen=True)
+class Importances:
+    """Features by importance, the highest first."""
+
+    method: str
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    n_features: int  # of all features
+    contrasts: tuple[Contrast, ...]
+    # The standard error of each value, which comes from the sample of rows; None for the members' own importances. It
+    # is NaN where there are too few rare rows, and 0 for columns that were not shuffled.
+    errors: tuple[float, ...] | None = None
+    n_rows: int | None = None  # of that sample
 
 
 class _Areas:
@@ -77,14 +80,6 @@ def _jackknife_errors(left_out: Floats) -> Floats:
         return np.full(len(left_out), np.nan)
     errors: Floats = np.sqrt((n_groups - 1) * left_out.var(axis=1))
     return errors
-
-
-def scoring_many(model: Any, n_rows: int) -> Callable[[Any], Floats]:
-    """How a model gives probabilities to many tables of so many rows together: its trees are prepared once."""
-    if not isinstance(model, AveragingEnsemble):
-        probabilities: Callable[[Any], Floats] = model.predict_proba
-        return probabilities
-    return lambda rows: model.model_.probabilities(rows, model.n_jobs)
 
 
 N_SHOWN = 20
@@ -132,25 +127,30 @@ class _Found(NamedTuple):
 
 def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> _Found | None:
     """What shuffling a column costs in AUCPRC. None for sparse rows, whose columns are not shuffled."""
-    is_blend = len(recipes_of(model)) > 0
-    most = MOST_ROWS_OF_BLEND if is_blend else MOST_ROWS
+    blended = is_blended(model)
+    most = MOST_ROWS_OF_BLEND if blended else MOST_ROWS
     rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, most)))
     frame, is_case = take_rows(sample, rows), is_case[rows]
     permuted = kind_of(frame).permuted
     if permuted is None:
         return None
     rng = np.random.default_rng(0)
-    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS_OF_BLEND if is_blend else N_REPEATS)]
+    orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS_OF_BLEND if blended else N_REPEATS)]
     places, n_columns = _worth_shuffling(frame, is_case), sample.shape[1]
-    probabilities = scoring_many(model, is_case.size * (1 + len(places) * len(orders)))
-    lost = lost_by_shuffling(
-        lambda some: probabilities(some)[:, case_column],
-        [[partial(permuted, frame, place, order) for order in orders] for place in places],
-        frame,
-        is_case,
-    )
+    probabilities = model.predict_proba
+    areas = _Areas(is_case)
+
+    def areas_of(rows: Any) -> Floats:
+        return areas(probabilities(rows)[:, case_column])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NewCategoryWarning)  # the scores of the report have given it already
+        whole = areas_of(frame)
+        lost = np.zeros((len(places), whole.size))
+        for number, place in enumerate(places):
+            lost[number] = whole - np.mean([areas_of(permuted(frame, place, order)) for order in orders], axis=0)
     values, errors = np.zeros((2, n_columns))
-    values[places], errors[places] = lost
+    values[places], errors[places] = lost[:, 0], _jackknife_errors(lost[:, 1:])
     among = "" if len(places) == n_columns else f", for the {len(places)} columns in which rare rows differ most"
     return _Found(f"AUCPRC lost when the column is shuffled{among}", values, errors, is_case.size)
 
@@ -159,15 +159,15 @@ def _worth_shuffling(frame: Any, is_case: NDArray[np.bool_]) -> list[int]:
     """All columns. Of many, those in which rare rows differ most, because every shuffle costs a prediction."""
     if frame.shape[1] <= MOST_SHUFFLED:
         return list(range(frame.shape[1]))
-    distances = [_difference(column, is_case) for column in columns_of(frame)]
-    farthest: list[int] = np.argsort(-np.array(distances), kind="stable")[:MOST_SHUFFLED].tolist()
-    return farthest
+    differences = [_difference(column, is_case) for column in columns_of(frame)]
+    return sorted(range(len(differences)), key=lambda place: differences[place])[:MOST_SHUFFLED]
 
 
-def _difference(column: Values, is_case: NDArray[np.bool_]) -> float:
-    cases, others = (replace(column, values=column.values[side]) for side in (is_case, ~is_case))
-    drift = drift_between(cases, others)
-    return 0.0 if drift is None else drift.distance
+def _difference(column: Values, is_case: NDArray[np.bool_]) -> tuple[float, float]:
+    """How much rare rows differ from common ones, as drift is measured: the lowest come first."""
+    others = feature_reference(column.name, column.measured[~is_case])
+    both = others.all_counts, count_values(others, column.measured[is_case])
+    return p_value(*both), -psi(*both)
 
 
 def _some_of_both(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
@@ -188,6 +188,56 @@ def _contrasts_of(sample: Any, is_case: NDArray[np.bool_], places: list[int]) ->
             yield Contrast(column.name, cases, others)
 
 
+WIDTH, NAMES = 460, 132
+ROW, HEAD = 62, 14
+LONGEST_NAME = 14
+
+
+def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
+    """Two strips for each feature, from the 5% to the 95% quantile. The middle half is thick, the median is marked."""
+    return html.drawing(
+        "Features of rare and common rows",
+        "; ".join(f"{one.name}: median {_median(one.cases)} against {_median(one.others)}" for one in contrasts) + ".",
+        WIDTH,
+        ROW * len(contrasts),
+        [_pair(one, ROW * place) for place, one in enumerate(contrasts)],
+    )
+
+
+def _pair(one: Contrast, top: float) -> Html:
+    low, high = (pick(one.cases + one.others) for pick in (min, max))
+    axis = Axis(low, high, NAMES, WIDTH - 64)
+    name = [shortened(one.name, LONGEST_NAME), html.element("title", one.name)]
+    return html.joined(
+        html.text(NAMES - 12, top + HEAD + 12, name, "bar-name", "end"),
+        _strip(axis, one.cases, top + HEAD, "case", "rare"),
+        _strip(axis, one.others, top + HEAD + 17, "other", "common"),
+        html.text(axis.start, top + HEAD + 38, number_text(low), "tick"),
+        html.text(axis.stop, top + HEAD + 38, number_text(high), "tick", "end"),
+    )
+
+
+def _strip(axis: Axis, quantiles: Sequence[float], y: float, class_: str, words: str) -> Html:
+    places = [axis(value) for value in quantiles]
+    return html.joined(
+        html.line((places[0], y), (places[4], y), f"whisker {class_}"),
+        html.rectangle(places[1], y - 5, max(places[3] - places[1], 1.0), 10, f"bar {class_}"),
+        html.line((places[2], y - 8), (places[2], y + 8), "mark"),
+        html.text(WIDTH, y + 4, words, class_, "end"),
+    )
+
+
+def _median(quantiles: Sequence[float]) -> str:
+    return number_text(quantiles[2])
+
+
+def importance_bars(importances: Importances) -> Html:
+    errors = importances.errors or (None,) * len(importances.names)
+    found = zip(importances.names, importances.values, errors, strict=True)
+    bars = [Bar(name, value, "bar other", error) for name, value, error in found]
+    return html.bar_chart("Most important features", f"By {importances.method}; {bars[0].name} comes first.", bars)
+
+
 def importance(facts: Facts) -> Html | None:
     found = facts.importances
     if found is None or not found.names:
@@ -197,18 +247,20 @@ def importance(facts: Facts) -> Html | None:
     error = "" if found.n_rows is None else f" Measured on {found.n_rows:,} rows; ± is the standard error."
     total = sum(max(value, 0.0) for value in found.values)
     first = f"{percent(max(found.values[0], 0.0) / total)} of what is shown here" if total else "nothing"
-    return section(
+    return html.section(
         "importance",
         "Important features",
-        paragraph(
-            label(found.names[0]),
+        html.paragraph(
+            html.label(found.names[0]),
             f" comes first, with {first}. "
             "Importance shows what the model uses, not causes. Check a single feature that decides nearly "
             "everything: was it known at the time of scoring?",
             class_="lead",
         ),
-        columns(
-            figure("Most important features", importance_bars(found), f"Shown is the {found.method}.{error}{rest}"),
+        html.columns(
+            html.figure(
+                "Most important features", importance_bars(found), f"Shown is the {found.method}.{error}{rest}"
+            ),
             _contrasts(found.contrasts),
         ),
     )
@@ -217,7 +269,7 @@ def importance(facts: Facts) -> Html | None:
 def _contrasts(contrasts: Sequence[Contrast]) -> Html | None:
     if not contrasts:
         return None
-    return figure(
+    return html.figure(
         "The first of them in rare and common rows",
         contrast_strips(contrasts),
         "Lines cover 90% of the rows, bars the middle half; marks are medians.",

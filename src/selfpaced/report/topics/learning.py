@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.callbacks import BinNotes, Round
+from selfpaced.report import html
 from selfpaced.report.about import eval_scores_of, rounds_of
-from selfpaced.report.facts import Facts, HardnessHistogram, Learning, RoundFacts
-from selfpaced.report.html import (
-    Axis,
-    Frame,
-    Html,
-    columns,
-    dot,
-    drawing,
-    element,
-    figure,
-    grid,
-    joined,
-    label,
-    line,
-    paragraph,
-    path,
-    rectangle,
-    section,
-    table,
-    text,
-    unfolding,
-)
+from selfpaced.report.html import Axis, Frame, Html
 from selfpaced.report.words import decimals, percent, whole
 
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
+
 MOST_BINS_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class HardnessHistogram:
+    """The hardness bins of the class that most rows are drawn from. The mean of an empty bin is None."""
+
+    counts: tuple[int, ...]
+    drawn: tuple[int, ...]
+    mean_hardness: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class RoundFacts:
+    number: int
+    alpha: float | None
+    n_rows: int
+    aucprc: float | None
+    bins: HardnessHistogram | None
+
+
+@dataclass(frozen=True)
+class Learning:
+    """The rounds. `drawn_class` is the label of the rows in the bins; `scored_on` names the rows of the AUCPRC."""
+
+    rounds: tuple[RoundFacts, ...]
+    drawn_class: str | None
+    scored_on: str
 
 
 def learning_facts(model: Any, stage_scores: Sequence[float] | None) -> Learning | None:
@@ -111,12 +122,12 @@ def hardness_histogram(note: RoundFacts, bins: HardnessHistogram, most: int, n_r
     powers = range(0, ceil(log10(max(most, 10))) + 1)
     ticks = {10.0**power: _short(10**power) for power in powers if 10**power <= most * 1.3}
     zones = zone_shares(bins.drawn)
-    return drawing(
+    return html.drawing(
         f"Hardness in round {note.number} of {n_rounds}",
         "Rows drawn: " + ", ".join(f"{percent(share)} {name}" for name, share in zones.items()) + ".",
         WIDTH,
         HEIGHT,
-        grid(frame, {}, ticks, "", "rows by hardness (log scale)"),
+        html.grid(frame, {}, ticks, "", "rows by hardness (log scale)"),
         [_bar(frame, bins, place, labelled=True) for place in range(len(bins.counts))],
         [_zone(frame, name, share) for name, share in zones.items()],
         _key(frame.x.stop - 150, "bar pool", "in the pool"),
@@ -125,21 +136,21 @@ def hardness_histogram(note: RoundFacts, bins: HardnessHistogram, most: int, n_r
 
 
 def _key(x: float, class_: str, words: str) -> Html:
-    return joined([rectangle(x, TOP - 23, 10, 10, class_), text(x + 15, TOP - 14, words, "axis-name")])
+    return html.joined(html.rectangle(x, TOP - 23, 10, 10, class_), html.text(x + 15, TOP - 14, words, "axis-name"))
 
 
 def hardness_thumbnail(note: RoundFacts, bins: HardnessHistogram, most: int) -> Html:
     frame = Frame(Axis(0, 1, 2, 138), Axis(LOWEST_COUNT, most, 78, 20, True))
     alpha = "" if note.alpha is None else f"α {alpha_text(note.alpha)}"
-    return drawing(
+    return html.drawing(
         f"Round {note.number}",
         f"{whole(sum(bins.drawn))} rows drawn.",
         140,
         84,
-        text(2, 12, f"round {note.number}", "tick strong"),
-        text(138, 12, alpha, "tick", "end"),
+        html.text(2, 12, f"round {note.number}", "tick strong"),
+        html.text(138, 12, alpha, "tick", "end"),
         [_bar(frame, bins, place) for place in range(len(bins.counts))],
-        line((2, 78.5), (138, 78.5), "base"),
+        html.line((2, 78.5), (138, 78.5), "base"),
     )
 
 
@@ -160,25 +171,21 @@ def _bar(frame: Frame, bins: HardnessHistogram, place: int, labelled: bool = Fal
     width = (frame.x.stop - frame.x.start) / len(bins.counts)
     left, floor_y = frame.x.start + place * width, frame.y.start
     count, drawn = bins.counts[place], bins.drawn[place]
-    words = element("title", f"{whole(count)} rows, {whole(drawn)} drawn") if labelled else None
+    words = html.element("title", f"{whole(count)} rows, {whole(drawn)} drawn") if labelled else None
     tall, short = (frame.y(value) if value else floor_y for value in (count, drawn))
-    return joined(
-        [
-            rectangle(left + 0.06 * width, tall, 0.88 * width, floor_y - tall, "bar pool", words),
-            rectangle(left + 0.06 * width, short, 0.88 * width, floor_y - short, "bar other", words),
-        ]
+    return html.joined(
+        html.rectangle(left + 0.06 * width, tall, 0.88 * width, floor_y - tall, "bar pool", words),
+        html.rectangle(left + 0.06 * width, short, 0.88 * width, floor_y - short, "bar other", words),
     )
 
 
 def _zone(frame: Frame, name: str, share: float) -> Html:
     low, high = (frame.x(end) for end in ZONES[name])
     y = frame.y.start + 5
-    return joined(
-        [
-            line((low + 2, y), (high - 2, y), f"zone {name}"),
-            text((low + high) / 2, y + 16, name, "tick strong", "middle"),
-            text((low + high) / 2, y + 31, f"{percent(share)} of draws", "tick", "middle"),
-        ]
+    return html.joined(
+        html.line((low + 2, y), (high - 2, y), f"zone {name}"),
+        html.text((low + high) / 2, y + 16, name, "tick strong", "middle"),
+        html.text((low + high) / 2, y + 31, f"{percent(share)} of draws", "tick", "middle"),
     )
 
 
@@ -187,12 +194,12 @@ def drawn_by_round(rounds: Sequence[tuple[RoundFacts, HardnessHistogram]]) -> Ht
     frame = Frame(Axis(0.5, len(rounds) + 0.5, LEFT, WIDTH - 74), Axis(0, 1, SHORT - BOTTOM, TOP))
     shares = [zone_shares(bins.drawn) for _, bins in rounds]
     names = [str(note.number) for note, _ in rounds]
-    return drawing(
+    return html.drawing(
         "Where rows were drawn from",
         f"The share of trivial rows goes from {percent(shares[0]['trivial'])} to {percent(shares[-1]['trivial'])}.",
         WIDTH,
         SHORT,
-        grid(frame, _numbered(names), {0.0: "0", 0.5: "50%", 1.0: "100%"}, "round", "share of the rows drawn"),
+        html.grid(frame, _numbered(names), {0.0: "0", 0.5: "50%", 1.0: "100%"}, "round", "share of the rows drawn"),
         [_stack(frame, place, share) for place, share in enumerate(shares, 1)],
         _zone_names(frame, shares[-1]),
     )
@@ -204,12 +211,12 @@ def _stack(frame: Frame, place: int, shares: dict[str, float]) -> Html:
     for name, share in shares.items():
         top, bottom = frame.y(below + share), frame.y(below)
         bars.append(
-            rectangle(
-                left, top, right - left, bottom - top, f"bar {name}", element("title", f"{percent(share)} {name}")
+            html.rectangle(
+                left, top, right - left, bottom - top, f"bar {name}", html.element("title", f"{percent(share)} {name}")
             )
         )
         below += share
-    return joined(bars)
+    return html.joined(bars)
 
 
 def _zone_names(frame: Frame, shares: dict[str, float]) -> Html:
@@ -217,9 +224,9 @@ def _zone_names(frame: Frame, shares: dict[str, float]) -> Html:
     words, below, lowest = [], 0.0, frame.y.start + 4
     for name, share in shares.items():
         y = min(frame.y(below + share / 2) + 4, lowest)
-        words.append(text(frame.x.stop + 4, y, name, name))
+        words.append(html.text(frame.x.stop + 4, y, name, name))
         below, lowest = below + share, y - 15
-    return joined(words)
+    return html.joined(words)
 
 
 def aucprc_by_round(learning: Learning) -> Html:
@@ -229,18 +236,18 @@ def aucprc_by_round(learning: Learning) -> Html:
     frame = Frame(Axis(0.5, len(scored) + 0.5, LEFT, WIDTH - 74), Axis(low, max(high, low + 0.05), SHORT - BOTTOM, TOP))
     points = [frame.point(place, score) for place, (_, score) in enumerate(scored, 1)]
     ticks = {value: decimals(value) for value in (low, (low + frame.y.high) / 2, frame.y.high)}
-    return drawing(
+    return html.drawing(
         "AUCPRC by round",
         f"From {decimals(scores[0])} with one member to {decimals(scores[-1])} with all.",
         WIDTH,
         SHORT,
-        grid(frame, _numbered([str(number) for number, _ in scored]), ticks, "members so far", "AUCPRC"),
-        path(points, "curve case thin"),
+        html.grid(frame, _numbered([str(number) for number, _ in scored]), ticks, "members so far", "AUCPRC"),
+        html.path(points, "curve case thin"),
         [
-            dot(point, 3.5, "point case", element("title", decimals(score)))
+            html.dot(point, 3.5, "point case", html.element("title", decimals(score)))
             for point, score in zip(points, scores, strict=True)
         ],
-        text(points[-1][0] + 9, points[-1][1] + 4, decimals(scores[-1]), "value case"),
+        html.text(points[-1][0] + 9, points[-1][1] + 4, decimals(scores[-1]), "value case"),
     )
 
 
@@ -272,17 +279,17 @@ def learning(facts: Facts) -> Html | None:
         return None
     binned = [(note, note.bins) for note in learned.rounds if note.bins is not None and len(note.bins.counts) > 1]
     scored = any(note.aucprc is not None for note in learned.rounds)
-    return section(
+    return html.section(
         "learning",
         "How the ensemble learned",
         _hardness(learned, binned) if binned else None,
-        columns(
-            figure("Where rows were drawn from", drawn_by_round(binned), _DRAWN) if binned else None,
-            figure("AUCPRC by round", aucprc_by_round(learned), f"Measured on {learned.scored_on}.")
+        html.columns(
+            html.figure("Where rows were drawn from", drawn_by_round(binned), _DRAWN) if binned else None,
+            html.figure("AUCPRC by round", aucprc_by_round(learned), f"Measured on {learned.scored_on}.")
             if scored
             else None,
         ),
-        unfolding("All rounds in figures", _rounds_table(learned)),
+        html.unfolding("All rounds in figures", _rounds_table(learned)),
     )
 
 
@@ -297,7 +304,7 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
     most = max(max(bins.counts) for _, bins in binned)
     n_rounds = learned.rounds[-1].number
     frames = [
-        figure(
+        html.figure(
             f"Round {note.number} of {n_rounds}",
             hardness_histogram(note, bins, most, n_rounds),
             _what_happened(note, bins),
@@ -306,24 +313,33 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
         )
         for place, (note, bins) in enumerate(shown)
     ]
-    return columns(
-        element("div", _slider(len(shown)), element("div", frames, class_="frames")),
-        element(
+    return html.columns(
+        html.element(
             "div",
-            paragraph(
+            html.element(
+                "div",
+                html.element("label", "Round", for_="round"),
+                html.slider("round", len(shown), 0),
+                class_="slider",
+            ),
+            html.element("div", frames, class_="frames"),
+        ),
+        html.prose(
+            html.paragraph(
                 "Hardness is how wrong the ensemble so far is about a row of the class ",
-                label(str(learned.drawn_class)),
+                html.label(str(learned.drawn_class)),
                 ". Every round sorts these rows into bins by hardness and draws from each: early rounds let every bin "
                 "contribute the same hardness, late rounds the same number of rows (α grows). So few of the many "
                 "trivial rows are drawn, and borderline rows gain weight without over-sampling noise.",
             ),
-            element("h3", "All rounds at a glance" if len(binned) <= MOST_THUMBNAILS else "Some rounds at a glance"),
-            element(
+            html.element(
+                "h3", "All rounds at a glance" if len(binned) <= MOST_THUMBNAILS else "Some rounds at a glance"
+            ),
+            html.element(
                 "div",
                 [hardness_thumbnail(note, bins, most) for note, bins in evenly(binned, MOST_THUMBNAILS)],
                 class_="thumbnails",
             ),
-            class_="prose",
         ),
     )
 
@@ -333,15 +349,6 @@ def evenly(rounds: Binned, most: int) -> Binned:
     if len(rounds) <= most:
         return rounds
     return [rounds[round(place * (len(rounds) - 1) / (most - 1))] for place in range(most)]
-
-
-def _slider(n_frames: int) -> Html:
-    return element(
-        "div",
-        element("label", "Round", for_="round"),
-        element("input", type="range", id="round", min=0, max=n_frames - 1, step=1, value=0, autocomplete="off"),
-        class_="slider",
-    )
 
 
 def _what_happened(note: RoundFacts, bins: HardnessHistogram) -> str:
@@ -354,7 +361,7 @@ def _what_happened(note: RoundFacts, bins: HardnessHistogram) -> str:
 
 
 def _rounds_table(learned: Learning) -> Html:
-    return table(
+    return html.table(
         ["Round", "α", "Rows trained on", "Mean hardness", "Trivial", "Borderline", "Noise", "AUCPRC"],
         [_round_row(note) for note in learned.rounds],
         numbers=range(1, 8),

@@ -5,89 +5,63 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.calibration import expects_the_rare_rows
-from selfpaced.metrics import Alerts, alerts_at_all_thresholds
-from selfpaced.report.facts import CONFIDENCE, Calibration, Chosen, Curve, Facts, Ranking, ScoreBin, Thresholds
-from selfpaced.report.html import (
-    Axis,
-    Frame,
-    Html,
-    Point,
-    area,
-    columns,
-    dot,
-    drawing,
-    element,
-    figure,
-    grid,
-    joined,
-    line,
-    paragraph,
-    path,
-    section,
-    text,
-)
-from selfpaced.report.words import decimals, percent, share_interval, whole
-from selfpaced.thresholds import Interval, short_threshold
+from selfpaced.metrics import area_of
+from selfpaced.report import html
+from selfpaced.report.html import Axis, Frame, Html, Point
+from selfpaced.report.words import decimals, percent, whole
+from selfpaced.thresholds import Interval, Sweep, middle_of, share_interval
+
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
+    from selfpaced.report.topics.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Tally:
-    """Every distinct score, the highest first, with the rare and common rows that score at least as high."""
-
-    scores: Floats
-    found: NDArray[np.signedinteger]
-    false_alarms: NDArray[np.signedinteger]
-
-    @property
-    def n_cases(self) -> int:
-        return int(self.found[-1])
-
-    @property
-    def n_others(self) -> int:
-        return int(self.false_alarms[-1])
-
-    @property
-    def finds(self) -> NDArray[np.intp]:
-        """The positions of the scores that rare rows have."""
-        return np.flatnonzero(np.diff(self.found, prepend=self.found.dtype.type(0)))
-
-    @property
-    def recall(self) -> Floats:
-        return self.found / self.n_cases
-
-    @property
-    def false_alarm_rate(self) -> Floats:
-        return self.false_alarms / self.n_others
-
-    @property
-    def precision(self) -> Floats:
-        return self.found / (self.found + self.false_alarms)
-
-    @property
-    def alerts(self) -> Alerts:
-        return Alerts(self.found, self.false_alarms, self.n_cases - self.found, self.n_others - self.false_alarms)
-
-    def short(self, place: int) -> float:
-        """A threshold in few digits: the score at a position is at or above it, all lower scores are below it."""
-        return short_threshold(float(self.scores[place]), *self.scores[place + 1 : place + 2].tolist())
-
-    def at(self, threshold: float) -> tuple[int, int]:
-        """Rare and common rows with scores of at least the threshold."""
-        n_above = self.scores.size - int(np.searchsorted(self.scores[::-1], threshold, side="left"))
-        return (int(self.found[n_above - 1]), int(self.false_alarms[n_above - 1])) if n_above else (0, 0)
+class Curve:
+    x: tuple[float, ...]
+    y: tuple[float, ...]
 
 
-def tally(is_case: NDArray[np.bool_], scores: Any) -> Tally:
-    thresholds, alerts = alerts_at_all_thresholds(is_case, scores)
-    return Tally(thresholds.astype(np.float64, copy=False), alerts.true_positives, alerts.false_positives)
+@dataclass(frozen=True)
+class RankingFacts:
+    """The quality of the ranking. Random scores have the AUCPRC `chance`, the share of cases, and an AUROC of 0.5.
+
+    With too few cases for a bootstrap there is no interval.
+    """
+
+    aucprc: float
+    aucprc_interval: Interval | None
+    auroc: float
+    chance: float
+    precision_recall: Curve
+    roc: Curve
+
+
+@dataclass(frozen=True)
+class ScoreBin:
+    """Rows with similar scores: their mean score against the share of cases among them."""
+
+    n_rows: int
+    mean_score: float
+    share: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Calibration:
+    bins: tuple[ScoreBin, ...]
+    brier: float
+    brier_of_prevalence: float
+    mean_score: float
+    calibration_error: float
 
 
 def spread(n_points: int, *coordinates: Floats) -> NDArray[np.intp]:
@@ -111,86 +85,40 @@ MOST_POINTS = 400
 RESAMPLES = 200
 FEWEST_CASES = 20  # with fewer, all may be found, and the interval would have no width
 MOST_STEPS = 5000  # of the curve that is resampled
-DEFAULT_COSTS = (1.0, 10.0)
 
 
-def ranking_facts(counts: Tally) -> Ranking:
-    finds = counts.finds
-    cases = np.diff(counts.found[finds], prepend=0)
-    alarms, alarms_before = counts.false_alarms[finds], np.where(finds > 0, counts.false_alarms[finds - 1], 0)
-    above = np.sum(cases * (alarms + alarms_before.astype(np.float64))) / 2
-    return Ranking(
-        aucprc=float(np.sum(cases * counts.precision[finds]) / counts.n_cases),
-        aucprc_interval=aucprc_interval(counts),
-        auroc=float(1 - above / (float(counts.n_cases) * counts.n_others)),
-        chance=counts.n_cases / (counts.n_cases + counts.n_others),
-        precision_recall=_curve(counts.recall, counts.precision),
-        roc=_curve(*(np.concatenate([[0.0], rate]) for rate in (counts.false_alarm_rate, counts.recall))),
+def ranking_facts(sweep: Sweep) -> RankingFacts:
+    finds = sweep.finds
+    found, alarms = sweep.found[finds], sweep.false_alarms[finds]
+    alarms_before = np.where(finds > 0, sweep.false_alarms[finds - 1], 0)
+    above = np.sum(np.diff(found, prepend=0) * (alarms + alarms_before.astype(np.float64))) / 2
+    return RankingFacts(
+        aucprc=area_of(found, found + alarms),
+        aucprc_interval=aucprc_interval(sweep),
+        auroc=float(1 - above / (float(sweep.n_positives) * sweep.n_negatives)),
+        chance=sweep.n_positives / sweep.n_rows,
+        precision_recall=_curve(sweep.recall, sweep.precision),
+        roc=_curve(*(np.concatenate([[0.0], rate]) for rate in (sweep.false_alarm_rate, sweep.recall))),
     )
 
 
-def aucprc_interval(counts: Tally) -> Interval | None:
+def aucprc_interval(sweep: Sweep, n_steps: int = MOST_STEPS) -> Interval | None:
     """The middle 90% of the AUCPRC of rows drawn again with replacement; None with too few rare rows.
 
     Between two rare rows only the number of common rows matters. Both numbers are drawn from Poisson distributions, so
-    that a draw takes as many steps as there are rare rows.
+    that a draw takes as many steps as there are rare rows, at most `n_steps`.
     """
-    if counts.n_cases < FEWEST_CASES:
+    if sweep.n_positives < FEWEST_CASES:
         return None
-    steps = counts.finds
-    steps = steps[np.unique(np.linspace(0, steps.size - 1, min(steps.size, MOST_STEPS)).astype(np.intp))]
-    cases, others = (np.diff(total[steps], prepend=0) for total in (counts.found, counts.false_alarms))
+    steps = sweep.finds
+    steps = steps[np.unique(np.linspace(0, steps.size - 1, min(steps.size, n_steps)).astype(np.intp))]
+    cases, others = (np.diff(total[steps], prepend=0) for total in (sweep.found, sweep.false_alarms))
     rng = np.random.default_rng(0)
-    drawn = [_aucprc_of_steps(rng.poisson(cases), rng.poisson(others)) for _ in range(RESAMPLES)]
-    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Interval(float(low), float(high))
-
-
-def _aucprc_of_steps(cases: NDArray[np.int64], others: NDArray[np.int64]) -> float:
-    found, false_alarms = np.cumsum(cases), np.cumsum(others)
-    precision = found / np.maximum(found + false_alarms, 1)
-    return float(np.sum(cases * precision) / max(found[-1], 1))
-
-
-def threshold_facts(
-    counts: Tally, threshold: float, costs: tuple[float, float] | None, chosen: Chosen | None = None
-) -> Thresholds:
-    """A few hundred thresholds, among them the one that is suggested: given, or chosen."""
-    wanted = float(threshold)
-    if not np.isfinite(wanted):
-        raise ValueError(f"threshold must be a finite number; got {threshold!r}.")
-    alerts = counts.found + counts.false_alarms
-    places = spread(MOST_POINTS - 1, counts.recall, counts.precision, np.log(alerts) / np.log(alerts[-1] + 1))
-    values = np.unique([*(counts.short(int(place)) for place in places), wanted]).tolist()
-    hits = [counts.at(value) for value in values]
-    false_alarm, missed = check_costs(costs)
-    return Thresholds(
-        values=tuple(values),
-        found=tuple(found for found, _ in hits),
-        false_alarms=tuple(others for _, others in hits),
-        n_cases=counts.n_cases,
-        n_others=counts.n_others,
-        suggested=values.index(wanted),
-        is_given=chosen is None,
-        cost_false_alarm=false_alarm,
-        cost_missed=missed,
-        chosen=chosen,
-    )
-
-
-def check_costs(costs: Any) -> tuple[float, float]:
-    if costs is None:
-        return DEFAULT_COSTS
-    try:
-        false_alarm, missed = (float(cost) for cost in costs)
-    except (TypeError, ValueError) as error:
-        raise ValueError(_COSTS_WANTED.format(costs)) from error
-    if not (0 <= false_alarm < np.inf and 0 <= missed < np.inf):
-        raise ValueError(_COSTS_WANTED.format(costs))
-    return false_alarm, missed
-
-
-_COSTS_WANTED = "costs must be two numbers >= 0, of a false alarm and of a missed rare row, such as (1, 50); got {!r}."
+    areas = []
+    for _ in range(RESAMPLES):
+        found, false_alarms = np.cumsum(rng.poisson(cases)), np.cumsum(rng.poisson(others))
+        areas.append(area_of(found, found + false_alarms) if found[-1] else 0.0)
+    return middle_of(areas)
 
 
 def _curve(x: Floats, y: Floats) -> Curve:
@@ -201,26 +129,26 @@ def _curve(x: Floats, y: Floats) -> Curve:
 MOST_BINS = 12
 
 
-def calibration_facts(counts: Tally) -> Calibration | None:
+def calibration_facts(sweep: Sweep) -> Calibration | None:
     """Brier score and bins of similar scores; None if some scores are outside 0 to 1.
 
     Bins have equal weight, and both classes have the same total weight. With one rare row in a thousand, nearly all
     bins of equal size would have no rare row. Rows with the same score are in the same bin.
     """
-    if counts.scores[0] > 1 or counts.scores[-1] < 0:
+    if sweep.thresholds[0] > 1 or sweep.thresholds[-1] < 0:
         return None
-    n_rows, bins, brier = counts.n_cases + counts.n_others, [], 0.0
-    for start, stop in pairwise([0, *_edges(counts), counts.scores.size]):
+    n_rows, bins, brier = sweep.n_rows, [], 0.0
+    for start, stop in pairwise([0, *_edges(sweep), sweep.thresholds.size]):
         if start < stop:
             cases, others = (
                 np.diff(total[start:stop], prepend=total[start - 1] if start else 0)
-                for total in (counts.found, counts.false_alarms)
+                for total in (sweep.found, sweep.false_alarms)
             )
-            scores, n, hits = counts.scores[start:stop], int(cases.sum() + others.sum()), int(cases.sum())
+            scores, n, hits = sweep.thresholds[start:stop], int(cases.sum() + others.sum()), int(cases.sum())
             brier += float(np.sum(cases * (1 - scores) ** 2 + others * scores**2))
             mean = float(np.sum(scores * (cases + others)) / n)
             bins.append(ScoreBin(n, mean, hits / n, share_interval(hits, n)))
-    prevalence = counts.n_cases / n_rows
+    prevalence = sweep.n_positives / n_rows
     return Calibration(
         bins=tuple(reversed(bins)),
         brier=brier / n_rows,
@@ -230,10 +158,10 @@ def calibration_facts(counts: Tally) -> Calibration | None:
     )
 
 
-def _edges(counts: Tally) -> list[int]:
+def _edges(sweep: Sweep) -> list[int]:
     """The first positions of the bins after the first one. A score is in the bin that half of its weight reaches."""
-    reached = counts.recall
-    reached += counts.false_alarm_rate
+    reached = sweep.recall
+    reached += sweep.false_alarm_rate
     reached[1:] += reached[:-1].copy()
     edges: list[int] = np.searchsorted(reached, 4 * np.arange(1, MOST_BINS) / MOST_BINS).tolist()
     return edges
@@ -241,85 +169,81 @@ def _edges(counts: Tally) -> list[int]:
 
 WIDTH, HEIGHT = 460, 330
 LEFT, RIGHT, TOP, BOTTOM = 44, 16, 28, 42
+UNIT = Frame(Axis(0, 1, LEFT, WIDTH - RIGHT), Axis(0, 1, HEIGHT - BOTTOM, TOP))
 SHARES = {0.0: "0", 0.25: "25%", 0.5: "50%", 0.75: "75%", 1.0: "100%"}
-
-
-def _unit_frame() -> Frame:
-    return Frame(Axis(0, 1, LEFT, WIDTH - RIGHT), Axis(0, 1, HEIGHT - BOTTOM, TOP))
-
-
-def _scale(frame: Frame) -> dict[str, Any]:
-    """Where 0 and 1 are, for the script that moves the marker."""
-    return {"data_x0": frame.x(0), "data_x1": frame.x(1), "data_y0": frame.y(0), "data_y1": frame.y(1)}
 
 
 def _marker(frame: Frame, x: float, y: float) -> Html:
     at = frame.point(x, y)
-    return joined(
-        [
-            line((at[0], frame.y.start), at, "drop drop-x"),
-            line((frame.x.start, at[1]), at, "drop drop-y"),
-            dot(at, 6, "marker"),
-        ]
+    return html.joined(
+        html.line((at[0], frame.y.start), at, "drop drop-x"),
+        html.line((frame.x.start, at[1]), at, "drop drop-y"),
+        html.dot(at, 6, "marker"),
     )
 
 
-def _headed(frame: Frame, words: str) -> Html:
-    return text(frame.x.stop, frame.y.stop - 14, words, "value case", "end")
-
-
-def precision_recall_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
+def precision_recall_curve(ranking: RankingFacts, thresholds: Thresholds) -> Html:
     """The curve with the area AUCPRC, the level of chance, and the suggested threshold."""
-    frame = _unit_frame()
-    corners = _steps(ranking.precision_recall, frame)
-    alerts = thresholds.alerts(thresholds.suggested)
-    chance_y = frame.y(ranking.chance)
-    return drawing(
+    alerts, chance_y = thresholds.alerts(thresholds.suggested), UNIT.y(ranking.chance)
+    return _drawn(
         "Precision and recall",
         f"The area under the curve is {decimals(ranking.aucprc)}; chance would be {percent(ranking.chance)}.",
-        WIDTH,
-        HEIGHT,
-        area(corners, frame.y.start, "area case"),
-        grid(
-            frame, SHARES, SHARES, "recall: share of all rare rows found", "precision: share of alerts that are right"
-        ),
-        line((frame.x.start, chance_y), (frame.x.stop, chance_y), "chance"),
-        text(frame.x.start + 6, chance_y - 6, f"chance: {percent(ranking.chance)}", "aside"),
-        path(corners, "curve case"),
-        _headed(frame, f"AUCPRC {decimals(ranking.aucprc)}"),
-        _marker(frame, float(alerts.recall), float(alerts.precision)),
-        id="precision-recall",
-        **_scale(frame),
+        _steps(ranking.precision_recall),
+        ("recall: share of all rare rows found", "precision: share of alerts that are right"),
+        [
+            html.line((UNIT.x.start, chance_y), (UNIT.x.stop, chance_y), "chance"),
+            html.text(UNIT.x.start + 6, chance_y - 6, f"chance: {percent(ranking.chance)}", "aside"),
+        ],
+        f"AUCPRC {decimals(ranking.aucprc)}",
+        _marker(UNIT, float(alerts.recall), float(alerts.precision)),
+        "precision-recall",
     )
 
 
-def _steps(curve: Curve, frame: Frame) -> list[Point]:
-    """Average precision is the area under steps, not under slanted lines between the points."""
-    corners = [frame.point(0, curve.y[0])]
-    for x, y in zip(curve.x, curve.y, strict=True):
-        corners += [(corners[-1][0], frame.y(y)), frame.point(x, y)]
-    return corners
-
-
-def roc_curve(ranking: Ranking, thresholds: Thresholds) -> Html:
-    frame = _unit_frame()
-    points = [frame.point(x, y) for x, y in zip(ranking.roc.x, ranking.roc.y, strict=True)]
+def roc_curve(ranking: RankingFacts, thresholds: Thresholds) -> Html:
     alerts = thresholds.alerts(thresholds.suggested)
-    return drawing(
+    return _drawn(
         "ROC curve",
         f"The area under the ROC curve is {decimals(ranking.auroc)}; chance would be 0.5.",
+        [UNIT.point(x, y) for x, y in zip(ranking.roc.x, ranking.roc.y, strict=True)],
+        ("false alarms: share of all common rows", "recall: share of all rare rows found"),
+        [
+            html.line(UNIT.point(0, 0), UNIT.point(1, 1), "chance"),
+            html.text(UNIT.x(0.62), UNIT.y(0.5), "chance", "aside"),
+        ],
+        f"AUROC {decimals(ranking.auroc)}",
+        _marker(UNIT, 1 - float(alerts.specificity), float(alerts.recall)),
+        "roc",
+    )
+
+
+def _drawn(
+    title: str, said: str, points: list[Point], axes: tuple[str, str], chance: Any, area: str, marker: Html, id: str
+) -> Html:
+    """A curve of two shares. The script moves the marker by the places of 0 and 1."""
+    x, y = UNIT.x, UNIT.y
+    return html.drawing(
+        title,
+        said,
         WIDTH,
         HEIGHT,
-        area(points, frame.y.start, "area case"),
-        grid(frame, SHARES, SHARES, "false alarms: share of all common rows", "recall: share of all rare rows found"),
-        line(frame.point(0, 0), frame.point(1, 1), "chance"),
-        text(frame.x(0.62), frame.y(0.5), "chance", "aside"),
-        path(points, "curve case"),
-        _headed(frame, f"AUROC {decimals(ranking.auroc)}"),
-        _marker(frame, 1 - float(alerts.specificity), float(alerts.recall)),
-        id="roc",
-        **_scale(frame),
+        html.area(points, y.start, "area case"),
+        html.grid(UNIT, SHARES, SHARES, *axes),
+        chance,
+        html.path(points, "curve case"),
+        html.text(x.stop, y.stop - 14, area, "value case", "end"),
+        marker,
+        id=id,
+        **{"data_x0": x(0), "data_x1": x(1), "data_y0": y(0), "data_y1": y(1)},
     )
+
+
+def _steps(curve: Curve) -> list[Point]:
+    """Average precision is the area under steps, not under slanted lines between the points."""
+    corners = [UNIT.point(0, curve.y[0])]
+    for x, y in zip(curve.x, curve.y, strict=True):
+        corners += [(corners[-1][0], UNIT.y(y)), UNIT.point(x, y)]
+    return corners
 
 
 def calibration_curve(calibration: Calibration) -> Html:
@@ -328,16 +252,16 @@ def calibration_curve(calibration: Calibration) -> Html:
     frame = Frame(Axis(10**lowest, 1, LEFT + 12, WIDTH - RIGHT, True), Axis(10**lowest, 1, HEIGHT - BOTTOM, TOP, True))
     ticks = {10.0**power: _power_text(power) for power in range(lowest, 1)}
     ordered = [frame.point(one.mean_score, one.share) for one in calibration.bins]
-    return drawing(
+    return html.drawing(
         "Scores and true shares",
         f"{len(calibration.bins)} groups of rows with similar scores: the mean score is "
         f"{percent(calibration.mean_score)}, the Brier score {decimals(calibration.brier, 5)}.",
         WIDTH,
         HEIGHT,
-        grid(frame, ticks, ticks, "mean score of a group of rows", "share of rare rows in the group"),
-        line(frame.point(10**lowest, 10**lowest), frame.point(1, 1), "chance"),
-        text(frame.x(10 ** (lowest * 0.55)) - 8, frame.y(10 ** (lowest * 0.55)) - 8, "calibrated", "aside", "end"),
-        path(ordered, "curve case thin"),
+        html.grid(frame, ticks, ticks, "mean score of a group of rows", "share of rare rows in the group"),
+        html.line(frame.point(10**lowest, 10**lowest), frame.point(1, 1), "chance"),
+        html.text(frame.x(10 ** (lowest * 0.55)) - 8, frame.y(10 ** (lowest * 0.55)) - 8, "calibrated", "aside", "end"),
+        html.path(ordered, "curve case thin"),
         [_score_bin(frame, one) for one in calibration.bins],
     )
 
@@ -346,11 +270,9 @@ def _score_bin(frame: Frame, one: ScoreBin) -> Html:
     whisker = [frame.point(one.mean_score, end) for end in (one.interval.low, one.interval.high)]
     words = f"{whole(one.n_rows)} rows: mean score {percent(one.mean_score)}, {percent(one.share)} rare"
     at = frame.point(one.mean_score, one.share)
-    return joined(
-        [
-            line(whisker[0], whisker[1], "whisker case"),
-            dot(at, 4.5, "point case" if one.share else "point case hollow", element("title", words)),
-        ]
+    return html.joined(
+        html.line(whisker[0], whisker[1], "whisker case"),
+        html.dot(at, 4.5, "point case" if one.share else "point case hollow", html.element("title", words)),
     )
 
 
@@ -370,29 +292,27 @@ def _power_text(power: int) -> str:
 
 def ranking(facts: Facts) -> Html:
     ranked = facts.ranking
-    return section(
+    return html.section(
         "ranking",
         "How well it ranks",
-        columns(
-            figure(
+        html.columns(
+            html.figure(
                 "ROC curve",
                 roc_curve(ranked, facts.thresholds),
                 "The dot is the threshold chosen above. A small step to the right is many false alarms.",
             ),
-            element(
-                "div",
-                paragraph(
+            html.prose(
+                html.paragraph(
                     f"A rare row scores higher than a common one with probability {percent(ranked.auroc)} (AUROC). "
                     "The AUROC is high whenever most rows are easy. Here false alarms for only 1% of the common rows "
                     f"are {facts.thresholds.n_others / 100 / facts.n_cases:,.1f} times as many as the rare rows."
                 ),
-                paragraph(
+                html.paragraph(
                     f"The AUCPRC of {decimals(ranked.aucprc)} is the mean precision over all levels of recall. "
                     f"Random scores reach {percent(ranked.chance)}, the share of rare rows: "
                     f"this is {ranked.aucprc / ranked.chance:,.0f} times as much."
                 ),
                 _uncertainty(ranked.aucprc_interval),
-                class_="prose",
             ),
         ),
     )
@@ -400,8 +320,8 @@ def ranking(facts: Facts) -> Html:
 
 def _uncertainty(interval: Interval | None) -> Html:
     if interval is None:
-        return paragraph("There are too few rare rows for an interval. Evaluate the model on more rows.")
-    return paragraph(
+        return html.paragraph("There are too few rare rows for an interval. Evaluate the model on more rows.")
+    return html.paragraph(
         f"Its 90% interval of {decimals(interval.low)} to {decimals(interval.high)} is from a bootstrap of the rows. "
         "It covers the chance in these rows, not later changes of the data."
     )
@@ -411,16 +331,16 @@ def calibration(facts: Facts) -> Html | None:
     found = facts.calibration
     if found is None:
         return None
-    return section(
+    return html.section(
         "calibration",
         "Can a score be read as a probability?",
-        columns(
-            figure(
+        html.columns(
+            html.figure(
                 "Calibration",
                 calibration_curve(found),
                 "Groups of rows by score, with 90% intervals. A hollow dot is a group without rare rows.",
             ),
-            element("div", _verdict(found, facts), _brier(found), class_="prose"),
+            html.prose(_verdict(found, facts), _brier(found)),
         ),
     )
 
@@ -428,33 +348,33 @@ def calibration(facts: Facts) -> Html | None:
 def _verdict(found: Calibration, facts: Facts) -> Html:
     scores = f"The mean score is {percent(found.mean_score)}, the share of rare rows {percent(facts.prevalence)}. "
     if expects_the_rare_rows(found.mean_score, facts.n_rows, facts.n_cases):
-        return paragraph(element("strong", "On average, yes. "), scores)
+        return html.paragraph(html.element("strong", "On average, yes. "), scores)
     if facts.model is not None and facts.model.calibration is not None:
-        return paragraph(
-            element("strong", "Not on these rows. "),
+        return html.paragraph(
+            html.element("strong", "Not on these rows. "),
             scores,
             f"The scores were calibrated on the training rows ({facts.model.calibration}), so these rows differ from "
             "them: the share of rare rows has changed, or columns have drifted, such as a date that moves on. Use the "
             "scores to rank rows. Train on newer rows without such columns, or calibrate on recent rows with labels: ",
-            element("code", "model.recalibrated(X, y)"),
+            html.element("code", "model.recalibrated(X, y)"),
             ".",
         )
-    return paragraph(
-        element("strong", "No. "),
+    return html.paragraph(
+        html.element("strong", "No. "),
         scores,
         "Members that are trained on balanced rows rank well, but their scores overstate the risk. "
         if found.mean_score > facts.prevalence
         else "The scores understate the risk. ",
         "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as probabilities: ",
-        element("code", "calibration='isotonic'"),
+        html.element("code", "calibration='isotonic'"),
         " at training or ",
-        element("code", "model.recalibrated(X, y)"),
+        html.element("code", "model.recalibrated(X, y)"),
         " on held-out rows.",
     )
 
 
 def _brier(found: Calibration) -> Html:
-    return paragraph(
+    return html.paragraph(
         f"The Brier score, the mean squared error of the scores, is {decimals(found.brier, 5)}. If every row had the "
         f"share of rare rows as its score, it would be {decimals(found.brier_of_prevalence, 5)}. Among rows with "
         "similar scores, the score and the share of rare rows differ on average by "

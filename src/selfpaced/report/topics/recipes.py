@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
 
-from selfpaced.report.facts import Facts, RecipeFacts
-from selfpaced.report.html import (
-    Axis,
-    Html,
-    columns,
-    dot,
-    drawing,
-    element,
-    figure,
-    joined,
-    label,
-    line,
-    named,
-    paragraph,
-    section,
-    table,
-    text,
-)
+from selfpaced.report import html
+from selfpaced.report.html import Axis, Html
 from selfpaced.report.words import decimals, percent, plural, shortened
-from selfpaced.thresholds import Interval
+from selfpaced.thresholds import CONFIDENCE, Interval
+
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
 
 WIDTH, MARGIN, WEIGHTS = 460, 16, 72
 HEAD, ROW, FOOT = 20, 38, 22
@@ -31,20 +21,40 @@ NAME_ABOVE = 9
 LONGEST_NAME = 44
 
 
+@dataclass(frozen=True)
+class RecipeFacts:
+    """A recipe that the model was chosen from, and its result."""
+
+    name: str
+    aucprc: float | None  # cross-fitted on training rows; None if the recipe was not judged
+    standard_error: float | None
+    weight: float  # in the model; 0 if the recipe is not a part of it
+    seconds: float  # of judging the recipe and of training it on the whole table
+    note: str | None  # why the recipe is not a part of the model, or was not judged
+
+    @property
+    def interval(self) -> Interval | None:
+        """The 90% interval of the AUCPRC."""
+        if self.aucprc is None or self.standard_error is None:
+            return None
+        reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * self.standard_error
+        return Interval(max(0.0, self.aucprc - reach), min(1.0, self.aucprc + reach))
+
+
 def recipe_dots(recipes: Sequence[RecipeFacts]) -> Html:
     """Below the name of each recipe a dot at its AUCPRC with its interval, and its weight on the right."""
     axis = _axis([one.interval for one in recipes if one.interval is not None])
     bottom = HEAD + ROW * len(recipes)
     ticks = (axis.low, (axis.low + axis.high) / 2, axis.high)
-    return drawing(
+    return html.drawing(
         "Recipes by AUCPRC and weight",
         "; ".join(_said(one) for one in recipes) + ".",
         WIDTH,
         bottom + FOOT,
-        text(0, 12, "AUCPRC", "axis-name"),
-        text(WIDTH, 12, "weight", "axis-name", "end"),
-        [line((axis(value), HEAD), (axis(value), bottom), "grid") for value in ticks],
-        [text(axis(value), bottom + 16, decimals(value, 2), "tick", "middle") for value in ticks],
+        html.text(0, 12, "AUCPRC", "axis-name"),
+        html.text(WIDTH, 12, "weight", "axis-name", "end"),
+        [html.line((axis(value), HEAD), (axis(value), bottom), "grid") for value in ticks],
+        [html.text(axis(value), bottom + 16, decimals(value, 2), "tick", "middle") for value in ticks],
         [_row(one, axis, HEAD + ROW * (place + 0.7)) for place, one in enumerate(recipes)],
     )
 
@@ -57,24 +67,22 @@ def _axis(intervals: Sequence[Interval]) -> Axis:
 
 def _row(one: RecipeFacts, axis: Axis, y: float) -> Html:
     kind = "case" if one.weight > 0 else "quiet"
-    name = [shortened(one.name, LONGEST_NAME), element("title", one.name)]
-    return joined(
-        [
-            text(0, y - NAME_ABOVE, name, "bar-name"),
-            _score(one, axis, y, kind),
-            text(WIDTH, y + 4, percent(one.weight), f"value {kind}", "end"),
-        ]
+    name = [shortened(one.name, LONGEST_NAME), html.element("title", one.name)]
+    return html.joined(
+        html.text(0, y - NAME_ABOVE, name, "bar-name"),
+        _score(one, axis, y, kind),
+        html.text(WIDTH, y + 4, percent(one.weight), f"value {kind}", "end"),
     )
 
 
 def _score(one: RecipeFacts, axis: Axis, y: float, kind: str) -> Html:
     if one.aucprc is None or one.interval is None:
-        return text(axis.start, y + 4, "not judged", "tick")
-    tooltip = element(
+        return html.text(axis.start, y + 4, "not judged", "tick")
+    tooltip = html.element(
         "title", f"{decimals(one.aucprc)} ({decimals(one.interval.low)} to {decimals(one.interval.high)})"
     )
-    whisker = line((axis(one.interval.low), y), (axis(one.interval.high), y), f"whisker {kind}")
-    return joined([whisker, dot((axis(one.aucprc), y), 5, f"point {kind}", tooltip)])
+    whisker = html.line((axis(one.interval.low), y), (axis(one.interval.high), y), f"whisker {kind}")
+    return html.joined(whisker, html.dot((axis(one.aucprc), y), 5, f"point {kind}", tooltip))
 
 
 def _said(one: RecipeFacts) -> str:
@@ -89,20 +97,20 @@ def recipes(facts: Facts) -> Html | None:
     found = facts.recipes
     if not found:
         return None
-    return section(
+    return html.section(
         "recipes",
         "Which recipes the model is made of",
         _lead(found),
-        columns(_picture(found), element("div", _explained(found), class_="prose")),
+        html.columns(_picture(found), html.prose(_explained(found))),
         _table(found),
     )
 
 
 def _lead(found: Sequence[RecipeFacts]) -> Html:
     blended, first = [one for one in found if one.weight > 0], found[0]
-    return paragraph(
+    return html.paragraph(
         f"The model is a blend of {len(blended)} of {plural(len(found), 'recipe')}. ",
-        label(first.name),
+        html.label(first.name),
         f" has the largest weight, {percent(first.weight)}.",
         class_="lead",
     )
@@ -111,7 +119,7 @@ def _lead(found: Sequence[RecipeFacts]) -> Html:
 def _picture(found: Sequence[RecipeFacts]) -> Html | None:
     if all(one.aucprc is None for one in found):
         return None
-    return figure(
+    return html.figure(
         "AUCPRC and weight of each recipe",
         recipe_dots(found),
         "Lines are 90% intervals. Recipes in grey are not a part of the model.",
@@ -120,11 +128,11 @@ def _picture(found: Sequence[RecipeFacts]) -> Html | None:
 
 def _explained(found: Sequence[RecipeFacts]) -> Html:
     if all(one.aucprc is None for one in found):
-        return paragraph(
+        return html.paragraph(
             "There were too few rare rows to compare the recipes, so all of them have the same weight. The scores are "
             "not calibrated."
         )
-    return paragraph(
+    return html.paragraph(
         "A recipe is an ensemble with its own kind of members. Each was judged on a sample of the training rows, by "
         "models that had not seen the rows that they scored. These figures compare the recipes with each other, with "
         "fewer members than the model has: see the other sections for the quality of the model. A recipe that ranks "
@@ -133,16 +141,16 @@ def _explained(found: Sequence[RecipeFacts]) -> Html:
 
 
 def _table(found: Sequence[RecipeFacts]) -> Html:
-    return table(
+    return html.table(
         ["Recipe", "AUCPRC", "Standard error", "Weight", "Seconds", ""],
         [
             [
-                named(one.name),
+                html.named(one.name),
                 "" if one.aucprc is None else decimals(one.aucprc),
                 "" if one.standard_error is None else decimals(one.standard_error),
                 percent(one.weight),
                 decimals(one.seconds, 1),
-                named(one.note or "", LONGEST_NOTE),
+                html.named(one.note or "", LONGEST_NOTE),
             ]
             for one in found
         ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from selfpaced.metrics import aucprc
-from selfpaced.monitoring.estimates import arrived, estimated
+from selfpaced.monitoring.quality import estimate_quality, measure_quality
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def drawn():
 
 def test_estimates_are_right_if_probabilities_are_true(drawn):
     p, y = drawn
-    found = estimated(p, threshold=0.3)
+    found = estimate_quality(p, threshold=0.3)
     alerts = p >= 0.3
     assert found.expected == pytest.approx(y.sum(), rel=0.03)
     assert found.precision == pytest.approx(y[alerts].mean(), abs=0.01)
@@ -29,23 +29,23 @@ def test_estimates_are_right_if_probabilities_are_true(drawn):
 def test_the_interval_holds_the_number_of_rare_rows_as_often_as_it_says():
     rng = np.random.default_rng(1)
     p = rng.beta(0.1, 3, size=500)
-    interval = estimated(p).expected_interval
+    interval = estimate_quality(p).expected_interval
     counts = (rng.random((2000, p.size)) < p).sum(axis=1)
     assert 0.88 <= np.mean((counts >= interval.low) & (counts <= interval.high)) <= 0.97
 
 
 def test_labels_that_have_arrived_are_compared_with_what_was_expected_of_them(drawn):
     p, y = drawn
-    as_expected = arrived(y, p, 0.3)
+    as_expected = measure_quality(y, p, 0.3)
     assert not as_expected.is_surprising
     assert as_expected.precision_interval.low < as_expected.precision < as_expected.precision_interval.high
-    assert arrived(y | (np.arange(y.size) % 50 == 0), p, 0.3).is_surprising
-    assert arrived(np.zeros(y.size, dtype=bool), p, 0.3).is_surprising
+    assert measure_quality(y | (np.arange(y.size) % 50 == 0), p, 0.3).is_surprising
+    assert measure_quality(np.zeros(y.size, dtype=bool), p, 0.3).is_surprising
 
 
 def test_without_a_threshold_or_rare_rows_there_is_less_to_say():
     p = np.full(10, 0.01)
-    assert estimated(p).precision is None
-    found = arrived(np.zeros(10, dtype=bool), p)
+    assert estimate_quality(p).precision is None
+    found = measure_quality(np.zeros(10, dtype=bool), p)
     assert (found.aucprc, found.precision, found.recall) == (None, None, None)
-    assert estimated(np.zeros(3), 0.5).recall is None
+    assert estimate_quality(np.zeros(3), 0.5).recall is None

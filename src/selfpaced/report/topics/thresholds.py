@@ -1,0 +1,402 @@
+"""The threshold of a report: how it is chosen, the explorer of others, and decisions row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfpaced.metrics import Alerts
+from selfpaced.report import html
+from selfpaced.report.html import Html
+from selfpaced.report.topics.quality import MOST_POINTS, precision_recall_curve, spread
+from selfpaced.report.words import between, decimals, percent, plural, threshold_text, whole
+from selfpaced.thresholds import (
+    Costs,
+    Interval,
+    LowestCost,
+    Rule,
+    Sweep,
+    ThresholdChoice,
+    cost_text,
+    headline,
+    numbers_of,
+    parse_decision,
+    parse_rule,
+    share_interval,
+    with_costs,
+)
+
+if TYPE_CHECKING:
+    from selfpaced.report.page import Facts
+
+DEFAULT_COSTS = Costs(1.0, 10.0)
+NO_ALERTS = "No row scores high enough for an alert."
+
+
+@dataclass(frozen=True)
+class ExpectedFigure:
+    """A figure on the rows of the report, and its interval on other rows."""
+
+    name: str
+    value: float
+    interval: Interval
+
+    def text(self, n_rows: int) -> str:
+        """The interval on other rows.
+
+        >>> ExpectedFigure("precision", 0.9, Interval(0.81, 0.97)).text(1000)
+        'a precision of 81.0% to 97.0%'
+        >>> ExpectedFigure("alert_share", 0.01, Interval(0.005, 0.02)).text(1000)
+        '5 to 20 alerts in 1,000 rows'
+        """
+        low, high = self.interval
+        if self.name == "alert_share":
+            return f"{whole(round(low * n_rows))} to {plural(round(high * n_rows), 'alert')} in {whole(n_rows)} rows"
+        if self.name == "cost":
+            return f"a cost of {cost_text(low)} to {cost_text(high)} in {whole(n_rows)} new rows"
+        if self.name in ("precision", "recall"):
+            return f"a {self.name} of {between(self.interval)}"
+        return f"{FIGURES[self.name]} of {decimals(low)} to {decimals(high)}"
+
+
+FIGURES = {
+    "f1": "an F1",
+    "mcc": "an MCC",
+    "precision_recall_gmean": "a G-mean of precision and recall",
+    "sensitivity_specificity_gmean": "a G-mean of sensitivity and specificity",
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The rule that chose a threshold on the rows of the report, and the results to expect."""
+
+    rule: str
+    confidence: float
+    promises: tuple[ExpectedFigure, ...]  # the figures that the rule names
+    precision: Interval  # allows for the choice, as that of the recall does
+    recall: Interval
+    by_amount: bool = False  # whether a missed rare row costs its own amount
+
+    @classmethod
+    def of(cls, choice: ThresholdChoice) -> Chosen:
+        rule, intervals = choice.rule, choice.intervals
+        promises = tuple(ExpectedFigure(name, choice.value(name), intervals[name]) for name in rule.promises())
+        by_amount = isinstance(rule, LowestCost) and rule.costs is not None and rule.costs.missed is None
+        return cls(str(rule), choice.confidence, promises, intervals["precision"], intervals["recall"], by_amount)
+
+    @property
+    def cost(self) -> ExpectedFigure | None:
+        return next((promise for promise in self.promises if promise.name == "cost"), None)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds in rising order, with the alerts at each: all rows that score at least as high."""
+
+    values: tuple[float, ...]
+    found: tuple[int, ...]  # right alerts at each threshold
+    false_alarms: tuple[int, ...]
+    n_cases: int
+    n_others: int
+    suggested: int  # the position of the threshold that the headline describes
+    is_given: bool  # rather than chosen on these rows
+    cost_false_alarm: float  # the first costs in the explorer
+    cost_missed: float
+    chosen: Chosen | None = None
+
+    def alerts(self, place: int) -> Alerts:
+        found, false_alarms = self.found[place], self.false_alarms[place]
+        return Alerts(found, false_alarms, self.n_cases - found, self.n_others - false_alarms)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Some alerts, the rare rows among them, and the cost of the alerts and of the missed rows."""
+
+    n_alerts: int
+    found: int
+    cost: float
+
+
+@dataclass(frozen=True)
+class RowByRow:
+    """Decisions by a rule, by the suggested threshold, and without alerts."""
+
+    rule: str
+    row_by_row: Decided
+    by_threshold: Decided
+    no_alert: Decided
+
+
+def rule_for(threshold: float | str | Rule | None, costs: Any, by_amount: bool) -> Rule | float:
+    """The threshold that is given, or the rule that will choose it. `costs` are for a rule without its own."""
+    if threshold is not None and not isinstance(threshold, str | Rule):
+        if by_amount:
+            raise ValueError("amounts need a threshold that is chosen by costs, such as threshold='cost=5'.")
+        return float(threshold)
+    rule = parse_rule("f1" if threshold is None else threshold)
+    return with_costs(rule, costs if isinstance(rule, LowestCost) else None, by_amount)
+
+
+def threshold_facts(sweep: Sweep, choice: ThresholdChoice | float, costs: Any = None) -> Thresholds:
+    """A few hundred thresholds, among them the one that is suggested: given, or chosen."""
+    wanted = choice if isinstance(choice, float) else choice.threshold
+    if not np.isfinite(wanted):
+        raise ValueError(f"threshold must be a finite number; got {wanted!r}.")
+    alerts = sweep.found + sweep.false_alarms
+    places = spread(MOST_POINTS - 1, sweep.recall, sweep.precision, np.log(alerts) / np.log(alerts[-1] + 1))
+    values = np.unique([*(sweep.short(int(place)) for place in places), wanted]).tolist()
+    found = [sweep.alerts_from(value) for value in values]
+    false_alarm, missed = _first_costs(choice, costs, sweep.amounts)
+    return Thresholds(
+        values=tuple(values),
+        found=tuple(one.true_positives for one in found),
+        false_alarms=tuple(one.false_positives for one in found),
+        n_cases=sweep.n_positives,
+        n_others=sweep.n_negatives,
+        suggested=values.index(wanted),
+        is_given=isinstance(choice, float),
+        cost_false_alarm=false_alarm,
+        cost_missed=missed,
+        chosen=None if isinstance(choice, float) else Chosen.of(choice),
+    )
+
+
+def _first_costs(
+    choice: ThresholdChoice | float, given: Any, amounts: NDArray[np.float64] | None
+) -> tuple[float, float]:
+    """The extra cost of a wrong row over a right one: of the rule, or as given. With amounts, their mean is missed."""
+    costs = None if isinstance(choice, float) or not isinstance(choice.rule, LowestCost) else choice.rule.costs
+    if costs is None:
+        costs = DEFAULT_COSTS if given is None else Costs.of(given)
+    if costs.missed is None and amounts is None:
+        raise ValueError("The threshold was chosen by amounts. Give the report the same amounts.")
+    missed = float(np.mean(amounts)) if costs.missed is None and amounts is not None else costs.missed
+    return float(costs.false_alarm - costs.left_alone), float(max(0.0, missed - costs.hit))
+
+
+def decision_facts(
+    rule: str,
+    is_case: NDArray[np.bool_],
+    scores: NDArray[Any],
+    threshold: float,
+    columns: Mapping[str, Any] | None,
+    sample: Any,
+) -> RowByRow:
+    """Decisions by a rule, whose columns are given or in the sample, compared with a threshold."""
+    parsed, read = parse_decision(rule), {}
+    for name in parsed.columns:
+        values = columns[name] if columns is not None and name in columns else numbers_of(sample, name)
+        if values is None:
+            raise ValueError(f"The rule {parsed.text!r} reads {name!r}, which is in neither decide_columns nor X.")
+        read[name] = np.asarray(values, dtype=np.float64)
+        if read[name].size != is_case.size:
+            raise ValueError(f"{name!r} has {read[name].size} values for {is_case.size} rows. Give decide_columns.")
+
+    def decided(alerts: NDArray[np.bool_]) -> Decided:
+        return Decided(int(alerts.sum()), int(is_case[alerts].sum()), parsed.cost(is_case, alerts, read))
+
+    by_row = parsed.alerts(np.asarray(scores, dtype=np.float64), read)
+    nothing = np.zeros(is_case.size, dtype=bool)
+    return RowByRow(parsed.text, decided(by_row), decided(scores >= threshold), decided(nothing))
+
+
+def explorer_texts(alerts: Alerts, threshold: float) -> dict[str, str]:
+    """The texts of the explorer at a threshold, by the name of the element that shows each."""
+    found, missed = alerts.true_positives, alerts.false_negatives
+    return {
+        "sentence": headline(float(alerts.precision), float(alerts.recall)) if alerts.n_alerts else NO_ALERTS,
+        "threshold": threshold_text(threshold),
+        "found": whole(found),
+        "false-alarms": whole(alerts.false_positives),
+        "missed": whole(missed),
+        "left-alone": whole(alerts.true_negatives),
+        "precision": percent(float(alerts.precision)),
+        "precision-interval": between(share_interval(found, alerts.n_alerts)),
+        "recall": percent(float(alerts.recall)),
+        "recall-interval": between(share_interval(found, found + missed)),
+        "f1": decimals(float(alerts.f1)),
+        "per-thousand": decimals(1000 * float(alerts.alert_share), 2),
+    }
+
+
+def explorer(facts: Facts) -> Html:
+    thresholds = facts.thresholds
+    every = [explorer_texts(thresholds.alerts(place), value) for place, value in enumerate(thresholds.values)]
+    texts = every[thresholds.suggested]
+    texts |= _promised(thresholds.chosen)
+    curve = html.figure(
+        "Precision and recall",
+        precision_recall_curve(facts.ranking, thresholds),
+        "Every threshold is a point of the curve. The dot is the one chosen here.",
+    )
+    return html.section(
+        "explorer",
+        "Choose a threshold",
+        html.paragraph(
+            "A lower threshold finds more ",
+            html.label(facts.case.rows),
+            " and raises more false alarms. Move the slider to compare.",
+            class_="lead",
+        ),
+        html.columns(
+            html.element("div", _slider(thresholds, texts), _measures(texts), _costs(thresholds)),
+            html.element("div", curve, _matrix(texts)),
+        ),
+        html.json_script("explorer-data", _data(thresholds, every)),
+    )
+
+
+def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
+    """An element whose text the script replaces."""
+    return html.element(tag, texts[name], data_show=name)
+
+
+def _slider(thresholds: Thresholds, texts: dict[str, str]) -> Html:
+    rule = "Given" if thresholds.chosen is None else thresholds.chosen.rule
+    presets = {"suggested": "Best F1"} if rule == "f1" else {"suggested": rule, "f1": "Best F1"}
+    buttons = [
+        html.element("button", words, type="button", data_preset=name)
+        for name, words in {**presets, "cost": "Lowest cost"}.items()
+    ]
+    return html.element(
+        "div",
+        html.element(
+            "label", "An alert for every score of at least ", _shown(texts, "threshold", "b"), for_="threshold"
+        ),
+        html.slider("threshold", len(thresholds.values), thresholds.suggested, aria_valuetext=texts["threshold"]),
+        html.element("div", html.element("span", "more alerts"), html.element("span", "fewer alerts"), class_="ends"),
+        html.element("div", buttons, class_="presets"),
+        html.element("p", texts["sentence"], class_="sentence", data_show="sentence", aria_live="polite"),
+        class_="slider",
+    )
+
+
+def _measures(texts: dict[str, str]) -> Html:
+    shown = {
+        "Precision": ("precision", "precision-interval"),
+        "Recall": ("recall", "recall-interval"),
+        "F1": ("f1",),
+        "Alerts per 1,000": ("per-thousand",),
+    }
+    figures = [(name, *(_shown(texts, key) for key in keys)) for name, keys in shown.items()]
+    return html.figures_list(figures, class_="numbers small")
+
+
+def _matrix(texts: dict[str, str]) -> Html:
+    def row(name: str, *cells: tuple[str, str, str]) -> Html:
+        shown = [
+            html.element("td", _shown(texts, key, "b"), html.element("span", words), class_=class_)
+            for key, words, class_ in cells
+        ]
+        return html.element("tr", html.element("th", name, scope="row"), shown)
+
+    head = html.element(
+        "tr", html.element("td"), html.element("th", "Rare", scope="col"), html.element("th", "Common", scope="col")
+    )
+    rows = [
+        row("Alert", ("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
+        row("No alert", ("missed", "missed", "miss"), ("left-alone", "no alert needed", "rest")),
+    ]
+    caption = html.element("caption", "Number of rows")
+    return html.element("table", caption, html.element("thead", head), html.element("tbody", rows), class_="matrix")
+
+
+def _costs(thresholds: Thresholds) -> Html:
+    alerts = thresholds.alerts(thresholds.suggested)
+    cost = alerts.false_positives * thresholds.cost_false_alarm + alerts.false_negatives * thresholds.cost_missed
+    texts = {"cost": cost_text(cost), "cost-without": cost_text(thresholds.n_cases * thresholds.cost_missed)}
+    return html.element(
+        "fieldset",
+        html.element("legend", "Costs: enter your own figures"),
+        _cost_input("cost-false-alarm", "A false alarm costs", thresholds.cost_false_alarm),
+        _cost_input("cost-missed", "A missed rare row costs", thresholds.cost_missed),
+        html.paragraph(
+            "Total: ",
+            _shown(texts, "cost", "b"),
+            " at this threshold, ",
+            _shown(texts, "cost-without", "b"),
+            " without any alert.",
+        ),
+        _by_amount(thresholds.chosen),
+    )
+
+
+def _by_amount(chosen: Chosen | None) -> Html | None:
+    """The input has one cost for all missed rare rows."""
+    if chosen is None or not chosen.by_amount or chosen.cost is None:
+        return None
+    return html.paragraph(
+        "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen threshold "
+        f"costs {cost_text(chosen.cost.value)}.",
+        class_="note",
+    )
+
+
+def _promised(chosen: Chosen | None) -> dict[str, str]:
+    """The intervals of a threshold that was chosen on these rows allow for that choice."""
+    if chosen is None:
+        return {}
+    return {"precision-interval": between(chosen.precision), "recall-interval": between(chosen.recall)}
+
+
+def _cost_input(id: str, words: str, value: float) -> Html:
+    return html.element(
+        "label",
+        words,
+        html.element("input", type="number", id=id, min=0, step="any", value=f"{value:g}", autocomplete="off"),
+        for_=id,
+    )
+
+
+def _data(thresholds: Thresholds, texts: Sequence[dict[str, str]]) -> dict[str, Any]:
+    """Every text at every threshold, so that the script has none of its own."""
+    places = range(len(thresholds.values))
+    return {
+        "texts": {name: [at[name] for at in texts] for name in texts[0]},
+        "found": thresholds.found,
+        "falseAlarms": thresholds.false_alarms,
+        "cases": thresholds.n_cases,
+        "others": thresholds.n_others,
+        "suggested": thresholds.suggested,
+        "bestF1": max(places, key=lambda place: (float(thresholds.alerts(place).f1), place)),
+    }
+
+
+def decision(facts: Facts) -> Html | None:
+    found = facts.decision
+    if found is None:
+        return None
+    saved = found.by_threshold.cost - found.row_by_row.cost
+    compared = "less than" if saved > 0 else "more than"
+    rows = {
+        "No alert": found.no_alert,
+        "One threshold, the suggested one": found.by_threshold,
+        "Row by row": found.row_by_row,
+    }
+    return html.section(
+        "decision",
+        "Decisions row by row",
+        html.paragraph(
+            "By the rule ",
+            html.element("code", found.rule),
+            f" these rows cost {cost_text(found.row_by_row.cost)}, {cost_text(abs(saved))} {compared} by the suggested "
+            "threshold. The left side of the rule is the expected loss of a row, its right side the cost of an alert.",
+            class_="lead",
+        ),
+        html.table(
+            ["Alerts", "Number", "Rare rows found", "Precision", "Cost"],
+            [[name, *_cells(one)] for name, one in rows.items()],
+            numbers=range(1, 5),
+        ),
+    )
+
+
+def _cells(one: Decided) -> list[str]:
+    precision = percent(one.found / one.n_alerts) if one.n_alerts else ""
+    return [whole(one.n_alerts), whole(one.found), precision, cost_text(one.cost)]
