@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfpaced.trees import NO_CHILD, Link, TreeModel, Trees, small_trees
+from selfpaced.trees import NO_CHILD, Link, TreeModel, Trees, small_trees_of
 from selfpaced.trees.bitvectors import MOST_LEAVES, TREES_AT_ONCE, Numbering, RowSums, TreeSum
 
 N_FEATURES = 4
@@ -72,8 +72,8 @@ def sums_of_many(model, rows, others=()):
 def test_the_sum_is_that_of_walking_the_trees_one_after_the_other(seed, sizes):
     rng = np.random.default_rng(seed)
     nodes = [grow(rng, n_leaves) for n_leaves in sizes]
-    model = small_trees(model_of([trees_of(each) for each in nodes], start=0.3))
-    other = small_trees(model_of([trees_of(grow(rng, MOST_LEAVES))]))
+    model = small_trees_of(model_of([trees_of(each) for each in nodes], start=0.3))
+    other = small_trees_of(model_of([trees_of(grow(rng, MOST_LEAVES))]))
     rows = np.where(rng.uniform(size=(30, N_FEATURES)) < 0.2, np.nan, rng.integers(-3, 6, size=(30, N_FEATURES)))
     expected = []
     for row in rows:
@@ -93,7 +93,7 @@ def test_more_trees_than_fit_at_once_are_added_in_order():
     stump = {"feature": 0, "threshold": 0.0, "missing_left": True, "left": 1, "right": 2, "value": 0.0, "codes": None}
     leaf = stump | {"left": NO_CHILD, "right": NO_CHILD}
     values = (rng.normal(size=n_trees) * 10.0 ** rng.integers(-8, 8, size=n_trees)).tolist()
-    model = small_trees(model_of([trees_of([stump, leaf | {"value": value}, leaf]) for value in values]))
+    model = small_trees_of(model_of([trees_of([stump, leaf | {"value": value}, leaf]) for value in values]))
     total = 0.0
     for value in values:
         total += value
@@ -104,12 +104,12 @@ def test_more_trees_than_fit_at_once_are_added_in_order():
 @pytest.mark.parametrize("n_rows", [0, 1])
 def test_a_single_leaf_is_a_tree(n_rows):
     leaf = {"feature": 0, "threshold": 0.0, "missing_left": False, "left": NO_CHILD, "right": NO_CHILD}
-    model = small_trees(model_of([trees_of([leaf | {"value": 0.25, "codes": None}])]))
+    model = small_trees_of(model_of([trees_of([leaf | {"value": 0.25, "codes": None}])]))
     assert sums_of_many(model, np.zeros((n_rows, 2))) == [0.25] * n_rows
     assert RowSums([model])(np.zeros(2)).tolist() == [0.25]
 
 
 def test_trees_with_more_leaves_than_bits_are_not_small():
     rng = np.random.default_rng(0)
-    assert small_trees(model_of([trees_of(grow(rng, MOST_LEAVES))])) is not None
-    assert small_trees(model_of([trees_of(grow(rng, MOST_LEAVES + 1))])) is None
+    assert small_trees_of(model_of([trees_of(grow(rng, MOST_LEAVES))])) is not None
+    assert small_trees_of(model_of([trees_of(grow(rng, MOST_LEAVES + 1))])) is None

@@ -28,8 +28,8 @@ from selfpaced.trees import (
     lightgbm_columns,
     read_booster,
     read_hist_gradient_boosting,
+    small_trees_of,
 )
-from selfpaced.trees import small_trees as small_trees_of
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE_OF_LIGHTGBM = 2**23
@@ -114,20 +114,18 @@ def lightgbm_scorers(models: Sequence[Any]) -> list[Scorer | None]:
 
     A model with an objective of the user's own has none: its wrapper must convert the sums.
     """
-    plain = [model for model in models if not callable(model.objective_)]
-    view = SharedView(partial(_share_lightgbm, plain), len(plain))
-    scorers = {
-        id(model): Scorer(
-            view,
-            BoostedScore(number, partial(_by_lightgbm, model)),
-            BYTES_AT_ONCE_OF_LIGHTGBM,
-            # Chunks go to as many threads as LightGBM itself would have used.
-            effective_n_jobs(-1 if model.n_jobs is None or model.n_jobs < 1 else model.n_jobs),
-            reads_arrow=True,
-        )
-        for number, model in enumerate(plain)
-    }
-    return [scorers.get(id(model)) for model in models]
+    view = SharedView(partial(_share_lightgbm, models), len(models))
+    return [
+        None if callable(model.objective_) else _lightgbm_scorer(view, number, model)
+        for number, model in enumerate(models)
+    ]
+
+
+def _lightgbm_scorer(view: SharedView, number: int, model: Any) -> Scorer:
+    # Chunks go to as many threads as LightGBM itself would have used.
+    threads = effective_n_jobs(-1 if model.n_jobs is None or model.n_jobs < 1 else model.n_jobs)
+    score = BoostedScore(number, partial(_by_lightgbm, model))
+    return Scorer(view, score, BYTES_AT_ONCE_OF_LIGHTGBM, threads, reads_arrow=True)
 
 
 def _by_lightgbm(model: Any, rows: Any) -> Probabilities:
@@ -138,22 +136,19 @@ def _by_lightgbm(model: Any, rows: Any) -> Probabilities:
 
 
 def _share_lightgbm(models: Sequence[Any]) -> list[Shared]:
-    by_categories: dict[str, list[tuple[int, SmallTrees]]] = {}
+    by_categories: dict[str, dict[int, SmallTrees]] = {}
     for number, model in enumerate(models):
         trees = small_trees(model)
         if trees is not None:
-            by_categories.setdefault(repr(model.booster_.pandas_categorical), []).append((number, trees))
+            by_categories.setdefault(repr(model.booster_.pandas_categorical), {})[number] = trees
     return [
-        (
-            [number for number, _ in some],
-            SharedTrees(
-                [trees for _, trees in some],
-                FrameColumns(models[some[0][0]].booster_.pandas_categorical or []),
-                lightgbm_columns,
-            ),
-        )
+        _shared(some, FrameColumns(models[min(some)].booster_.pandas_categorical or []), lightgbm_columns)
         for some in by_categories.values()
     ]
+
+
+def _shared(trees: Mapping[int, SmallTrees], of_frame: FrameColumns, of_array: Any) -> Shared:
+    return list(trees), SharedTrees(list(trees.values()), of_frame, of_array)
 
 
 def small_trees(model: Any) -> SmallTrees | None:
@@ -192,7 +187,7 @@ def _controller() -> ThreadpoolController:
 
 def _share_hist_gradient_boosting(models: Sequence[Any]) -> list[Shared]:
     """Each model with categories has an encoder of its own, so it shares nothing. It does not read arrays."""
-    of_numbers: list[tuple[int, SmallTrees]] = []
+    of_numbers: dict[int, SmallTrees] = {}
     shared: list[Shared] = []
     for number, model in enumerate(models):
         try:
@@ -202,10 +197,7 @@ def _share_hist_gradient_boosting(models: Sequence[Any]) -> list[Shared]:
             continue
         if trees is not None and categories:
             read = FrameColumns(list(categories.values()), at=list(categories))
-            shared.append(([number], SharedTrees([trees], read, None)))
+            shared.append(_shared({number: trees}, read, None))
         elif trees is not None:
-            of_numbers.append((number, trees))
-    if of_numbers:
-        trees_of_numbers = SharedTrees([trees for _, trees in of_numbers], FrameColumns([]), float64_columns)
-        shared.append(([number for number, _ in of_numbers], trees_of_numbers))
-    return shared
+            of_numbers[number] = trees
+    return [*shared, _shared(of_numbers, FrameColumns([]), float64_columns)] if of_numbers else shared

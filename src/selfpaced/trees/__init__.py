@@ -1,6 +1,6 @@
 """Tree models of each library, read in one place, and the sums of small trees by bit vectors."""
 
-from selfpaced.trees.bitvectors import BoostersOfARow, SmallTrees, small_trees
+from selfpaced.trees.bitvectors import BoostersOfARow, SmallTrees, small_trees_of
 from selfpaced.trees.columns import ArrowRows, FrameColumns, SharedTrees, float64_columns, lightgbm_columns
 from selfpaced.trees.lightgbm import frame_categories, read_booster
 from selfpaced.trees.others import read_catboost, read_xgboost

@@ -86,7 +86,7 @@ class SmallTrees:
         )
 
 
-def small_trees(model: TreeModel) -> SmallTrees | None:
+def small_trees_of(model: TreeModel) -> SmallTrees | None:
     """The model in the form that bit vectors need; None if it has several sums, or a tree with too many leaves."""
     trees = model.trees
     first, n_leaves = trees.leaf_ranges()

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from selfpaced.trees.tree import NO_CHILD, Ints, Link, TreeModel, Trees, UnsupportedTreesError, link_of
 
-BITS_OF_A_WORD = 32
-
 
 def read_forest(trees: Sequence[Any]) -> TreeModel:
     """Decision trees that each give the shares of classes. A leaf adds to one sum, so each class has copies of them."""
