@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
 
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from text_table import text_table
 
 Features = NDArray[np.float64]

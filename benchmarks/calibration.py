@@ -37,9 +37,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from accuracy import read_credit_fraud
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.calibration import expected_calibration_error
 from selfpaced.datasets import make_checkerboard, make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from sets import asked_for
 from text_table import text_table
 

@@ -35,9 +35,10 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.clusters.spark.storage import FOLDER as SCRATCH
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.tables.sources import open_table
 from text_table import text_table
 
 ROOT = Path(__file__).parents[1]

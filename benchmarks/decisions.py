@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 
 from accuracy import read_credit_fraud
 from record import save, versions_of
-from selfpaced import SelfPacedEnsembleClassifier, choose_threshold
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.metrics import alerts_at_threshold
+from selfpaced.thresholds import choose_threshold
 from text_table import text_table
 
 Floats = NDArray[np.float64]

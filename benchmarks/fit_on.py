@@ -25,8 +25,9 @@ import pandas as pd
 from lightgbm import LGBMClassifier
 
 from record import save, significant, versions_of
-from selfpaced import UnderBaggingClassifier, open_table
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import UnderBaggingClassifier
+from selfpaced.tables.sources import open_table
 from text_table import text_table
 
 ROOT = Path(__file__).parents[1]

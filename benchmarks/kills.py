@@ -30,9 +30,11 @@ from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from record import RESULTS, save, versions_of
-from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
 from selfpaced.datasets import make_fraud
-from selfpaced.persistence.loading import load_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
+from selfpaced.tables.sources import open_table
 from text_table import text_table
 
 ROOT = Path(__file__).parents[1]

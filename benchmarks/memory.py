@@ -19,8 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
-from selfpaced.persistence.loading import load_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
+from selfpaced.tables.sources import open_table
 
 ROWS_AT_ONCE = 2**18
 PAGE = resource.getpagesize()

@@ -27,8 +27,9 @@ import pyarrow.parquet as pq
 from sklearn.tree import DecisionTreeClassifier
 
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.tables.sources import open_table
 from text_table import text_table
 
 FOLDER = Path(__file__).parents[1] / ".bench" / "outofcore"

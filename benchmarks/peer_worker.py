@@ -51,7 +51,7 @@ def appended_to(seconds: list[float]) -> Iterator[None]:
 
 
 def selfpaced(base: Any) -> Any:
-    from selfpaced import SelfPacedEnsembleClassifier
+    from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
     return SelfPacedEnsembleClassifier(base, N_MEMBERS, n_bins=N_BINS, n_jobs=N_CORES, random_state=0)
 

@@ -27,7 +27,7 @@ from pyarrow import fs
 
 from outofcore import FOLDER, FRUGAL, GIGABYTE, MEMBERS_UNDER_LIMIT, files, model, peak_gb
 from record import save, significant, versions_of
-from selfpaced import open_table
+from selfpaced.tables.sources import open_table
 from text_table import text_table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the server of the tests

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from record import RESULTS, save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from text_table import text_table
 
 Features = NDArray[np.float32]

@@ -29,7 +29,8 @@ from sklearn.base import clone
 
 from payment_table import payment_table
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.tables.sources import open_table
 from text_table import text_table
 
 PACKAGES = ("selfpaced", "lightgbm", "scikit-learn", "pandas", "pyarrow", "numpy")

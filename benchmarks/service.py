@@ -29,10 +29,10 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
 from accuracy import DEFAULT_DATA, read_credit_fraud
 from record import save, versions_of
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.cli import main as command_line
 from selfpaced.cli.output import wrapped
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import make_reference
 from selfpaced.monitoring.drift import measure_drift

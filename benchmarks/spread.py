@@ -24,8 +24,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.datasets import make_checkerboard
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from text_table import text_table
 
 COVARIANCE = 0.1

@@ -28,9 +28,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from accuracy import Features, Labels, read_credit_fraud
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import Callback, EarlyStopping, FitPlan, Round
 from selfpaced.datasets import make_checkerboard, make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from text_table import text_table
 
 Rows = tuple[Features, Labels]

@@ -30,8 +30,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from accuracy import read_credit_fraud
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from sets import asked_for
 from text_table import text_table
 

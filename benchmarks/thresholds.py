@@ -29,10 +29,10 @@ from sklearn.model_selection import train_test_split
 
 from accuracy import read_credit_fraud
 from record import save, significant, versions_of
-from selfpaced import SelfPacedEnsembleClassifier, choose_threshold
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import UnreachableRuleError
 from selfpaced.metrics import Alerts, alerts_at_threshold
-from selfpaced.thresholds import ThresholdChoice
+from selfpaced.thresholds import ThresholdChoice, choose_threshold
 from text_table import text_table
 
 PACKAGES = ("selfpaced", "scikit-learn", "lightgbm", "numpy", "scipy")

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from selfpaced import SelfPacedEnsembleClassifier, choose_threshold
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.thresholds import choose_threshold
 
 X, y = make_fraud(n_rows=60_000, n_frauds=600, random_state=1)
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=0.5, stratify=y, random_state=0)

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_checkerboard
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 X, y = make_checkerboard(n_minority=2_000, n_majority=60_000, random_state=0)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)

@@ -13,8 +13,8 @@ from lightgbm import LGBMClassifier
 from sklearn.metrics import precision_recall_curve
 from sklearn.model_selection import train_test_split
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.metrics import aucprc
 
 X, y = make_fraud(n_rows=30_000, n_frauds=300, n_features=6, noise=0.6, random_state=0)

@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_checkerboard
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 X, y = make_checkerboard(n_minority=500, n_majority=20_000, random_state=0)
 

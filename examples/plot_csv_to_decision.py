@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 from lightgbm import LGBMClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, choose_threshold
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.thresholds import choose_threshold
 
 X, y = make_fraud(n_rows=60_000, n_frauds=600, random_state=0)
 folder = Path(tempfile.mkdtemp())

@@ -13,9 +13,9 @@ import pandas as pd
 from distributed import Client
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.clusters.dask.estimators import DaskSelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 X, y = make_fraud(n_rows=30_000, n_frauds=150, n_features=8, random_state=0)
 rows = pd.DataFrame(X, columns=[f"V{i}" for i in range(8)]).assign(is_fraud=y)

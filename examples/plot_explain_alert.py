@@ -12,8 +12,8 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.explaining import shap_values
 
 names = ["amount", "hour", "distance", "age", "visits", "devices", "refunds", "speed"]

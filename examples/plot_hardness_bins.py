@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 X, y = make_fraud(n_rows=50_000, n_frauds=500, random_state=0)
 tree = DecisionTreeClassifier(max_depth=8, min_samples_leaf=5)

@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.tables.sources import open_table
 
 folder = Path(tempfile.mkdtemp())
 for month in range(3):

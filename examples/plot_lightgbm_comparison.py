@@ -12,8 +12,8 @@ import numpy as np
 from lightgbm import LGBMClassifier
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_checkerboard, make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.metrics import aucprc
 
 FAST = {"verbose": -1, "n_jobs": 1, "random_state": 0}

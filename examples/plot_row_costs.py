@@ -12,8 +12,9 @@ import numpy as np
 from lightgbm import LGBMClassifier
 from sklearn.model_selection import train_test_split
 
-from selfpaced import SelfPacedEnsembleClassifier, choose_threshold
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.thresholds import choose_threshold
 
 X, y = make_fraud(n_rows=60_000, n_frauds=600, n_features=10, noise=0.3, random_state=0)
 amounts = np.random.default_rng(0).lognormal(mean=3.5, sigma=1.5, size=len(y))

@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_checkerboard
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 X, y = make_checkerboard(n_minority=1_000, n_majority=10_000, covariance=0.03, random_state=0)
 wrong = np.random.default_rng(0).choice(np.flatnonzero(y == 0), size=60, replace=False)

@@ -6,8 +6,8 @@ And a comparison of few methods, for tests that are about other things than its 
 from dataclasses import replace
 from itertools import islice
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.cli.commands.compare import methods_for
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import base_model
 from selfpaced.ensembles.auto.recipes import RECIPES, DefaultRecipe
 

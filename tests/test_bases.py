@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import open_table
 from selfpaced.cli.commands.compare import seeded
 from selfpaced.ensembles.auto import base_model, columns_of, numbered_columns
 from selfpaced.ensembles.auto.recipes import BASES
+from selfpaced.tables.sources import open_table
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import average_precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.baselines import EasyEnsembleClassifier
 from selfpaced.callbacks import Callback, EarlyStopping, FitPlan, ProgressBar, Round, Stop
 from selfpaced.datasets import make_checkerboard
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.tables.sources import open_table
 
 
 class Diary(Callback):

@@ -17,10 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier
 from selfpaced import explaining as trees
 from selfpaced import explaining as values
 from selfpaced.baselines import EasyEnsembleClassifier, RUSBoostClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.explaining import as_seen_in_32_bits, shap_values
 
 pd = pytest.importorskip("pandas")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from imblearn.metrics import geometric_mean_score
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, precision_score, recall_score
 
-from selfpaced import choose_threshold, metrics
+from selfpaced import metrics
 from selfpaced.metrics import (
     MEASURES,
     Alerts,
@@ -20,7 +20,7 @@ from selfpaced.metrics import (
     aucprc,
     best_threshold,
 )
-from selfpaced.thresholds import parse_rule
+from selfpaced.thresholds import choose_threshold, parse_rule
 from selfpaced.thresholds.choosing import rule_score
 
 rows = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=40).filter(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 # From the lowest up.
 LAYERS = [
-    ["exceptions", "versions", "datasets", "metrics", "algorithms", "storage"],
+    ["exceptions", "datasets", "metrics", "algorithms", "storage"],
     ["calibration", "callbacks", "trees", "scoring", "pools", "tables"],
     ["model", "thresholds", "predicting"],
     ["ensembles", "baselines"],

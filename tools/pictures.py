@@ -18,8 +18,8 @@ from typing import Any
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 REPOSITORY = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SELFPACED_DATA", REPOSITORY / ".." / "shared" / "data")) / "credit_fraud.parquet"

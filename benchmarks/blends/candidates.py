@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import Columns, base_model, lightgbm
 from selfpaced.ensembles.auto.recipes import default_recipes
 

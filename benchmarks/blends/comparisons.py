@@ -16,8 +16,7 @@ from blends.trial import Scores, Trial
 from blends.weightings import weightings
 from selfpaced.ensembles.auto import columns_of, judging
 from selfpaced.ensembles.auto import judging as working_sample
-from selfpaced.ensembles.auto.blending import Labelled, blend_weights
-from selfpaced.ensembles.auto.judging import Judge
+from selfpaced.ensembles.auto.judging import Judge, Labelled, blend_weights
 from selfpaced.ensembles.auto.recipes import RECIPES
 
 Floats = NDArray[np.float64]

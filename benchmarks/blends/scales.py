@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from blends.trial import Scores
 from selfpaced.calibration import fit_calibrator
-from selfpaced.ensembles.auto.blending import Labelled
+from selfpaced.ensembles.auto.judging import Labelled
 from selfpaced.model import log_odds, pool_of
 
 Floats = NDArray[np.float64]

@@ -18,9 +18,8 @@ from sklearn.metrics import average_precision_score
 from blends.candidates import candidates
 from contest.splits import held_out_rows
 from contest.table import Data, Labels, Order
-from selfpaced import AutoSelfPacedClassifier
 from selfpaced.ensembles import check_labels
-from selfpaced.ensembles.auto import columns_of
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier, columns_of
 from selfpaced.ensembles.auto.judging import Judge, uncalibrated
 from selfpaced.ensembles.auto.training import AutoTraining
 from selfpaced.storage import whole_file

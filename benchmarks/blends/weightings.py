@@ -8,8 +8,8 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.ensembles.auto import blending
-from selfpaced.ensembles.auto.blending import Labelled, Mixtures, aucprc_of
+from selfpaced.ensembles.auto import judging as blending
+from selfpaced.ensembles.auto.judging import Labelled, Mixtures, aucprc_of
 
 Floats = NDArray[np.float64]
 Shares = Callable[[Mixtures, Floats], Floats]

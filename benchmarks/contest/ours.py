@@ -9,7 +9,7 @@ from contest.threads import N_THREADS
 
 
 def auto(seed: int) -> Any:
-    from selfpaced import AutoSelfPacedClassifier
+    from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 
     return AutoSelfPacedClassifier(n_jobs=N_THREADS, random_state=seed, calibration="isotonic")
 
@@ -18,14 +18,14 @@ def self_paced_boosting(seed: int) -> Any:
     """What `selfpaced train --base gbdt` makes."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    from selfpaced import SelfPacedEnsembleClassifier
+    from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
     base = HistGradientBoostingClassifier(max_iter=50, early_stopping=False, min_samples_leaf=5)
     return SelfPacedEnsembleClassifier(base, 10, n_bins=20, calibration="isotonic", n_jobs=N_THREADS, random_state=seed)
 
 
 def under_bagging(seed: int) -> Any:
-    from selfpaced import UnderBaggingClassifier
+    from selfpaced.ensembles import UnderBaggingClassifier
 
     base = lightgbm(0, n_estimators=50, min_child_samples=5)
     return UnderBaggingClassifier(base, 10, n_jobs=N_THREADS, random_state=seed)

@@ -9,7 +9,7 @@ import numpy as np
 from paper.experiment import Experiment, Row, Setting, Surroundings
 from paper.experiments.tasks import task
 from paper.models import MODELS
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 N_BINS = 20
 

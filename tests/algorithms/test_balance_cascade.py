@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from selfpaced.algorithms import balance_cascade, under_bagging
-from selfpaced.algorithms.balance_cascade import rows_left
+from selfpaced.algorithms.alternatives import rows_left
 
 
 class Diary:

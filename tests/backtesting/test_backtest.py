@@ -8,11 +8,11 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.backtesting import Budget, JudgedRows, SkipFoldError, run_backtest
 from selfpaced.backtesting.rolling import backtest, measure_fold
 from selfpaced.backtesting.splitter import RollingTimeSplit
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.metrics import aucprc
 from selfpaced.thresholds import parse_decision
 

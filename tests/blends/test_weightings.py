@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from blends.weightings import DEFAULT, dropped, weightings
-from selfpaced.ensembles.auto.blending import Labelled, blend_weights
+from selfpaced.ensembles.auto.judging import Labelled, blend_weights
 
 
 @pytest.fixture

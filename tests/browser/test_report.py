@@ -8,10 +8,11 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.metrics import alerts_at_threshold
+from selfpaced.report.html import between
 from selfpaced.report.topics.thresholds import explorer_texts
-from selfpaced.report.words import between
 from selfpaced.thresholds import cost_text
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.backtesting import FoldResult
 from selfpaced.backtesting.rolling import Reached
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.monitoring import Alarm, Counter, make_reference, measure_period
 from selfpaced.report import backtest_page, monitor_page
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfpaced.cli import main
-from selfpaced.persistence import saving
+from selfpaced.persistence import files as saving
 from tests.few_recipes import compare_few_methods
 
 

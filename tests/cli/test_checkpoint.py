@@ -2,7 +2,7 @@
 
 import json
 
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.files import load_model
 from tests.cli.commands import train
 
 

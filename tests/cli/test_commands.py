@@ -23,7 +23,7 @@ from selfpaced.cli.parser import COMMANDS
 from selfpaced.ensembles.auto.recipes import BASES
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.files import load_model
 from tests.cli.commands import CSV, MODEL, train, train_calibrated
 from tests.few_recipes import FEW_RECIPES
 

@@ -9,11 +9,11 @@ from shutil import copyfile
 import pandas as pd
 import pytest
 
-from selfpaced import AutoSelfPacedClassifier
 from selfpaced.cli import main
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.choosing import TIME_IS_UP
 from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.files import load_model
 from tests.cli.commands import CSV, MODEL
 from tests.few_recipes import FEW_RECIPES, NOT_INSTALLED, SMALL_RECIPES
 

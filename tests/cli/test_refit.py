@@ -8,7 +8,7 @@ import pytest
 
 from selfpaced.datasets import make_fraud
 from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.files import load_model
 
 
 @pytest.fixture(scope="module")

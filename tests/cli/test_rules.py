@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, choose_threshold, save_model
 from selfpaced.cli import main
-from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
-from selfpaced.thresholds import WRITTEN
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.persistence import read_card, save_model
+from selfpaced.persistence.files import load_model
+from selfpaced.thresholds import WRITTEN, choose_threshold
 from tests.cli.commands import MODEL, train
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.files import load_model
 from tests.forked import forked, run_command
 
 # A command that is interrupted inside a string that `exec` runs: CPython once reported it as killed by SIGINT.

@@ -9,7 +9,7 @@ import pytest
 from selfpaced.cli.data.splitting import held_out_at_random
 from selfpaced.datasets import make_fraud
 from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.files import load_model
 from selfpaced.tables import encode_labels
 
 N_ROWS, FLIPPED = 1500, 5

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
 
-from selfpaced import load_model
 from selfpaced.cli import main
+from selfpaced.persistence.files import load_model
 
 FEATURES = ["amount", "b", "c", "d"]
 N_ROWS, N_FRAUDS, N_ERRORS = 1800, 80, 200

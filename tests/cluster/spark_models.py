@@ -12,8 +12,8 @@ import pyarrow as pa
 from lightgbm import LGBMClassifier
 from pyspark.ml.functions import vector_to_array
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.clusters.spark.estimators import SparkSelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from tests.cluster.transactions import NAMES, TREE, transactions
 
 

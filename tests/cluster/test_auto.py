@@ -10,13 +10,15 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from selfpaced import AutoSelfPacedClassifier, open_table, save_model
 from selfpaced.clusters.dask.estimators import DaskAutoSelfPacedClassifier
 from selfpaced.clusters.spark.estimators import SparkAutoSelfPacedClassifier
 from selfpaced.clusters.spark.model import SparkAutoSelfPacedModel
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto import judging as working_sample
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
+from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto, choice_of, recipes
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

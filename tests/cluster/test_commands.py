@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import open_table
 from selfpaced.cli import main
 from selfpaced.cli.commands.train import model_for
 from selfpaced.cli.data import engines
@@ -19,8 +18,9 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.files import load_model
 from selfpaced.pools import mix, row_keys
+from selfpaced.tables.sources import open_table
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 

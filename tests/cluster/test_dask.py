@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.clusters.dask.engine import DaskEngine
 from selfpaced.clusters.dask.estimators import (
@@ -22,7 +21,9 @@ from selfpaced.clusters.dask.estimators import (
     DaskSelfPacedEnsembleClassifier,
     DaskUnderBaggingClassifier,
 )
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.exceptions import TableError
+from selfpaced.tables.sources import open_table
 from tests.cluster.transactions import BOOSTER, NAMES, TREE, transactions
 
 

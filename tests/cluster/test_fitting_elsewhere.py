@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.baselines import EasyEnsembleClassifier
 from selfpaced.callbacks import Callback, Stop
 from selfpaced.clusters.dask.engine import OnDaskWorkers
 from selfpaced.clusters.dask.estimators import DaskUnderBaggingClassifier
 from selfpaced.clusters.spark.estimators import SparkUnderBaggingClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.tables.sources import open_table
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 

@@ -8,12 +8,6 @@ import pytest
 from pyspark.ml.tuning import ParamGridBuilder
 from sklearn.base import clone
 
-from selfpaced import (
-    AutoSelfPacedClassifier,
-    BalanceCascadeClassifier,
-    SelfPacedEnsembleClassifier,
-    UnderBaggingClassifier,
-)
 from selfpaced.clusters.dask.estimators import (
     DaskAutoSelfPacedClassifier,
     DaskBalanceCascadeClassifier,
@@ -26,7 +20,14 @@ from selfpaced.clusters.spark.estimators import (
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
 )
-from selfpaced.ensembles import parameters_of, summaries_of
+from selfpaced.ensembles import (
+    BalanceCascadeClassifier,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+    parameters_of,
+    summaries_of,
+)
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 
 IN_MEMORY = [SelfPacedEnsembleClassifier, BalanceCascadeClassifier, UnderBaggingClassifier]
 ON_DASK = [DaskSelfPacedEnsembleClassifier, DaskBalanceCascadeClassifier, DaskUnderBaggingClassifier]

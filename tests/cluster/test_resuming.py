@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.clusters.dask.estimators import DaskAutoSelfPacedClassifier, DaskSelfPacedEnsembleClassifier
 from selfpaced.clusters.spark.estimators import SparkSelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.fitting import MemberFactory
 from selfpaced.exceptions import CheckpointError
+from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

@@ -25,7 +25,6 @@ from pyspark.ml.functions import vector_to_array
 from pyspark.sql import functions as sf
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import ProgressBar
 from selfpaced.clusters.spark.engine import SparkEngine
 from selfpaced.clusters.spark.estimators import (
@@ -34,8 +33,10 @@ from selfpaced.clusters.spark.estimators import (
     SparkUnderBaggingClassifier,
 )
 from selfpaced.clusters.spark.model import SparkUnderSamplingModel
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.exceptions import ModelFileError, TableError
 from selfpaced.pools import PartitionedPool, Partitions
+from selfpaced.tables.sources import open_table
 from tests.cluster.spark_models import assert_same, expected, in_memory, numbered, probabilities, run, spe
 from tests.cluster.transactions import BOOSTER, NAMES, TREE, transactions
 from tests.contracts import test_majority_pools as exam

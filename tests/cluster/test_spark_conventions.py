@@ -10,7 +10,6 @@ from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from pyspark.sql import functions as sf
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import EarlyStopping
 from selfpaced.clusters.spark.estimators import (
     SparkAutoSelfPacedClassifier,
@@ -20,6 +19,7 @@ from selfpaced.clusters.spark.estimators import (
 )
 from selfpaced.clusters.spark.model import SparkUnderSamplingModel
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

@@ -11,11 +11,12 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import functions as sf
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.clusters.spark.engine import SparkEngine, StoredRows
 from selfpaced.clusters.spark.storage import FOLDER
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.pools.partitioned import CutAndShortlist
+from selfpaced.tables.sources import open_table
 from tests.cluster.spark_models import assert_same, expected, numbered, spe
 from tests.cluster.transactions import TREE, transactions
 from tests.partitions.test_scratch_files import cut_off, removed

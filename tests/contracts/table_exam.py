@@ -10,9 +10,10 @@ import pytest
 from pyarrow import fs
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.tables import SplitPlan, Table, TableOptions, group_hashes
+from selfpaced.tables.sources import open_table
 from selfpaced.tables.sources.opening import HONOURED
 
 N_ROWS, N_RARE, N_EARLIER = 400, 30, 250

@@ -12,12 +12,12 @@ import pytest
 from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import open_table
 from selfpaced.algorithms import Outlook, allocate, hardness_named, with_uniform_share
 from selfpaced.clusters.partitions import in_order_of_ids
 from selfpaced.pools import Block, MemoryPool, PartitionedPool, Partitions, Stream, StreamedPool, Tags, memory, row_keys
 from selfpaced.scoring import scorer
 from selfpaced.tables import InMemoryTable
+from selfpaced.tables.sources import open_table
 
 SEED = 11
 RNG = np.random.default_rng(0)

@@ -16,8 +16,9 @@ import pytest
 from pyarrow import fs
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.tables import TableOptions
+from selfpaced.tables.sources import open_table
 from selfpaced.tables.sources.opening import HONOURED
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam

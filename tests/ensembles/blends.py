@@ -3,7 +3,8 @@
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 
 
 def recipes():

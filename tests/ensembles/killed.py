@@ -3,8 +3,8 @@
 import os
 import signal
 
-from selfpaced import open_table
 from selfpaced.callbacks import Callback
+from selfpaced.tables.sources import open_table
 
 
 class Kill(Callback):

@@ -16,21 +16,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import (
-    AutoSelfPacedClassifier,
-    BalanceCascadeClassifier,
-    SelfPacedEnsembleClassifier,
-    UnderBaggingClassifier,
-    open_table,
-)
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles.auto import choosing, judging, recipes
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier, choosing, judging, recipes
 from selfpaced.ensembles.auto import judging as working_sample
 from selfpaced.ensembles.auto.judging import WorkingSample, folds_of
 from selfpaced.model import log_odds
 from selfpaced.pools import GROUP
 from selfpaced.tables import InMemoryTable, group_hashes
+from selfpaced.tables.sources import open_table
 from tests.few_recipes import SMALL_RECIPES, with_members
 
 TREES = SelfPacedEnsembleClassifier(ExtraTreesClassifier(5), 4, ratio=2)

@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles.auto import judging
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier, judging
 from selfpaced.ensembles.auto import recipes as default
 from selfpaced.exceptions import CheckpointError, ModelFileError
+from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto, recipes
 from tests.ensembles.killed import fit_until_killed
 from tests.forked import forked

@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import predicting_in_one_thread
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, predicting_in_one_thread
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto import judging as working_sample
 from selfpaced.ensembles.auto import training as auto_training
+from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto
 
 

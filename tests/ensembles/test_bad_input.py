@@ -13,8 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import EarlyStopping
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 X = np.random.default_rng(0).normal(size=(100, 3))
 Y = (np.arange(100) % 10 == 0).astype(int)

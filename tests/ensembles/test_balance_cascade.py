@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, UnderBaggingClassifier
 from selfpaced.baselines import EasyEnsembleClassifier
+from selfpaced.ensembles import BalanceCascadeClassifier, UnderBaggingClassifier
 
 
 class Remembering(ClassifierMixin, BaseEstimator):

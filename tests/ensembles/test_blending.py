@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import average_precision_score
 
-from selfpaced.ensembles.auto import blending
-from selfpaced.ensembles.auto.blending import Labelled, aucprc_of, blend_weights, standard_error
+from selfpaced.ensembles.auto import judging as blending
+from selfpaced.ensembles.auto.judging import Labelled, aucprc_of, blend_weights, standard_error
 from selfpaced.model import SUREST, LogOddsPool, equal_pool, log_odds, pool_of
 
 

@@ -12,12 +12,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import average_precision_score, brier_score_loss
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table, save_model
 from selfpaced.calibration import FITTED_MAPS, METHODS, expected_calibration_error
 from selfpaced.callbacks import Callback, EarlyStopping, Stop
 from selfpaced.datasets import make_checkerboard, make_fraud
-from selfpaced.persistence.loading import load_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
 from selfpaced.tables.files import StreamedTable
+from selfpaced.tables.sources import open_table
 from tests.ensembles_by_name import ENSEMBLES
 
 TREE = DecisionTreeClassifier(max_depth=6)

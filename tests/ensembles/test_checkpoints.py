@@ -26,11 +26,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.fitting import checkpoint as identity
 from selfpaced.exceptions import ModelFileError
+from selfpaced.tables.sources import open_table
 from tests.ensembles.killed import fit_until_killed
 from tests.forked import forked
 

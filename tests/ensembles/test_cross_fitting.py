@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.fitting import MemberFactory
 from selfpaced.ensembles.fitting.cross_fitting import (
     CrossFitted,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_checkerboard
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 
 def fit(X, y, **parameters):

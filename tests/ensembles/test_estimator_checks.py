@@ -9,10 +9,9 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.baselines import RUSBoostClassifier
-from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
-from selfpaced.baselines.smote_boost import SMOTEBoostClassifier
+from selfpaced.baselines.smote import SMOTEBaggingClassifier, SMOTEBoostClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,14 @@ import sklearn
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.fitting import MemberFactory
 from selfpaced.ensembles.fitting.cross_fitting import cross_fit, folds
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
 from selfpaced.pools import GROUP, Rows
 from selfpaced.tables import group_hashes
+from selfpaced.tables.sources import open_table
 
 N_CARDS = 300
 TREE = DecisionTreeClassifier(random_state=0)

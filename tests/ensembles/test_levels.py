@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from selfpaced.calibration import fit_calibrator
-from selfpaced.ensembles.auto.blending import difference_of_levels, shifted
+from selfpaced.ensembles.auto.judging import difference_of_levels, shifted
 from selfpaced.model import log_odds
 
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 NAMES = np.array(["worm", "ok", "scan"])
 

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.pools import memory
 from selfpaced.scoring import scorer
 

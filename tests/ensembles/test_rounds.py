@@ -6,9 +6,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.callbacks import Callback, seconds_by_phase
 from selfpaced.datasets import make_checkerboard
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.tables.sources import open_table
 
 
 @pytest.fixture(scope="module")

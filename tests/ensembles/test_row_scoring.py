@@ -15,8 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.baselines import RUSBoostClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.tables.sources import open_table
 
 RNG = np.random.default_rng(0)
 N_ROWS = 1500

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.callbacks import EarlyStopping
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.fitting import members
 
 

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_checkerboard, make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 
 @pytest.fixture(scope="module")

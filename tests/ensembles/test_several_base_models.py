@@ -8,11 +8,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, save_model
 from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.datasets import make_fraud
-from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.persistence import read_card, save_model
+from selfpaced.persistence.files import load_model
 
 TREE, FOREST, LINEAR = DecisionTreeClassifier(max_depth=4), ExtraTreesClassifier(5), LogisticRegression(max_iter=500)
 

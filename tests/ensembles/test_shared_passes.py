@@ -7,10 +7,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles.auto.shared_passes import SharedPasses
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.ensembles.auto.training import SharedPasses
 from selfpaced.tables.files import StreamedTable
+from selfpaced.tables.sources import open_table
 
 N_MEMBERS = 4
 

@@ -9,11 +9,13 @@ from lightgbm import LGBMClassifier
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto import training as side_by_side
 from selfpaced.ensembles.auto.training import can_be_trained_side_by_side
 from selfpaced.tables import InMemoryTable, LabelledTable, encode_labels
+from selfpaced.tables.sources import open_table
 
 # With fewer than 10 rare rows recipes are not judged: all of them are trained, and a warning says so.
 N_RARE = 8

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier, full_bag, growing_bag
+from selfpaced.baselines.smote import SMOTEBaggingClassifier, full_bag, growing_bag
 from selfpaced.datasets import make_fraud
 
 TREE = DecisionTreeClassifier(max_depth=4)

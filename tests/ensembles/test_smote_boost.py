@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.baselines.smote_boost import SMOTEBoostClassifier
+from selfpaced.baselines.smote import SMOTEBoostClassifier
 from selfpaced.datasets import make_fraud
 
 TREE = DecisionTreeClassifier(max_depth=4)

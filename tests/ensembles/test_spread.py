@@ -10,9 +10,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.datasets import make_checkerboard
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from tests.ensembles_by_name import ENSEMBLES
 
 TREE = DecisionTreeClassifier(max_depth=4)

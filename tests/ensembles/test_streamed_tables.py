@@ -15,10 +15,11 @@ from lightgbm import LGBMClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.tables.files import StreamedBatch
+from selfpaced.tables.sources import open_table
 
 TREE = DecisionTreeClassifier(max_depth=5, max_features=3)
 N_ROWS = 3000

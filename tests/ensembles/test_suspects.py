@@ -7,10 +7,11 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.suspects import most_doubted
 from selfpaced.tables import encode_labels
+from selfpaced.tables.sources import open_table
 
 TREE = DecisionTreeClassifier(min_samples_leaf=5)
 KINDS = pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import ThreadpoolController
 
-from selfpaced import UnderBaggingClassifier
+from selfpaced.ensembles import UnderBaggingClassifier
 
 
 def threads():

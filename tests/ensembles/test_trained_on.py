@@ -8,12 +8,14 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
 from selfpaced.baselines import RUSBoostClassifier
-from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
+from selfpaced.baselines.smote import SMOTEBaggingClassifier
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import ModelFileError, TableError
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
+from selfpaced.tables.sources import open_table
 
 
 def spe(**options):

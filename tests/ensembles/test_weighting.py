@@ -7,10 +7,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.calibration import PriorCorrection
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.scoring import Rebalanced, scorer_of
+from selfpaced.tables.sources import open_table
 
 
 class Recording(DecisionTreeClassifier):

@@ -20,13 +20,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from lightgbm import LGBMClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table, save_model
 from selfpaced.clusters.dask.estimators import DaskSelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.onnx_export import export_onnx
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
 from selfpaced.tables import Roles
-from selfpaced.tables.sources import open_like
+from selfpaced.tables.sources import open_like, open_table
 from tests.exam.forms import FORMS, UNTYPED, parquet
 from tests.exam.tables import UNREADABLE, as_frames_have_them, tables, written_without_loss
 

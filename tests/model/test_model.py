@@ -11,9 +11,12 @@ from lightgbm import LGBMClassifier
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, load_model, save_model
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.model import model as module
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ import pytest
 from scipy import sparse
 
 from selfpaced.monitoring import ERROR_RATE, make_reference
-from selfpaced.monitoring.drift import measure_drift
-from selfpaced.monitoring.reference import FEWEST_ROWS, MOST_BYTES
+from selfpaced.monitoring.drift import FEWEST_ROWS, MOST_BYTES, measure_drift
 
 N_COLUMNS, N_ROWS = 20, 1000
 
@@ -139,7 +138,7 @@ def test_frames_of_all_kinds_have_the_same_reference_and_drift(kind):
 
 
 def test_more_rows_than_are_counted_are_thinned_evenly_in_every_kind(monkeypatch):
-    monkeypatch.setattr("selfpaced.monitoring.reference.MOST_ROWS", 100)
+    monkeypatch.setattr("selfpaced.monitoring.drift.MOST_ROWS", 100)
     frame = pd.DataFrame({"a": np.arange(1000.0)})
     scores = np.linspace(0, 1, 1000)
     references = [make_reference(kind(frame), scores) for kind in (pd.DataFrame, pl.from_pandas, pa.Table.from_pandas)]

@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import Columns, base_model, catboost
 from selfpaced.ensembles.auto.recipes import with_scales
 from selfpaced.exceptions import ModelFileError

@@ -16,8 +16,8 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier
-from selfpaced.ensembles.auto import Columns, base_model, catboost
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, catboost
 from selfpaced.ensembles.auto.recipes import RECIPES, default_recipes
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export import export_onnx

@@ -5,7 +5,8 @@ import zipfile
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, save_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.persistence import save_model
 
 
 @pytest.fixture(scope="session")

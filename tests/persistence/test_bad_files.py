@@ -7,10 +7,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from selfpaced import SelfPacedEnsembleClassifier, save_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence import read_card, save_model
+from selfpaced.persistence.files import load_model
 from selfpaced.storage import archive
 
 READERS = pytest.mark.parametrize("read", [load_model, read_card])

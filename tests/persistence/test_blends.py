@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 from lightgbm import LGBMClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table, save_model
-from selfpaced.ensembles.auto import Columns, base_model, catboost
-from selfpaced.persistence.loading import load_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, catboost
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
+from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto
 
 

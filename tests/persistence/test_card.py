@@ -15,13 +15,12 @@ from lightgbm import LGBMClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import selfpaced
-from selfpaced import SelfPacedEnsembleClassifier, save_model
 from selfpaced.baselines import RUSBoostClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning
-from selfpaced.persistence import ModelCard, card_as_json, read_card
+from selfpaced.persistence import ModelCard, card_as_json, read_card, save_model
 from selfpaced.persistence.card import card_from
-from selfpaced.persistence.loading import load_model
-from selfpaced.persistence.saving import CARD
+from selfpaced.persistence.files import CARD, load_model
 
 
 @pytest.fixture(scope="module")

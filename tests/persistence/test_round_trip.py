@@ -30,11 +30,12 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, open_table, save_model
 from selfpaced.callbacks import ProgressBar
 from selfpaced.clusters.dask.estimators import DaskUnderBaggingClassifier
-from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
+from selfpaced.persistence import read_card, save_model
+from selfpaced.persistence.files import load_model
+from selfpaced.tables.sources import open_table
 from tests.ensembles_by_name import ENSEMBLES
 
 TREE = DecisionTreeClassifier(max_depth=4)

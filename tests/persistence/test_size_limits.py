@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, save_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
-from selfpaced.persistence.saving import CARD
+from selfpaced.persistence import read_card, save_model
+from selfpaced.persistence.files import CARD, load_model
 from selfpaced.storage import archive
 
 HUGE = 2**28

@@ -13,11 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, UnderBaggingClassifier, save_model
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.exceptions import ModelFileError, PickledModelWarning
-from selfpaced.persistence import read_card
-from selfpaced.persistence.loading import load_model
-from selfpaced.persistence.saving import CARD
+from selfpaced.persistence import read_card, save_model
+from selfpaced.persistence.files import CARD, load_model
 
 TREE = DecisionTreeClassifier(max_depth=3)
 

@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, save_model
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import ModelFileError
-from selfpaced.persistence import load_ensemble, read_card
-from selfpaced.persistence.loading import load_model, trusted_types
+from selfpaced.persistence import load_ensemble, read_card, save_model
+from selfpaced.persistence.files import load_model, trusted_types
 from selfpaced.thresholds.choosing import threshold_scorer
 from selfpaced.thresholds.decisions import CostDecisionClassifier
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.algorithms import Outlook, hardness_named
 from selfpaced.clusters import PartitionedTable
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.pools import LARGEST_KEY, Block, Tags, row_keys
 from selfpaced.pools.blocks import Cut
 from selfpaced.pools.chunk import Candidates

@@ -18,16 +18,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, choose_threshold
 from selfpaced.baselines import RUSBoostClassifier
-from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
+from selfpaced.baselines.smote import SMOTEBaggingClassifier
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.metrics import alerts_at_all_thresholds, alerts_at_threshold, aucprc, best_threshold
 from selfpaced.report import make_report, report_of_scores
+from selfpaced.report.html import threshold_text
 from selfpaced.report.topics import suspect_rows
 from selfpaced.report.topics.answer import Case
 from selfpaced.report.topics.quality import MOST_POINTS, calibration_facts, spread
-from selfpaced.report.words import threshold_text
-from selfpaced.thresholds import share_interval, sweep_of
+from selfpaced.thresholds import choose_threshold, share_interval, sweep_of
 from selfpaced.thresholds.rules import RecallAtLeast
 
 
@@ -426,7 +426,7 @@ class TestTheWhole:
         assert model.report(X, pl.Series(y)).facts.case.rows == "rows of the class 1"
 
     def test_a_label_told_from_all_others_is_found_in_the_file_and_out_of_it(self, tmp_path, frauds, tree):
-        from selfpaced import open_table
+        from selfpaced.tables.sources import open_table
 
         X, y = frauds
         frame = pd.DataFrame(X).add_prefix("x").assign(kind=np.where(y == 1, "fraud", np.where(X[:, 0] > 0, "a", "b")))

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.cli.commands import report as job
 from selfpaced.cli.commands.report import ReportRequest, report_of_file
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.predicting import evaluation
 from selfpaced.report import report_of_scores
+from selfpaced.tables.sources import open_table
 
 N_ROWS = 1_000_000
 

@@ -12,14 +12,13 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier, choose_threshold
 from selfpaced.baselines import RUSBoostClassifier
-from selfpaced.baselines.smote_bagging import SMOTEBaggingClassifier
+from selfpaced.baselines.smote import SMOTEBaggingClassifier
+from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.report import element, report_of_scores
-from selfpaced.report.html import json_script
+from selfpaced.report.html import between, json_script
 from selfpaced.report.topics.thresholds import explorer_texts
-from selfpaced.report.words import between
-from selfpaced.thresholds import cost_text
+from selfpaced.thresholds import choose_threshold, cost_text
 
 HOSTILE = "</script><script>alert('<!--')</script><img src=x onerror=alert(1)>\u2028\"'&"
 

@@ -10,8 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier
-from selfpaced.report.topics.recipes import RecipeFacts, recipe_dots
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
+from selfpaced.report.topics.answer import RecipeFacts, recipe_dots
 
 LONG = "a name that is longer than anybody would want to read in a picture"
 

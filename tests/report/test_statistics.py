@@ -11,8 +11,8 @@ from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from selfpaced import UnderBaggingClassifier
 from selfpaced.callbacks import BinNotes, Round
+from selfpaced.ensembles import UnderBaggingClassifier
 from selfpaced.metrics import aucprc
 from selfpaced.model import model as model_module
 from selfpaced.monitoring import make_reference

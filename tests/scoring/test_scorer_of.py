@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from xgboost import XGBClassifier
 
 from selfpaced.scoring import scorer_of
-from selfpaced.scoring.scikit_learn import as_finite_float32, as_float32
+from selfpaced.scoring.kinds import as_finite_float32, as_float32
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 5)).astype(np.float32)

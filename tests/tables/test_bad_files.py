@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
+from selfpaced.tables.sources import open_table
 
 TREE = DecisionTreeClassifier(max_depth=4)
 

@@ -15,12 +15,13 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
+from selfpaced.tables.files import inference
+from selfpaced.tables.files import text as csv_reading
+from selfpaced.tables.files.text import Limits
+from selfpaced.tables.sources import open_table
 from selfpaced.tables.sources.cache import as_parquet
-from selfpaced.tables.text import csv as csv_reading
-from selfpaced.tables.text import inference
-from selfpaced.tables.text.csv import Limits
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

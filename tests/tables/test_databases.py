@@ -9,10 +9,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from selfpaced import open_table
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
 from selfpaced.tables import DatabaseTable
+from selfpaced.tables.sources import open_table
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS, Opened, TableExam
 from tests.servers import PostgresServer
 from tests.tables.three_trees import fitted, members_of

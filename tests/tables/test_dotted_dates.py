@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.tables.sources import open_table
 
 DAYS = pd.date_range("2024-01-01 06:30", periods=200, freq="31h")
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from selfpaced import open_table
 from selfpaced.exceptions import TableError
 from selfpaced.tables import column_groups, group_hashes
+from selfpaced.tables.sources import open_table
 
 WRITTEN = {
     "int": [7, 40, 7],
@@ -55,7 +55,7 @@ def test_a_row_without_a_group_is_refused(missing):
 
 
 def test_a_row_without_a_group_is_refused_in_files_even_if_it_is_not_drawn(tmp_path):
-    from selfpaced import UnderBaggingClassifier
+    from selfpaced.ensembles import UnderBaggingClassifier
 
     rows = pd.DataFrame({"a": np.arange(500.0), "card": ["x"] * 499 + [None], "label": np.arange(500) < 5})
     rows.to_parquet(tmp_path / "rows.parquet")

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from selfpaced import open_table
 from selfpaced.exceptions import TableError
+from selfpaced.tables.files.text import Limits
+from selfpaced.tables.sources import open_table
 from selfpaced.tables.sources.cache import as_parquet
-from selfpaced.tables.text.csv import Limits
 
 SMALL = Limits(piece_bytes=32)
 

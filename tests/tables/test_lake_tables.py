@@ -17,12 +17,12 @@ from pyiceberg.expressions import EqualTo
 from pyiceberg.types import DoubleType
 from pyroaring import BitMap
 
-from selfpaced import open_table, save_model
 from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
-from selfpaced.persistence import read_card
+from selfpaced.persistence import read_card, save_model
 from selfpaced.tables.files.file import open_file, with_deleted
+from selfpaced.tables.sources import open_table
 from tests.contracts.lake_tables import ARROW, delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.tables.three_trees import fitted, members_of

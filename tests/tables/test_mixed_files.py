@@ -9,11 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
 from selfpaced.cli import main
 from selfpaced.cli.data.opening import open_source
 from selfpaced.cli.data.request import TrainRequest
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.tables.sources import open_table
 
 
 @pytest.fixture

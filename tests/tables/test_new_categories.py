@@ -13,9 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import AutoSelfPacedClassifier, SelfPacedEnsembleClassifier, open_table
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.tables.files import Reader
+from selfpaced.tables.sources import open_table
 
 BASE = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
 

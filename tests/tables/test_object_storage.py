@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from selfpaced import open_table
 from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import CheckpointError, TableError
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence.files import load_model
 from selfpaced.storage import remote as remote_files
+from selfpaced.tables.sources import open_table
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.few_recipes import compare_few_methods

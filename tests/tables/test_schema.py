@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from lightgbm import LGBMClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.tables import as_trained
+from selfpaced.tables.sources import open_table
 
 WHEN = pd.Series(pd.to_datetime(["2024-03-01 13:30", "2024-03-03 00:00", None]))
 

@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from selfpaced import open_table
 from selfpaced.exceptions import TableError
+from selfpaced.tables.sources import open_table
 from selfpaced.tables.sources import streams as spooling
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
 from tests.tables.three_trees import fitted, members_of

@@ -113,7 +113,7 @@ class TestTimeZones:
             schema.in_zone("Mars")
 
     def test_files_in_two_zones_are_read_in_utc(self, tmp_path):
-        from selfpaced import open_table
+        from selfpaced.tables.sources import open_table
 
         for zone in ("America/New_York", "Asia/Tokyo"):
             rows = pa.table({"when": pa.array(WHEN.tz_convert(zone)), "y": [0, 1, 0]})

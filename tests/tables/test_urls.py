@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from selfpaced import open_table, save_model
 from selfpaced.exceptions import ModelFileError, TableError
-from selfpaced.persistence.loading import load_model
+from selfpaced.persistence import save_model
+from selfpaced.persistence.files import load_model
 from selfpaced.storage import RemoteFile
+from selfpaced.tables.sources import open_table
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
 from tests.tables.three_trees import fitted
 

@@ -2,7 +2,7 @@
 
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 
 
 def three_trees(**options):

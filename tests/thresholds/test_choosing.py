@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import selfpaced
-from selfpaced import choose_threshold
 from selfpaced.exceptions import UnreachableRuleError
 from selfpaced.metrics import MEASURES, Alerts, alerts_at_threshold, best_threshold
+from selfpaced.thresholds import choose_threshold
 from selfpaced.thresholds.rules import AlertsAtMost, PrecisionAtLeast
 
 rows = st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.integers(0, 9)), min_size=4, max_size=40).filter(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from selfpaced import choose_threshold
-from selfpaced.thresholds import intervals, sweep_of
-from selfpaced.thresholds.intervals import FIGURES, _drawn_at, _drawn_losses, _places, _resamples, _thinned
+from selfpaced.thresholds import choose_threshold, sweep_of
+from selfpaced.thresholds import sweep as intervals
 from selfpaced.thresholds.rules import Best
+from selfpaced.thresholds.sweep import FIGURES, _drawn_at, _drawn_losses, _places, _resamples, _thinned
 
 SHIFT, N_ROWS, N_CASES = 3.0, 4000, 40
 

@@ -7,10 +7,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import SelfPacedEnsembleClassifier, choose_threshold
 from selfpaced.datasets import make_fraud
+from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.metrics import alerts_of_labels
-from selfpaced.thresholds import parse_rule
+from selfpaced.thresholds import choose_threshold, parse_rule
 from selfpaced.thresholds.choosing import rule_score, threshold_scorer
 
 LABELS = {"numbers": np.array([0, 1]), "words": np.array(["ok", "fraud"]), "rare first": np.array(["z", "a"])}

@@ -1,17 +1,29 @@
-"""Synthetic rare rows by SMOTE, and the base class of ensembles that use them."""
+"""SMOTEBagging and SMOTEBoost: ensembles with synthetic rare rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.baselines.boosting import BaselineEnsemble
+from selfpaced.baselines.boosting import (
+    BaselineEnsemble,
+    BoostingEnsemble,
+    Floats,
+    RowsOfRound,
+    TrainedMember,
+    TrainingRows,
+    TrainingTask,
+)
+from selfpaced.ensembles import check_whole
 from selfpaced.ensembles.fitting import LARGEST_RANDOM_STATE
 from selfpaced.exceptions import need
-from selfpaced.pools import mix
+from selfpaced.pools import Ids, bootstrap, mix
+from selfpaced.tables import Labels
 
 Numbers = NDArray[np.floating]
 
@@ -56,3 +68,321 @@ class SyntheticRowsEnsemble(BaselineEnsemble):
         tags.input_tags.sparse = False
         tags.input_tags.allow_nan = False
         return tags
+
+
+class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
+    """SMOTEBagging: members trained on bags that mix drawn and synthetic rare rows in changing shares.
+
+    Bag i has a share b of 10%, 20%, ..., 100%, 10%, ... The members' probabilities are averaged.
+
+    X is an array or a frame (pandas, polars, pyarrow) of numbers without missing values; members see arrays. A
+    synthetic row has the mean `sample_weight` of its class.
+
+    Parameters
+    ----------
+    estimator : classifier, default=DecisionTreeClassifier()
+        The base model. It sees the labels as class numbers 0, 1, ...
+    n_estimators : int, default=10
+        The number of members.
+    bags : {"growing", "full"}, default="growing"
+        "growing": a share b of every class's rows, at least 2, is drawn with replacement. Then SMOTE makes every class
+        as large as the largest in the bag. These are the sizes that the Self-paced Ensemble paper reports.
+        "full": the method as published. Every bag draws as many rows of the largest class as it has, with replacement.
+        Every other class becomes as large: the share b of these rows is drawn with replacement, SMOTE makes the rest.
+    k_neighbors : int, default=5
+        The number of neighbours among which SMOTE chooses; fewer if there are fewer rows.
+    n_jobs : int, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws, of SMOTE and of every `random_state` inside the base model. The same number gives the same
+        members.
+
+    Attributes
+    ----------
+    estimators_ : list of estimator
+        The fitted members.
+    n_training_rows_ : list of int
+        The number of rows, real and synthetic, that each member was trained on.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    pos_label_ : label
+        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, if the members have importances.
+
+    See Also
+    --------
+    SMOTEBoostClassifier : Boosting with synthetic rare rows.
+    UnderBaggingClassifier : Bags without synthetic rows.
+
+    Notes
+    -----
+    SMOTE needs imbalanced-learn: `pip install 'selfpaced[smote]'`.
+
+    References
+    ----------
+    S. Wang, X. Yao. Diversity Analysis on Imbalanced Data Sets by Using Ensemble Models. IEEE Symposium on
+    Computational Intelligence and Data Mining 2009.
+
+    Examples
+    --------
+    >>> from selfpaced.baselines import SMOTEBaggingClassifier
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> from sklearn.metrics import average_precision_score
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_checkerboard(random_state=0)
+    >>> X_test, y_test = make_checkerboard(random_state=1)
+    >>> model = SMOTEBaggingClassifier(DecisionTreeClassifier(max_depth=10), random_state=0).fit(X, y)
+    >>> average_precision_score(y_test, model.predict_proba(X_test)[:, 1]) > 0.4
+    True
+    >>> model.n_training_rows_[:3]
+    [2000, 4000, 6000]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        bags: str = "growing",
+        k_neighbors: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.bags = bags
+        self.k_neighbors = k_neighbors
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _members(self, task: TrainingTask) -> Iterator[TrainedMember]:
+        smote = Smote(check_whole("k_neighbors", self.k_neighbors), task.seed)
+        classes = [task.labels.ids(number) for number in range(task.labels.classes.size)]
+        return Bags(task, task.table.span(0, task.table.n_rows), classes, parts_named(self.bags), smote).members()
+
+
+FEWEST_PARENTS = 2  # SMOTE makes rows between two rows
+Draw = Callable[[int, int], Ids]  # draws rows of a class with replacement, by (class number, number of rows)
+
+
+@dataclass(frozen=True)
+class BagPart:
+    """The rows of one class in a bag: drawn rows, and new rows between the parents."""
+
+    drawn: Ids
+    parents: Ids
+    n_new: int
+
+
+def growing_bag(classes: Sequence[Ids], tenths: int, draw: Draw) -> list[BagPart]:
+    """A number of tenths of every class, and SMOTE rows until each class is as large as the largest in the bag."""
+    drawn = [draw(number, max(FEWEST_PARENTS, round(tenths * ids.size / 10))) for number, ids in enumerate(classes)]
+    size = max(some.size for some in drawn)
+    return [BagPart(some, parents=some, n_new=size - some.size) for some in drawn]
+
+
+def full_bag(classes: Sequence[Ids], tenths: int, draw: Draw) -> list[BagPart]:
+    """The whole largest class. Every other class becomes as large: a number of tenths are drawn, the rest is by SMOTE.
+
+    SMOTE uses all rows of the class, because a row is drawn so often that its neighbours in the bag are copies of it.
+    """
+    size = max(ids.size for ids in classes)
+    n_drawn = [size if ids.size == size else round(tenths * size / 10) for ids in classes]
+    return [
+        BagPart(draw(number, n), parents=ids, n_new=size - n)
+        for number, (ids, n) in enumerate(zip(classes, n_drawn, strict=True))
+    ]
+
+
+PartsOfBag = Callable[[Sequence[Ids], int, Draw], list[BagPart]]
+BAGS: dict[str, PartsOfBag] = {"growing": growing_bag, "full": full_bag}
+
+
+def parts_named(name: Any) -> PartsOfBag:
+    if name not in tuple(BAGS):
+        raise ValueError(f"bags must be one of {sorted(BAGS)}; got {name!r}.")
+    return BAGS[name]
+
+
+@dataclass(frozen=True)
+class Bags:
+    """One bag after the other, and a member from each."""
+
+    task: TrainingTask
+    features: Numbers
+    classes: Sequence[Ids]
+    parts_of_bag: PartsOfBag
+    smote: Smote
+
+    def members(self) -> Iterator[TrainedMember]:
+        for number in range(self.task.n_members):
+            parts = self.parts_of_bag(self.classes, number % 10 + 1, partial(self._draw, number))
+            drawn = np.concatenate([part.drawn for part in parts])
+            rows = np.concatenate([self.features[drawn], *self._new_rows(parts, number)])
+            y = np.concatenate(
+                [
+                    np.repeat(np.arange(len(parts)), [part.drawn.size for part in parts]),
+                    np.repeat(np.arange(len(parts)), [part.n_new for part in parts]),
+                ]
+            )
+            yield TrainedMember(self.task.factory.fit(number, rows, y, self._metadata(parts)), len(rows))
+
+    def _draw(self, bag: int, class_number: int, n_rows: int) -> Ids:
+        return bootstrap(self.classes[class_number], n_rows, mix(self.task.seed, class_number), bag)
+
+    def _new_rows(self, parts: Sequence[BagPart], bag: int) -> list[Numbers]:
+        return [
+            self.smote.new_rows(self.features[part.parents], part.n_new, bag, class_number)
+            for class_number, part in enumerate(parts)
+            if part.n_new
+        ]
+
+    def _metadata(self, parts: Sequence[BagPart]) -> dict[str, Any]:
+        weights = self.task.weights
+        if weights is None:
+            return {}
+        means = [weights[ids].mean() for ids in self.classes]
+        drawn = [weights[part.drawn] for part in parts]
+        return {"sample_weight": np.concatenate([*drawn, np.repeat(means, [part.n_new for part in parts])])}
+
+
+class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
+    """SMOTEBoost: each member is trained on all rows, weighted by boosting, and on the synthetic rare rows so far.
+
+    The first member sees the real rows only. Every further round adds as many new synthetic rows as there are rare
+    rows, each on the line between a rare row and one of its nearest rare neighbours. Boosting weights the real rows; a
+    synthetic row has the mean weight of the real rows.
+
+    With more than two classes, every class except the largest grows in each round by the number of its real rows. No
+    class grows beyond the largest.
+
+    X is an array or a frame (pandas, polars, pyarrow) of numbers without missing values; members see arrays.
+
+    Parameters
+    ----------
+    estimator : classifier, default=DecisionTreeClassifier()
+        The base model. Its `fit` must accept `sample_weight`. It sees the labels as class numbers 0, 1, ...
+    n_estimators : int, default=10
+        The number of members. A model that is not better than chance on all real rows does not become a member, and
+        the weights of the rows are reset. Two such models in a row end the training.
+    k_neighbors : int, default=5
+        The number of neighbours among which SMOTE chooses; fewer if the class has fewer rows.
+    learning_rate : float, default=1.0
+        A factor of the weight of each member, and thereby of the change of the row weights in a round.
+    n_jobs : int, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of SMOTE and of every `random_state` inside the base model. The same number gives the same members.
+
+    Attributes
+    ----------
+    estimators_ : list of estimator
+        The fitted members.
+    estimator_weights_ : ndarray of shape (n_members,)
+        The weight of each member in the mean of the probabilities.
+    n_training_rows_ : list of int
+        The number of rows, real and synthetic, that each member was trained on.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    pos_label_ : label
+        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, weighted as the members are, if they have importances.
+
+    See Also
+    --------
+    SMOTEBaggingClassifier : Bags with synthetic rare rows.
+    RUSBoostClassifier : Boosting on random under-samples.
+
+    Notes
+    -----
+    SMOTE needs imbalanced-learn: `pip install 'selfpaced[smote]'`.
+
+    A row's loss is its doubt: the probability of the classes that it does not belong to. For two classes this is
+    AdaBoost.M2 as the paper uses it; for more, see `selfpaced.baselines.boosting`. A member without any loss, such as
+    a fully grown tree, does not end the training: it gets a high weight, the rows keep their weights, and the next
+    member differs by its new rows.
+
+    References
+    ----------
+    N. V. Chawla, A. Lazarevic, L. O. Hall, K. W. Bowyer. SMOTEBoost: Improving Prediction of the Minority Class in
+    Boosting. PKDD 2003.
+
+    Examples
+    --------
+    >>> from selfpaced.baselines import SMOTEBoostClassifier
+    >>> from selfpaced.datasets import make_checkerboard
+    >>> from sklearn.metrics import average_precision_score
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_checkerboard(random_state=0)
+    >>> X_test, y_test = make_checkerboard(random_state=1)
+    >>> model = SMOTEBoostClassifier(DecisionTreeClassifier(max_depth=10), random_state=0).fit(X, y)
+    >>> average_precision_score(y_test, model.predict_proba(X_test)[:, 1]) > 0.4
+    True
+    >>> model.n_training_rows_[:3]
+    [11000, 12000, 13000]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        k_neighbors: int = 5,
+        learning_rate: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.k_neighbors = k_neighbors
+        self.learning_rate = learning_rate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _rows_of_round(self, task: TrainingTask) -> RowsOfRound:
+        smote = Smote(check_whole("k_neighbors", self.k_neighbors), task.seed)
+        return _GrowingRows(task.table.span(0, task.table.n_rows), task.labels, smote)
+
+
+class _GrowingRows:
+    """All real rows, and the synthetic ones of this round and those before it."""
+
+    def __init__(self, real: Numbers, labels: Labels, smote: Smote) -> None:
+        self._real = real
+        self._labels = labels
+        self._smote = smote
+        self._features = real
+        self._y = labels.codes
+        self._counts = labels.counts.copy()
+
+    def __call__(self, number: int, weights: Floats) -> TrainingRows:
+        if number > 0:
+            self._grow(number)
+        synthetic = np.full(self._y.size - weights.size, weights.mean())
+        return TrainingRows(self._features, self._y, np.concatenate([weights, synthetic]), {})
+
+    def _grow(self, number: int) -> None:
+        room = self._labels.counts.max() - self._counts
+        n_new = np.minimum(self._labels.counts, room)
+        blocks = [
+            self._smote.new_rows(self._real[self._labels.ids(class_number)], n, number, class_number)
+            for class_number, n in enumerate(n_new.tolist())
+            if n
+        ]
+        self._features = np.concatenate([self._features, *blocks])
+        self._y = np.concatenate([self._y, np.repeat(np.arange(n_new.size, dtype=self._y.dtype), n_new)])
+        self._counts += n_new

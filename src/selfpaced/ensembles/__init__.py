@@ -1,6 +1,5 @@
 """The scikit-learn estimators, one in each file, and what can be done with a fitted one."""
 
-from selfpaced.ensembles.balance_cascade import BalanceCascadeClassifier
 from selfpaced.ensembles.base import AveragingEnsemble, bases_of, predicting_in_one_thread
 from selfpaced.ensembles.checks import (
     FEWEST_MINORITY_ROWS,
@@ -20,5 +19,4 @@ from selfpaced.ensembles.checks import (
 )
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.suspects import DoubtingEnsemble, Suspects, suspects_in_table
-from selfpaced.ensembles.under_bagging import UnderBaggingClassifier
-from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
+from selfpaced.ensembles.under_sampling import BalanceCascadeClassifier, UnderBaggingClassifier, UnderSamplingEnsemble

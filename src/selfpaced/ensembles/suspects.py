@@ -34,6 +34,7 @@ from selfpaced.tables import ClassCounts, InMemoryTable, Labels, column_groups
 if TYPE_CHECKING:
     from selfpaced.tables.files import StreamedTable
 
+
 Floats = NDArray[np.float64]
 
 

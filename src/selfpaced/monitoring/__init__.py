@@ -5,11 +5,16 @@ from selfpaced.monitoring.drift import (
     SOME_DRIFT,
     Counter,
     Drift,
+    FeatureReference,
+    Reference,
     count_values,
     drift_of_counts,
+    feature_reference,
+    make_reference,
     measure_drift,
     p_value,
     psi,
+    values_of,
 )
 from selfpaced.monitoring.quality import (
     Alarm,
@@ -22,6 +27,29 @@ from selfpaced.monitoring.quality import (
     measure_period,
     parse_limit,
 )
-from selfpaced.monitoring.reference import FeatureReference, Reference, feature_reference, make_reference, values_of
 
-__all__ = ["Drift", "Estimate", "Reference", "estimate_quality", "make_reference", "measure_drift"]
+__all__ = [
+    "ERROR_RATE",
+    "SOME_DRIFT",
+    "Alarm",
+    "Counter",
+    "Drift",
+    "Estimate",
+    "FeatureReference",
+    "Limit",
+    "PeriodFigures",
+    "Reference",
+    "alarm_texts",
+    "count_values",
+    "drift_of_counts",
+    "estimate_quality",
+    "feature_reference",
+    "figure_at",
+    "make_reference",
+    "measure_drift",
+    "measure_period",
+    "p_value",
+    "parse_limit",
+    "psi",
+    "values_of",
+]

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from selfpaced.metrics import aucprc
-from selfpaced.monitoring.drift import Counter, Drift, drift_of_counts
-from selfpaced.monitoring.reference import Reference
+from selfpaced.monitoring.drift import Counter, Drift, Reference, drift_of_counts
 from selfpaced.thresholds import CONFIDENCE, Interval, share_interval
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from selfpaced.ensembles import AveragingEnsemble, bases_of
 from selfpaced.model import RecipeResult, feature_names_of
 from selfpaced.monitoring import Reference
+from selfpaced.storage import versions_for
 from selfpaced.tables import Schema
-from selfpaced.versions import versions_for
 
 # How to get the fitted model inside, by the name of a class. The allow-list decides which classes are loaded.
 INSIDE: dict[str, Callable[[Any], Any]] = {

@@ -1,7 +1,7 @@
 """The pools of majority rows, with the same methods for rows in memory, in files and on clusters."""
 
 from selfpaced.pools.blocks import Block, Tags
-from selfpaced.pools.chunk import NO_CLASS
+from selfpaced.pools.chunk import GROUP, NO_CLASS, Rows, RowsOnDemand
 from selfpaced.pools.keys import (
     CALIBRATION_SAMPLE_ROUND,
     FOLDS_ROUND,
@@ -19,5 +19,4 @@ from selfpaced.pools.keys import (
 )
 from selfpaced.pools.memory import MemoryPool
 from selfpaced.pools.partitioned import Answer, Engine, PartitionedPool, Partitions, flattened
-from selfpaced.pools.rows import GROUP, Rows, RowsOnDemand
 from selfpaced.pools.streamed import Pass, Stream, StreamedPool, read_pass

@@ -20,6 +20,8 @@ from selfpaced.pools.chunk import (
     BinTotals,
     Candidates,
     Floats,
+    Rows,
+    RowsOnDemand,
     bin_dtype,
     cut,
     doubt,
@@ -27,7 +29,6 @@ from selfpaced.pools.chunk import (
     take_candidates,
 )
 from selfpaced.pools.keys import Ids, Keys, ids_under, row_keys
-from selfpaced.pools.rows import Rows, RowsOnDemand
 from selfpaced.scoring import Scorer, chunks_for, in_one_thread, probabilities_by, scorer_of
 
 

@@ -12,6 +12,8 @@ from selfpaced.pools.chunk import (
     BinTotals,
     Candidates,
     Floats,
+    Rows,
+    RowsOnDemand,
     bin_dtype,
     cut,
     doubt,
@@ -20,7 +22,6 @@ from selfpaced.pools.chunk import (
     take_candidates,
 )
 from selfpaced.pools.keys import Ids, Keys, enough_under_limits, row_keys, rows_behind
-from selfpaced.pools.rows import Rows, RowsOnDemand
 from selfpaced.scoring import Scorer, chunks_for, over_chunks, probabilities_by, scorer_of
 
 # Hashing a chunk touches a few arrays of 8 bytes a row: fewer rows at once spend more time between the calls.

@@ -32,9 +32,8 @@ from selfpaced.pools.blocks import (
     Under,
     own_rows,
 )
-from selfpaced.pools.chunk import BinTotals, Candidates, take_candidates
+from selfpaced.pools.chunk import BinTotals, Candidates, Rows, take_candidates
 from selfpaced.pools.keys import LARGEST_KEY, Ids, Keys, enough_under_limits, key_limits, rows_behind
-from selfpaced.pools.rows import Rows
 
 # A short list is so many times as long as the expected draw. The number doubles after a list that was too short, up to
 # the second one.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.algorithms import Hardness, HardnessBins, Outlook
-from selfpaced.pools.chunk import NO_CLASS, BinTotals, Floats, bin_dtype, cut, doubt, hardest, mean_doubt
+from selfpaced.pools.chunk import NO_CLASS, BinTotals, Floats, Rows, bin_dtype, cut, doubt, hardest, mean_doubt
 from selfpaced.pools.keys import (
     LARGEST_KEY,
     Ids,
@@ -28,7 +28,6 @@ from selfpaced.pools.keys import (
     rows_behind,
     smallest_keys,
 )
-from selfpaced.pools.rows import Rows
 from selfpaced.scoring import Scorer, over_stream, probabilities_by, scorers_of, timed
 
 ClassNumbers = NDArray[np.unsignedinteger]

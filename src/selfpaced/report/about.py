@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced import versions
 from selfpaced.callbacks import Round
 from selfpaced.ensembles import AveragingEnsemble, bases_of
 from selfpaced.explaining import is_blend
 from selfpaced.metrics import aucprc
 from selfpaced.model import TrainedOn
-from selfpaced.report.topics.answer import ModelFacts
-from selfpaced.report.topics.recipes import RecipeFacts
-from selfpaced.report.words import shortened
+from selfpaced.report.html import shortened
+from selfpaced.report.topics.answer import ModelFacts, RecipeFacts
+from selfpaced.storage import versions_of as installed
 
 LONGEST_PARAMETER = 120
 
@@ -155,7 +154,7 @@ def versions_of(model: Any) -> dict[str, str]:
     ensemble = ensemble_of(model)
     bases = bases_of(ensemble) if is_blended(model) else [getattr(ensemble, "estimator", None)]
     packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
-    return versions.versions_of({"selfpaced", "sklearn", "numpy"} | packages)
+    return installed({"selfpaced", "sklearn", "numpy"} | packages)
 
 
 def scores_by_stage(

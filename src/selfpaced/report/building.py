@@ -1,4 +1,4 @@
-"""Reports from models or scores: which facts are computed."""
+"""Reports from models or scores: which facts are computed, and what is read of a model."""
 
 from __future__ import annotations
 

@@ -18,13 +18,12 @@ from typing import Any
 
 from selfpaced.report import html
 from selfpaced.report.html import Html
-from selfpaced.report.topics.answer import Case, ModelFacts, answer, making
+from selfpaced.report.topics.answer import Case, ModelFacts, RecipeFacts, answer, making, recipes
 from selfpaced.report.topics.course import Course, course
 from selfpaced.report.topics.data import DataFacts, SuspectFacts, data, suspects
 from selfpaced.report.topics.importance import Importances, importance
 from selfpaced.report.topics.learning import Learning, learning
 from selfpaced.report.topics.quality import Calibration, RankingFacts, calibration, ranking
-from selfpaced.report.topics.recipes import RecipeFacts, recipes
 from selfpaced.report.topics.thresholds import RowByRow, Thresholds, decision, explorer
 from selfpaced.storage import AnyPath, Place, located, write_whole
 

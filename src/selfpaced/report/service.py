@@ -8,11 +8,10 @@ from typing import Any
 from selfpaced.backtesting import FoldResult
 from selfpaced.monitoring import Alarm, Drift, PeriodFigures, Reference, alarm_texts, figure_at
 from selfpaced.report import html
-from selfpaced.report.html import Html
+from selfpaced.report.html import Html, between, decimals, moment_text, percent, plural, threshold_text, whole
 from selfpaced.report.page import assembled
 from selfpaced.report.topics.course import course_figure
 from selfpaced.report.topics.data import drift_figure
-from selfpaced.report.words import between, decimals, moment_text, percent, plural, threshold_text, whole
 from selfpaced.thresholds import cost_text
 
 MOST_ROWS = 60

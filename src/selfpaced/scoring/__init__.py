@@ -3,10 +3,14 @@
 from selfpaced.scoring.averaging import (
     Spread,
     add_probabilities,
+    begun,
+    in_one_thread,
     mean_probabilities,
+    over_chunks,
+    over_stream,
     probability_spread,
     staged_probabilities,
+    timed,
 )
 from selfpaced.scoring.kinds import lightgbm_trees, scorer_of, scorers_of
 from selfpaced.scoring.scorer import Rebalanced, Scorer, chunks_for, probabilities_by
-from selfpaced.scoring.threads import begun, in_one_thread, over_chunks, over_stream, timed

@@ -1,4 +1,4 @@
-"""Scorers: how a model gives probabilities of a chunk of rows."""
+"""Scorers: how a model of each kind gives probabilities of a chunk of rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,17 @@
 """Files that are remote, whole, private or safe to load."""
 
-from selfpaced.storage.archive import TRUSTED, UnknownTypeError, dumped, import_skops, loaded, opened, part_of
+from selfpaced.storage.archive import (
+    TRUSTED,
+    UnknownTypeError,
+    differences,
+    dumped,
+    import_skops,
+    loaded,
+    opened,
+    part_of,
+    versions_for,
+    versions_of,
+)
 from selfpaced.storage.files import (
     PrivateFolder,
     TemporaryFolder,

@@ -61,5 +61,3 @@ from selfpaced.tables.times import (
     periods_of,
     zone_of,
 )
-
-__all__ = ["DatabaseTable"]

@@ -14,7 +14,7 @@ from selfpaced.tables.schema import MOST_CATEGORIES, Described, merged_types
 from selfpaced.tables.times import are_dates, are_strings
 
 if TYPE_CHECKING:
-    from selfpaced.tables.files.reader import Reader
+    from selfpaced.tables.files.file import Reader
 
 
 # The number of first rows in which repeated values are searched for.

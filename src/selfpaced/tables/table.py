@@ -16,6 +16,7 @@ from selfpaced.tables.schema import Schema
 if TYPE_CHECKING:
     from selfpaced.tables.labels import ClassCounts
 
+
 # Names of internal columns beside the features. Columns of a user's table must not have them.
 ID, WEIGHT = "__selfpaced_id__", "__selfpaced_weight__"
 

@@ -13,8 +13,36 @@ from selfpaced.thresholds.choosing import (
 )
 from selfpaced.thresholds.costs import Costs, amounts_of, cost_text
 from selfpaced.thresholds.decisions import CostDecisionClassifier, Decision, numbers_of, parse_decision
-from selfpaced.thresholds.intervals import CONFIDENCE, Interval, middle_of, share_interval
 from selfpaced.thresholds.rules import WRITTEN, LowestCost, Rule, best_rows, parse_rule
-from selfpaced.thresholds.sweep import Sweep, short_threshold, sweep_of
+from selfpaced.thresholds.sweep import CONFIDENCE, Interval, Sweep, middle_of, share_interval, short_threshold, sweep_of
 
-__all__ = ["CostDecisionClassifier", "ThresholdChoice", "choose_threshold", "parse_rule", "threshold_scorer"]
+__all__ = [
+    "CONFIDENCE",
+    "WRITTEN",
+    "CostDecisionClassifier",
+    "Costs",
+    "Decision",
+    "Interval",
+    "LowestCost",
+    "Rule",
+    "Sweep",
+    "ThresholdChoice",
+    "amounts_of",
+    "best_rows",
+    "choice_from",
+    "choose_threshold",
+    "cost_text",
+    "headline",
+    "headline_parts",
+    "middle_of",
+    "numbers_of",
+    "of_hundred",
+    "parse_decision",
+    "parse_rule",
+    "rows_where",
+    "share_interval",
+    "short_threshold",
+    "sweep_of",
+    "threshold_scorer",
+    "with_costs",
+]

@@ -12,9 +12,8 @@ from sklearn.metrics import make_scorer
 from selfpaced.exceptions import UnreachableRuleError
 from selfpaced.metrics import Alerts, alerts_of_labels, as_bools
 from selfpaced.thresholds.costs import Costs, amounts_of, cost_text
-from selfpaced.thresholds.intervals import CONFIDENCE, FIGURES, Interval, costs_in, intervals_of
 from selfpaced.thresholds.rules import AlertsAtMost, LowestCost, Rule, parse_rule
-from selfpaced.thresholds.sweep import Sweep, sweep_of
+from selfpaced.thresholds.sweep import CONFIDENCE, FIGURES, Interval, Sweep, costs_in, intervals_of, sweep_of
 
 
 def headline(precision: float, recall: float, rows: str = "rare rows") -> str:

@@ -2,13 +2,14 @@
 
 from selfpaced.trees.bitvectors import BoostersOfARow, SmallTrees, small_trees_of
 from selfpaced.trees.columns import ArrowRows, FrameColumns, SharedTrees, float64_columns, lightgbm_columns
-from selfpaced.trees.lightgbm import frame_categories, read_booster
-from selfpaced.trees.others import read_catboost, read_xgboost
-from selfpaced.trees.scikit_learn import (
+from selfpaced.trees.libraries import (
     check_decision_tree,
     check_hist_gradient_boosting,
     hist_categories,
+    read_catboost,
     read_forest,
     read_hist_gradient_boosting,
+    read_xgboost,
 )
+from selfpaced.trees.lightgbm import frame_categories, read_booster
 from selfpaced.trees.tree import NO_CHILD, Link, TreeModel, Trees, UnsupportedTreesError, link_of

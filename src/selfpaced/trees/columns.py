@@ -1,4 +1,4 @@
-"""Rows as small trees read them: their columns, and the sums of the trees of several models."""
+"""The columns of rows as numbers that trees ask for, once for all models."""
 
 from __future__ import annotations
 

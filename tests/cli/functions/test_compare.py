@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced import UnderBaggingClassifier
 from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.cli.commands import report as report_job
 from selfpaced.cli.commands.compare import (
@@ -34,6 +33,7 @@ from selfpaced.cli.commands.compare import (
     with_threads,
 )
 from selfpaced.cli.data.request import TrainRequest
+from selfpaced.ensembles import UnderBaggingClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from tests.few_recipes import FEW_RECIPES

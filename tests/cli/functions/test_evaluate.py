@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import open_table
 from selfpaced.cli.commands.evaluate import Judging, Known, evaluate, known_from
 from selfpaced.cli.commands.predict import predict
 from selfpaced.cli.data.request import amounts_in, rule_of
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold
+from selfpaced.tables.sources import open_table
 from selfpaced.thresholds import parse_rule
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced import open_table
 from selfpaced.cli.data.splitting import held_out_at_random, held_out_by_time
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, row_keys
 from selfpaced.tables import Labels
+from selfpaced.tables.sources import open_table
 
 
 def labels_of(*counts):

@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.calibration import Calibrator, fit_calibrator
-from selfpaced.ensembles.auto.blending import aucprc_of, blend_weights, difference_of_levels, shifted, standard_error
-from selfpaced.ensembles.auto.judging import Judge, Judgement
+from selfpaced.ensembles.auto.judging import (
+    Judge,
+    Judgement,
+    aucprc_of,
+    blend_weights,
+    difference_of_levels,
+    shifted,
+    standard_error,
+)
 from selfpaced.ensembles.fitting.checkpoint import ALLOWING, plan_hash
 from selfpaced.exceptions import CheckpointError, ModelFileError, TableError, warn
 from selfpaced.model import LogOddsPool, Model, RecipeResult, equal_pool, log_odds, pool_of

@@ -24,9 +24,8 @@ from selfpaced.ensembles.fitting.pools import ReplayingPool
 from selfpaced.exceptions import CheckpointError
 from selfpaced.model import check_contents
 from selfpaced.pools import Rows
-from selfpaced.storage import PrivateFolder, UnknownTypeError, dumped, import_skops, loaded, private_folder
+from selfpaced.storage import PrivateFolder, UnknownTypeError, dumped, import_skops, loaded, private_folder, versions_of
 from selfpaced.tables import ClassSplit, Table
-from selfpaced.versions import versions_of
 
 # Parameters that do not change the model, or only by the speed of the machine. The seed replaces random_state.
 NOT_IN_THE_MODEL = ("callbacks", "client", "fit_on", "n_jobs", "random_state", "time_limit")

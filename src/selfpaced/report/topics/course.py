@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.report import html
-from selfpaced.report.html import Axis, Frame, Html, Point
-from selfpaced.report.words import decimals, moment_text, percent, plural, whole
+from selfpaced.report.html import Axis, Frame, Html, Point, decimals, moment_text, percent, plural, whole
 from selfpaced.tables import PERIODS, Moments, checked_moments, periods_of
 
 if TYPE_CHECKING:
     from selfpaced.report.page import Facts
+
 
 FEWEST_PERIODS, MOST_PERIODS = 6, 60
 N_PARTS = 20  # of times that are numbers

@@ -20,12 +20,12 @@ from selfpaced.monitoring import (
     values_of,
 )
 from selfpaced.report import html
-from selfpaced.report.html import Bar, Html
-from selfpaced.report.words import decimals, number_text, percent, plural, score_text, shortened
+from selfpaced.report.html import Bar, Html, decimals, number_text, percent, plural, score_text, shortened
 from selfpaced.tables import kind_of
 
 if TYPE_CHECKING:
     from selfpaced.report.page import Facts
+
 
 MOST_COLUMNS = 500
 MOST_ROWS = 50_000

@@ -16,13 +16,13 @@ from selfpaced.metrics import aucprc
 from selfpaced.monitoring import count_values, feature_reference, p_value, psi
 from selfpaced.report import html
 from selfpaced.report.about import importances_of, is_blended
-from selfpaced.report.html import Axis, Bar, Html
+from selfpaced.report.html import Axis, Bar, Html, number_text, percent, plural, shortened
 from selfpaced.report.topics.data import Values, column_names, columns_of, take_rows
-from selfpaced.report.words import number_text, percent, plural, shortened
 from selfpaced.tables import kind_of
 
 if TYPE_CHECKING:
     from selfpaced.report.page import Facts
+
 
 Floats = NDArray[np.float64]
 # The error is that of leaving out a tenth of the rows, ten times.

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from selfpaced.callbacks import BinNotes, Round
 from selfpaced.report import html
 from selfpaced.report.about import eval_scores_of, rounds_of
-from selfpaced.report.html import Axis, Frame, Html
-from selfpaced.report.words import decimals, percent, whole
+from selfpaced.report.html import Axis, Frame, Html, decimals, percent, whole
 
 if TYPE_CHECKING:
     from selfpaced.report.page import Facts
+
 
 MOST_BINS_SHOWN = 40
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.metrics import area_of
 from selfpaced.report import html
-from selfpaced.report.html import Axis, Frame, Html, Point
-from selfpaced.report.words import decimals, percent, whole
+from selfpaced.report.html import Axis, Frame, Html, Point, decimals, percent, whole
 from selfpaced.thresholds import Interval, Sweep, middle_of, share_interval
 
 if TYPE_CHECKING:
     from selfpaced.report.page import Facts
     from selfpaced.report.topics.thresholds import Thresholds
+
 
 Floats = NDArray[np.float64]
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from selfpaced.metrics import Alerts
 from selfpaced.report import html
-from selfpaced.report.html import Html
+from selfpaced.report.html import Html, between, decimals, percent, plural, threshold_text, whole
 from selfpaced.report.topics.quality import MOST_POINTS, precision_recall_curve, spread
-from selfpaced.report.words import between, decimals, percent, plural, threshold_text, whole
 from selfpaced.thresholds import (
     Costs,
     Interval,
@@ -32,6 +31,7 @@ from selfpaced.thresholds import (
 
 if TYPE_CHECKING:
     from selfpaced.report.page import Facts
+
 
 DEFAULT_COSTS = Costs(1.0, 10.0)
 NO_ALERTS = "No row scores high enough for an alert."

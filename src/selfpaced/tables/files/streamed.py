@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
 from selfpaced.scoring import Scorer
-from selfpaced.tables.files.file import LoadedFile
-from selfpaced.tables.files.reader import Reader
+from selfpaced.tables.files.file import LoadedFile, Reader
 from selfpaced.tables.frames import NewCategories
 from selfpaced.tables.labels import (
     LabelLook,

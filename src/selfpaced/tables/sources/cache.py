@@ -17,12 +17,10 @@ from typing import Any
 
 from selfpaced.exceptions import TableError, pa, pq
 from selfpaced.storage import Place, RemoteFile, TemporaryFolder, downloaded, fingerprint, remove_stale, whole_file
-from selfpaced.tables.files.file import File, naming, open_file, writer_for_rereading
-from selfpaced.tables.files.reader import Reader, ReadPlan
+from selfpaced.tables.files.file import File, Reader, ReadPlan, naming, open_file, writer_for_rereading
+from selfpaced.tables.files.inference import Form, comma_forms
+from selfpaced.tables.files.text import ENDINGS, JSON_ENDINGS, LIMITS, CsvFile, JsonFile, Limits, open_csv, open_json
 from selfpaced.tables.table import Progress
-from selfpaced.tables.text.csv import ENDINGS, LIMITS, CsvFile, Limits, open_csv
-from selfpaced.tables.text.inference import Form, comma_forms
-from selfpaced.tables.text.json_lines import JSON_ENDINGS, JsonFile, open_json
 
 CACHE_ENDING = ".selfpaced.parquet"
 COPY_ENDING = f".copy{CACHE_ENDING}"

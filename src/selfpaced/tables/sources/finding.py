@@ -26,8 +26,7 @@ from selfpaced.storage import (
     patiently,
     shown,
 )
-from selfpaced.tables.files.file import FORMATS, open_file
-from selfpaced.tables.files.reader import Reader, ReadPlan
+from selfpaced.tables.files.file import FORMATS, Reader, ReadPlan, open_file
 from selfpaced.tables.sources.cache import TEXT_ENDINGS, as_parquet, is_cache, is_text
 from selfpaced.tables.sources.lakes import refuse_lake_above, refuse_lakes_inside
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError, fs, need, pa
 from selfpaced.storage import Place, RemoteFile, exists, explaining, is_local, is_url, located, patiently, shown
-from selfpaced.tables.files.file import FORMATS, File, open_file, with_deleted
-from selfpaced.tables.files.reader import Reader, ReadPlan
+from selfpaced.tables.files.file import FORMATS, File, Reader, ReadPlan, open_file, with_deleted
 from selfpaced.tables.sources.cache import TEXT_ENDINGS
 from selfpaced.tables.sources.streams import spooled
 

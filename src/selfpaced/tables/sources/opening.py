@@ -12,9 +12,9 @@ from typing import Any, Unpack
 from numpy import ndarray
 
 from selfpaced.exceptions import TableError, did_you_mean, pa, pc, pq
-from selfpaced.tables.files.file import File, LoadedFile
-from selfpaced.tables.files.reader import DEFAULT_BATCH_ROWS, Needed, Reader, ReadPlan, RowFilter
+from selfpaced.tables.files.file import DEFAULT_BATCH_ROWS, File, LoadedFile, Needed, Reader, ReadPlan, RowFilter
 from selfpaced.tables.files.streamed import MEMORY_FOR_TAGS, StreamedTable
+from selfpaced.tables.files.text import MISSING_VALUES, is_csv
 from selfpaced.tables.frames import with_open_categories
 from selfpaced.tables.memory import is_dask_frame, is_spark_frame, open_array
 from selfpaced.tables.profile import ColumnLook, ColumnProfile, categories_of, look_through
@@ -24,7 +24,6 @@ from selfpaced.tables.sources.finding import file_reader
 from selfpaced.tables.sources.lakes import delta_reader, iceberg_reader, is_delta, is_iceberg
 from selfpaced.tables.sources.streams import is_query, is_stream, query_reader, stream_reader
 from selfpaced.tables.table import Progress, ReadingOptions, Roles, Table, feature_names, names_of
-from selfpaced.tables.text.csv import MISSING_VALUES, is_csv
 
 # The options that a source honours, by the name that errors call it. All others are refused.
 _FRAME = frozenset({"target", "columns", "exclude", "weight_column", "id_column", "group_column", "timezone"})

@@ -13,8 +13,7 @@ from typing import Any
 
 from selfpaced.exceptions import TableError, ds, need, pa
 from selfpaced.storage import TemporaryFolder, is_url, shown
-from selfpaced.tables.files.file import FORMATS, index_columns, open_file, writer_for_rereading
-from selfpaced.tables.files.reader import Reader, ReadPlan
+from selfpaced.tables.files.file import FORMATS, Reader, ReadPlan, index_columns, open_file, writer_for_rereading
 from selfpaced.tables.memory import is_frame
 
 GROUP_ROWS = 2**17

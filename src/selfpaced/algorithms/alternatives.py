@@ -1,4 +1,4 @@
-"""BalanceCascade: under-bagging that drops the majority rows that it classifies well (Liu, Wu, Zhou 2009)."""
+"""Under-bagging and BalanceCascade on the same pools as Algorithm 1."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import Any, TypeVar
 from selfpaced.algorithms.pool import MajorityPool, Sample, Step
 
 Rows = TypeVar("Rows")
+
+
+def under_bagging(
+    pools: Sequence[MajorityPool[Rows]], n_draw: int, fit: Callable[[Sequence[Rows]], Any], n_models: int
+) -> Iterator[Step[Rows]]:
+    """Yield f_1, ..., f_n. Members do not depend on each other, so the majority is never scored."""
+    for i in range(1, n_models + 1):
+        samples = [Sample(None, None, pool.draw([n_draw], i)) for pool in pools]
+        yield Step(i, None, samples, fit([sample.rows for sample in samples]))
 
 
 def balance_cascade(

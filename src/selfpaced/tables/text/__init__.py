@@ -1,1 +1,0 @@
-"""Text files, converted to Parquet once."""
