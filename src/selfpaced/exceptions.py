@@ -98,10 +98,10 @@ def _bare(name: str) -> str:
 def need(module: str, extra: str, what: str) -> Any:
     """An optional module. If it is not installed, the error says what needs it and which extra installs it.
 
-    >>> need("no_such_module", "files", "Reading files")
+    >>> need("no_such_module", "files", "Reading files")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ImportError: Reading files needs no_such_module, which cannot be imported (No module named 'no_such_module'): pip install 'selfpaced[files]'
+    ImportError: Reading files needs no_such_module, which cannot be imported (...): pip install 'selfpaced[files]'
     """
     try:
         return import_module(module)
@@ -128,6 +128,8 @@ pa: Any = Later("pyarrow", "files", "Reading files")
 pc: Any = Later("pyarrow.compute", "files", "Reading files")
 pq: Any = Later("pyarrow.parquet", "files", "Reading files")
 ds: Any = Later("pyarrow.dataset", "files", "Reading files")
+arrow_csv: Any = Later("pyarrow.csv", "files", "Reading files")
+arrow_json: Any = Later("pyarrow.json", "files", "Reading files")
 fs: Any = Later("pyarrow.fs", "files", "Reading files")
 
 

@@ -5,6 +5,8 @@ Spark's is in `tests/cluster/test_spark.py`, that of PostgreSQL in `tests/tables
 
 from __future__ import annotations
 
+import inspect
+
 import dask.dataframe as dd
 import numpy as np
 import polars as pl
@@ -15,6 +17,8 @@ from pyarrow import fs
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced import SelfPacedEnsembleClassifier, open_table
+from selfpaced.tables import TableOptions
+from selfpaced.tables.sources.opening import HONOURED
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, ROWS, Opened, TableExam
 
@@ -114,6 +118,11 @@ def source(request, tmp_path_factory):
         return request.param(tmp_path_factory.mktemp("source"))
     client = request.getfixturevalue("dask_cluster").client
     return Opened(dd.from_pandas(ROWS, npartitions=3), "a Dask DataFrame", {**COLUMNS, "client": client})
+
+
+def test_every_option_of_the_signature_is_known_to_a_kind_of_source():
+    named = set(inspect.signature(open_table).parameters) - {"source"}
+    assert named == TableOptions.__optional_keys__ == frozenset().union(*HONOURED.values())
 
 
 class TestTables(TableExam):

@@ -144,8 +144,8 @@ class TestATableThatIsOpenAlready:
     ],
 )
 def test_a_misspelt_option_is_refused_with_the_known_ones(frauds, method, given):
-    with pytest.raises(TypeError, match=r"no option 'fitler'. Its options are batch_rows, cache, .*, filter, "):
-        getattr(spe().fit(*frauds), method)("rows.parquet", fitler=[("a", ">", 0.0)], **given)
+    with pytest.raises(TypeError, match=r"no option 'wheer'. Its options are batch_rows, cache, .*, where"):
+        getattr(spe().fit(*frauds), method)("rows.parquet", wheer=[("a", ">", 0.0)], **given)
 
 
 def test_names_of_features_are_for_models_without_names(rows, tmp_path):

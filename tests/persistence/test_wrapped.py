@@ -15,8 +15,7 @@ from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import ModelFileError
 from selfpaced.persistence import load_ensemble, read_card
-from selfpaced.persistence.loading import load_model
-from selfpaced.storage.archive import trusted_types
+from selfpaced.persistence.loading import load_model, trusted_types
 from selfpaced.thresholds.choosing import threshold_scorer
 from selfpaced.thresholds.decisions import CostDecisionClassifier
 

@@ -7,6 +7,7 @@ import gzip
 import os
 import stat
 import time
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -19,9 +20,13 @@ from selfpaced.exceptions import TableError
 from selfpaced.tables.sources.cache import as_parquet
 from selfpaced.tables.text import csv as csv_reading
 from selfpaced.tables.text import inference
+from selfpaced.tables.text.csv import Limits
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+
+SMALL = Limits(block_bytes=64, column_bytes=1)
+ONE_ROW_GROUPS = replace(SMALL, group_rows=1)
 
 
 @pytest.fixture
@@ -46,12 +51,6 @@ def read(write):
     return read
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(csv_reading, "BLOCK_BYTES", 64)
-    monkeypatch.setattr(csv_reading, "COLUMN_BYTES", 1)
-
-
 def types_of(table):
     return [str(kind) for kind in table.schema.types]
 
@@ -63,16 +62,14 @@ def left_over(folder):
 # Types
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_a_float_after_many_ints_makes_the_column_floats(read):
-    table = read("a\n" + "1\n" * 200 + "2.5\n")
+    table = read("a\n" + "1\n" * 200 + "2.5\n", limits=SMALL)
     assert types_of(table) == ["double"]
     assert table["a"].to_pylist() == [1.0] * 200 + [2.5]
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_text_after_many_ints_makes_the_column_strings_as_they_were_written(read):
-    assert read("a\n" + "1\n" * 200 + "none of them\n")["a"].to_pylist() == ["1"] * 200 + ["none of them"]
+    assert read("a\n" + "1\n" * 200 + "none of them\n", limits=SMALL)["a"].to_pylist() == ["1"] * 200 + ["none of them"]
 
 
 @pytest.mark.parametrize(
@@ -184,10 +181,9 @@ def test_each_column_has_a_decimal_mark_of_its_own(read):
         ["-1,234", " 12,5 ", "7", "1e3", ""],
     ],
 )
-@pytest.mark.usefixtures("small_blocks")
 def test_one_value_that_only_a_decimal_comma_explains_decides_for_the_column(read, values):
     values = ["170,124"] * 50 + values
-    table = read("a;b\n" + "".join(f"{value};x\n" for value in values))
+    table = read("a;b\n" + "".join(f"{value};x\n" for value in values), limits=SMALL)
     assert table["a"].to_pylist() == [float(value.replace(",", ".")) if value else None for value in values]
 
 
@@ -315,16 +311,14 @@ def test_a_file_that_is_not_right_is_refused_with_the_place(read, tmp_path, cont
     assert left_over(tmp_path) == []
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_bytes_that_are_not_utf8_are_found_far_into_the_file(read):
     with pytest.raises(TableError, match=r"not UTF-8 \(line 202\)"):
-        read(b"a,b\n" + b"1,x\n" * 200 + b"2,\xe4\n")
+        read(b"a,b\n" + b"1,x\n" * 200 + b"2,\xe4\n", limits=SMALL)
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_a_line_longer_than_a_block_is_told_from_other_faults(read):
     with pytest.raises(TableError, match="Check whether a quote is never closed"):
-        read("a,b\n1,2\n1," + "x" * 1000 + "\n3,4\n")
+        read("a,b\n1,2\n1," + "x" * 1000 + "\n3,4\n", limits=SMALL)
 
 
 def test_a_compressed_file_cut_short_is_named(read):
@@ -459,7 +453,6 @@ def test_files_of_one_name_do_not_meet_in_the_folder_of_caches(write, tmp_path):
 
 def fail_in_the_middle(monkeypatch, error):
     """Have the writer write the first row group, and fail at the second."""
-    monkeypatch.setattr("selfpaced.tables.sources.cache.GROUP_ROWS", 1)
     write_table, calls = pq.ParquetWriter.write_table, []
 
     def failing(self, *args, **kwargs):
@@ -471,32 +464,29 @@ def fail_in_the_middle(monkeypatch, error):
     monkeypatch.setattr(pq.ParquetWriter, "write_table", failing)
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("no"), OSError(errno.ENOSPC, "full")])
 def test_nothing_is_left_of_a_file_that_was_not_finished(write, tmp_path, monkeypatch, error):
     path = write("a\n" + "1\n" * 200)
     fail_in_the_middle(monkeypatch, error)
     with pytest.raises((KeyboardInterrupt, RuntimeError, TableError)):
-        as_parquet([path])
+        as_parquet([path], limits=ONE_ROW_GROUPS)
     assert left_over(tmp_path) == []
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_an_older_file_stays_until_the_new_one_is_whole(write, monkeypatch):
-    old = as_parquet([write("a\n1\n")]).popitem()[1]
+    old = as_parquet([write("a\n1\n")], limits=ONE_ROW_GROUPS).popitem()[1]
     path = write("a\n" + "2\n" * 200)
     fail_in_the_middle(monkeypatch, RuntimeError("no"))
     with pytest.raises(RuntimeError):
-        as_parquet([path])
+        as_parquet([path], limits=ONE_ROW_GROUPS)
     assert pq.read_table(old)["a"].to_pylist() == [1]
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_a_full_disk_is_called_so(write, monkeypatch):
     path = write("a\n" + "1\n" * 200)
     fail_in_the_middle(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
     with pytest.raises(TableError, match=r"sales\.csv .* the disk of .* is full.*cache=.*--cache FOLDER"):
-        as_parquet([path])
+        as_parquet([path], limits=ONE_ROW_GROUPS)
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
@@ -519,11 +509,10 @@ def test_a_file_that_changes_while_it_is_read_is_refused(write, tmp_path):
     assert left_over(tmp_path) == []
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_progress_goes_up_to_all_bytes_of_all_files(write):
     paths = [write("a\n" + "1\n" * 200, name) for name in ("one.csv", "two.csv")]
     told = []
-    as_parquet(paths, progress=lambda done, total: told.append((done, total)))
+    as_parquet(paths, progress=lambda done, total: told.append((done, total)), limits=SMALL)
     total = 4 * paths[0].stat().st_size
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1] == (total, total)
@@ -531,10 +520,8 @@ def test_progress_goes_up_to_all_bytes_of_all_files(write):
     assert len(told) > 20
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_row_groups_are_bounded_in_bytes(read, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfpaced.tables.sources.cache.GROUP_BYTES", 500)
-    read("a\n" + "1\n" * 1000)
+def test_row_groups_are_bounded_in_bytes(read, tmp_path):
+    read("a\n" + "1\n" * 1000, limits=replace(SMALL, group_bytes=500))
     metadata = pq.read_metadata(tmp_path / "sales.csv.selfpaced.parquet")
     assert max(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) < 150
 

@@ -12,7 +12,7 @@ import pytest
 from selfpaced import open_table
 from selfpaced.cli import main
 from selfpaced.exceptions import TableError
-from selfpaced.tables.sources import DatabaseTable
+from selfpaced.tables import DatabaseTable
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS, Opened, TableExam
 from tests.servers import PostgresServer
 from tests.tables.three_trees import fitted, members_of

@@ -10,7 +10,9 @@ import pytest
 from selfpaced import open_table
 from selfpaced.exceptions import TableError
 from selfpaced.tables.sources.cache import as_parquet
-from selfpaced.tables.text import json_lines
+from selfpaced.tables.text.csv import Limits
+
+SMALL = Limits(piece_bytes=32)
 
 
 @pytest.fixture
@@ -32,16 +34,14 @@ def test_objects_become_rows(read):
     assert table.to_pydict() == {"a": [1, 2], "b": ["x", None], "ok": [True, False]}
 
 
-def test_names_that_come_late_are_columns_with_missing_values_before(read, monkeypatch):
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 32)
-    table = read(lines(*[{"a": 1}] * 50, {"a": 2, "late": "x"}))
+def test_names_that_come_late_are_columns_with_missing_values_before(read):
+    table = read(lines(*[{"a": 1}] * 50, {"a": 2, "late": "x"}), limits=SMALL)
     assert table["late"].null_count == 50
     assert table["late"].to_pylist()[-1] == "x"
 
 
-def test_a_float_after_many_ints_makes_the_column_floats(read, monkeypatch):
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 32)
-    table = read(lines(*[{"a": 1}] * 50, {"a": 2.5}))
+def test_a_float_after_many_ints_makes_the_column_floats(read):
+    table = read(lines(*[{"a": 1}] * 50, {"a": 2.5}), limits=SMALL)
     assert table["a"].to_pylist() == [1.0] * 50 + [2.5]
 
 
@@ -64,10 +64,10 @@ def test_a_file_that_is_not_right_is_refused_by_name(read, content, complaint):
         read(content)
 
 
-def test_kinds_that_do_not_go_together_far_apart_are_named(read, monkeypatch):
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 50 * len(lines({"a": 1})))
+def test_kinds_that_do_not_go_together_far_apart_are_named(read):
+    limits = Limits(piece_bytes=50 * len(lines({"a": 1})))
     with pytest.raises(TableError, match=r"'a' is int64 in some rows of .* and string in others"):
-        read(lines(*[{"a": 1}] * 50, *[{"a": "x"}] * 50))
+        read(lines(*[{"a": 1}] * 50, *[{"a": "x"}] * 50), limits=limits)
 
 
 def test_open_table_takes_them(tmp_path):
@@ -95,6 +95,6 @@ def test_dates_are_found_as_in_csv_files(read, texts, kind):
     assert from_json["when"].to_pylist() == from_csv["when"].to_pylist()
 
 
-def test_text_that_begins_with_many_dates_stays_text(read, monkeypatch):
-    monkeypatch.setattr(json_lines, "PIECE_BYTES", 32)
-    assert read(lines(*[{"a": "2024-01-31"}] * 50, {"a": "x"}))["a"].to_pylist() == ["2024-01-31"] * 50 + ["x"]
+def test_text_that_begins_with_many_dates_stays_text(read):
+    table = read(lines(*[{"a": "2024-01-31"}] * 50, {"a": "x"}), limits=SMALL)
+    assert table["a"].to_pylist() == ["2024-01-31"] * 50 + ["x"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from selfpaced.tables import encode_labels, labels
+from selfpaced.tables import encode_labels
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,9 @@ def test_rows_are_counted_by_class():
     assert encode_labels(np.array([3, 5, 5, 7, 5])).counts.tolist() == [1, 3, 1]
 
 
-def test_chunks_are_put_together(monkeypatch):
+def test_chunks_are_put_together():
     y = np.random.default_rng(0).integers(5, size=1000)
-    monkeypatch.setattr(labels, "ROWS_AT_ONCE", 7)
-    encoded = encode_labels(y)
+    encoded = encode_labels(y, rows_at_once=7)
     assert np.array_equal(encoded.codes, y)
     assert np.array_equal(encoded.counts, np.bincount(y))
 

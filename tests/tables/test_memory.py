@@ -1,5 +1,7 @@
 """One exam for every kind of table in memory."""
 
+from datetime import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from selfpaced.tables import InMemoryTable, float_array, float_columns, is_frame, stack
+from selfpaced.tables import InMemoryTable, float_array, float_columns, is_frame, kind_of, stack
 
 NUMBERS = np.arange(24, dtype=np.float64).reshape(8, 3)
 TABLES = {
@@ -111,3 +113,29 @@ def test_a_frame_of_numbers_is_an_array_of_floats(kind):
 def test_missing_numbers_of_any_type_are_nan_in_an_array_of_floats(to_kind):
     gaps = pa.table({"n": pa.array([1, None], pa.int8()), "x": pa.array([None, 0.5], pa.float32())})
     np.testing.assert_array_equal(float_array(to_kind(gaps)), [[1, np.nan], [np.nan, 0.5]])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_dates_texts_and_chosen_columns_are_read_from_every_kind_of_frame(kind):
+    table = pa.table(
+        {
+            "when": pa.array([datetime(1970, 1, 2), None], pa.timestamp("us")),
+            "shop": pa.array(["web", None]),
+            "amount": pa.array([1.5, None]),
+        }
+    )
+    frame = {"pandas": table.to_pandas, "polars": lambda: pl.from_arrow(table), "pyarrow": lambda: table}[kind]()
+    kinds = kind_of(frame)
+    when, shop = (kinds.column_named(frame, name) for name in ("when", "shop"))
+    assert (when.is_date, when.is_number, shop.is_date) == (True, False, False)
+    np.testing.assert_array_equal(when.floats(), [86_400.0, np.nan])
+    assert shop.texts() == ["web", None]
+    assert kinds.names(kinds.select(frame, [2, 0])) == ["amount", "when"]
+
+
+def test_categories_are_known_in_their_order_without_reading_values():
+    frame = pd.DataFrame({"shop": pd.Categorical(["web"], categories=["web", "phone"]), "amount": [1.5]})
+    for table in (frame, pa.Table.from_pandas(frame)):
+        shop, amount = (kind_of(table).column(table, position) for position in (0, 1))
+        assert list(shop.categories()) == ["web", "phone"]
+        assert amount.categories is None

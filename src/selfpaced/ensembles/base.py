@@ -46,9 +46,8 @@ from selfpaced.model import (
 )
 from selfpaced.scoring import Spread
 from selfpaced.storage import Place
-from selfpaced.tables import ClassCounts, Roles, Schema, as_trained, categories_in, is_frame, names_of
+from selfpaced.tables import ClassCounts, DatabaseTable, Roles, Schema, as_trained, categories_in, is_frame, names_of
 from selfpaced.tables.files import StreamedTable
-from selfpaced.tables.sources import DatabaseTable
 
 if TYPE_CHECKING:
     from selfpaced.report import Report

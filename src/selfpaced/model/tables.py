@@ -15,10 +15,9 @@ from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
 from selfpaced.model.predictor import RowsDone, scoring_of
 from selfpaced.model.trained_on import TrainedOn, named_among
 from selfpaced.storage import Place
-from selfpaced.tables import ReadingOptions, Roles, Schema, check_names
+from selfpaced.tables import DatabaseTable, ReadingOptions, Roles, Schema, check_names
 from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import (
-    DatabaseTable,
     batch_of,
     check_columns,
     open_like,

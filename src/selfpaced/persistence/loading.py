@@ -16,7 +16,18 @@ from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning, warn
 from selfpaced.persistence.card import ModelCard, ensemble_in, kind_of
 from selfpaced.persistence.saving import PICKLE, card_in
-from selfpaced.storage import AnyPath, RemoteFile, check_contents, content_of, loaded, located, opened, part_of, shown
+from selfpaced.storage import (
+    TRUSTED,
+    AnyPath,
+    RemoteFile,
+    check_contents,
+    content_of,
+    loaded,
+    located,
+    opened,
+    part_of,
+    shown,
+)
 from selfpaced.versions import differences
 
 
@@ -107,6 +118,20 @@ def read_card(path: AnyPath) -> ModelCard:
     """
     with opened(_source(path), shown(path)) as archive:
         return card_in(archive, shown(path))
+
+
+def trusted_types() -> list[str]:
+    """The names of the types that model files may hold, besides those that skops trusts by itself.
+
+    This is for tools that load skops files themselves, such as MLflow:
+    `mlflow.sklearn.save_model(model, path, skops_trusted_types=trusted_types())`. These are the types that `load_model`
+    accepts. None of them runs code from a file when it is loaded. `load_model` also checks the trees in a file, which
+    other tools do not. So load files from others with `load_model`.
+
+    >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
+    True
+    """
+    return list(TRUSTED)
 
 
 def _source(path: AnyPath) -> Path | io.BytesIO:

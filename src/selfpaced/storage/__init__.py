@@ -1,6 +1,6 @@
 """Files that are remote, whole, private or safe to load."""
 
-from selfpaced.storage.archive import UnknownTypeError, dumped, import_skops, loaded, opened, part_of
+from selfpaced.storage.archive import TRUSTED, UnknownTypeError, dumped, import_skops, loaded, opened, part_of
 from selfpaced.storage.contents import check_contents
 from selfpaced.storage.files import (
     PrivateFolder,
@@ -25,4 +25,5 @@ from selfpaced.storage.remote import (
     patiently,
     pause_after,
     shown,
+    state_of,
 )

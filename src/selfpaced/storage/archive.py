@@ -94,20 +94,6 @@ BOOSTERS = [
 TRUSTED = [*OURS, *INSIDE_SCIKIT_LEARN, *BOOSTERS]
 
 
-def trusted_types() -> list[str]:
-    """The names of the types that model files may hold, besides those that skops trusts by itself.
-
-    This is for tools that load skops files themselves, such as MLflow:
-    `mlflow.sklearn.save_model(model, path, skops_trusted_types=trusted_types())`. These are the types that `load_model`
-    accepts. None of them runs code from a file when it is loaded. `load_model` also checks the trees in a file, which
-    other tools do not. So load files from others with `load_model`.
-
-    >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
-    True
-    """
-    return list(TRUSTED)
-
-
 def trusted_with(allow: str | Sequence[str]) -> list[str]:
     """The list, and the types that the caller allows."""
     return [*TRUSTED, *([allow] if isinstance(allow, str) else allow)]
@@ -144,16 +130,8 @@ def import_skops() -> Any:
 def dumped(thing: Any, what: str, call: str, allow: str | Sequence[str] = (), otherwise: str = "") -> bytes:
     """An object as an archive. An object that could not be loaded again is refused.
 
-    Parameters
-    ----------
-    what : str
-        The name of the object in error messages.
-    call : str
-        The beginning of the call that can allow more types, such as "save_model(...".
-    allow : str | Sequence[str], default=()
-        The names of types that the caller trusts besides those on the list.
-    otherwise : str, default=""
-        What to do if skops cannot save the object.
+    Errors call the object `what`. They name the `call` that can `allow` more types than those on the list, such as
+    "save_model(...", and what to do `otherwise` if skops cannot save the object.
     """
     skops = import_skops()
     try:
@@ -171,14 +149,8 @@ def loaded(
 ) -> Any:
     """The object in an archive, of trusted types only. `check_contents` checks whether its parts fit together.
 
-    Parameters
-    ----------
-    name : str
-        The name of the archive in error messages.
-    call, allow
-        As for `dumped`.
-    versions : Mapping[str, str]
-        The versions of the packages that the object was saved with, if they are known, for an error message.
+    Errors call the archive `name`, and list which `versions` of packages have changed since the object was saved.
+    `call` and `allow` are those of `dumped`.
     """
     skops = import_skops()
     with opened(source, name) as archive:

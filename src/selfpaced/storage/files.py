@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 
 from selfpaced.exceptions import fs
 from selfpaced.storage.remote import AnyPath, Place, RemoteFile, content_of, explaining, located, patiently, upload
@@ -114,78 +114,60 @@ OBJECT_STORES = ("s3", "gcs", "abfs")  # folders come with their files there
 STALE = timedelta(days=1)
 
 
-class PrivateFolder(Protocol):
-    """Files by their names. As text, a folder is what messages call it."""
+class PrivateFolder:
+    """Files by their names, in a folder of this machine with mode 0700, whose files have mode 0600.
+
+    As text, a folder is what messages call it.
+    """
+
+    def __init__(self, place: Any) -> None:
+        self._place = place
+
+    def __str__(self) -> str:
+        return str(self._place)
 
     def prepare(self, endings: Sequence[str]) -> None:
         """Make the folder if it is not there, and remove what killed processes left of files with some endings.
 
         Raises NotADirectoryError if there is a file of this name.
         """
+        if self._place.exists() and not self._place.is_dir():
+            raise NotADirectoryError(f"{self} is a file.")
+        self._place.mkdir(0o700, parents=True, exist_ok=True)
+        for ending in endings:
+            remove_stale(self._place, ending)
 
     def names(self, pattern: str) -> list[str]:
         """The names of files that match a pattern such as `*.json`, sorted."""
+        return sorted(path.name for path in self._place.glob(pattern))
 
     def has(self, name: str) -> bool:
         """Whether there is a file of this name."""
+        return name in self.names(name)
 
     def read(self, name: str) -> bytes:
         """All bytes of a file."""
+        content: bytes = (self._place / name).read_bytes()
+        return content
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file, which appears whole or not at all."""
+        with whole_file(self._place / name, mode=0o600) as temporary:
+            temporary.write_bytes(content)
 
     def child(self, name: str) -> PrivateFolder:
         """A folder in this one."""
+        return type(self)(self._place / name)
 
 
 def private_folder(place: AnyPath) -> PrivateFolder:
     """The folder that a path or a URL leads to. Nothing is made or read yet."""
     found = located(place)
-    return RemoteFolder(found) if isinstance(found, RemoteFile) else LocalFolder(found)
+    return RemoteFolder(found) if isinstance(found, RemoteFile) else PrivateFolder(found)
 
 
-class LocalFolder:
-    """A folder of this machine with mode 0700, whose files have mode 0600."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __str__(self) -> str:
-        return str(self._path)
-
-    def prepare(self, endings: Sequence[str]) -> None:
-        if self._path.exists() and not self._path.is_dir():
-            raise NotADirectoryError(f"{self} is a file.")
-        self._path.mkdir(0o700, parents=True, exist_ok=True)
-        for ending in endings:
-            remove_stale(self._path, ending)
-
-    def names(self, pattern: str) -> list[str]:
-        return sorted(path.name for path in self._path.glob(pattern))
-
-    def has(self, name: str) -> bool:
-        return (self._path / name).exists()
-
-    def read(self, name: str) -> bytes:
-        return (self._path / name).read_bytes()
-
-    def write(self, name: str, content: bytes) -> None:
-        with whole_file(self._path / name, mode=0o600) as temporary:
-            temporary.write_bytes(content)
-
-    def child(self, name: str) -> LocalFolder:
-        return LocalFolder(self._path / name)
-
-
-class RemoteFolder:
+class RemoteFolder(PrivateFolder):
     """A folder of an object store or another file system. Who may read it is decided there."""
-
-    def __init__(self, place: RemoteFile) -> None:
-        self._place = place
-
-    def __str__(self) -> str:
-        return str(self._place)
 
     def prepare(self, endings: Sequence[str]) -> None:
         filesystem, path = self._place.filesystem, self._place.path
@@ -203,22 +185,13 @@ class RemoteFolder:
         with explaining(self._place, "read"):
             return sorted(info.base_name for info in self._files() if fnmatch(info.base_name, pattern))
 
-    def has(self, name: str) -> bool:
-        return name in self.names(name)
-
     def read(self, name: str) -> bytes:
-        with explaining(self._file(name), "read"):
-            return content_of(self._file(name))
+        with explaining(self._place / name, "read"):
+            return content_of(self._place / name)
 
     def write(self, name: str, content: bytes) -> None:
-        with explaining(self._file(name), "written"):
-            patiently(lambda: write_whole(self._file(name), content))
-
-    def child(self, name: str) -> RemoteFolder:
-        return RemoteFolder(self._file(name))
-
-    def _file(self, name: str) -> RemoteFile:
-        return self._place.child(f"{self._place.path}/{name}")
+        with explaining(self._place / name, "written"):
+            patiently(lambda: write_whole(self._place / name, content))
 
     def _files(self) -> list[Any]:
         selector = fs.FileSelector(self._place.path, allow_not_found=True)
@@ -257,6 +230,8 @@ def _remove_orphans(place: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
+    if os.name == "nt":  # there a signal is never a mere question
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

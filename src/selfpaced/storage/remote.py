@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import count
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -37,19 +37,12 @@ _MARKS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified"
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file in a file system of pyarrow.
-
-    Attributes
-    ----------
-    shown : str
-        The name in messages: its URL without a password.
-    expected : tuple[str, ...] | None, default=None
-        The `state` when the file was opened first. A file with another state is refused.
-    """
+    """A file in a file system of pyarrow."""
 
     filesystem: Any = field(hash=False)
     path: str
-    shown: str
+    shown: str  # the name in messages: its URL without a password
+    # The `state` when the file was opened first. A file with another state is refused.
     expected: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
@@ -64,9 +57,9 @@ class RemoteFile:
     def suffix(self) -> str:
         return PurePosixPath(self.name).suffix
 
-    def child(self, path: str) -> RemoteFile:
-        """The file at another path, in the same file system. Its URL is shown below this one's."""
-        below = PurePosixPath(path).relative_to(self.path)
+    def __truediv__(self, below: str | PurePath) -> RemoteFile:
+        """A file or folder in this folder, as of `Path`."""
+        path = f"{self.path}/{below}" if self.path else str(below)
         return RemoteFile(self.filesystem, path, f"{self.shown.rstrip('/')}/{below}")
 
     def open(self) -> Any:
@@ -86,10 +79,7 @@ class RemoteFile:
 
     def pinned(self) -> RemoteFile:
         """The same file, to be refused after a change."""
-        return replace(self, expected=patiently(self.state))
-
-    def refuse_change(self) -> None:
-        patiently(self.open).close()
+        return replace(self, expected=state_of(self))
 
     def _state_of(self, opened: Any) -> tuple[str, ...]:
         marks = {name: _text(value) for name, value in (opened.metadata() or {}).items() if name in _MARKS}
@@ -118,6 +108,14 @@ def is_url(source: Any) -> bool:
     [True, False, False, False]
     """
     return isinstance(source, str) and _URL.match(source) is not None
+
+
+def state_of(place: Place) -> tuple[str, ...]:
+    """What differs after a change of a file: its size first, and the time or the ETag."""
+    if isinstance(place, RemoteFile):
+        return patiently(place.state)
+    status = place.stat()
+    return str(status.st_size), str(status.st_mtime_ns)
 
 
 def located(source: AnyPath, filesystem: Any = None) -> Place:
@@ -233,26 +231,14 @@ def upload(local: Path, target: RemoteFile) -> None:
         # On object stores a copy is one request, and the new object appears at once or not at all.
         filesystem.copy_file(temporary, target.path)
     finally:
-        _discard(filesystem, temporary)
-
-
-def _discard(filesystem: Any, path: str) -> None:
-    with suppress(OSError, NotImplementedError):  # it never existed, or it cannot be removed
-        filesystem.delete_file(path)
+        with suppress(OSError, NotImplementedError):  # it never existed, or it cannot be removed
+            filesystem.delete_file(temporary)
 
 
 def _within(filesystem: Any, text: str) -> RemoteFile:
     path = _URL.sub("", text) if is_url(text) else text
-    return RemoteFile(filesystem, path.rstrip("/") or path, text if is_url(text) else f"{_kind(filesystem)}://{text}")
-
-
-def _kind(filesystem: Any) -> str:
-    """
-    >>> from pyarrow import fs
-    >>> _kind(fs.LocalFileSystem())
-    'local'
-    """
-    return str(filesystem.type_name).removeprefix("py::").removeprefix("fsspec+")
+    kind = str(filesystem.type_name).removeprefix("py::").removeprefix("fsspec+")
+    return RemoteFile(filesystem, path.rstrip("/") or path, text if is_url(text) else f"{kind}://{text}")
 
 
 def _behind(url: str) -> RemoteFile:
@@ -294,7 +280,7 @@ def _text(value: Any) -> str:
 def fingerprint(path: Place) -> dict[str, Any]:
     """What distinguishes a file from one that replaced it, even with the same size and time of change."""
     if isinstance(path, RemoteFile):
-        state = path.expected or patiently(path.state)
+        state = path.expected or state_of(path)
         return {"size": int(state[0]), "digest": blake2b(repr(state).encode(), digest_size=16).hexdigest()}
     with path.open("rb") as file:
         status = os.fstat(file.fileno())

@@ -39,6 +39,7 @@ from selfpaced.tables.table import (
     ID,
     WEIGHT,
     ClassSplit,
+    DatabaseTable,
     Elsewhere,
     Progress,
     ReadingOptions,
@@ -60,3 +61,5 @@ from selfpaced.tables.times import (
     periods_of,
     zone_of,
 )
+
+__all__ = ["DatabaseTable"]

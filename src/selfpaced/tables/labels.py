@@ -83,7 +83,7 @@ class Labels(ClassCounts):
         return Labels(np.array([False, True]), counts, is_positive.astype(np.uint8)[self.codes])
 
 
-def encode_labels(y: NDArray[Any], classes: NDArray[Any] | None = None) -> Labels:
+def encode_labels(y: NDArray[Any], classes: NDArray[Any] | None = None, rows_at_once: int = ROWS_AT_ONCE) -> Labels:
     """Number the classes of `y` in sorted order. Chunks keep the memory at a byte or two per row.
 
     >>> labels = encode_labels(np.array(["ok", "fraud", "ok"]))
@@ -94,8 +94,8 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any] | None = None) -> Label
         classes = np.unique(y)
     codes = np.empty(y.size, dtype=np.min_scalar_type(classes.size))
     counts = np.zeros(classes.size, dtype=np.int64)
-    for start in range(0, y.size, ROWS_AT_ONCE):
-        some = slice(start, start + ROWS_AT_ONCE)
+    for start in range(0, y.size, rows_at_once):
+        some = slice(start, start + rows_at_once)
         numbers = np.searchsorted(classes, y[some])
         codes[some] = numbers
         counts += np.bincount(numbers, minlength=classes.size)[: classes.size]

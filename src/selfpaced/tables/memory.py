@@ -47,14 +47,14 @@ class ColumnReader:
 class Kind:
     """The operations on one kind of table. Columns go by position, because names may be duplicated."""
 
-    open: Callable[[Any], Any]  # done once, before the first row is read
     span: Callable[[Any, int, int], Any]  # consecutive rows, without a copy where possible
     take: Callable[[Any, Positions], Any]  # the rows at some positions
     below: Callable[[Sequence[Any]], Any]  # several blocks of rows below each other
-    bytes_per_row: Callable[[Any], float]
     names: Callable[[Any], list[Any]]  # of any type; x0, x1, ... for a table without names
     select: Callable[[Any, Sequence[int]], Any]  # the same rows with the columns at some positions
     column: Callable[[Any, int], ColumnReader]
+    open: Callable[[Any], Any] = lambda table: table  # done once, before the first row is read
+    bytes_per_row: Callable[[Any], float] = lambda table: 8 * table.shape[1]
     # The same table with the values of one column in another order; None where it would copy too much.
     permuted: Callable[[Any, int, Positions], Any] | None = None
 
@@ -75,10 +75,6 @@ def kind_of(table: Any) -> Kind:
         if kind is not None:
             return kind
     return SPARSE if sparse.issparse(table) else ARRAY
-
-
-def _as_given(table: Any) -> Any:
-    return table
 
 
 def _numbered_names(table: Any) -> list[Any]:
@@ -103,7 +99,6 @@ def _permuted_array(table: Any, position: int, order: Positions) -> Any:
 
 
 ARRAY = Kind(
-    open=_as_given,
     span=lambda table, start, stop: table[start:stop],
     take=lambda table, positions: table[positions],
     below=np.concatenate,
@@ -122,7 +117,6 @@ def _narrow(rows: Any) -> Any:
 
 
 SPARSE = Kind(
-    open=_as_given,
     span=lambda table, start, stop: _narrow(table[start:stop]),
     take=lambda table, positions: _narrow(table[positions.astype(np.intp)]),
     below=lambda blocks: sparse.vstack(blocks, format="csr"),
@@ -144,11 +138,9 @@ def _pandas_column(table: Any, position: int) -> ColumnReader:
     kind = getattr(column.dtype, "kind", "O")  # some extension types have none
     categories = (lambda: list(column.cat.categories)) if type(column.dtype).__name__ == "CategoricalDtype" else None
 
-    def floats() -> NDArray[np.float64]:
-        if kind == "M":
-            return _seconds(np.asarray(column, dtype="datetime64[us]"))
-        values: NDArray[np.float64] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return values
+    def floats() -> Any:
+        is_date = kind == "M"
+        return _seconds(np.asarray(column, "M8[us]")) if is_date else column.to_numpy(np.float64, na_value=np.nan)
 
     return ColumnReader(str(column.dtype), kind in "biuf", kind == "f", floats, column.tolist, kind == "M", categories)
 
@@ -160,11 +152,9 @@ def _permuted_pandas(table: Any, position: int, order: Positions) -> Any:
 
 
 PANDAS = Kind(
-    open=_as_given,
     span=lambda table, start, stop: table.iloc[start:stop],
     take=lambda table, positions: table.iloc[positions],
     below=_stack_pandas,
-    bytes_per_row=lambda table: 8 * table.shape[1],
     names=lambda table: list(table.columns),
     select=lambda table, positions: table.iloc[:, list(positions)],
     column=_pandas_column,
@@ -183,24 +173,20 @@ def _polars_column(table: Any, position: int) -> ColumnReader:
 
     column = table.to_series(position)
     dtype, is_number = column.dtype, column.dtype.is_numeric() or column.dtype == pl.Boolean
-    is_date, is_category = dtype in (pl.Date, pl.Datetime), dtype in (pl.Categorical, pl.Enum)
+    is_date = dtype in (pl.Date, pl.Datetime)
 
-    def floats() -> NDArray[np.float64]:
-        if is_date:
-            return _seconds(column.cast(pl.Datetime("us")).to_numpy())
-        values: NDArray[np.float64] = column.cast(pl.Float64).to_numpy()
-        return values
+    def floats() -> Any:
+        values = column.cast(pl.Datetime("us") if is_date else pl.Float64).to_numpy()
+        return _seconds(values) if is_date else values
 
-    categories = (lambda: column.cat.get_categories().to_list()) if is_category else None
-    return ColumnReader(str(dtype), is_number, dtype.is_float(), floats, column.to_list, is_date, categories)
+    # Without categories: all columns of polars may share one list of them.
+    return ColumnReader(str(dtype), is_number, dtype.is_float(), floats, column.to_list, is_date)
 
 
 POLARS = Kind(
-    open=_as_given,
     span=lambda table, start, stop: table.slice(start, stop - start),
     take=lambda table, positions: table[positions],
     below=_stack_polars,
-    bytes_per_row=lambda table: 8 * table.shape[1],
     names=lambda table: table.columns,
     select=lambda table, positions: table[:, list(positions)],
     column=_polars_column,
@@ -228,28 +214,19 @@ def _open_arrow(table: Any) -> Any:
 
 def _arrow_column(table: Any, position: int) -> ColumnReader:
     column = table.column(position)
-    kind = column.type
+    kind, is_date = column.type, are_dates(column.type)
 
-    def floats() -> NDArray[np.float64]:
-        if are_dates(kind):
-            return _seconds(column.cast(pa.timestamp("us"), safe=False).to_numpy())
-        values: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
-        return values
+    def floats() -> Any:
+        values = column.cast(pa.timestamp("us") if is_date else pa.float64(), safe=not is_date).to_numpy()
+        return _seconds(values) if is_date else values
 
     def categories() -> list[Any]:
         chunks = (chunk.dictionary.drop_null().to_pylist() for chunk in column.chunks)
         return list(dict.fromkeys(category for own in chunks for category in own))
 
-    is_category = pa.types.is_dictionary(kind)
-    return ColumnReader(
-        str(kind),
-        are_numbers(kind),
-        pa.types.is_floating(kind),
-        floats,
-        column.to_pylist,
-        are_dates(kind),
-        categories if is_category else None,
-    )
+    own = categories if pa.types.is_dictionary(kind) else None
+    is_float = pa.types.is_floating(kind)
+    return ColumnReader(str(kind), are_numbers(kind), is_float, floats, column.to_pylist, is_date, own)
 
 
 # scikit-learn and most base models do not read pyarrow tables: rows leave them as pandas frames, chunk by chunk.
@@ -258,7 +235,6 @@ ARROW = Kind(
     span=lambda table, start, stop: table.slice(start, stop - start).to_pandas(),
     take=lambda table, positions: table.take(positions).to_pandas(),
     below=_stack_pandas,
-    bytes_per_row=lambda table: 8 * table.num_columns,
     names=lambda table: table.column_names,
     select=lambda table, positions: table.select(list(positions)),
     column=_arrow_column,
@@ -389,20 +365,13 @@ def stack(blocks: Sequence[Rows]) -> Rows:
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """Rows in memory whose labels are known.
-
-    Attributes
-    ----------
-    source : Any, default=None
-        The array that holds the rows. A resumed fit recognises them by it. None if a fit cannot be resumed.
-    schema : Schema | None, default=None
-        How the rows were read from a frame with strings or dates; None for other rows.
-    """
+    """Rows in memory whose labels are known."""
 
     rows: InMemoryTable
     known_labels: Labels
+    # The array that holds the rows. A resumed fit recognises them by it. None if a fit cannot be resumed.
     source: Any = None
-    schema: Schema | None = None
+    schema: Schema | None = None  # how the rows were read from a frame with strings or dates; None for other rows
     roles: Roles = field(default_factory=Roles)
     snapshot: None = None
 

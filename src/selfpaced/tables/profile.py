@@ -41,38 +41,23 @@ def look_through(reader: Reader, looks: Mapping[str, Look]) -> None:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """A column of a table.
-
-    Attributes
-    ----------
-    type : str
-        Its Arrow type.
-    n_distinct : int
-        The number of different values. For strings the count stops above `MOST_CATEGORIES`; for other types only the
-        first rows are counted.
-    smallest, largest : Any
-        The range of numbers, and of dates in microseconds since 1970; None for strings, and where all values are
-        missing.
-    repeats : bool
-        Whether a value occurs twice in the first rows.
-    rises : bool
-        Whether each value of the first rows is larger than the one before.
-    categories : tuple[str, ...] | None, default=None
-        The strings, sorted; None for other types, and where there are more than `MOST_CATEGORIES`.
-    not_numbers : tuple[str, ...]
-        The first strings that keep a column of numbers from being one; empty if most strings are not numbers.
-    """
+    """A column of a table."""
 
     name: str
-    type: str
+    type: str  # its Arrow type
     n_rows: int
     n_missing: int
+    # The number of different values. For strings the count stops above `MOST_CATEGORIES`; for other types only the
+    # first rows are counted.
     n_distinct: int
+    # The range of numbers, and of dates in microseconds since 1970; None for strings, and where all values are missing.
     smallest: Any
     largest: Any
-    repeats: bool
-    rises: bool
+    repeats: bool  # whether a value occurs twice in the first rows
+    rises: bool  # whether each value of the first rows is larger than the one before
+    # The strings, sorted; None for other types, and where there are more than `MOST_CATEGORIES`.
     categories: tuple[str, ...] | None = None
+    # The first strings that keep a column of numbers from being one; empty if most strings are not numbers.
     not_numbers: tuple[str, ...] = ()
 
 

@@ -15,29 +15,16 @@ MOST_CATEGORIES = 10_000
 
 @dataclass(frozen=True)
 class Column:
-    """A feature.
-
-    Attributes
-    ----------
-    type : str
-        The name of its Arrow type, such as "float" or "int64"; "category" for strings; for dates the part of them that
-        it is, "seconds", "weekday" or "hour".
-    categories : tuple[str, ...] | None, default=None
-        The known strings, in their order; None for numbers.
-    made_of : str | None, default=None
-        The column of dates that it is a part of; None if it is a column itself.
-    zone : str, default="UTC"
-        The time zone in which weekday and hour are taken.
-    has_zone : bool, default=False
-        Whether the times in training had a time zone.
-    """
+    """A feature."""
 
     name: str
+    # The name of its Arrow type, such as "float" or "int64"; "category" for strings; for dates the part of them that it
+    # is, "seconds", "weekday" or "hour".
     type: str
-    categories: tuple[str, ...] | None = None
-    made_of: str | None = None
-    zone: str = "UTC"
-    has_zone: bool = False
+    categories: tuple[str, ...] | None = None  # the known strings, in their order; None for numbers
+    made_of: str | None = None  # the column of dates that it is a part of; None if it is a column itself
+    zone: str = "UTC"  # the time zone in which weekday and hour are taken
+    has_zone: bool = False  # whether the times in training had a time zone
 
     @property
     def source(self) -> str:

@@ -1,15 +1,16 @@
-"""The protocol of a table, and the roles of its columns."""
+"""What a table is: its protocol, the roles of its columns, and the options of opening it or writing to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 from selfpaced.algorithms import MajorityPool
 from selfpaced.exceptions import TableError, did_you_mean
 from selfpaced.pools import GROUP, Rows
+from selfpaced.storage import shown
 from selfpaced.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -23,36 +24,17 @@ Progress = Callable[[int, int | None], object]
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns of a table are not features, and what they are for.
+    """Which columns of a table are not features, and what they are for."""
 
-    Attributes
-    ----------
-    target : str | None, default=None
-        The column of labels; None if the labels have no name or there are none.
-    pos_label : Any, default=None
-        The label to separate from all others; None if the labels are taken as they are.
-    weight_column : str | None, default=None
-        The column of sample weights.
-    id_column : str | None, default=None
-        The column of whole numbers by which rows are drawn.
-    amount_column : str | None, default=None
-        The column of what a missed row costs. It may be a feature too.
-    time_column : str | None, default=None
-        The column by which rows are ordered.
-    group_column : str | None, default=None
-        The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
-    keep : tuple[str, ...]
-        Further columns that are read along with the rows, such as names of rows.
-    """
-
-    target: str | None = None
-    pos_label: Any = None
-    weight_column: str | None = None
-    id_column: str | None = None
-    amount_column: str | None = None
-    time_column: str | None = None
+    target: str | None = None  # the column of labels; None if the labels have no name or there are none
+    pos_label: Any = None  # the label to separate from all others; None if the labels are taken as they are
+    weight_column: str | None = None  # the column of sample weights
+    id_column: str | None = None  # the column of whole numbers by which rows are drawn
+    amount_column: str | None = None  # the column of what a missed row costs. It may be a feature too.
+    time_column: str | None = None  # the column by which rows are ordered
+    # The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
     group_column: str | None = None
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # further columns that are read along with the rows, such as names of rows
 
     @property
     def labels_are_in(self) -> str:
@@ -143,22 +125,15 @@ def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> 
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """What a table may use to split its rows.
-
-    Attributes
-    ----------
-    n_draw, first_round : int
-        The rows that will be drawn from every larger class in the first round, and its number. A table that is read
-        from start to end draws them in the pass that collects the minority.
-    on_rows : Callable[[int, int], None]
-        Called with the rows read and the rows to read in the present pass.
-    """
+    """What a table may use to split its rows."""
 
     seed: int
     n_threads: int
+    # The rows that will be drawn from every larger class in the first round, and its number. A table that is read from
+    # start to end draws them in the pass that collects the minority.
     n_draw: int
     first_round: int
-    on_rows: Callable[[int, int], None]
+    on_rows: Callable[[int, int], None]  # called with the rows read and the rows to read in the present pass
 
 
 class Promise(Protocol):
@@ -181,27 +156,15 @@ class Elsewhere(Protocol):
 
 @dataclass(frozen=True)
 class ClassSplit:
-    """Algorithm 1's P and N: the minority's rows, and a pool for every larger class, by class number.
+    """Algorithm 1's P and N: the minority's rows, and a pool for every larger class, by class number."""
 
-    Attributes
-    ----------
-    names : Sequence[Any]
-        The labels of all classes, in the order of their numbers.
-    counts : Sequence[int]
-        How many rows each class has.
-    seconds_reading : Callable[[], float]
-        The time for which rows have been read from files so far.
-    elsewhere : Elsewhere | None
-        The processes that train members; None for this one.
-    """
-
-    names: Sequence[Any]
-    counts: Sequence[int]
+    names: Sequence[Any]  # the labels of all classes, in the order of their numbers
+    counts: Sequence[int]  # how many rows each class has
     minority_class: int
     minority: Rows
     pools: Mapping[int, MajorityPool[Rows]]
-    seconds_reading: Callable[[], float] = lambda: 0.0
-    elsewhere: Elsewhere | None = None
+    seconds_reading: Callable[[], float] = lambda: 0.0  # the time for which rows have been read from files so far
+    elsewhere: Elsewhere | None = None  # the processes that train members; None for this one
 
 
 @runtime_checkable
@@ -232,3 +195,43 @@ class Table(Protocol):
 
     def identity(self) -> dict[str, Any]:
         """Facts that identify this table, by which a fit is resumed. Raise if the table has none."""
+
+
+IF_EXISTS = ("fail", "append", "replace")
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table of a database, to write scores to. All rows are written in one transaction, or none.
+
+    Parameters
+    ----------
+    connection : str or connection
+        A URL such as "postgresql://host/database", a DuckDB file, or an open connection of ADBC or DuckDB.
+    name : str
+        The name of the table.
+    if_exists : {"fail", "append", "replace"}, default="fail"
+        What to do if the table already exists.
+
+    See Also
+    --------
+    selfpaced.open_table : Opens the rows of a query.
+
+    Examples
+    --------
+    >>> from selfpaced.tables import DatabaseTable
+    >>> str(DatabaseTable("shop.duckdb", "scores", if_exists="replace"))
+    "table 'scores' of shop.duckdb"
+    """
+
+    connection: Any
+    name: str
+    if_exists: str = "fail"
+
+    def __post_init__(self) -> None:
+        if self.if_exists not in IF_EXISTS:
+            raise ValueError(f"if_exists must be one of {', '.join(IF_EXISTS)}; got {self.if_exists!r}.")
+
+    def __str__(self) -> str:
+        is_name = isinstance(self.connection, str | PathLike)
+        return f"table {self.name!r} of {shown(fspath(self.connection)) if is_name else type(self.connection).__name__}"

@@ -17,8 +17,8 @@ from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.model import ScoringOptions, open_to_score, write_decided
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.storage import Place
-from selfpaced.tables import Roles
-from selfpaced.tables.sources import DatabaseTable, check_columns
+from selfpaced.tables import DatabaseTable, Roles
+from selfpaced.tables.sources import check_columns
 
 
 @dataclass(frozen=True)

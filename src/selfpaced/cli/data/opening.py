@@ -21,6 +21,7 @@ from selfpaced.tables import (
     MOST_CATEGORIES,
     ColumnLook,
     ColumnProfile,
+    DatabaseTable,
     LabelLook,
     Labels,
     Progress,
@@ -30,7 +31,7 @@ from selfpaced.tables import (
     unified_fields,
 )
 from selfpaced.tables.files import Reader, StreamedTable
-from selfpaced.tables.sources import DatabaseTable, frozen_schema, is_database, open_reader
+from selfpaced.tables.sources import frozen_schema, is_database, open_reader
 
 # customerId is an id; paid and valid are not.
 NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")

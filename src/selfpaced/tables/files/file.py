@@ -14,45 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError, ds, fs, pa, pq
-from selfpaced.storage import Place, RemoteFile, fingerprint, patiently, pause_after
+from selfpaced.storage import Place, RemoteFile, fingerprint, patiently, pause_after, state_of
 
 ROWS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True)
 class File:
-    """A file as it was when it was opened.
+    """A file as it was when it was opened."""
 
-    Attributes
-    ----------
-    path : Any
-        The name that messages use: a path, a URL, or the name of a query or a stream.
-    data : Place
-        Where the rows are read from: the same place, or the Parquet file that was made of it.
-    schema : Any
-        The columns, including those that the name of the folder adds, as in `year=2024/part.parquet`.
-    added : Mapping[str, Any]
-        The values of the columns that the name of the folder adds.
-    without_missing : frozenset[str]
-        Columns that are known to have a value in every row.
-    state : tuple[str, ...]
-        Size and time of change, or what else differs after a change of the file.
-    digest : Any, default=None
-        A hash of the content, for rows whose place does not identify them.
-    kept : NDArray[np.bool_] | None, default=None
-        Which rows count, if some have been deleted.
-    """
-
-    path: Any
-    data: Place
+    path: Any  # the name that messages use: a path, a URL, or the name of a query or a stream
+    data: Place  # where the rows are read from: the same place, or the Parquet file that was made of it
     format: Format
-    schema: Any
+    schema: Any  # the columns, including those that the name of the folder adds, as in `year=2024/part.parquet`
     n_stored: int
-    added: Mapping[str, Any]
-    without_missing: frozenset[str]
-    state: tuple[str, ...]
-    digest: Any = None
-    kept: NDArray[np.bool_] | None = None
+    added: Mapping[str, Any]  # the values of the columns that the name of the folder adds
+    without_missing: frozenset[str]  # columns that are known to have a value in every row
+    state: tuple[str, ...]  # size and time of change, or what else differs after a change of the file
+    digest: Any = None  # a hash of the content, for rows whose place does not identify them
+    kept: NDArray[np.bool_] | None = None  # which rows count, if some have been deleted
 
     @property
     def n_rows(self) -> int:
@@ -90,10 +70,7 @@ class File:
 
     def _refuse_change(self) -> None:
         try:
-            if isinstance(self.data, RemoteFile):
-                self.data.refuse_change()
-                return
-            now = _local_state(self.data)
+            now = state_of(self.data)
         except FileNotFoundError as error:
             raise TableError(f"{self.data} existed when the table was opened, but does not exist any more.") from error
         except OSError as error:
@@ -149,11 +126,14 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
     assert data is not None
     format = format_of(data)
     with naming(data, format.name):
-        data, state = _pinned(data)
+        state = state_of(data)
+        data = replace(data, expected=state) if isinstance(data, RemoteFile) else data
         if state[0] == "0":
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
         schema, n_rows, without_missing = format.described(data)
-        _refuse_names_that_come_twice(path, schema.names)
+        twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
+        if twice is not None:
+            raise TableError(f"{path} has more than one column {twice!r}. Give each column its own name.")
         for name in [name for name in schema.names if name in added]:
             _refuse_other_values(path, name, added[name], format.batches(data, [name], ROWS_AT_ONCE))
     fields = [without_views(field) for field in schema if field.name not in {*added, *index_columns(schema)}]
@@ -183,26 +163,6 @@ def _read_as(value: Any, type: Any) -> Any:
         return pa.scalar(value).cast(type)
     except (pa.ArrowException, NotImplementedError):
         return None
-
-
-def _pinned(place: Place) -> tuple[Place, tuple[str, ...]]:
-    """A place that refuses a file that has changed, and the state of the file now."""
-    if isinstance(place, RemoteFile):
-        pinned = place.pinned()
-        assert pinned.expected is not None
-        return pinned, pinned.expected
-    return place, _local_state(place)
-
-
-def _local_state(path: Path) -> tuple[str, ...]:
-    status = path.stat()
-    return str(status.st_size), str(status.st_mtime_ns)
-
-
-def _refuse_names_that_come_twice(path: Any, names: Sequence[str]) -> None:
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise TableError(f"{path} has more than one column {twice!r}. Give each column its own name.")
 
 
 def index_columns(schema: Any) -> list[str]:
@@ -240,24 +200,15 @@ Description = tuple[Any, int, frozenset[str]]
 
 @dataclass(frozen=True)
 class Format:
-    """How files of one format are read.
-
-    Attributes
-    ----------
-    describe : Callable[[Place], Description]
-        From a place to (schema, number of rows, columns known to have no missing values).
-    opened : Callable[[Place], Any]
-        A context that gives the reader of a file.
-    n_parts : Callable[[Any], int]
-        How many parts a reader has. A part of a remote file that the network interrupts is read again.
-    parts : Callable[[Any, range, Sequence[str], int], Iterator[Any]]
-        From a reader, some of its parts, columns and a number of rows to record batches of at most so many rows.
-    """
+    """How files of one format are read."""
 
     name: str
+    # From a place to (schema, number of rows, columns known to have no missing values).
     describe: Callable[[Place], Description]
-    opened: Callable[[Place], Any]
+    opened: Callable[[Place], Any]  # a context that gives the reader of a file
+    # How many parts a reader has. A part of a remote file that the network interrupts is read again.
     n_parts: Callable[[Any], int]
+    # From a reader, some of its parts, columns and a number of rows to record batches of at most so many rows.
     parts: Callable[[Any, range, Sequence[str], int], Iterator[Any]]
 
     def described(self, place: Place) -> Description:

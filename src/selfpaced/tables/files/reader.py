@@ -20,21 +20,11 @@ from selfpaced.tables.table import Progress
 
 @dataclass(frozen=True)
 class Needed:
-    """The columns that will be read.
+    """The columns that will be read."""
 
-    Attributes
-    ----------
-    columns : Sequence[str] | None, default=None
-        The features; None for all columns that are not excluded.
-    exclude : Sequence[str]
-        Columns that are not features.
-    others : Sequence[str]
-        Further columns to read, even if they are excluded from the features.
-    """
-
-    columns: Sequence[str] | None = None
-    exclude: Sequence[str] = ()
-    others: Sequence[str] = ()
+    columns: Sequence[str] | None = None  # the features; None for all columns that are not excluded
+    exclude: Sequence[str] = ()  # columns that are not features
+    others: Sequence[str] = ()  # further columns to read, even if they are excluded from the features
 
     def __call__(self, names: Iterable[str]) -> list[str]:
         """
@@ -49,15 +39,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """What a user asked for about reading, as `open_table` documents it.
-
-    Attributes
-    ----------
-    lenient : bool, default=False
-        Whether `types` are the types of a model. Then a file may lack some of these columns.
-    needed : Callable[[Iterable[str]], list[str]]
-        A function from the names of all columns to those that will be read.
-    """
+    """What a user asked for about reading, as `open_table` documents it."""
 
     types: Mapping[str, str] | None = None
     cache: str | PathLike[str] | None = None
@@ -66,7 +48,8 @@ class ReadPlan:
     filesystem: Any = None
     connection: Any = None
     version: Any = None
-    lenient: bool = False
+    lenient: bool = False  # whether `types` are the types of a model. Then a file may lack some of these columns.
+    # A function from the names of all columns to those that will be read.
     needed: Callable[[Iterable[str]], list[str]] = Needed()
 
     def tell(self, done: int, total: int | None) -> None:
@@ -95,33 +78,17 @@ class RowFilter:
 
 @dataclass(frozen=True)
 class Reader:
-    """The rows of some files.
-
-    Attributes
-    ----------
-    batch_rows : int
-        Rows that are decoded at once.
-    filter : RowFilter | None, default=None
-        The condition that rows must satisfy.
-    chosen : NDArray[np.bool_] | None, default=None
-        Which of the rows that satisfy the condition belong to the table; None if all do.
-    loaded_from : Mapping[str, Any] | None, default=None
-        The identity of the reader that rows in memory come from.
-    snapshot : str | None, default=None
-        The version of a lake table that the rows belong to.
-    left_out : tuple[str, ...]
-        Columns of the source that will not be read.
-    holds : tuple[Any, ...]
-        Objects that must live as long as the reader, such as the temporary folder of its files.
-    """
+    """The rows of some files."""
 
     files: Sequence[File | LoadedFile]
-    batch_rows: int = DEFAULT_BATCH_ROWS
-    filter: RowFilter | None = None
+    batch_rows: int = DEFAULT_BATCH_ROWS  # rows that are decoded at once
+    filter: RowFilter | None = None  # the condition that rows must satisfy
+    # Which of the rows that satisfy the condition belong to the table; None if all do.
     chosen: NDArray[np.bool_] | None = None
-    loaded_from: Mapping[str, Any] | None = None
-    snapshot: str | None = None
-    left_out: tuple[str, ...] = ()
+    loaded_from: Mapping[str, Any] | None = None  # the identity of the reader that rows in memory come from
+    snapshot: str | None = None  # the version of a lake table that the rows belong to
+    left_out: tuple[str, ...] = ()  # columns of the source that will not be read
+    # Objects that must live as long as the reader, such as the temporary folder of its files.
     holds: tuple[Any, ...] = ()
 
     @property

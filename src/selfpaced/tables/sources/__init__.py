@@ -11,4 +11,4 @@ from selfpaced.tables.sources.opening import (
     open_table,
 )
 from selfpaced.tables.sources.streams import is_database
-from selfpaced.tables.sources.writing import DatabaseTable, batch_of, refuse_own_source, refuse_taken, write_batches
+from selfpaced.tables.sources.writing import batch_of, refuse_own_source, refuse_taken, write_batches

@@ -20,14 +20,12 @@ from selfpaced.storage import Place, RemoteFile, TemporaryFolder, downloaded, fi
 from selfpaced.tables.files.file import File, naming, open_file, writer_for_rereading
 from selfpaced.tables.files.reader import Reader, ReadPlan
 from selfpaced.tables.table import Progress
-from selfpaced.tables.text.csv import ENDINGS, CsvFile, open_csv
+from selfpaced.tables.text.csv import ENDINGS, LIMITS, CsvFile, Limits, open_csv
 from selfpaced.tables.text.inference import Form, comma_forms
 from selfpaced.tables.text.json_lines import JSON_ENDINGS, JsonFile, open_json
 
 CACHE_ENDING = ".selfpaced.parquet"
 COPY_ENDING = f".copy{CACHE_ENDING}"
-GROUP_ROWS = 2**17
-GROUP_BYTES = 2**26  # limits the row groups of wide tables, which would take too much memory otherwise
 SHARE_OF_DISK = 0.9  # of the free space, if no limit is given for copies
 VERSION = 8  # of the rules that turn text into values and make copies; files made by other rules are made again
 TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
@@ -59,6 +57,7 @@ def as_parquet(
     progress: Progress | None = None,
     *,
     lenient: bool = False,
+    limits: Limits = LIMITS,
 ) -> dict[Place, Path]:
     """For each text file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
 
@@ -79,9 +78,11 @@ def as_parquet(
     lenient : bool, default=False
         Whether to ignore `types` of columns that a file does not have, and to accept an earlier Parquet file whose
         columns have these types.
+    limits : Limits
+        How much of a file is in memory at once.
     """
     given = {name: _form(name, kind) for name, kind in (types or {}).items()}
-    plans = [_planned(path, given, cache, lenient) for path in dict.fromkeys(paths)]
+    plans = [_planned(path, given, cache, lenient, limits) for path in dict.fromkeys(paths)]
     downloads = TemporaryFolder() if any(isinstance(plan.path, RemoteFile) for plan in plans) else None
     # All are opened before the first is converted, so that a bad header raises at once and not after an hour.
     stale = [(plan, plan.opened(downloads)) for plan in plans if not plan.is_done()]
@@ -101,6 +102,7 @@ class _Plan:
     given: Mapping[str, Form]
     cache: Path
     lenient: bool
+    limits: Limits
 
     def mark(self) -> dict[str, Any]:
         """What a cache is made from; it is made again if any of this has changed."""
@@ -120,7 +122,8 @@ class _Plan:
     def opened(self, downloads: TemporaryFolder | None) -> TextFile:
         local = self._local(downloads)
         with _naming_remote(self.path, local):
-            text = open_json(local) if local.name.lower().endswith(JSON_ENDINGS) else open_csv(local)
+            is_json = local.name.lower().endswith(JSON_ENDINGS)
+            text = open_json(local, self.limits) if is_json else open_csv(local, self.limits)
         unknown = sorted(set(self.given) - set(text.names))
         if unknown and not self.lenient:
             raise TableError(f"types= names {unknown[0]!r}, but {self.path} has only the columns {list(text.names)}.")
@@ -151,7 +154,9 @@ def _naming_remote(path: Place, local: Path) -> Iterator[None]:
         raise TableError(str(error).replace(str(local), str(path))) from error
 
 
-def _planned(path: Place, given: Mapping[str, Form], cache: str | PathLike[str] | None, lenient: bool) -> _Plan:
+def _planned(
+    path: Place, given: Mapping[str, Form], cache: str | PathLike[str] | None, lenient: bool, limits: Limits
+) -> _Plan:
     if cache is None:
         assert isinstance(path, Path)
         place = path.with_name(path.name + CACHE_ENDING)
@@ -160,7 +165,7 @@ def _planned(path: Place, given: Mapping[str, Form], cache: str | PathLike[str] 
         whole = path if isinstance(path, RemoteFile) else path.resolve()
         place = Path(cache) / f"{path.name}.{_hash(whole)}{CACHE_ENDING}"
     with naming(path, "text"):
-        return _Plan(path, fingerprint(path), given, place, lenient)
+        return _Plan(path, fingerprint(path), given, place, lenient, limits)
 
 
 def _form(name: str, kind: str) -> Form:
@@ -222,20 +227,20 @@ def _close_to_other_groups(path: Path, group: int) -> None:
 def _write(plan: _Plan, text: TextFile, forms: Mapping[str, Form], path: Path, meter: _Meter) -> None:
     schema = pa.schema([(name, forms[name].type) for name in text.names], {_MARK: json.dumps(plan.mark())})
     with writer_for_rereading(path, schema) as writer:
-        for group in _groups(text.blocks(forms, meter.at)):
+        for group in _groups(text.blocks(forms, meter.at), plan.limits):
             table = pa.Table.from_batches(group).replace_schema_metadata(schema.metadata)
             writer.write_table(table, row_group_size=len(table))
     meter.passed(plan)
 
 
-def _groups(blocks: Iterator[Any]) -> Iterator[list[Any]]:
+def _groups(blocks: Iterator[Any], limits: Limits) -> Iterator[list[Any]]:
     """Join blocks until they have enough rows or enough bytes."""
     group: list[Any] = []
     n_rows = n_bytes = 0
     for block in blocks:
         group.append(block)
         n_rows, n_bytes = n_rows + block.num_rows, n_bytes + block.nbytes
-        if n_rows >= GROUP_ROWS or n_bytes >= GROUP_BYTES:
+        if n_rows >= limits.group_rows or n_bytes >= limits.group_bytes:
             yield group
             group, n_rows, n_bytes = [], 0, 0
     if n_rows:
@@ -323,7 +328,7 @@ class _Copies:
         try:
             whole = replace(file, kept=None)  # deleted rows too: `kept` counts them
             with whole_file(path, mode=0o600) as temporary, writer_for_rereading(temporary, schema) as writer:
-                for batch in whole.batches(columns, GROUP_ROWS):
+                for batch in whole.batches(columns, LIMITS.group_rows):
                     writer.write_batch(batch.cast(schema))
                     self._make_room(temporary.stat().st_size)
         except OSError as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from glob import glob, has_magic
+from glob import glob
 from os import PathLike, fspath
 from pathlib import Path, PurePath, PurePosixPath
 from re import fullmatch
@@ -31,69 +32,6 @@ from selfpaced.tables.sources.cache import TEXT_ENDINGS, as_parquet, is_cache, i
 from selfpaced.tables.sources.lakes import refuse_lake_above, refuse_lakes_inside
 
 _QUERY = re.compile(r"\?\w+=")  # options of the file system in a URL, such as ?region=eu-west-1
-
-
-def matching_remote(source: str, filesystem: Any) -> tuple[Place, str]:
-    """The folder before the first wildcard of a source, and the pattern after it."""
-    query = _QUERY.search(source) if is_url(source) else None
-    text, options = (source[: query.start()], source[query.start() :]) if query else (source, "")
-    wildcard = re.search(r"[*?\[]", text)
-    if wildcard is None:
-        return located(text + options, filesystem), ""
-    folder, _, _ = text[: wildcard.start()].rpartition("/")
-    return located(folder + options, filesystem), text[len(folder) + 1 :]
-
-
-Listed = tuple[RemoteFile, list[PurePosixPath] | None]
-
-
-def listed(place: RemoteFile, pattern: str = "") -> Iterator[Listed]:
-    """The files of a path, folder or pattern, with their relative paths. The file system is listed once."""
-    with explaining(place, "listed"):
-        if not pattern:
-            kind = patiently(lambda: place.filesystem.get_file_info(place.path)).type
-            if kind == fs.FileType.File:
-                yield place, None
-                return
-            if kind == fs.FileType.NotFound:
-                raise TableError(f"{place} does not exist.")
-        selector = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
-        found = patiently(lambda: place.filesystem.get_file_info(selector))
-    root = place.path.strip("/")  # some file systems list paths without the first slash
-    files = sorted(
-        PurePosixPath(one.path.lstrip("/")).relative_to(root) for one in found if one.type == fs.FileType.File
-    )
-    yield from _matches(place, files, pattern) if pattern else iter([(place, files)])
-
-
-def _matches(place: RemoteFile, files: list[PurePosixPath], pattern: str) -> Iterator[Listed]:
-    """The files that match, and those in folders that match."""
-    matches = re.compile(as_regex(pattern)).fullmatch
-    folders: dict[PurePosixPath, list[PurePosixPath]] = {}
-    n_files = 0
-    for path in files:
-        folder = next((one for one in reversed(path.parents) if one.name and matches(str(one))), None)
-        if folder is not None:
-            folders.setdefault(folder, []).append(path.relative_to(folder))
-        elif matches(str(path)):
-            n_files += 1
-            yield place.child(f"{place.path}/{path}"), None
-    if not n_files and not folders:
-        raise TableError(f"No file matches '{place}/{pattern}'.")
-    for folder, inside in folders.items():
-        yield place.child(f"{place.path}/{folder}"), inside
-
-
-def as_regex(pattern: str) -> str:
-    """
-    >>> [bool(re.fullmatch(as_regex("**/*.parquet"), path)) for path in ("a.parquet", "b/c/a.parquet", "a.csv")]
-    [True, True, False]
-    """
-    parts = re.split(r"(\*\*/|\*|\?|\[[^\]]+\])", pattern)
-    known = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    return "".join(
-        known.get(part) or (part.replace("[!", "[^") if part.startswith("[") else re.escape(part)) for part in parts
-    )
 
 
 Found = list[tuple[Place, Mapping[str, Any]]]
@@ -166,51 +104,94 @@ def _fragment(fragment: Any) -> tuple[Place, Mapping[str, Any]]:
 
 def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:
     """The files of a path or pattern, each with the folder below which folder names become columns."""
-    if filesystem is not None or is_url(source):
-        place, pattern = matching_remote(source, filesystem)
-        if isinstance(place, RemoteFile):
-            yield from _matching_remote(place, pattern)
-            return
-        source = str(place / pattern) if pattern else str(place)
-    if has_magic(source) and not Path(source).exists():
-        matches = sorted(path for path in map(Path, glob(source, recursive=True)) if not is_cache(path))
-        if not matches:
-            raise TableError(f"No file matches {source!r}.")
-        root = Path(source[: next(i for i, letter in enumerate(source) if letter in "*?[")]).parent
-        refuse_lake_above(root / "*")
-    else:
-        root = Path(source)
-        matches = [root]
-        if not root.exists():
-            beside = [path.name for path in root.parent.iterdir()] if root.parent.is_dir() else []
-            raise TableError(f"{source} does not exist.{did_you_mean(root.name, beside)}")
-    for match in matches:
-        if match.is_dir():
-            refuse_lake_above(match)
-            yield from ((path, root) for path in _inside(match))
-        else:
-            yield match, root
-
-
-def _inside(folder: Path) -> list[Path]:
-    """The files of supported formats in a folder, without Parquet files that were made of CSV files beside them."""
-    files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
-    refuse_lakes_inside(folder, files)
-    return [folder / path for path in _of_known_kinds(files, folder)]
-
-
-def _matching_remote(place: RemoteFile, pattern: str) -> Iterator[tuple[Place, PurePath]]:
-    root = PurePosixPath(place.path)
+    place, pattern = _folder_and_pattern(source, filesystem)
     if pattern:
-        refuse_lake_above(RemoteFile(place.filesystem, f"{place.path}/*", f"{place}/*"))
-    for match, files in listed(place, pattern):
+        refuse_lake_above(place / "*")
+    matches = _local_matches(place, pattern) if isinstance(place, Path) else _remote_matches(place, pattern)
+    for match, files in matches:
         if files is None:
-            yield match, root
+            yield match, _path_of(place)
             continue
         refuse_lakes_inside(match, files)
         refuse_lake_above(match)
-        folder = PurePosixPath(match.path)
-        yield from ((match.child(str(folder / path)), root) for path in _of_known_kinds(files, match))
+        yield from ((match / path, _path_of(place)) for path in _of_known_kinds(files, match))
+
+
+def _folder_and_pattern(source: str, filesystem: Any) -> tuple[Place, str]:
+    """The folder before the first wildcard of a source, and the pattern after it; the source itself without one."""
+    query = _QUERY.search(source) if is_url(source) else None
+    text, options = (source[: query.start()], source[query.start() :]) if query else (source, "")
+    wildcard = re.search(r"[*?\[]", text)
+    if wildcard is None:
+        return located(source, filesystem), ""
+    folder, slash, _ = text[: wildcard.start()].replace(os.sep, "/").rpartition("/")
+    place, pattern = located((folder or slash) + options, filesystem), text[len(folder + slash) :]
+    if isinstance(place, Path) and (place / pattern).exists():  # a name with brackets
+        return place / pattern, ""
+    return place, pattern
+
+
+# A file, or a folder with the relative paths of its files.
+Match = tuple[Place, list[PurePath] | None]
+
+
+def _local_matches(place: Path, pattern: str) -> Iterator[Match]:
+    matches = sorted(place / path for path in glob(pattern, root_dir=place, recursive=True)) if pattern else [place]
+    matches = [path for path in matches if not pattern or not is_cache(path)]
+    if not matches:
+        raise TableError(f"No file matches {str(place / pattern)!r}.")
+    if not pattern and not place.exists():
+        beside = [path.name for path in place.parent.iterdir()] if place.parent.is_dir() else []
+        raise TableError(f"{place} does not exist.{did_you_mean(place.name, beside)}")
+    for match in matches:
+        below = sorted(match.rglob("*")) if match.is_dir() else None
+        yield match, None if below is None else [path.relative_to(match) for path in below if path.is_file()]
+
+
+def _remote_matches(place: RemoteFile, pattern: str) -> Iterator[Match]:
+    """The file system is listed once."""
+    with explaining(place, "listed"):
+        if not pattern:
+            kind = patiently(lambda: place.filesystem.get_file_info(place.path)).type
+            if kind == fs.FileType.File:
+                yield place, None
+                return
+            if kind == fs.FileType.NotFound:
+                raise TableError(f"{place} does not exist.")
+        selector = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
+        found = patiently(lambda: place.filesystem.get_file_info(selector))
+    root = place.path.strip("/")  # some file systems list paths without the first slash
+    files: list[PurePath] = sorted(
+        PurePosixPath(one.path.lstrip("/")).relative_to(root) for one in found if one.type == fs.FileType.File
+    )
+    if not pattern:
+        yield place, files
+        return
+    matches = re.compile(as_regex(pattern)).fullmatch
+    folders: dict[PurePath, list[PurePath] | None] = {}
+    for path in files:
+        folder = next((one for one in reversed(path.parents) if one.name and matches(str(one))), None)
+        if folder is not None:
+            inside = folders.setdefault(folder, [])
+            assert inside is not None
+            inside.append(path.relative_to(folder))
+        elif matches(str(path)):
+            folders[path] = None
+    if not folders:
+        raise TableError(f"No file matches '{place}/{pattern}'.")
+    yield from ((place / path, inside) for path, inside in folders.items())
+
+
+def as_regex(pattern: str) -> str:
+    """
+    >>> [bool(re.fullmatch(as_regex("**/*.parquet"), path)) for path in ("a.parquet", "b/c/a.parquet", "a.csv")]
+    [True, True, False]
+    """
+    parts = re.split(r"(\*\*/|\*|\?|\[[^\]]+\])", pattern)
+    known = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+    return "".join(
+        known.get(part) or (part.replace("[!", "[^") if part.startswith("[") else re.escape(part)) for part in parts
+    )
 
 
 def _of_known_kinds(files: Iterable[PurePath], folder: Place) -> list[PurePath]:

@@ -55,10 +55,7 @@ def _opened_delta(source: Any, version: Any) -> Any:
     if hasattr(source, "file_uris") and version is None:
         return source
     try:
-        if hasattr(source, "file_uris"):
-            table = deltalake.DeltaTable(source.table_uri)
-        else:
-            table = deltalake.DeltaTable(fspath(source))
+        table = deltalake.DeltaTable(source.table_uri if hasattr(source, "file_uris") else fspath(source))
         if version is not None:
             table.load_as_version(version)
     except (deltalake.exceptions.DeltaError, OSError, ValueError) as error:
@@ -104,7 +101,7 @@ def _root(source: Any, table: Any, uri: str) -> Place:
 
 def _file(root: Place, action: Mapping[str, Any], schema: Any, masks: Mapping[str, Any]) -> File:
     relative = unquote(action["path"])
-    place = _below(root, relative)
+    place = located(relative) if is_url(relative) else root / relative  # a clone names the files of another table
     partition = {name.removeprefix(PARTITION): value for name, value in action.items() if name.startswith(PARTITION)}
     file = open_file(place, partition)
     # Columns that were added to the table after this file was written.
@@ -113,14 +110,6 @@ def _file(root: Place, action: Mapping[str, Any], schema: Any, masks: Mapping[st
         file = open_file(place, {**partition, **missing})
     mask = next((mask for uri, mask in masks.items() if uri == relative or uri.endswith(f"/{relative}")), None)
     return file if mask is None else with_deleted(file, mask)
-
-
-def _below(root: Place, relative: str) -> Place:
-    if is_url(relative):  # a clone names the files of another table
-        return located(relative)
-    if isinstance(root, Path):
-        return root / relative
-    return RemoteFile(root.filesystem, f"{root.path}/{relative}".lstrip("/"), f"{root}/{relative}")
 
 
 def is_iceberg(source: Any, options: Mapping[str, Any]) -> bool:
@@ -228,6 +217,7 @@ MARKS = {"_delta_log": DELTA, ".hoodie": HUDI}
 METADATA = "metadata"  # the folder of an Iceberg table's descriptions
 METADATA_ENDING = ".metadata.json"
 HINT = "version-hint.text"
+NOT_LIVE = "Its files also hold rows that have been deleted or replaced."
 HOW_TO = {
     DELTA: "Open the folder of the table itself, with where= for a part of it (needs the extra 'delta').",
     ICEBERG: "Open the table through its catalog, or the folder of the table itself (needs the extra 'iceberg').",
@@ -288,10 +278,7 @@ def refuse_lakes_inside(folder: Place, files: Iterable[PurePath]) -> None:
                 kind = ICEBERG
             if kind is not None:
                 where = "/".join([str(folder), *path.parts[:depth]])
-                raise TableError(
-                    f"{where} is the folder of a {kind}. Its files also hold rows that have been deleted or replaced. "
-                    f"{HOW_TO[kind]}"
-                )
+                raise TableError(f"{where} is the folder of a {kind}. {NOT_LIVE} {HOW_TO[kind]}")
 
 
 def refuse_lake_above(folder: Place) -> None:
@@ -300,10 +287,7 @@ def refuse_lake_above(folder: Place) -> None:
     for one in above:
         kind = _kind_of(one)
         if kind is not None:
-            raise TableError(
-                f"{folder} is a part of the {kind} {one}. Its files also hold rows that have been deleted or replaced. "
-                f"{HOW_TO[kind]}"
-            )
+            raise TableError(f"{folder} is a part of the {kind} {one}. {NOT_LIVE} {HOW_TO[kind]}")
 
 
 def _parents(place: RemoteFile) -> list[RemoteFile]:

@@ -44,21 +44,12 @@ HONOURED = {
 
 @dataclass(frozen=True)
 class RowSource:
-    """A kind of source whose rows are read batch by batch.
+    """A kind of source whose rows are read batch by batch."""
 
-    Attributes
-    ----------
-    name : str
-        What error messages call it, and its name in `HONOURED`.
-    recognises : Callable[[Any, Mapping[str, Any]], bool]
-        Whether something is a source of this kind, by itself and the options given.
-    reads : Callable[[Any, ReadPlan], Reader]
-        From the source and a plan to a reader of all its rows.
-    """
-
-    name: str
+    name: str  # what error messages call it, and its name in `HONOURED`
+    # Whether something is a source of this kind, by itself and the options given.
     recognises: Callable[[Any, Mapping[str, Any]], bool]
-    reads: Callable[[Any, ReadPlan], Reader]
+    reads: Callable[[Any, ReadPlan], Reader]  # from the source and a plan to a reader of all its rows
 
 
 ROW_SOURCES = (
@@ -268,14 +259,8 @@ def open_like_frame(
 ) -> StreamedTable:
     """Rows to be scored by a model that was trained on rows in memory, which it read as they were.
 
-    Nothing is read yet: each batch gets its categories, beginning with those that are known, when it is converted.
-
-    Parameters
-    ----------
-    names : Sequence[str] | None
-        The features in their order; None for all columns.
-    categories : Mapping[str, Sequence[str]]
-        The categories of some features in training.
+    Nothing is read yet: each batch gets its categories, beginning with those in training, when it is converted. `names`
+    are the features in their order; None for all columns.
     """
     named = None if names is None else names_of(names)
     reader = open_reader(source, reading, Needed(named, (), roles.columns), list(categories))
@@ -307,16 +292,10 @@ def open_reader(
     needed: Callable[[Sequence[str]], list[str]],
     strings: Sequence[str] | None = None,
 ) -> Reader:
-    """A reader of all rows of a source.
+    """A reader of all rows of a source. Options of `open_table` that the source does not support are refused.
 
-    Parameters
-    ----------
-    options : Mapping[str, Any]
-        Options of `open_table`. Those that the source does not support are refused.
-    needed : Callable[[Sequence[str]], list[str]]
-        From the names of all columns to those that will be read.
-    strings : Sequence[str] | None, default=None
-        For rows to be scored, the columns that are read as strings even if they look like numbers.
+    `needed` takes the names of all columns and returns those that will be read. For rows to be scored, `strings` are
+    the columns that are read as strings even if they look like numbers.
     """
     kind = next(kind for kind in ROW_SOURCES if kind.recognises(source, options))
     given = _honoured(kind.name, options)

@@ -23,16 +23,8 @@ GROUP_ROWS = 2**17
 def spooled(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> Reader:
     """A reader of rows that can be read only once.
 
-    They are written to `plan.cache` or a temporary folder, and removed together with the reader.
-
-    Parameters
-    ----------
-    name : str
-        What messages call the source.
-    schema : Any
-        Of all columns, also of those that are not needed.
-    batches : Iterable[Any]
-        Record batches or tables.
+    They are written to `plan.cache` or a temporary folder, and removed together with the reader. `name` is what
+    messages call the source, `schema` that of all columns, and `batches` are record batches or tables.
     """
     if len(set(schema.names)) < len(schema.names):
         raise TableError(f"Two columns of {name} have the same name: {schema.names}. Give each column its own name.")

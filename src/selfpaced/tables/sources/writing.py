@@ -2,84 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from itertools import chain
-from os import fspath
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, pa, pq
-from selfpaced.storage import AnyPath, Place, RemoteFile, located, shown, whole_file
-from selfpaced.tables.sources.streams import connected, explained, is_duckdb, is_name
+from selfpaced.exceptions import TableError, arrow_csv, pa, pq
+from selfpaced.storage import AnyPath, Place, RemoteFile, located, whole_file
+from selfpaced.tables.sources.streams import connected, explained, is_duckdb
+from selfpaced.tables.table import DatabaseTable
 
-IF_EXISTS = ("fail", "append", "replace")
 
-
-@dataclass(frozen=True)
-class DatabaseTable:
-    """A table of a database, to write scores to. All rows are written in one transaction, or none.
-
-    Parameters
-    ----------
-    connection : str or connection
-        A URL such as "postgresql://host/database", a DuckDB file, or an open connection of ADBC or DuckDB.
-    name : str
-        The name of the table.
-    if_exists : {"fail", "append", "replace"}, default="fail"
-        What to do if the table already exists.
-
-    See Also
-    --------
-    selfpaced.open_table : Opens the rows of a query.
-
-    Examples
-    --------
-    >>> from selfpaced.tables import DatabaseTable
-    >>> str(DatabaseTable("shop.duckdb", "scores", if_exists="replace"))
-    "table 'scores' of shop.duckdb"
-    """
-
-    connection: Any
-    name: str
-    if_exists: str = "fail"
-
-    def __post_init__(self) -> None:
-        if self.if_exists not in IF_EXISTS:
-            raise ValueError(f"if_exists must be one of {', '.join(IF_EXISTS)}; got {self.if_exists!r}.")
-
-    def __str__(self) -> str:
-        where = self.connection
-        return f"table {self.name!r} of {shown(fspath(where)) if is_name(where) else type(where).__name__}"
-
-    def write(self, batches: Iterable[Any]) -> None:
-        """Write record batches of one schema.
-
-        Parameters
-        ----------
-        batches : iterable of pyarrow.RecordBatch
-            The rows, at least one batch.
-
-        Raises
-        ------
-        TypeError
-            If the connection is neither of ADBC nor of DuckDB.
-        TableError
-            If the database refuses the rows.
-        """
-        with connected(self.connection, writing=True) as connection:
-            rest = iter(batches)
-            first = next(rest)
-            rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))
-            write = _write_to_duckdb if is_duckdb(connection) else _write_by_adbc
-            if is_duckdb(connection):
-                connection.begin()
-            try:
-                write(connection, self.name, self.if_exists, rows)
-                connection.commit()
-            except BaseException as error:
-                connection.rollback()
-                raise explained(error, f"The scores cannot be written to the {self}") from error
+def write_to_database(table: DatabaseTable, batches: Iterable[Any]) -> None:
+    """Write record batches in one transaction."""
+    with connected(table.connection, writing=True) as connection:
+        rest = iter(batches)
+        first = next(rest)
+        rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))
+        write = _write_to_duckdb if is_duckdb(connection) else _write_by_adbc
+        if is_duckdb(connection):
+            connection.begin()
+        try:
+            write(connection, table.name, table.if_exists, rows)
+            connection.commit()
+        except BaseException as error:
+            connection.rollback()
+            raise explained(error, f"The scores cannot be written to the {table}") from error
 
 
 def _write_to_duckdb(connection: Any, table: str, if_exists: str, rows: Any) -> None:
@@ -107,7 +55,7 @@ Output = AnyPath | DatabaseTable
 def write_batches(batches: Iterable[Any], output: Output) -> Place | DatabaseTable:
     """Write record batches to a Parquet or CSV file, by its ending, or to a database. All rows are written, or none."""
     if isinstance(output, DatabaseTable):
-        output.write(batches)
+        write_to_database(output, batches)
         return output
     path = located(output)
     open_writer = WRITERS.get(path.suffix.lower())
@@ -150,17 +98,11 @@ def _write(batches: Iterable[Any], path: Path, open_writer: Any) -> None:
             writer.close()
 
 
-def _parquet_writer(path: Path, schema: Any) -> Any:
-    return pq.ParquetWriter(path, schema)
-
-
-def _csv_writer(path: Path, schema: Any) -> Any:
-    import pyarrow.csv
-
-    return pyarrow.csv.CSVWriter(str(path), schema)
-
-
-WRITERS = {".parquet": _parquet_writer, ".pq": _parquet_writer, ".csv": _csv_writer}
+WRITERS: dict[str, Callable[[Path, Any], Any]] = {
+    ".parquet": lambda path, schema: pq.ParquetWriter(path, schema),
+    ".pq": lambda path, schema: pq.ParquetWriter(path, schema),
+    ".csv": lambda path, schema: arrow_csv.CSVWriter(str(path), schema),
+}
 
 
 def batch_of(columns: dict[str, Any]) -> Any:

@@ -13,13 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, pa
+from selfpaced.exceptions import TableError, arrow_csv, pa
 from selfpaced.tables.files.file import naming
 from selfpaced.tables.text.inference import AMBIGUOUS, Form, inferred_forms, narrowed, rewritten_values
 
-# Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.
-BLOCK_BYTES = 2**21
-COLUMN_BYTES = 2**9
 DELIMITERS = (",", ";", "\t", "|")
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
 ENDINGS = tuple(kind + compression for kind in (".csv", ".tsv") for compression in COMPRESSIONS)
@@ -29,24 +26,44 @@ MISSING_VALUES = (
     *("", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>", "NULL", "null", "None"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+COMMAS = (
+    "The commas in column {names} of {path} may be decimal commas or separate thousands: 170,124 is 170.124 or "
+    "170124. In Python, give the column a type: 'decimal comma', 'thousands comma' or 'string', as in open_table(..., "
+    "types={{{name}: 'decimal comma'}}). On the command line, write the file without such commas first."
+)
+POINTS = (
+    "The points in column {names} of {path} may be decimal points or separate thousands, because other columns have "
+    "decimal commas: 1.234 is 1.234 or 1234. In Python, give the column a type: 'float64' or 'string', as in "
+    "open_table(..., types={{{name}: 'float64'}}). On the command line, write the file without separators of "
+    "thousands first."
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a text file is in memory at once."""
+
+    # Arrow reads 32 blocks ahead. A block of many columns is larger, so that each column has more than a few values.
+    block_bytes: int = 2**21
+    column_bytes: int = 2**9
+    piece_bytes: int = 2**25  # of a file of JSON lines
+    # A row group of the Parquet file ends at either of these, so that those of wide tables take little memory.
+    group_rows: int = 2**17
+    group_bytes: int = 2**26
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file, described by its first lines.
-
-    Attributes
-    ----------
-    names : tuple[str, ...]
-        Its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
-    n_skipped : int
-        Records before the first row: the header, and empty lines before it.
-    """
+    """A CSV file, described by its first lines."""
 
     path: Path
     delimiter: str
-    names: tuple[str, ...]
-    n_skipped: int
+    names: tuple[str, ...]  # its columns. A column without a name is named by its position, as in pandas: "Unnamed: 0".
+    n_skipped: int  # records before the first row: the header, and empty lines before it
+    limits: Limits
 
     def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
         """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far."""
@@ -57,9 +74,9 @@ class CsvFile:
         for batch in self._texts(at):
             fitting = narrowed(fitting, batch)
         found = {name: next(iter(forms), Form(pa.string())) for name, forms in fitting.items()}
-        self._refuse_ambiguous([name for name, form in found.items() if form.comma == AMBIGUOUS])
+        self._refuse(COMMAS, [name for name, form in found.items() if form.comma == AMBIGUOUS])
         if any(form.comma is not None for form in [*found.values(), *given.values()]):
-            self._refuse_grouped([name for name, form in found.items() if form.grouped and name not in given])
+            self._refuse(POINTS, [name for name, form in found.items() if form.grouped and name not in given])
         for name, form in given.items():
             has_commas = name in unclear and found[name].comma is not None
             found[name] = replace(found[name], type=form.type) if has_commas else form
@@ -67,8 +84,6 @@ class CsvFile:
 
     def blocks(self, forms: Mapping[str, Form], at: Callable[[int], None]) -> Iterator[Any]:
         """The rows in record batches, values converted to the types of their forms."""
-        import pyarrow.csv as arrow_csv
-
         types = {name: pa.string() if form.is_rewritten else form.type for name, form in forms.items()}
         with naming(self.path, "CSV"), opened(self.path) as (raw, stream):
             try:
@@ -99,11 +114,9 @@ class CsvFile:
 
     @property
     def block_bytes(self) -> int:
-        return max(BLOCK_BYTES, COLUMN_BYTES * len(self.names))
+        return max(self.limits.block_bytes, self.limits.column_bytes * len(self.names))
 
     def _options(self, types: Mapping[str, Any]) -> dict[str, Any]:
-        import pyarrow.csv as arrow_csv
-
         return {
             "read_options": arrow_csv.ReadOptions(
                 block_size=self.block_bytes, column_names=list(self.names), skip_rows_after_names=self.n_skipped
@@ -114,23 +127,10 @@ class CsvFile:
             ),
         }
 
-    def _refuse_ambiguous(self, names: Sequence[str]) -> None:
+    def _refuse(self, unclear: str, names: Sequence[str]) -> None:
+        """Refuse columns whose numbers can be read in two ways."""
         if names:
-            raise TableError(
-                f"The commas in column {', '.join(map(repr, names))} of {self.path} may be decimal commas or separate "
-                "thousands: 170,124 is 170.124 or 170124. In Python, give the column a type: 'decimal comma', "
-                f"'thousands comma' or 'string', as in open_table(..., types={{{names[0]!r}: 'decimal comma'}}). On "
-                "the command line, write the file without such commas first."
-            )
-
-    def _refuse_grouped(self, names: Sequence[str]) -> None:
-        if names:
-            raise TableError(
-                f"The points in column {', '.join(map(repr, names))} of {self.path} may be decimal points or separate "
-                "thousands, because other columns have decimal commas: 1.234 is 1.234 or 1234. In Python, give the "
-                f"column a type: 'float64' or 'string', as in open_table(..., types={{{names[0]!r}: 'float64'}}). On "
-                "the command line, write the file without separators of thousands first."
-            )
+            raise TableError(unclear.format(names=", ".join(map(repr, names)), path=self.path, name=repr(names[0])))
 
     def _refuse_open_quote(self, last: str | None) -> None:
         """Refuse a quote that is never closed: it turns all rows after it into one value, and Arrow accepts that."""
@@ -138,7 +138,7 @@ class CsvFile:
             return
         tail = b""
         with opened(self.path) as (_, stream):
-            while block := stream.read(BLOCK_BYTES):
+            while block := stream.read(self.block_bytes):
                 tail = (tail + block)[-100:].rstrip()
         if not tail.endswith(b'"'):
             raise TableError(
@@ -151,10 +151,10 @@ def is_csv(path: Any) -> bool:
     return str(path).lower().endswith(ENDINGS)
 
 
-def open_csv(path: Path) -> CsvFile:
+def open_csv(path: Path, limits: Limits) -> CsvFile:
     """Look at the first lines of a CSV file."""
     with naming(path, "CSV"):
-        head = _head(path)
+        head = _head(path, 4 * limits.block_bytes)
     delimiter, header, n_skipped = _header(path, head)
     names = tuple(name or f"Unnamed: {position}" for position, name in enumerate(header))
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -163,7 +163,7 @@ def open_csv(path: Path) -> CsvFile:
             f"{path} has more than one column {', '.join(map(repr, twice))} in line {n_skipped}. Give each column its "
             "own name. The first line of the file must be a header."
         )
-    return CsvFile(path, delimiter, names, n_skipped)
+    return CsvFile(path, delimiter, names, n_skipped, limits)
 
 
 @contextmanager
@@ -174,9 +174,9 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
         yield raw, raw if compression is None else pa.CompressedInputStream(raw, compression)
 
 
-def _head(path: Path) -> str:
+def _head(path: Path, n_bytes: int) -> str:
     with opened(path) as (_, stream):
-        head = stream.read(4 * BLOCK_BYTES)
+        head = stream.read(n_bytes)
     try:
         # The last bytes are ignored: they may be only a part of a character.
         return codecs.getincrementaldecoder("utf-8-sig")().decode(head)

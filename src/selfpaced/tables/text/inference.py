@@ -15,30 +15,17 @@ from selfpaced.tables.times import DOTTED_DATE, OFFSET, date_pattern, iso_dates
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """How the values of a column are written.
+    """How the values of a column are written."""
 
-    Attributes
-    ----------
-    type : Any
-        Arrow type of the values.
-    pattern : str | None, default=None
-        Regular expression that every value matches as a whole; None if any text may be tried.
-    comma : str | None, default=None
-        What a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS; None
-        if numbers have no commas.
-    grouped : bool, default=False
-        Whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
-    day_first : bool, default=False
-        Whether dates are written as 31.01.2025.
-    limited : bool, default=False
-        Whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
-    """
-
-    type: Any
-    pattern: str | None = None
+    type: Any  # the Arrow type of the values
+    pattern: str | None = None  # regular expression that every value matches as a whole; None if any text may be tried
+    # What a comma in a number stands for: "." for a decimal comma, "" for one between thousands, or AMBIGUOUS; None if
+    # numbers have no commas.
     comma: str | None = None
+    # Whether points may separate thousands: 1.234 and 12.345.678, as they are written beside decimal commas.
     grouped: bool = False
-    day_first: bool = False
+    day_first: bool = False  # whether dates are written as 31.01.2025
+    # Whether a value may match and still not fit the type: 2024-02-30, or a number that is too large.
     limited: bool = False
 
     @property
