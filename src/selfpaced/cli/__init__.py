@@ -25,14 +25,9 @@ class Stopped(KeyboardInterrupt):
 
 
 class StopSignals:
-    """While it is entered, SIGINT and SIGTERM raise `Stopped`. Signals that the parent process ignores stay ignored.
+    """While it is entered, SIGINT and SIGTERM raise `Stopped`. Signals that the parent process ignores stay ignored."""
 
-    Attributes
-    ----------
-    received : signal.Signals | None, default=None
-        The signal that arrived, or None. Libraries may turn the exception into another one, as numpy does.
-    """
-
+    # The signal that arrived, or None. Libraries may turn the exception into another one, as numpy does.
     received: signal.Signals | None = None
 
     def __enter__(self) -> None:

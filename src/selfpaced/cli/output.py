@@ -207,7 +207,7 @@ def ensembles_of(model: Any) -> list[Any]:
 def recipe_table(recipes: Sequence[RecipeResult]) -> str:
     """A table of the recipes, those with the largest weight first. Recipes without a weight have a reason.
 
-    >>> from selfpaced.ensembles.auto import RecipeResult
+    >>> from selfpaced.model import RecipeResult
     >>> linear = RecipeResult("linear", 0.61, 0.03, seconds_judging=0.5, note="no weight: the others are better")
     >>> print(recipe_table([linear, RecipeResult("trees", 0.8, 0.02, 1.0, 2.0, 3.0)]))
     recipe         AUCPRC  weight  seconds

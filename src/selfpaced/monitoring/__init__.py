@@ -29,16 +29,16 @@ from selfpaced.monitoring.quality import (
 )
 
 __all__ = [
-    "ERROR_RATE",
-    "SOME_DRIFT",
     "Alarm",
     "Counter",
     "Drift",
+    "ERROR_RATE",
     "Estimate",
     "FeatureReference",
     "Limit",
     "PeriodFigures",
     "Reference",
+    "SOME_DRIFT",
     "alarm_texts",
     "count_values",
     "drift_of_counts",

@@ -18,7 +18,6 @@ from selfpaced.thresholds.sweep import CONFIDENCE, Interval, Sweep, middle_of, s
 
 __all__ = [
     "CONFIDENCE",
-    "WRITTEN",
     "CostDecisionClassifier",
     "Costs",
     "Decision",
@@ -27,6 +26,7 @@ __all__ = [
     "Rule",
     "Sweep",
     "ThresholdChoice",
+    "WRITTEN",
     "amounts_of",
     "best_rows",
     "choice_from",

@@ -117,6 +117,8 @@ def _boosted_trees(predictors: Sequence[Any]) -> Trees:
 def _category_bits(predictors: Sequence[Any], trees: Trees) -> tuple[Ints, Ints]:
     """The nodes and the codes of all categories that go left: the bits of the words of each node."""
     nodes = np.flatnonzero(trees.by_category)
+    if not nodes.size:
+        return nodes, nodes
     numbers: NDArray[Any] = np.concatenate([each.nodes["bitset_idx"] for each in predictors])[nodes]
     n_sets = [len(each.raw_left_cat_bitsets) for each in predictors]
     words = np.concatenate([each.raw_left_cat_bitsets for each in predictors])

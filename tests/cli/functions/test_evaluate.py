@@ -112,7 +112,7 @@ def test_written_scores_are_counted(trained, payments, scored, tmp_path):
 
 
 def test_scores_that_are_no_probabilities_add_up_to_nothing(trained, payments, tmp_path, monkeypatch):
-    monkeypatch.setattr(trained.model, "calibrator_", None)
+    monkeypatch.setattr(trained.model, "model_", trained.model.model_.recalibrated(None, None))
     assert predict(trained.model, payments, tmp_path / "scores.parquet", threshold=0.5).n_expected is None
 
 

@@ -26,49 +26,26 @@ from selfpaced.thresholds import Decision, cost_text, parse_decision
 
 @dataclass(frozen=True)
 class BacktestRequest:
-    """The options of a backtest.
+    """The options of a backtest."""
 
-    Attributes
-    ----------
-    training : TrainRequest
-        The rows, and how models are trained on them; its `time_column` is needed.
-    bases : Sequence[str]
-        The kinds of members to compare.
-    rolling : Rolling
-        Where the folds begin and end.
-    top, per, timezone
-        The budget of alerts: `top` alerts in each period, by default a day. None for no budget.
-    decide : str | None, default=None
-        A rule by costs.
-    """
-
-    training: TrainRequest
-    bases: Sequence[str]
-    rolling: Rolling
+    training: TrainRequest  # the rows, and how models are trained on them; its `time_column` is needed
+    bases: Sequence[str]  # the kinds of members to compare
+    rolling: Rolling  # where the folds begin and end
+    # The budget of alerts: `top` alerts in each period, by default a day. None for no budget.
     top: int | None = None
     per: str | None = None
     timezone: str | None = None
-    decide: str | None = None
+    decide: str | None = None  # A rule by costs
 
 
 @dataclass(frozen=True)
 class FileCourse:
-    """The figures of one kind of model over all folds.
-
-    Attributes
-    ----------
-    n_folds : int
-        The number of folds with figures.
-    aucprc : float | None
-        The mean AUCPRC over folds with rare rows.
-    expected, n_rare
-        The sum of the probabilities and the number of rare rows, in the same folds.
-    """
+    """The figures of one kind of model over all folds."""
 
     model: str
-    n_folds: int
-    aucprc: float | None
-    expected: float | None
+    n_folds: int  # the number of folds with figures
+    aucprc: float | None  # the mean AUCPRC over folds with rare rows
+    expected: float | None  # the sum of the probabilities and the number of rare rows, in the same folds
     n_rare: int
     alerts: int | None
     precision: float | None

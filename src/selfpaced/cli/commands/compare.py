@@ -222,29 +222,16 @@ def _under_sample(is_rare: NDArray[np.bool_], seed: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Compared:
-    """A method, its figures on the test rows and its cost, or the reason why it failed.
-
-    Attributes
-    ----------
-    seconds : float
-        The time for training and for scoring the test rows.
-    n_rows : int
-        The number of rows that its models were trained on, added up.
-    interval : Interval | None, default=None
-        The interval of the AUCPRC, over draws of the test rows.
-    warnings : tuple[str, ...]
-        The warnings of its training.
-    ahead, ahead_interval
-        How much higher its AUCPRC is than that of `AutoSelfPaced`, over the same draws for both.
-    """
+    """A method, its figures on the test rows and its cost, or the reason why it failed."""
 
     method: str
     aucprc: float | None
-    seconds: float
-    n_rows: int
+    seconds: float  # the time for training and for scoring the test rows
+    n_rows: int  # the number of rows that its models were trained on, added up
     failure: str | None = None
-    warnings: tuple[str, ...] = ()
-    interval: Interval | None = None
+    warnings: tuple[str, ...] = ()  # the warnings of its training
+    interval: Interval | None = None  # the interval of the AUCPRC, over draws of the test rows
+    # How much higher its AUCPRC is than that of `AutoSelfPaced`, over the same draws for both.
     ahead: float | None = None
     ahead_interval: Interval | None = None
 

@@ -33,22 +33,12 @@ class Known:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The quality of a model on some rows.
-
-    Attributes
-    ----------
-    choice : ThresholdChoice | None
-        The threshold, if it was chosen on these rows.
-    cost : float | None, default=None
-        The cost of these rows at the threshold, if the rule is about costs.
-    unpriced : str | None, default=None
-        Why the cost is not known, if the rule is about costs.
-    """
+    """The quality of a model on some rows."""
 
     evaluation: TableEvaluation
-    choice: ThresholdChoice | None
-    cost: float | None = None
-    unpriced: str | None = None
+    choice: ThresholdChoice | None  # the threshold, if it was chosen on these rows
+    cost: float | None = None  # the cost of these rows at the threshold, if the rule is about costs
+    unpriced: str | None = None  # why the cost is not known, if the rule is about costs
 
 
 def known_from(metrics: Mapping[str, Any]) -> Known:
@@ -65,19 +55,12 @@ def known_from(metrics: Mapping[str, Any]) -> Known:
 
 @dataclass(frozen=True)
 class Judging:
-    """How alerts are judged: at a threshold, or at the one that a rule chooses.
-
-    Attributes
-    ----------
-    amount : str | None, default=None
-        The column of what missing a row costs.
-    known : Known
-        The rule of training. It gives the costs of rows if no other rule is given.
-    """
+    """How alerts are judged: at a threshold, or at the one that a rule chooses."""
 
     threshold: float | None = None
     rule: str | None = None
-    amount: str | None = None
+    amount: str | None = None  # the column of what missing a row costs
+    # The rule of training. It gives the costs of rows if no other rule is given.
     known: Known = Known()
 
 

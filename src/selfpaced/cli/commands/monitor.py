@@ -36,45 +36,27 @@ MOST_PERIODS = 1000
 
 @dataclass(frozen=True)
 class MonitorRequest:
-    """The options of monitoring.
+    """The options of monitoring."""
 
-    Attributes
-    ----------
-    by, time_column, timezone : str | None, default=None
-        The periods that get their own figures, besides those of all rows. None without `by`.
-    target : str | None, default=None
-        The column of labels that are known already. Values of other rows are missing.
-    threshold : float | None, default=None
-        The lowest score of an alert; by default the model's own threshold.
-    limits : Sequence[Limit]
-        The limits that raise an alarm.
-    """
-
+    # The periods that get their own figures, besides those of all rows. None without `by`.
     by: str | None = None
     time_column: str | None = None
     timezone: str | None = None
+    # The column of labels that are known already. Values of other rows are missing.
     target: str | None = None
-    threshold: float | None = None
-    limits: Sequence[Limit] = ()
+    threshold: float | None = None  # the lowest score of an alert; by default the model's own threshold
+    limits: Sequence[Limit] = ()  # the limits that raise an alarm
 
 
 @dataclass(frozen=True)
 class Monitored:
-    """The results of monitoring.
-
-    Attributes
-    ----------
-    periods : dict[str, PeriodFigures]
-        The figures of each period, by its name, in the order of time.
-    alarms : list[Alarm]
-        The limits that all rows or a period exceeded.
-    """
+    """The results of monitoring."""
 
     reference: Reference
     threshold: float | None
     whole: PeriodFigures
-    periods: dict[str, PeriodFigures]
-    alarms: list[Alarm]
+    periods: dict[str, PeriodFigures]  # the figures of each period, by its name, in the order of time
+    alarms: list[Alarm]  # the limits that all rows or a period exceeded
     is_calibrated: bool
 
 

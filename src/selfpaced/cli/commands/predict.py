@@ -23,21 +23,12 @@ from selfpaced.tables.sources import check_columns
 
 @dataclass(frozen=True)
 class Predicted:
-    """The numbers of rows, alerts and expected rare rows that were written.
-
-    Attributes
-    ----------
-    n_alerts : int | None
-        The number of alerts; None without a threshold.
-    n_expected : float | None
-        The sum of the probabilities of the rare class; None if scores are not probabilities.
-    new_categories : Mapping[str, int] | None, default=None
-        The number of rows with categories that the model was not trained with, by column; None if they are not counted.
-    """
+    """The numbers of rows, alerts and expected rare rows that were written."""
 
     n_rows: int
-    n_alerts: int | None
-    n_expected: float | None
+    n_alerts: int | None  # the number of alerts; None without a threshold
+    n_expected: float | None  # the sum of the probabilities of the rare class; None if scores are not probabilities
+    # The number of rows with categories that the model was not trained with, by column; None if they are not counted.
     new_categories: Mapping[str, int] | None = None
 
     def __str__(self) -> str:

@@ -26,26 +26,14 @@ from selfpaced.thresholds import CONFIDENCE, Interval
 
 @dataclass(frozen=True)
 class Refitted:
-    """The new model and the old one, compared on the same rows.
+    """The new model and the old one, compared on the same rows."""
 
-    Attributes
-    ----------
-    trained : Trained
-        The new model.
-    old_aucprc, old_expected
-        The AUCPRC of the old model on these rows, and the number of rare rows that it expects.
-    difference, interval
-        How much higher the AUCPRC of the new model is, with the paired 90% interval.
-    newest : bool
-        Whether the rows are the newest ones; otherwise the old model may have been trained on some of them.
-    """
-
-    trained: Trained
-    old_aucprc: float
+    trained: Trained  # the new model
+    old_aucprc: float  # the AUCPRC of the old model on these rows
     old_scores: NDArray[np.float64]
-    difference: float
+    difference: float  # how much higher the AUCPRC of the new model is, with the paired 90% interval
     interval: Interval
-    newest: bool
+    newest: bool  # whether the rows are the newest ones; otherwise the old model may have been trained on some of them
 
     @property
     def is_better(self) -> bool:

@@ -29,31 +29,15 @@ MOST_VALUES_LOADED = 2**24  # larger tables are described by a sample; a loaded 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The options of a report.
+    """The options of a report."""
 
-    Attributes
-    ----------
-    target : str | None, default=None
-        The column of labels; by default the one in training.
-    id : str | None, default=None
-        A column with the names of the rows.
-    time_column : str | None, default=None
-        The column of times, for figures over time.
-    reference : Reference | None, default=None
-        The distribution of the rows that the model was judged by, to measure drift.
-    decide : str | None, default=None
-        A rule that decides row by row, to compare with the threshold.
-    rule, amount : str | None, default=None
-        The rule that chooses the threshold, and the column of what missing a row costs.
-    """
-
-    target: str | None = None
-    id: str | None = None
-    rule: str | None = None
+    target: str | None = None  # the column of labels; by default the one in training
+    id: str | None = None  # A column with the names of the rows
+    rule: str | None = None  # the rule that chooses the threshold, and the column of what missing a row costs
     amount: str | None = None
-    time_column: str | None = None
-    decide: str | None = None
-    reference: Reference | None = None
+    time_column: str | None = None  # the column of times, for figures over time
+    decide: str | None = None  # A rule that decides row by row, to compare with the threshold
+    reference: Reference | None = None  # the distribution of the rows that the model was judged by, to measure drift
 
 
 def describes_all_rows(table: StreamedTable) -> bool:

@@ -26,23 +26,14 @@ from selfpaced.tables.sources import batch_of, write_batches
 
 @dataclass(frozen=True)
 class SuspectsRequest:
-    """The options of a search for doubtful labels.
-
-    Attributes
-    ----------
-    training : Mapping[str, Any]
-        The training options in the model's card. They show whether these are the rows of the training.
-    n, label
-        The number of rows, and their label as the user typed it.
-    keep : tuple[str, ...]
-        Columns with names of the rows.
-    """
+    """The options of a search for doubtful labels."""
 
     target: str | None
+    # The training options in the model's card. They show whether these are the rows of the training.
     training: Mapping[str, Any]
-    n: int = 20
+    n: int = 20  # the number of rows, and their label as the user typed it
     label: str | None = None
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # columns with names of the rows
 
 
 @dataclass(frozen=True)

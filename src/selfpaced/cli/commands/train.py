@@ -50,43 +50,23 @@ OpenData = Callable[[TrainRequest, Progress | None], TrainingData]
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model, and its quality on the held-out rows.
-
-    Attributes
-    ----------
-    data : TrainingData
-        The held-out rows, and what is known about all rows. The training rows are not kept.
-    is_rare, scores
-        The labels and the scores of the held-out rows, in order.
-    leaks : list[Leak]
-        Columns that nearly determine the target alone.
-    choice : ThresholdChoice | None
-        The threshold that the rule chose, or else the best one by F1; None if all rows have the same score.
-    unmet : str | None
-        Why the rule could not choose the threshold.
-    warnings : list[str]
-        The warnings of the fit.
-    phases : dict[str, float]
-        The seconds of each phase.
-    train_sample : Any, default=None
-        The features of some training rows, for a report.
-    stage_scores : list[float] | None, default=None
-        The AUCPRC after each member, for a report.
-    """
+    """A trained model, and its quality on the held-out rows."""
 
     request: TrainRequest
     model: Any
+    # The held-out rows, and what is known about all rows. The training rows are not kept.
     data: TrainingData
-    is_rare: NDArray[np.bool_]
+    is_rare: NDArray[np.bool_]  # the labels and the scores of the held-out rows, in order
     scores: Floats
     evaluation: TableEvaluation
-    leaks: list[Leak]
+    leaks: list[Leak]  # columns that nearly determine the target alone
+    # The threshold that the rule chose, or else the best one by F1; None if all rows have the same score.
     choice: ThresholdChoice | None
-    unmet: str | None
-    warnings: list[str]
-    phases: dict[str, float]
-    train_sample: Any = None
-    stage_scores: list[float] | None = None
+    unmet: str | None  # why the rule could not choose the threshold
+    warnings: list[str]  # the warnings of the fit
+    phases: dict[str, float]  # the seconds of each phase
+    train_sample: Any = None  # the features of some training rows, for a report
+    stage_scores: list[float] | None = None  # the AUCPRC after each member, for a report
 
     @property
     def facts(self) -> TableFacts:

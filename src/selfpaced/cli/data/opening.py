@@ -132,23 +132,13 @@ def _looks_like_an_entity(profile: ColumnProfile) -> bool:
 
 @dataclass(frozen=True)
 class OpenedSource:
-    """An opened table.
-
-    Attributes
-    ----------
-    in_memory : bool
-        Whether its rows have been loaded; otherwise they are read from the files once a round.
-    entities : tuple[str, ...]
-        Columns that look like groups of rows, such as cards, if no group was named.
-    n_unlabelled : int, default=0
-        The number of rows without a label that were dropped.
-    """
+    """An opened table."""
 
     table: StreamedTable
     dropped: list[Dropped]
-    in_memory: bool
-    entities: tuple[str, ...] = ()
-    n_unlabelled: int = 0
+    in_memory: bool  # whether its rows have been loaded; otherwise they are read from the files once a round
+    entities: tuple[str, ...] = ()  # columns that look like groups of rows, such as cards, if no group was named
+    n_unlabelled: int = 0  # the number of rows without a label that were dropped
 
     @property
     def labels(self) -> Labels:

@@ -26,15 +26,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Data(PathLike[str]):
-    """A source with its options for reading.
+    """A source with its options for reading."""
 
-    Attributes
-    ----------
-    source : Any
-        Whatever `open_table` opens; a query, if the options have a connection.
-    """
-
-    source: Any
+    source: Any  # whatever `open_table` opens; a query, if the options have a connection
     reading: ScoringOptions
 
     def __fspath__(self) -> str:
@@ -71,67 +65,43 @@ def target_of(given: str | None, model: Any) -> str:
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """The options of a training.
-
-    Attributes
-    ----------
-    base : str
-        The kind of members, or "auto" to choose among recipes.
-    members, bins : int | None, default=None
-        The number of members and of hardness bins; None for 10 and 20. Not with "auto".
-    time_limit : float | None, default=None
-        The seconds that "auto" may take to train.
-    valid : Any, default=None
-        A file of rows to judge by. Without one, the share `holdout` of the rows is held out: the last ones by
-        `time_column`, whole groups by `group`, or some of each class at random.
-    delay : str | None, default=None
-        How long it takes until labels are known, such as "7d". Rows whose labels would not be known when the held-out
-        rows begin are not trained on.
-    group : str | None, default=None
-        A column of groups, such as cards. No group is in the training rows and in the held-out rows.
-    id : str | None, default=None
-        A column with the names of the rows. It is not a feature.
-    rule : str, default="f1"
-        The rule that chooses the threshold on the held-out rows, as for `selfpaced.choose_threshold`.
-    amount : str | None, default=None
-        A column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
-    drop_unlabelled : bool, default=False
-        Whether rows without a label are dropped; otherwise they are refused.
-    checkpoint : str | None, default=None
-        A folder or URL that keeps finished rounds, so that the same training continues after a crash.
-    engine : str | None, default=None
-        The kind of cluster that has the rows; None for this machine.
-    columns : Sequence[str] | None, default=None
-        The features; by default all columns that are not dropped.
-    calibration : str
-        The calibration, as for `SelfPacedEnsembleClassifier`, or "none". With very few rare rows, scores are not
-        calibrated.
-    """
+    """The options of a training."""
 
     source: Any
     target: str
     pos_label: str | None = None
-    base: str = AUTO
+    base: str = AUTO  # the kind of members, or "auto" to choose among recipes
+    # The number of members and of hardness bins; None for 10 and 20. Not with "auto".
     members: int | None = None
     bins: int | None = None
-    time_limit: float | None = None
+    time_limit: float | None = None  # the seconds that "auto" may take to train
+    # A file of rows to judge by. Without one, the share `holdout` of the rows is held out: the last ones by
+    # `time_column`, whole groups by `group`, or some of each class at random.
     valid: Any = None
     holdout: float = 0.2
     time_column: str | None = None
+    # How long it takes until labels are known, such as "7d". Rows whose labels would not be known when the held-out
+    # rows begin are not trained on.
     delay: str | None = None
+    # A column of groups, such as cards. No group is in the training rows and in the held-out rows.
     group: str | None = None
     exclude: Sequence[str] = ()
+    # A column with the names of the rows. It is not a feature.
     id: str | None = None
     seed: int = 0
     n_jobs: int = -1
     out_of_core: bool | None = None
-    rule: str = "f1"
+    rule: str = "f1"  # the rule that chooses the threshold on the held-out rows, as for `selfpaced.choose_threshold`
+    # A column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
     amount: str | None = None
+    # The calibration, as for `SelfPacedEnsembleClassifier`, or "none". With very few rare rows, scores are not
+    # calibrated.
     calibration: str = BEST_METHOD
-    drop_unlabelled: bool = False
-    columns: Sequence[str] | None = None
+    drop_unlabelled: bool = False  # whether rows without a label are dropped; otherwise they are refused
+    columns: Sequence[str] | None = None  # the features; by default all columns that are not dropped
+    # A folder or URL that keeps finished rounds, so that the same training continues after a crash.
     checkpoint: str | None = None
-    engine: str | None = None
+    engine: str | None = None  # the kind of cluster that has the rows; None for this machine
     callbacks: Sequence[Callback] = ()
 
     @classmethod
@@ -225,27 +195,15 @@ def _numbers(table: StreamedTable, name: str, what: str) -> Floats:
 
 @dataclass(frozen=True)
 class Deciding:
-    """How alerts are decided.
+    """How alerts are decided."""
 
-    Attributes
-    ----------
-    decide : str | None, default=None
-        A rule such as "p*amount>5".
-    top : int | None, default=None
-        How many rows can be looked at, in all or in each period.
-    per : str | None, default=None
-        The period: hour, day, week or month.
-    time_column, timezone : str | None, default=None
-        The times that belong to the periods, and their time zone; by default the zone of the column, or UTC.
-    group : str | None, default=None
-        A column of groups, such as cards. Each group has at most one alert in a period.
-    """
-
-    decide: str | None = None
-    top: int | None = None
-    per: str | None = None
+    decide: str | None = None  # a rule such as "p*amount>5"
+    top: int | None = None  # how many rows can be looked at, in all or in each period
+    per: str | None = None  # the period: hour, day, week or month
+    # The times that belong to the periods, and their time zone; by default the zone of the column, or UTC.
     time_column: str | None = None
     timezone: str | None = None
+    # A column of groups, such as cards. Each group has at most one alert in a period.
     group: str | None = None
 
     @property

@@ -247,38 +247,20 @@ def _seconds(column: Column, table: StreamedTable) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What is known about the rows of a training, besides the rows.
+    """What is known about the rows of a training, besides the rows."""
 
-    Attributes
-    ----------
-    labels : ClassCounts
-        The labels of all rows.
-    pos_label : Any, default=None
-        The label to find as the data has it, if the user has named one.
-    in_memory : bool, default=True
-        Whether the rows have been loaded; otherwise they are read from the files once a round.
-    dropped : Sequence[Dropped]
-        Columns that cannot be features.
-    n_unlabelled : int, default=0
-        The number of rows without a label that were dropped.
-    not_used : dict[str, int]
-        The number of rows that are neither trained on nor held out, by the reason.
-    repeating : Sequence[Repeating]
-        Columns that look like groups of rows, and whose values are on both sides of the split.
-    warnings : Sequence[str]
-        Warnings about the split.
-    """
-
-    labels: ClassCounts
+    labels: ClassCounts  # the labels of all rows
     schema: Schema
     n_train: int
-    pos_label: Any = None
-    in_memory: bool = True
-    dropped: Sequence[Dropped] = ()
-    n_unlabelled: int = 0
+    pos_label: Any = None  # the label to find as the data has it, if the user has named one
+    in_memory: bool = True  # whether the rows have been loaded; otherwise they are read from the files once a round
+    dropped: Sequence[Dropped] = ()  # columns that cannot be features
+    n_unlabelled: int = 0  # the number of rows without a label that were dropped
+    # The number of rows that are neither trained on nor held out, by the reason.
     not_used: dict[str, int] = field(default_factory=dict)
+    # Columns that look like groups of rows, and whose values are on both sides of the split.
     repeating: Sequence[Repeating] = ()
-    warnings: Sequence[str] = ()
+    warnings: Sequence[str] = ()  # warnings about the split
 
     @property
     def counts(self) -> dict[Any, int]:

@@ -39,15 +39,7 @@ MEMORY_FOR_TAGS = 2**31
 
 @dataclass(frozen=True)
 class StreamedBatch:
-    """The rows from `start` up to `stop`. `where` is the file that they come from.
-
-    Attributes
-    ----------
-    is_converted : bool, default=False
-        Whether the batch has the features as the schema has them, instead of the columns that they are made of.
-    new_categories : NewCategories | None, default=None
-        Counts categories that the schema does not have, whenever features are converted.
-    """
+    """The rows from `start` up to `stop`. `where` is the file that they come from."""
 
     start: int
     stop: int
@@ -57,6 +49,7 @@ class StreamedBatch:
     where: str
     # Counts categories that the schema does not have, whenever features are converted.
     new_categories: NewCategories | None = None
+    # Whether the batch has the features as the schema has them, instead of the columns that they are made of.
     is_converted: bool = False
 
     @property
@@ -163,25 +156,15 @@ def _float32(batch: Any) -> NDArray[np.float32]:
 
 @dataclass
 class StreamedTable:
-    """Rows in files: the columns that are features, the columns that are not, and how to read them.
-
-    Attributes
-    ----------
-    memory_for_tags : int
-        The limit of the memory for running sums in bytes. A row takes 4. Larger sums go to a file.
-    known_labels : Labels | None, default=None
-        The labels, once they have been read.
-    is_converted : bool, default=False
-        Whether the rows are in memory with the features as the schema has them.
-    """
+    """Rows in files: the columns that are features, the columns that are not, and how to read them."""
 
     reader: Reader
     schema: Schema
     roles: Roles
     # The limit of the memory for running sums in bytes. A row takes 4. Larger sums go to a file.
     memory_for_tags: int = MEMORY_FOR_TAGS
-    known_labels: Labels | None = field(default=None, repr=False)
-    is_converted: bool = False
+    known_labels: Labels | None = field(default=None, repr=False)  # the labels, once they have been read
+    is_converted: bool = False  # whether the rows are in memory with the features as the schema has them
 
     @property
     def n_rows(self) -> int | None:
