@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfpaced.trees import columns as digitize
+from selfpaced.trees import bitvectors as digitize
 from selfpaced.trees.bitvectors import Digitizer
 
 numbers = st.floats(-1e307, 1e307)

@@ -3,15 +3,4 @@
 from selfpaced.backtesting.rolling import Budget, FoldResult, JudgedRows, SkipFoldError, backtest, run_backtest
 from selfpaced.backtesting.splitter import Fold, Rolling, RollingTimeSplit, span_in
 
-__all__ = [
-    "Budget",
-    "Fold",
-    "FoldResult",
-    "JudgedRows",
-    "Rolling",
-    "RollingTimeSplit",
-    "SkipFoldError",
-    "backtest",
-    "run_backtest",
-    "span_in",
-]
+__all__ = ["RollingTimeSplit", "backtest"]

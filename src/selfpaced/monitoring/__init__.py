@@ -28,28 +28,4 @@ from selfpaced.monitoring.quality import (
     parse_limit,
 )
 
-__all__ = [
-    "Alarm",
-    "Counter",
-    "Drift",
-    "ERROR_RATE",
-    "Estimate",
-    "FeatureReference",
-    "Limit",
-    "PeriodFigures",
-    "Reference",
-    "SOME_DRIFT",
-    "alarm_texts",
-    "count_values",
-    "drift_of_counts",
-    "estimate_quality",
-    "feature_reference",
-    "figure_at",
-    "make_reference",
-    "measure_drift",
-    "measure_period",
-    "p_value",
-    "parse_limit",
-    "psi",
-    "values_of",
-]
+__all__ = ["Drift", "Estimate", "Reference", "estimate_quality", "make_reference", "measure_drift"]

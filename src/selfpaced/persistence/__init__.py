@@ -11,16 +11,4 @@ from selfpaced.persistence.files import (
     trusted_types,
 )
 
-__all__ = [
-    "ModelCard",
-    "Said",
-    "card_as_json",
-    "card_of",
-    "load_ensemble",
-    "load_model",
-    "model_bytes",
-    "read_card",
-    "read_model",
-    "save_model",
-    "trusted_types",
-]
+__all__ = ["ModelCard", "load_model", "read_card", "save_model", "trusted_types"]

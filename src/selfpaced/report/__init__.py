@@ -4,21 +4,6 @@ from selfpaced.report.building import make_report, report_of_scores
 from selfpaced.report.html import Axis, Html, drawing, element, joined, line, moment_text, rectangle, shortened, text
 from selfpaced.report.page import Report
 from selfpaced.report.service import backtest_page, monitor_page
+from selfpaced.report.topics.data import suspect_rows
 
-__all__ = [
-    "Axis",
-    "Html",
-    "Report",
-    "backtest_page",
-    "drawing",
-    "element",
-    "joined",
-    "line",
-    "make_report",
-    "moment_text",
-    "monitor_page",
-    "rectangle",
-    "report_of_scores",
-    "shortened",
-    "text",
-]
+__all__ = ["Report", "make_report", "report_of_scores", "suspect_rows"]

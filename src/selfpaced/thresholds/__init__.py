@@ -16,33 +16,4 @@ from selfpaced.thresholds.decisions import CostDecisionClassifier, Decision, num
 from selfpaced.thresholds.rules import WRITTEN, LowestCost, Rule, best_rows, parse_rule
 from selfpaced.thresholds.sweep import CONFIDENCE, Interval, Sweep, middle_of, share_interval, short_threshold, sweep_of
 
-__all__ = [
-    "CONFIDENCE",
-    "CostDecisionClassifier",
-    "Costs",
-    "Decision",
-    "Interval",
-    "LowestCost",
-    "Rule",
-    "Sweep",
-    "ThresholdChoice",
-    "WRITTEN",
-    "amounts_of",
-    "best_rows",
-    "choice_from",
-    "choose_threshold",
-    "cost_text",
-    "headline",
-    "headline_parts",
-    "middle_of",
-    "numbers_of",
-    "of_hundred",
-    "parse_decision",
-    "parse_rule",
-    "rows_where",
-    "share_interval",
-    "short_threshold",
-    "sweep_of",
-    "threshold_scorer",
-    "with_costs",
-]
+__all__ = ["CostDecisionClassifier", "ThresholdChoice", "choose_threshold", "parse_rule", "threshold_scorer"]
