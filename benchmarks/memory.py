@@ -61,7 +61,7 @@ def report(model, path: Path) -> None:
 
 def report_streamed(model, path: Path) -> None:
     """As on a machine whose memory the rows would fill."""
-    from selfpaced.cli.data import opening
+    from selfpaced.cli import opening
 
     opening.SHARE_OF_MEMORY = 0.0
     report(model, path)

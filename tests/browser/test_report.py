@@ -12,7 +12,7 @@ from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassif
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.report.html import between
-from selfpaced.report.topics.thresholds import explorer_texts
+from selfpaced.report.thresholds import explorer_texts
 from selfpaced.thresholds import cost_text
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced.cli.data.splitting import held_out_at_random
+from selfpaced.cli.splitting import held_out_at_random
 from selfpaced.datasets import make_fraud
 from selfpaced.persistence import read_card
 from selfpaced.persistence.files import load_model

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced.cli import main
+from selfpaced.cli import engines, main
 from selfpaced.cli.commands.train import model_for
-from selfpaced.cli.data import engines
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.request import TrainRequest
 from selfpaced.clusters.dask import frame_of_pieces, parquet_pieces
 from selfpaced.clusters.scoring import HOLDING_OUT
 from selfpaced.datasets import make_fraud

@@ -14,8 +14,12 @@ from selfpaced.callbacks import Callback
 from selfpaced.clusters.dask.estimators import DaskAutoSelfPacedClassifier, DaskSelfPacedEnsembleClassifier
 from selfpaced.clusters.spark.estimators import SparkSelfPacedEnsembleClassifier
 from selfpaced.datasets import make_fraud
-from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
-from selfpaced.ensembles.fitting import MemberFactory
+from selfpaced.ensembles import (
+    BalanceCascadeClassifier,
+    MemberFactory,
+    SelfPacedEnsembleClassifier,
+    UnderBaggingClassifier,
+)
 from selfpaced.exceptions import CheckpointError
 from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto

@@ -103,7 +103,7 @@ def test_scores_of_training_rows_would_have_misled(train, test):
 
 def test_rows_that_stand_for_others_are_sampled(monkeypatch, train, test):
     """Of a bin with more rows than are taken, some stand for all."""
-    from selfpaced.ensembles.fitting import cross_fitting as calibrating
+    from selfpaced.ensembles import cross_fitting as calibrating
 
     whole = spe(calibration="sigmoid").fit(*train)
     monkeypatch.setattr(calibrating, "MOST_ROWS_OF_A_BIN", 200)

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
-from selfpaced.ensembles.fitting import checkpoint as identity
+from selfpaced.ensembles import checkpoint as identity
 from selfpaced.exceptions import ModelFileError
 from selfpaced.tables.sources import open_table
 from tests.ensembles.killed import fit_until_killed

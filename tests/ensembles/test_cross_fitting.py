@@ -11,16 +11,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
-from selfpaced.ensembles import SelfPacedEnsembleClassifier
-from selfpaced.ensembles.fitting import MemberFactory
-from selfpaced.ensembles.fitting.cross_fitting import (
-    CrossFitted,
-    HonestScores,
-    cross_fit,
-    cross_fit_all,
-    folds,
-    honest_means,
-)
+from selfpaced.ensembles import MemberFactory, SelfPacedEnsembleClassifier
+from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit, cross_fit_all, folds, honest_means
 from selfpaced.pools import Rows
 from selfpaced.tables import InMemoryTable, encode_labels
 

@@ -9,9 +9,8 @@ import sklearn
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.ensembles import SelfPacedEnsembleClassifier
-from selfpaced.ensembles.fitting import MemberFactory
-from selfpaced.ensembles.fitting.cross_fitting import cross_fit, folds
+from selfpaced.ensembles import MemberFactory, SelfPacedEnsembleClassifier
+from selfpaced.ensembles.cross_fitting import cross_fit, folds
 from selfpaced.persistence import save_model
 from selfpaced.persistence.files import load_model
 from selfpaced.pools import GROUP, Rows

@@ -19,8 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 
 from selfpaced.callbacks import EarlyStopping
-from selfpaced.ensembles import SelfPacedEnsembleClassifier
-from selfpaced.ensembles.fitting import members
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, members
 
 
 def spe(**parameters):

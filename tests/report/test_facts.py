@@ -22,11 +22,10 @@ from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.baselines.smote import SMOTEBaggingClassifier
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.metrics import alerts_at_all_thresholds, alerts_at_threshold, aucprc, best_threshold
-from selfpaced.report import make_report, report_of_scores
+from selfpaced.report import make_report, report_of_scores, suspect_rows
+from selfpaced.report.answer import Case
 from selfpaced.report.html import threshold_text
-from selfpaced.report.topics import suspect_rows
-from selfpaced.report.topics.answer import Case
-from selfpaced.report.topics.quality import MOST_POINTS, calibration_facts, spread
+from selfpaced.report.quality import MOST_POINTS, calibration_facts, spread
 from selfpaced.thresholds import choose_threshold, share_interval, sweep_of
 from selfpaced.thresholds.rules import RecallAtLeast
 

@@ -7,10 +7,10 @@ import pytest
 
 from selfpaced.monitoring import Drift
 from selfpaced.report import Axis, report_of_scores
+from selfpaced.report.data import drift_bars
 from selfpaced.report.html import hundred_dots
-from selfpaced.report.topics.data import drift_bars
-from selfpaced.report.topics.importance import Contrast, Importances, contrast_strips, importance_bars
-from selfpaced.report.topics.learning import (
+from selfpaced.report.importance import Contrast, Importances, contrast_strips, importance_bars
+from selfpaced.report.learning import (
     HardnessHistogram,
     Learning,
     RoundFacts,
@@ -20,7 +20,7 @@ from selfpaced.report.topics.learning import (
     hardness_thumbnail,
     zone_shares,
 )
-from selfpaced.report.topics.quality import calibration_curve, precision_recall_curve, roc_curve
+from selfpaced.report.quality import calibration_curve, precision_recall_curve, roc_curve
 
 SCRIPT = "<script>alert(1)</script>"
 BINS = HardnessHistogram((1000, 10, 0, 5, 1), (10, 4, 0, 5, 1), (0.01, 0.3, None, 0.7, 0.9))

@@ -17,7 +17,7 @@ from selfpaced.baselines.smote import SMOTEBaggingClassifier
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.report import element, report_of_scores
 from selfpaced.report.html import between, json_script
-from selfpaced.report.topics.thresholds import explorer_texts
+from selfpaced.report.thresholds import explorer_texts
 from selfpaced.thresholds import choose_threshold, cost_text
 
 HOSTILE = "</script><script>alert('<!--')</script><img src=x onerror=alert(1)>\u2028\"'&"

@@ -17,13 +17,12 @@ from selfpaced.metrics import aucprc
 from selfpaced.model import model as model_module
 from selfpaced.monitoring import make_reference
 from selfpaced.monitoring.drift import measure_drift
-from selfpaced.report import report_of_scores
-from selfpaced.report.topics import suspect_rows
-from selfpaced.report.topics.data import Values, column_facts, data_facts, some_rows, suspect_facts
-from selfpaced.report.topics.importance import _difference, _some_of_both, importance_facts
-from selfpaced.report.topics.learning import learning_facts
-from selfpaced.report.topics.quality import aucprc_interval, calibration_facts, ranking_facts, spread
-from selfpaced.report.topics.thresholds import threshold_facts
+from selfpaced.report import report_of_scores, suspect_rows
+from selfpaced.report.data import Values, column_facts, data_facts, some_rows, suspect_facts
+from selfpaced.report.importance import _difference, _some_of_both, importance_facts
+from selfpaced.report.learning import learning_facts
+from selfpaced.report.quality import aucprc_interval, calibration_facts, ranking_facts, spread
+from selfpaced.report.thresholds import threshold_facts
 from selfpaced.thresholds import Costs, Interval, Sweep, share_interval, sweep_of
 
 SHIFT, SHARE, N_ROWS = 1.5, 0.05, 1200
@@ -81,7 +80,7 @@ class TestTheIntervalOfTheArea:
 
     def test_it_is_the_middle_90_percent_of_what_is_drawn(self, monkeypatch):
         drawn = []
-        monkeypatch.setattr("selfpaced.report.topics.quality.area_of", lambda *_: drawn.append(len(drawn)) or drawn[-1])
+        monkeypatch.setattr("selfpaced.report.quality.area_of", lambda *_: drawn.append(len(drawn)) or drawn[-1])
         interval = aucprc_interval(sweep_of(*simulated(np.random.default_rng(0))))
         assert (interval.low, interval.high) == pytest.approx((0.05 * drawn[-1], 0.95 * drawn[-1]))
 
@@ -113,7 +112,7 @@ class TestTheIntervalOfTheArea:
 
     def test_of_more_than_5000_rare_rows_5000_evenly_spread_ones_are_steps(self, monkeypatch):
         seen = []
-        monkeypatch.setattr("selfpaced.report.topics.quality.area_of", lambda found, _: seen.append(found.size) or 0.0)
+        monkeypatch.setattr("selfpaced.report.quality.area_of", lambda found, _: seen.append(found.size) or 0.0)
         for n_cases in (5000, 6000):
             aucprc_interval(sweep_of(np.arange(7000) < n_cases, np.random.default_rng(0).random(7000)))
         assert set(seen) == {5000}
@@ -410,7 +409,7 @@ class TestImportance:
         """500,000 cells, but 500 to 5,000 common rows, and a fifth as many rare ones."""
         seen, X = [], np.zeros((12_000, n_columns))
         monkeypatch.setattr(
-            "selfpaced.report.topics.importance._worth_shuffling", lambda frame, _: seen.append(len(frame)) or []
+            "selfpaced.report.importance._worth_shuffling", lambda frame, _: seen.append(len(frame)) or []
         )
         importance_facts(Scorer(*np.zeros(n_columns)), X, np.arange(12_000) < 4000, 1)
         assert seen == [n_rows]

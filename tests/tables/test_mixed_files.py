@@ -10,8 +10,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced.cli import main
-from selfpaced.cli.data.opening import open_source
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.opening import open_source
+from selfpaced.cli.request import TrainRequest
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.tables.sources import open_table

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from selfpaced.ensembles import (
     AveragingEnsemble,
+    MemberFactory,
     check_classifier,
     check_jobs,
     check_labels,
@@ -23,9 +24,9 @@ from selfpaced.ensembles import (
     check_weighable,
     check_whole,
     fit_metadata,
+    naming_the_round,
     split_by_row,
 )
-from selfpaced.ensembles.fitting import MemberFactory, naming_the_round
 from selfpaced.model import readable
 from selfpaced.scoring import mean_probabilities, scorer_of
 from selfpaced.tables import InMemoryTable, Labels

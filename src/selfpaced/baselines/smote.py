@@ -19,8 +19,7 @@ from selfpaced.baselines.boosting import (
     TrainingRows,
     TrainingTask,
 )
-from selfpaced.ensembles import check_whole
-from selfpaced.ensembles.fitting import LARGEST_RANDOM_STATE
+from selfpaced.ensembles import LARGEST_RANDOM_STATE, check_whole
 from selfpaced.exceptions import need
 from selfpaced.pools import Ids, bootstrap, mix
 from selfpaced.tables import Labels

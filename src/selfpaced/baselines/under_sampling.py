@@ -15,8 +15,7 @@ from selfpaced.baselines.boosting import (
     TrainingTask,
     with_mean_one,
 )
-from selfpaced.ensembles import UnderBaggingClassifier, check_positive
-from selfpaced.ensembles.fitting import rows_to_draw
+from selfpaced.ensembles import UnderBaggingClassifier, check_positive, rows_to_draw
 from selfpaced.tables import split_classes, stack
 
 

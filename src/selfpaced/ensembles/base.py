@@ -395,7 +395,18 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         return self.with_model(model.recalibrated(calibrator, method))
 
     def with_model(self, model: Model) -> Self:
-        """A fitted ensemble with the parameters of this one and another model, such as a calibrated one."""
+        """A fitted ensemble with the parameters of this one and another model, such as a calibrated one.
+
+        Parameters
+        ----------
+        model : Model
+            A model of the same classes and features.
+
+        Returns
+        -------
+        estimator
+            The ensemble. This one is not changed.
+        """
         other = copy(self)
         other.model_ = model
         return other

@@ -9,8 +9,8 @@ from typing import Any
 from selfpaced.algorithms import hardness_named, pacing_named, self_paced
 from selfpaced.callbacks import Callback
 from selfpaced.ensembles.checks import check_whole
-from selfpaced.ensembles.fitting.fit import Algorithm
-from selfpaced.ensembles.fitting.pools import weighting_named
+from selfpaced.ensembles.fit import Algorithm
+from selfpaced.ensembles.pools import weighting_named
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 
 # A bin number takes at most two bytes for each row. More bins than this would be nearly empty.

@@ -24,9 +24,9 @@ from selfpaced.ensembles.checks import (
     fit_metadata,
     split_by_row,
 )
-from selfpaced.ensembles.fitting.cross_fitting import cross_fit_all, honest_means, prior_correction
-from selfpaced.ensembles.fitting.members import MemberFactory
-from selfpaced.ensembles.fitting.pools import weighting_named
+from selfpaced.ensembles.cross_fitting import cross_fit_all, honest_means, prior_correction
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.ensembles.pools import weighting_named
 from selfpaced.exceptions import TableError, warn
 from selfpaced.pools import GROUP, Rows
 from selfpaced.tables import ClassCounts, InMemoryTable, Labels, column_groups

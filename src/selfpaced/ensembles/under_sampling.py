@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from selfpaced.algorithms import balance_cascade, under_bagging
 from selfpaced.calibration import check_method
 from selfpaced.callbacks import Callback, CallbackList
+from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
 from selfpaced.ensembles.checks import (
     check_classifiers,
     check_groups,
@@ -28,9 +29,8 @@ from selfpaced.ensembles.checks import (
     roles_with,
     split_by_row,
 )
-from selfpaced.ensembles.fitting.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
-from selfpaced.ensembles.fitting.fit import Algorithm, Fit, Notes
-from selfpaced.ensembles.fitting.pools import weighting_named
+from selfpaced.ensembles.fit import Algorithm, Fit, Notes
+from selfpaced.ensembles.pools import weighting_named
 from selfpaced.ensembles.suspects import DoubtingEnsemble
 from selfpaced.model import check_features, readable
 from selfpaced.tables import LabelledTable, Table
@@ -149,7 +149,18 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         return self._keep(model, table.labels())
 
     def as_fit(self, seed: int | None = None) -> Fit:
-        """The parameters, all checked before a row is read. A given seed takes precedence over `random_state`."""
+        """The parameters, all checked before a row is read.
+
+        Parameters
+        ----------
+        seed : int or None, default=None
+            Takes precedence over `random_state`.
+
+        Returns
+        -------
+        Fit
+            What turns a table into a `Model`.
+        """
         n_members = check_whole("n_estimators", self.n_estimators)
         optional = self.get_params(deep=False)  # some of the ensembles have these parameters
         weighting = weighting_named(optional.get("weighting"))

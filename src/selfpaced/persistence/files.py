@@ -335,6 +335,18 @@ def trusted_types() -> list[str]:
     accepts. None of them runs code from a file when it is loaded. `load_model` also checks the trees in a file, which
     other tools do not. So load files from others with `load_model`.
 
+    Returns
+    -------
+    list of str
+        The full names of the types.
+
+    See Also
+    --------
+    selfpaced.load_model : Loads such a file, and checks it.
+
+    Examples
+    --------
+    >>> from selfpaced.persistence import trusted_types
     >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
     True
     """

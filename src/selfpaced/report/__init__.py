@@ -1,9 +1,9 @@
 """One HTML page about a model and its results on held-out rows."""
 
 from selfpaced.report.building import make_report, report_of_scores
+from selfpaced.report.data import suspect_rows
 from selfpaced.report.html import Axis, Html, drawing, element, joined, line, moment_text, rectangle, shortened, text
 from selfpaced.report.page import Report
 from selfpaced.report.service import backtest_page, monitor_page
-from selfpaced.report.topics.data import suspect_rows
 
 __all__ = ["Report", "make_report", "report_of_scores", "suspect_rows"]

@@ -13,8 +13,8 @@ from selfpaced.ensembles import AveragingEnsemble, bases_of
 from selfpaced.explaining import is_blend
 from selfpaced.metrics import aucprc
 from selfpaced.model import TrainedOn
+from selfpaced.report.answer import ModelFacts, RecipeFacts
 from selfpaced.report.html import shortened
-from selfpaced.report.topics.answer import ModelFacts, RecipeFacts
 from selfpaced.storage import versions_of as installed
 
 LONGEST_PARAMETER = 120

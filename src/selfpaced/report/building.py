@@ -21,14 +21,14 @@ from selfpaced.report.about import (
     target_of,
     versions_of,
 )
+from selfpaced.report.answer import Case
+from selfpaced.report.course import course_facts
+from selfpaced.report.data import data_facts, suspect_facts
+from selfpaced.report.importance import Importances, importance_facts
+from selfpaced.report.learning import learning_facts
 from selfpaced.report.page import Facts, Report
-from selfpaced.report.topics.answer import Case
-from selfpaced.report.topics.course import course_facts
-from selfpaced.report.topics.data import data_facts, suspect_facts
-from selfpaced.report.topics.importance import Importances, importance_facts
-from selfpaced.report.topics.learning import learning_facts
-from selfpaced.report.topics.quality import calibration_facts, ranking_facts
-from selfpaced.report.topics.thresholds import decision_facts, rule_for, threshold_facts
+from selfpaced.report.quality import calibration_facts, ranking_facts
+from selfpaced.report.thresholds import decision_facts, rule_for, threshold_facts
 from selfpaced.thresholds import Rule, Sweep, ThresholdChoice, amounts_of, choice_from, sweep_of
 
 
@@ -229,6 +229,11 @@ def report_of_scores(
     -------
     Report
         Its methods `to_html()` and `save(path)` give the page. Its attribute `facts` has the figures as typed data.
+
+    Raises
+    ------
+    ValueError
+        If the threshold is given twice, or if the sample or the ids do not fit the scores.
 
     See Also
     --------

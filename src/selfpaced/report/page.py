@@ -17,14 +17,14 @@ from math import isfinite
 from typing import Any
 
 from selfpaced.report import html
+from selfpaced.report.answer import Case, ModelFacts, RecipeFacts, answer, making, recipes
+from selfpaced.report.course import Course, course
+from selfpaced.report.data import DataFacts, SuspectFacts, data, suspects
 from selfpaced.report.html import Html
-from selfpaced.report.topics.answer import Case, ModelFacts, RecipeFacts, answer, making, recipes
-from selfpaced.report.topics.course import Course, course
-from selfpaced.report.topics.data import DataFacts, SuspectFacts, data, suspects
-from selfpaced.report.topics.importance import Importances, importance
-from selfpaced.report.topics.learning import Learning, learning
-from selfpaced.report.topics.quality import Calibration, RankingFacts, calibration, ranking
-from selfpaced.report.topics.thresholds import RowByRow, Thresholds, decision, explorer
+from selfpaced.report.importance import Importances, importance
+from selfpaced.report.learning import Learning, learning
+from selfpaced.report.quality import Calibration, RankingFacts, calibration, ranking
+from selfpaced.report.thresholds import RowByRow, Thresholds, decision, explorer
 from selfpaced.storage import AnyPath, Place, located, write_whole
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from selfpaced.backtesting import FoldResult
 from selfpaced.monitoring import Alarm, Drift, PeriodFigures, Reference, alarm_texts, figure_at
 from selfpaced.report import html
+from selfpaced.report.course import course_figure
+from selfpaced.report.data import drift_figure
 from selfpaced.report.html import Html, between, decimals, moment_text, percent, plural, threshold_text, whole
 from selfpaced.report.page import assembled
-from selfpaced.report.topics.course import course_figure
-from selfpaced.report.topics.data import drift_figure
 from selfpaced.thresholds import cost_text
 
 MOST_ROWS = 60

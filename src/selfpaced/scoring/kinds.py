@@ -21,6 +21,7 @@ from selfpaced.scoring.scorer import Probabilities, Rebalanced, Scorer, as_is, p
 if TYPE_CHECKING:
     from selfpaced.trees import SmallTrees
 
+
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE = 2**23
 

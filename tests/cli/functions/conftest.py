@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from selfpaced.cli.commands.train import train
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.request import TrainRequest
 from selfpaced.datasets import make_fraud
 
 

@@ -32,7 +32,7 @@ from selfpaced.cli.commands.compare import (
     with_intervals,
     with_threads,
 )
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.request import TrainRequest
 from selfpaced.ensembles import UnderBaggingClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc

@@ -6,7 +6,7 @@ import pytest
 
 from selfpaced.cli.commands.evaluate import Judging, Known, evaluate, known_from
 from selfpaced.cli.commands.predict import predict
-from selfpaced.cli.data.request import amounts_in, rule_of
+from selfpaced.cli.request import amounts_in, rule_of
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.tables.sources import open_table

@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.cli.commands.compare import Method, judged, task_of
 from selfpaced.cli.commands.train import open_data, train
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.request import TrainRequest
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 

@@ -6,7 +6,7 @@ import pytest
 
 from selfpaced.cli.commands.report import report_of_training
 from selfpaced.cli.commands.train import train
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.request import TrainRequest
 
 
 @pytest.fixture(scope="module")

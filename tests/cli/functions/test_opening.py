@@ -6,9 +6,9 @@ import sys
 import pandas as pd
 import pytest
 
-from selfpaced.cli.data import opening
-from selfpaced.cli.data.opening import container_limits, fits_in_memory, memory_bytes, open_source
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli import opening
+from selfpaced.cli.opening import container_limits, fits_in_memory, memory_bytes, open_source
+from selfpaced.cli.request import TrainRequest
 from selfpaced.datasets import make_fraud
 from selfpaced.exceptions import TableError
 

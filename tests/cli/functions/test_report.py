@@ -9,7 +9,7 @@ import pytest
 from selfpaced.cli.commands import report as job
 from selfpaced.cli.commands.report import ReportRequest, report_of_file, report_of_training
 from selfpaced.cli.commands.train import meaning, train
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.request import TrainRequest
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import NewCategoryWarning, TableError

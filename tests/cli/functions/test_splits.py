@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced.cli.data.splitting import held_out_at_random, held_out_by_time
+from selfpaced.cli.splitting import held_out_at_random, held_out_by_time
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, row_keys
 from selfpaced.tables import Labels

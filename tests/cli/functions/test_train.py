@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from selfpaced.cli import splitting
 from selfpaced.cli.commands import train as command
 from selfpaced.cli.commands.report import report_of_training
 from selfpaced.cli.commands.train import check_enough, chosen, leaks_in, open_data, train
-from selfpaced.cli.data import splitting
-from selfpaced.cli.data.opening import open_source
-from selfpaced.cli.data.request import TrainRequest
+from selfpaced.cli.opening import open_source
+from selfpaced.cli.request import TrainRequest
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc

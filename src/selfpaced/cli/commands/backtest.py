@@ -11,9 +11,9 @@ import numpy as np
 
 from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, Rolling, SkipFoldError, run_backtest
 from selfpaced.cli.commands.train import calibration_for, model_for
-from selfpaced.cli.data.opening import OpenedSource, check_output, open_source
-from selfpaced.cli.data.request import Floats, TrainRequest, numbers_in
+from selfpaced.cli.opening import OpenedSource, check_output, open_source
 from selfpaced.cli.output import Talk, kept_warnings, table
+from selfpaced.cli.request import Floats, TrainRequest, numbers_in
 from selfpaced.ensembles import FEWEST_MINORITY_ROWS
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError

@@ -16,10 +16,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from selfpaced.baselines import EasyEnsembleClassifier, RUSBoostClassifier
 from selfpaced.cli.commands.train import N_BINS, N_MEMBERS, auto_model, open_data
-from selfpaced.cli.data.opening import check_output
-from selfpaced.cli.data.request import AUTO, Floats, TrainRequest, check_time_limit
-from selfpaced.cli.data.splitting import TrainingData
+from selfpaced.cli.opening import check_output
 from selfpaced.cli.output import Talk, kept_warnings, table
+from selfpaced.cli.request import AUTO, Floats, TrainRequest, check_time_limit
+from selfpaced.cli.splitting import TrainingData
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.auto import Columns, base_model, catboost, columns_of, lightgbm, numbered_columns, with_codes
 from selfpaced.exceptions import TableError

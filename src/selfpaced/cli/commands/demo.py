@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from selfpaced.cli.commands.compare import Method, Task, judged, single_models
-from selfpaced.cli.data.opening import check_output
+from selfpaced.cli.opening import check_output
 from selfpaced.cli.output import progress_bars
 from selfpaced.datasets import make_checkerboard, make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier

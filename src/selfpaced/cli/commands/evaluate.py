@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.commands.predict import threshold_of
-from selfpaced.cli.data.opening import what_is_done
-from selfpaced.cli.data.request import amounts_in, data_in, data_of, rule_of, target_of
+from selfpaced.cli.opening import what_is_done
 from selfpaced.cli.output import Talk, chance, counted_new_categories, expected, headline, origin, promise
+from selfpaced.cli.request import amounts_in, data_in, data_of, rule_of, target_of
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.persistence import load_ensemble, read_card

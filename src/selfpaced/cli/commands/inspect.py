@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import asdict
 
-from selfpaced.cli.data.opening import check_output
+from selfpaced.cli.opening import check_output
 from selfpaced.cli.output import WHAT_THEY_ARE, Talk, recipe_table, table
 from selfpaced.onnx_export import export_onnx
 from selfpaced.persistence import ModelCard, load_ensemble, read_card

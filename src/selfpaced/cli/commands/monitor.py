@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli import ALARM, OK
-from selfpaced.cli.data.opening import check_output, what_is_done
-from selfpaced.cli.data.request import data_in, data_of
+from selfpaced.cli.opening import check_output, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories, table
+from selfpaced.cli.request import data_in, data_of
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import (
     SOME_DRIFT,

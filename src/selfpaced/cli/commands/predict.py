@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.cli.data.opening import scores_output, what_is_done
-from selfpaced.cli.data.request import Deciding, check_engine_options, data_in, data_of
+from selfpaced.cli.opening import scores_output, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories
+from selfpaced.cli.request import Deciding, check_engine_options, data_in, data_of
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import ScoringOptions, open_to_score, write_decided
@@ -100,7 +100,7 @@ def run(options: Namespace) -> None:
     model = load_ensemble(options.model)
     deciding = Deciding(**{field.name: getattr(options, field.name) for field in fields(Deciding)})
     if on_cluster:
-        from selfpaced.cli.data.engines import ClusterScoring, predict_on_cluster
+        from selfpaced.cli.engines import ClusterScoring, predict_on_cluster
 
         found = predict_on_cluster(options, model, ClusterScoring(keep, threshold))
     else:

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
-from selfpaced.cli.data.opening import check_output, fits_in_memory, what_is_done
-from selfpaced.cli.data.request import Deciding, Floats, amounts_in, data_in, data_of, numbers_in, rule_of
+from selfpaced.cli.opening import check_output, fits_in_memory, what_is_done
 from selfpaced.cli.output import Talk, ensembles_of
+from selfpaced.cli.request import Deciding, Floats, amounts_in, data_in, data_of, numbers_in, rule_of
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
-from selfpaced.report import Report, report_of_scores
-from selfpaced.report.topics import suspect_rows
+from selfpaced.report import Report, report_of_scores, suspect_rows
 from selfpaced.tables import NewCategories, Roles, moments_in
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import parse_decision

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.commands.predict import kept_columns
-from selfpaced.cli.data.opening import check_output, labelled_rows
-from selfpaced.cli.data.request import TrainRequest, data_in, data_of, target_of
-from selfpaced.cli.data.splitting import rows_to_train_on
+from selfpaced.cli.opening import check_output, labelled_rows
 from selfpaced.cli.output import Talk, table
+from selfpaced.cli.request import TrainRequest, data_in, data_of, target_of
+from selfpaced.cli.splitting import rows_to_train_on
 from selfpaced.ensembles import DoubtingEnsemble, Suspects, suspects_in_table
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import load_ensemble, read_card

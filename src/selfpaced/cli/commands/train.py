@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.callbacks import seconds_by_phase
-from selfpaced.cli.data.opening import check_output, open_source, what_is_done
-from selfpaced.cli.data.request import AUTO, Floats, TrainRequest, amounts_in, check_engine_options, rule_of
-from selfpaced.cli.data.splitting import FEW_CASES, TableFacts, TrainingData, split_for
+from selfpaced.cli.opening import check_output, open_source, what_is_done
 from selfpaced.cli.output import (
     WHAT_THEY_ARE,
     RoundLines,
@@ -30,9 +28,10 @@ from selfpaced.cli.output import (
     recipe_table,
     recipes_of,
 )
-from selfpaced.ensembles import SelfPacedEnsembleClassifier, check_classes
+from selfpaced.cli.request import AUTO, Floats, TrainRequest, amounts_in, check_engine_options, rule_of
+from selfpaced.cli.splitting import FEW_CASES, TableFacts, TrainingData, split_for
+from selfpaced.ensembles import SelfPacedEnsembleClassifier, Stopwatch, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
-from selfpaced.ensembles.fitting import Stopwatch
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import Reference, make_reference
 from selfpaced.persistence import save_model
@@ -304,7 +303,7 @@ def run(options: Namespace) -> None:
     if engine is None:
         opening: AbstractContextManager[OpenData] = nullcontext(open_data)
     else:
-        from selfpaced.cli.data.engines import data_on_cluster
+        from selfpaced.cli.engines import data_on_cluster
 
         opening = data_on_cluster(options)
     with opening as opened:

@@ -22,7 +22,7 @@ from selfpaced.ensembles.auto.judging import (
     shifted,
     standard_error,
 )
-from selfpaced.ensembles.fitting.checkpoint import ALLOWING, plan_hash
+from selfpaced.ensembles.checkpoint import ALLOWING, plan_hash
 from selfpaced.exceptions import CheckpointError, ModelFileError, TableError, warn
 from selfpaced.model import LogOddsPool, Model, RecipeResult, equal_pool, log_odds, pool_of
 from selfpaced.storage import PrivateFolder, dumped, loaded

@@ -21,8 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.algorithms import HARDNESS, MajorityPool, allocate, with_uniform_share
 from selfpaced.calibration import Calibrator
-from selfpaced.ensembles.fitting.cross_fitting import parts_of_groups, stratified_parts
-from selfpaced.ensembles.fitting.members import LARGEST_RANDOM_STATE, in_one_thread
+from selfpaced.ensembles.cross_fitting import parts_of_groups, stratified_parts
+from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
 from selfpaced.metrics import Ranking
 from selfpaced.model import Model, log_odds
 from selfpaced.pools import RECIPE_FOLDS_ROUND, WORKING_SAMPLE_ROUND, Rows, mix, row_keys

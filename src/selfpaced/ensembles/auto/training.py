@@ -43,10 +43,10 @@ from selfpaced.ensembles.auto.judging import (
 )
 from selfpaced.ensembles.auto.recipes import Columns, MinoritySize, columns_of, default_recipes, not_installed, too_slow
 from selfpaced.ensembles.base import bases_of
+from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_jobs, check_seed, warn_of_few_rows
-from selfpaced.ensembles.fitting.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
-from selfpaced.ensembles.fitting.fit import Fit, Notes, rows_to_draw
-from selfpaced.ensembles.fitting.members import LARGEST_RANDOM_STATE, SMALL_TRAINING_SET
+from selfpaced.ensembles.fit import Fit, Notes, rows_to_draw
+from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, SMALL_TRAINING_SET
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.exceptions import warn

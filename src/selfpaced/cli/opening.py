@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.cli.data.request import TrainRequest, data_of
+from selfpaced.cli.request import TrainRequest, data_of
 from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
 from selfpaced.tables import (

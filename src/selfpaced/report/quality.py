@@ -18,7 +18,7 @@ from selfpaced.thresholds import Interval, Sweep, middle_of, share_interval
 
 if TYPE_CHECKING:
     from selfpaced.report.page import Facts
-    from selfpaced.report.topics.thresholds import Thresholds
+    from selfpaced.report.thresholds import Thresholds
 
 
 Floats = NDArray[np.float64]

@@ -17,9 +17,9 @@ from sklearn.metrics import average_precision_score
 from selfpaced.algorithms import MajorityPool, Sample, Step
 from selfpaced.calibration import Calibrator
 from selfpaced.callbacks import BinNotes, CallbackList, FitPlan, Round, Stop
+from selfpaced.ensembles.checkpoint import Checkpoint
 from selfpaced.ensembles.checks import check_classes, check_known_labels, check_present, warn_of_few_rows
-from selfpaced.ensembles.fitting.checkpoint import Checkpoint
-from selfpaced.ensembles.fitting.cross_fitting import (
+from selfpaced.ensembles.cross_fitting import (
     CrossFitted,
     HonestScores,
     cross_fit,
@@ -27,8 +27,8 @@ from selfpaced.ensembles.fitting.cross_fitting import (
     needs_copies,
     prior_correction,
 )
-from selfpaced.ensembles.fitting.members import MemberFactory
-from selfpaced.ensembles.fitting.pools import Stopwatch, TimedPool, Weighting
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.ensembles.pools import Stopwatch, TimedPool, Weighting
 from selfpaced.exceptions import warn
 from selfpaced.model import Model, Part, RowReader, reader_for, record_of
 from selfpaced.pools import Rows

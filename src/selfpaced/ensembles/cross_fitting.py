@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms import HARDNESS, MajorityPool
 from selfpaced.calibration import FITTED_MAPS, Calibrator, PriorCorrection, fit_calibrator
-from selfpaced.ensembles.fitting.members import MemberFactory
-from selfpaced.ensembles.fitting.pools import Weighting
+from selfpaced.ensembles.members import MemberFactory
+from selfpaced.ensembles.pools import Weighting
 from selfpaced.pools import CALIBRATION_SAMPLE_ROUND, FOLDS_ROUND, Keys, Rows, row_keys
 from selfpaced.scoring import chunks_for, mean_probabilities, over_chunks, probabilities_by, scorer_of, scorers_of
 from selfpaced.tables import ClassSplit, InMemoryTable, stack

@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator
 
 from selfpaced.algorithms import MajorityPool
 from selfpaced.callbacks import Round
-from selfpaced.ensembles.fitting.cross_fitting import HonestScores
-from selfpaced.ensembles.fitting.pools import ReplayingPool
+from selfpaced.ensembles.cross_fitting import HonestScores
+from selfpaced.ensembles.pools import ReplayingPool
 from selfpaced.exceptions import CheckpointError
 from selfpaced.model import check_contents
 from selfpaced.pools import Rows

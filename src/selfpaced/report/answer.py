@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfpaced.report import html
 from selfpaced.report.html import Axis, Html, between, decimals, percent, plural, shortened, threshold_text, whole
-from selfpaced.report.topics.thresholds import NO_ALERTS, Chosen
+from selfpaced.report.thresholds import NO_ALERTS, Chosen
 from selfpaced.thresholds import CONFIDENCE, Interval, cost_text, headline_parts, of_hundred, rows_where, share_interval
 
 if TYPE_CHECKING:

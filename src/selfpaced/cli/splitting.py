@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.backtesting import span_in
-from selfpaced.cli.data.opening import Dropped, OpenedSource
-from selfpaced.cli.data.request import Floats, TrainRequest
+from selfpaced.cli.opening import Dropped, OpenedSource
+from selfpaced.cli.request import Floats, TrainRequest
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, LARGEST_KEY, row_keys
 from selfpaced.predicting import rare_rows, scores_of

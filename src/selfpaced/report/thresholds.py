@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfpaced.metrics import Alerts
 from selfpaced.report import html
 from selfpaced.report.html import Html, between, decimals, percent, plural, threshold_text, whole
-from selfpaced.report.topics.quality import MOST_POINTS, precision_recall_curve, spread
+from selfpaced.report.quality import MOST_POINTS, precision_recall_curve, spread
 from selfpaced.thresholds import (
     Costs,
     Interval,

@@ -16,8 +16,8 @@ from selfpaced.metrics import aucprc
 from selfpaced.monitoring import count_values, feature_reference, p_value, psi
 from selfpaced.report import html
 from selfpaced.report.about import importances_of, is_blended
+from selfpaced.report.data import Values, column_names, columns_of, take_rows
 from selfpaced.report.html import Axis, Bar, Html, number_text, percent, plural, shortened
-from selfpaced.report.topics.data import Values, column_names, columns_of, take_rows
 from selfpaced.tables import kind_of
 
 if TYPE_CHECKING:
