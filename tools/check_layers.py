@@ -38,7 +38,7 @@ BUDGETS = {
     "baselines": (830, 4),
     "cli": (4700, 19),
     "clusters": (2800, 13),
-    "ensembles": (4800, 17),
+    "ensembles": (4850, 17),
     "model": (750, 5),
     "monitoring": (800, 3),
     "onnx_export": (800, 4),
