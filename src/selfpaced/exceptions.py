@@ -133,10 +133,6 @@ arrow_json: Any = Later("pyarrow.json", "files", "Reading files")
 fs: Any = Later("pyarrow.fs", "files", "Reading files")
 
 
-def import_arrow() -> Any:
-    return need("pyarrow", "files", "Reading files")
-
-
 __all__ = [
     "CheckpointError",
     "ModelFileError",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.exceptions import TableError, import_arrow
+from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import (
     GROUP,
     LARGEST_KEY,
@@ -147,7 +147,7 @@ class PartitionFacts:
         return PartitionFacts(
             first.path,
             sum(part.n_rows for part in full),
-            None if first.schema is None else import_arrow().schema(unified_fields(full).items()),
+            None if first.schema is None else pa.schema(unified_fields(full).items()),
             first.n_features,
             frozenset().union(*(part.with_missing for part in full)),
             _merge_categories([part.categories for part in full]),
@@ -276,8 +276,6 @@ FeatureFacts = tuple[Any, int, frozenset[str], dict[str, tuple[str, ...]]]
 
 
 def _describe_batch(batch: Any, path: str) -> FeatureFacts:
-
-    pa = import_arrow()
     categories = {}
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_floating(field.type):
@@ -301,7 +299,6 @@ def _describe_array(array: NDArray[Any], path: str) -> FeatureFacts:
 
 def _strings(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
     """The strings of a column in the order of their categories, or sorted; None if it holds something else."""
-    pa = import_arrow()
     if not pa.types.is_dictionary(field.type):
         return tuple(sorted(column.unique().drop_null().to_pylist())) if are_strings(field.type) else None
     if not are_strings(field.type.value_type):

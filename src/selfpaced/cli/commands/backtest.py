@@ -163,7 +163,7 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 
 HEADER = ["test begins", "base", "trained on", "rare", "tested", "rare", "expected", "AUCPRC"]
-BUDGET, CARDS, COST = ["alerts", "precision"], ["card precision"], ["cost", "without"]
+BUDGET, CARDS, COST = ["alerts", "precision"], ["group precision"], ["cost", "without"]
 
 
 def run(options: Namespace) -> None:
@@ -217,7 +217,7 @@ def _row(one: FoldResult, extra: list[str]) -> list[str]:
     values = {
         "alerts": "" if found.alerts is None else f"{found.alerts:,}",
         "precision": _decimals(found.precision),
-        "card precision": _decimals(found.group_precision),
+        "group precision": _decimals(found.group_precision),
         "cost": "" if found.cost is None else cost_text(found.cost),
         "without": "" if found.cost_without is None else cost_text(found.cost_without),
     }
@@ -251,7 +251,7 @@ def course_text(course: FileCourse) -> str:
     if course.alerts is not None:
         parts.append(f"{course.alerts:,} alerts with a precision of {course.precision:.3f}")
     if course.group_precision is not None:
-        parts.append(f"card precision {course.group_precision:.3f}")
+        parts.append(f"group precision {course.group_precision:.3f}")
     if course.cost is not None and course.cost_without is not None:
         parts.append(f"a cost of {cost_text(course.cost)}, against {cost_text(course.cost_without)} without alerts")
     return f"{course.model}: {'; '.join(parts)}."

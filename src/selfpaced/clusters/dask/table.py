@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from selfpaced.clusters.dask.engine import DaskEngine, OnDaskWorkers, naming_the_cluster
 from selfpaced.clusters.partitions import LABEL, PartitionedTable, PartitionFacts, PartitionRows, frame_roles
-from selfpaced.exceptions import TableError, import_arrow, need
+from selfpaced.exceptions import TableError, need, pa
 from selfpaced.pools import GROUP, Tags
 from selfpaced.storage import Place, RemoteFile, patiently
 from selfpaced.tables import ID, WEIGHT, InMemoryTable, Roles, Schema, TableOptions, is_dask, is_dask_array
@@ -75,7 +75,6 @@ def _read_frame(features: list[str], columns: Mapping[str, str], frame: Any, pat
 
 def as_batch(frame: Any, path: str) -> Any:
     """A pandas frame as a record batch."""
-    pa = import_arrow()
     try:
         batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError) as error:
