@@ -21,6 +21,7 @@ ROOT_PAGES = {
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "GOVERNANCE.md": "governance.md",
     "README.md": "index.md",
     "SECURITY.md": "security.md",
 }
