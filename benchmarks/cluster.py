@@ -83,8 +83,8 @@ class WeighingEngine:
     engine: Any
     traffic: Traffic = field(default_factory=Traffic)
 
-    def ask(self, question: Any, merge: Callable[[Sequence[Any]], Any], *, features: bool) -> Any:
-        answer = self.engine.ask(question, merge, features=features)
+    def ask(self, question: Any) -> Any:
+        answer = self.engine.ask(question)
         self.traffic.questions += 1
         self.traffic.to_driver += len(pickle.dumps(answer))
         return answer

@@ -85,13 +85,13 @@ class WatchedFit:
 def watched(spark, frame):
     travelled = []
 
-    def counting(engine, parts):
+    def counting(parts):
         travelled.append(sum(len(part) for part in parts))
-        return stacked(engine, parts)
+        return stacked(parts)
 
     stacked = SparkEngine.stacked
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SparkEngine, "stacked", counting)
+        patch.setattr(SparkEngine, "stacked", staticmethod(counting))
         spark.sparkContext.setJobGroup("counted", "a fit")
         try:
             model = spe().fit(frame)

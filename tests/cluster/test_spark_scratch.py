@@ -48,8 +48,8 @@ def doing_after_a_cut(do):
     """Have something done once, after the second cut of a fit, when rows and tags have been written."""
     ask, n_cuts = SparkEngine.ask, []
 
-    def asked(engine, question, merge, *, features):
-        answer = ask(engine, question, merge, features=features)
+    def asked(engine, question):
+        answer = ask(engine, question)
         n_cuts.extend([1] * isinstance(question, CutAndShortlist))
         if isinstance(question, CutAndShortlist) and len(n_cuts) == 2:
             do(engine)
