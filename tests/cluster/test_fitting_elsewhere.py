@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.baselines import EasyEnsembleClassifier
 from selfpaced.callbacks import Callback, Stop
-from selfpaced.clusters.dask.engine import OnDaskWorkers
+from selfpaced.clusters.dask.engine import OnDaskWorkers, send
 from selfpaced.clusters.dask.estimators import DaskUnderBaggingClassifier
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
@@ -104,9 +104,10 @@ class TestDask:
         scores = model.to_local().predict_proba(rows[NAMES].to_numpy())
         np.testing.assert_array_equal(scores, whole.predict_proba(rows[NAMES].to_numpy()))
 
-    def test_a_large_training_set_causes_no_warning_about_graphs(self, dask_cluster):
+    def test_a_large_training_set_or_model_causes_no_warning_about_graphs(self, dask_cluster):
         """Warnings are errors in tests."""
         assert OnDaskWorkers(dask_cluster.client)(partial(len, bytes(11_000_000))).result() == 11_000_000
+        assert len(send(dask_cluster.client, bytes(11_000_000)).result()) == 11_000_000
 
     def test_another_place_is_refused(self, dask_cluster, rows):
         frame = dd.from_pandas(rows, npartitions=1, sort=False)

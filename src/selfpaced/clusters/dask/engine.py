@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import call
 from typing import Any
 
 from selfpaced.clusters.partitions import in_order_of_ids
@@ -61,20 +62,18 @@ class OnDaskWorkers:
 
     def __call__(self, work: Callable[[], Any]) -> Any:
         """A future of the work: `result()` waits for it, and raises what the work raised."""
-        import cloudpickle
-        import dask
-
-        # Dask advises against large tasks. But data that are sent ahead of a task are lost with their worker, and
-        # then the task cannot be repeated.
-        with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):
-            return self.client.submit(lambda packed: receive(packed)(), cloudpickle.dumps(work), pure=False)
+        return self.client.submit(call, send(self.client, work), pure=False)
 
 
 def send(client: Any, thing: Any) -> Any:
     """A future of an object. It is sent as bytes, which the scheduler need not understand."""
     import cloudpickle
+    import dask
 
-    return client.submit(receive, cloudpickle.dumps(thing), pure=False)
+    # Dask advises against large tasks. But data that are sent ahead of a task are lost with their worker, and then the
+    # task cannot be repeated.
+    with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):
+        return client.submit(receive, cloudpickle.dumps(thing), pure=False)
 
 
 def receive(content: bytes) -> Any:

@@ -259,16 +259,9 @@ class StoredPartition:
     def __init__(self, batches: Sequence[Any], reading: PreparedBatches, tags: Any = None) -> None:
         self._batches = batches
         self._reading = reading
-        n_rows = [batch.num_rows for batch in batches]
-        sums, changed = np.zeros(sum(n_rows), np.float32), None
-        if tags is not None:
-            sums = np.frombuffer(tags, np.float32, sum(n_rows))
-            changed = np.frombuffer(tags, np.uint8, sum(n_rows), offset=sums.nbytes)
-        self._tags = []
-        for batch, end in zip(batches, np.cumsum(n_rows).tolist(), strict=True):
-            own = slice(end - batch.num_rows, end)
-            classes = batch.column(CLASS).to_numpy() if changed is None else changed[own]
-            self._tags.append(Tags(batch.column(ID).to_numpy(), classes, sums[own]))
+        changed = pickle.loads(tags) if tags is not None else map(_unseen, batches)
+        pairs = zip(batches, changed, strict=True)
+        self._tags = [Tags(batch.column(ID).to_numpy(), *classes_and_sums) for batch, classes_and_sums in pairs]
 
     @cached_property
     def _rows(self) -> list[RowsOnDemand]:
@@ -276,10 +269,7 @@ class StoredPartition:
 
     def save(self, sink: Any) -> None:
         """Write the tags that steps change."""
-        for tags in self._tags:
-            sink.write(tags.doubt_sum.tobytes())
-        for tags in self._tags:
-            sink.write(tags.classes.tobytes())
+        pickle.dump([(tags.classes, tags.doubt_sum) for tags in self._tags], sink)
 
     def advance(self, step: Callable[..., Tags], shared: Sequence[Any]) -> None:
         blocks = zip(self._tags, self._rows, strict=True)
@@ -289,6 +279,11 @@ class StoredPartition:
         """The answers of all blocks."""
         rows: Sequence[RowsOnDemand | None] = self._rows if question.features else [None] * len(self._tags)
         return [question(Block(*both)) for both in zip(self._tags, rows, strict=True)]
+
+
+def _unseen(batch: Any) -> tuple[Any, Any]:
+    """The classes of rows that no model has seen, and the sums of their doubts."""
+    return batch.column(CLASS).to_numpy(), np.zeros(batch.num_rows, np.float32)
 
 
 def open_partition(written: Written, reading: PreparedBatches, steps: Steps) -> StoredPartition | None:
