@@ -41,8 +41,8 @@ WARM_WORKERS = {
     # Otherwise Python workers of DataFrames and of RDDs differ in this, and each executor has a daemon for either.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
-# Plans are interpreted. To compile each of them, on the driver and the executors, takes longer than tests' few rows.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+# Stages are not compiled as a whole: that takes longer than tests' few rows.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false"}
 # Spark looks for tasks to start again, and finds none until a test lowers the share of others that must have ended.
 LOOKING_FOR_SLOW_TASKS = {
     "spark.speculation": "true",
