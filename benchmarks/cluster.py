@@ -2,6 +2,7 @@
 
     python benchmarks/cluster.py [--rows 2000000] [--engines dask spark] [--partitions 2 8 32]
     python benchmarks/cluster.py --fit [--rows 20000000]
+    python benchmarks/cluster.py --blend [--rows 2000000]
 
 The same rows are fitted in memory and on clusters of two workers with one core each, all on this machine: the ratio
 tells what a round costs more, not what more machines would gain. The floor is the time of as many empty jobs on the
@@ -10,6 +11,10 @@ each counted once. What is kept are the bytes that the cluster holds after the l
 rows are read from, divided by the bytes of the features.
 
 With --fit, a whole fit with LightGBM members on Spark is compared with `fit_table` on the same Parquet files.
+
+With --blend, a default blend is fitted. Its recipes ask their own questions, one recipe after the other. If they asked
+together, as many jobs would be left as the recipe with the most questions needs. What that would save is the floor of
+the other jobs, divided by the time of the fit.
 
 Files are written to .bench/cluster/ and kept there.
 """
@@ -38,6 +43,7 @@ from record import save, significant, versions_of
 from selfpaced.clusters.spark.storage import FOLDER as SCRATCH
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.tables.sources import open_table
 from text_table import text_table
 
@@ -83,8 +89,8 @@ class WeighingEngine:
     engine: Any
     traffic: Traffic = field(default_factory=Traffic)
 
-    def ask(self, question: Any, merge: Callable[[Sequence[Any]], Any], *, features: bool) -> Any:
-        answer = self.engine.ask(question, merge, features=features)
+    def ask(self, question: Any) -> Any:
+        answer = self.engine.ask(question)
         self.traffic.questions += 1
         self.traffic.to_driver += len(pickle.dumps(answer))
         return answer
@@ -96,6 +102,25 @@ class WeighingEngine:
     def stacked(self, parts: Sequence[Any]) -> Any:
         self.traffic.rows += sum(len(part) for part in parts)
         return self.engine.stacked(parts)
+
+
+@dataclass
+class TimedEngine:
+    """An engine that counts questions, and notes how long the answers take."""
+
+    engine: Any
+    questions: int = 0
+    seconds: float = 0.0
+
+    def ask(self, question: Any) -> Any:
+        begin = time.perf_counter()
+        answer = self.engine.ask(question)
+        self.seconds += time.perf_counter() - begin
+        self.questions += 1
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
 
 
 class OnDask:
@@ -274,17 +299,60 @@ def compare_fits(folder: Path) -> dict[str, Any]:
     return {"seconds": {name: significant(value) for name, value in taken.items()}, "ratio": significant(ratio)}
 
 
+def ask_of_blends(folder: Path, engines: Sequence[str], partitions: Sequence[int]) -> dict[str, Any]:
+    """What a default blend asks of a cluster, and what it would save if its recipes asked together."""
+    results = []
+    for name in engines:
+        with cluster_of(name, folder) as cluster:
+            for n_partitions in partitions:
+                table, asked = cluster.open(n_partitions), []
+
+                def begin(table: Any = table, asked: list[TimedEngine] = asked) -> TimedEngine:
+                    asked.append(TimedEngine(table.begin()))
+                    return asked[-1]
+
+                blend = AutoSelfPacedClassifier(random_state=0)
+                whole = seconds(
+                    lambda blend=blend, begin=begin, table=table: blend.fit_table(replace(table, begin=begin))
+                )
+                trained = [one.questions for one in asked[1:]]  # the first one draws the samples for judging
+                n_saved = sum(trained) - max(trained)
+                facts = {
+                    "engine": name,
+                    "partitions": n_partitions,
+                    "recipes": len(trained),
+                    "questions": sum(one.questions for one in asked),
+                    "whole": whole,
+                    "asking": sum(one.seconds for one in asked),
+                    "jobs_saved": n_saved,
+                    "saved": floor(cluster, n_partitions, n_saved),
+                }
+                results.append(
+                    {key: significant(value) if isinstance(value, float) else value for key, value in facts.items()}
+                )
+                print(
+                    results[-1],
+                    [one.questions for one in asked],
+                    f"{facts['saved'] / whole:.1%} of the fit",
+                    flush=True,
+                )
+    return {"features": N_FEATURES, "blends": results}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, help="2,000,000 by default, and 20,000,000 with --fit")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--partitions", nargs="+", type=int, default=[2, 8, 32])
     parser.add_argument("--fit", action="store_true", help="compare whole fits instead of rounds")
+    parser.add_argument("--blend", action="store_true", help="fit a default blend instead of one ensemble")
     options = parser.parse_args()
     n_rows = options.rows or (20_000_000 if options.fit else 2_000_000)
     folder = files(n_rows)
     if options.fit:
         name, result = "cluster_fit", {"rows": n_rows, **compare_fits(folder)}
+    elif options.blend:
+        name, result = "cluster_blend", {"rows": n_rows, **ask_of_blends(folder, options.engines, options.partitions)}
     else:
         name, result = "cluster", compare_rounds(folder, options.engines, options.partitions)
     print(save(name, result, versions_of(PACKAGES)))

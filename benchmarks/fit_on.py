@@ -1,16 +1,15 @@
-"""Claim: members that do not depend on each other are trained faster on a cluster than by the driver.
+"""Claim: members that do not depend on each other are trained faster on a Dask cluster than by the driver.
 
-    python benchmarks/fit_on.py [--rows 400000] [--rare 40000] [--engines dask spark] [--repeats 3]
+    python benchmarks/fit_on.py [--rows 400000] [--rare 40000] [--repeats 3]
 
-Under-bagging with LightGBM members of one thread, on clusters of two workers with one core each: two members at a time,
-at best. Driver and workers share this machine, so that at least two free cores are needed for a gain. The members are
-compared, too.
+Under-bagging with LightGBM members of one thread, on two workers with one core each: two members at a time, at best.
+Driver and workers share this machine, so that at least two free cores are needed for a gain. The members are compared,
+too.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from text_table import text_table
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # the clusters are those of the tests
 MEMBERS, N_FEATURES, PARTITIONS = 8, 20, 2
-PACKAGES = ("selfpaced", "scikit-learn", "numpy", "lightgbm", "dask", "pyspark")
+PACKAGES = ("selfpaced", "scikit-learn", "numpy", "lightgbm", "dask")
 
 
 def model() -> UnderBaggingClassifier:
@@ -54,26 +53,9 @@ def on_dask(folder: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
         cluster.close()
 
 
-@contextmanager
-def on_spark(folder: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
-    from tests.cluster.spark_cluster import WARM_WORKERS, SparkCluster, local_environment
-
-    os.environ.update(local_environment())
-    cluster = SparkCluster(folder)
-    try:
-        spark = cluster.session(executor_memory="1g", settings=WARM_WORKERS)
-        yield spark.read.parquet(str(folder / "rows.parquet")).repartition(PARTITIONS), {}
-        spark.stop()
-    finally:
-        cluster.close()
-
-
-ENGINES = {"dask": on_dask, "spark": on_spark}
-
-
-def measured(engine: str, folder: Path, n_repeats: int) -> Iterator[dict[str, Any]]:
+def measured(folder: Path, n_repeats: int) -> Iterator[dict[str, Any]]:
     """Seconds of a fit without the opening of the table, with members of the driver and of the cluster."""
-    with ENGINES[engine](folder) as (frame, options):
+    with on_dask(folder) as (frame, options):
         known: list[str] = []
         for fit_on in ("driver", "executor"):
             table = open_table(frame, target="is_fraud", id_column="number", fit_on=fit_on, **options)
@@ -85,7 +67,6 @@ def measured(engine: str, folder: Path, n_repeats: int) -> Iterator[dict[str, An
             members = [member.booster_.model_to_string() for member in fitted.estimators_]
             known = known or members
             yield {
-                "engine": engine,
                 "fit_on": fit_on,
                 "seconds": significant(median(seconds), 3),
                 "identical": members == known,
@@ -96,18 +77,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--rare", type=int, default=40_000)
-    parser.add_argument("--engines", nargs="+", choices=sorted(ENGINES), default=sorted(ENGINES))
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     X, y = make_fraud(options.rows, options.rare, n_features=N_FEATURES, random_state=0)
     rows = pd.DataFrame(X, columns=[f"V{i}" for i in range(N_FEATURES)]).assign(is_fraud=y, number=np.arange(len(y)))
-    found: list[dict[str, Any]] = []
-    for engine in options.engines:
-        with TemporaryDirectory() as folder:
-            rows.to_parquet(Path(folder) / "rows.parquet", index=False)
-            found += measured(engine, Path(folder), options.repeats)
-    header = ["engine", "fit_on", "seconds", "identical"]
-    print(text_table(header, [[str(one[name]) for name in header] for one in found], words=2))
+    with TemporaryDirectory() as folder:
+        rows.to_parquet(Path(folder) / "rows.parquet", index=False)
+        found = list(measured(Path(folder), options.repeats))
+    header = ["fit_on", "seconds", "identical"]
+    print(text_table(header, [[str(one[name]) for name in header] for one in found], words=1))
     parameters = {"rows": options.rows, "rare": options.rare, "members": MEMBERS}
     print(save("fit_on", {**parameters, "fits": found}, versions_of(PACKAGES)))
 

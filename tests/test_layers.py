@@ -24,6 +24,7 @@ def test_the_package_keeps_to_its_layers():
         ("algorithms/step.py", "import sklearn.base", "algorithms use only numpy, but here sklearn.base"),
         ("algorithms/step.py", "from selfpaced.pools import keys", "algorithms must not use pools"),
         ("scoring/plain.py", "from selfpaced import SelfPacedEnsembleClassifier", "scoring must not use selfpaced"),
+        ("scoring/plain.py", "from selfpaced import tables", "scoring must not use tables"),
         ("pools/keys.py", "def f():\n    import selfpaced.tables", "pools must not use tables"),
         ("ensembles/base.py", "import selfpaced.report", "ensembles must not use report"),
         ("scoring/one.py", "from selfpaced.pools import row_keys", "scoring must not use pools"),

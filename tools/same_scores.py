@@ -329,7 +329,7 @@ def cluster_cases(engine: str, frame: Any, own: Callable[..., Any], **reading: A
         roles = {"target": "y", "columns": FEATURES, "id_column": "number", "fit_on": fit_on}
         return model.fit_table(call(selfpaced.open_table, frame, **roles, **reading)).predict_proba(TEST[FEATURES])
 
-    for fit_on in ("driver", "executor"):
+    for fit_on in ("driver", "executor") if engine == "Dask" else ("driver",):
         for name in OF_TABLES:
             model = public(name)(BOOSTER, n_estimators=3, random_state=0)
             yield f"{engine}: {name} on the {fit_on}", partial(from_table, model, fit_on)

@@ -41,6 +41,8 @@ WARM_WORKERS = {
     # Otherwise Python workers of DataFrames and of RDDs differ in this, and each executor has a daemon for either.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
+# Stages are not compiled as a whole: that takes longer than tests' few rows.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false"}
 # Spark looks for tasks to start again, and finds none until a test lowers the share of others that must have ended.
 LOOKING_FOR_SLOW_TASKS = {
     "spark.speculation": "true",
@@ -95,7 +97,7 @@ class SparkCluster:
             # than a second: on a busy machine tasks would run where their rows are not, and rows be written again.
             "spark.locality.wait": "1s",
         }
-        return self.session(settings=WARM_WORKERS | LOOKING_FOR_SLOW_TASKS | serves)
+        return self.session(settings=WARM_WORKERS | INTERPRETED | LOOKING_FOR_SLOW_TASKS | serves)
 
     def kill_an_executor(self, n_executors: int = 2) -> None:
         """As the kernel does when memory runs out: no signal that could be caught, no good-bye."""
@@ -135,7 +137,7 @@ class SparkCluster:
 
 def local_mode(n_cores: int) -> pyspark.sql.SparkSession:
     """A session without a cluster: the driver's JVM is the only executor."""
-    settings = SETTINGS | WARM_WORKERS
+    settings = SETTINGS | WARM_WORKERS | INTERPRETED
     return pyspark.sql.SparkSession.builder.master(f"local[{n_cores}]").config(map=settings).getOrCreate()
 
 

@@ -24,6 +24,7 @@ from tests.ensembles.blends import assert_the_same_model, auto, choice_of, recip
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 NAMES = list("abcd")
+FEW = [(name, recipe.set_params(n_estimators=1)) for name, recipe in recipes()[1:]]  # a job costs Spark a moment
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,10 @@ class TestDask:
         )
         assert_the_same_model(on_dask.to_local(), auto().fit(X, y, sample_weight=weights), X)
 
+    def test_a_blend_takes_no_rows_that_others_have_held_out(self, on_dask, table, rows):
+        with pytest.raises(ValueError, match="eval_set is for one ensemble"):
+            on_dask.fit(table, "is_fraud", eval_set=(rows[NAMES], rows["is_fraud"]))
+
     def test_it_is_saved_without_the_cluster(self, fitted, rows, expected, tmp_path):
         path = save_model(fitted, tmp_path / "model.skops")
         loaded = load_model(path)
@@ -97,8 +102,6 @@ class TestDask:
 
 
 class TestSpark:
-    FEW = recipes()[1:]
-
     @pytest.fixture(scope="class")
     @classmethod
     def table(cls, spark, rows):
@@ -109,7 +112,7 @@ class TestSpark:
     @classmethod
     def on_spark(cls):
         return SparkAutoSelfPacedClassifier(
-            recipes=cls.FEW, features_col=NAMES, label_col="is_fraud", id_col="number", seed=0
+            recipes=FEW, features_col=NAMES, label_col="is_fraud", id_col="number", seed=0
         )
 
     @pytest.fixture(scope="class")
@@ -118,7 +121,7 @@ class TestSpark:
         """The model that a sample of the frame has chosen, and that of the same rows in memory."""
         with pytest.MonkeyPatch.context() as patch:
             judge_by_small_samples(patch)
-            in_memory = AutoSelfPacedClassifier(cls.FEW, random_state=0).fit(rows[NAMES], rows["is_fraud"])
+            in_memory = AutoSelfPacedClassifier(FEW, random_state=0).fit(rows[NAMES], rows["is_fraud"])
             return on_spark.fit(table), in_memory
 
     def test_a_frame_of_which_a_sample_is_judged_gives_the_model_of_the_same_rows(self, both, rows):
@@ -137,4 +140,4 @@ class TestSpark:
     def test_a_saved_estimator_has_its_recipes(self, on_spark, spark, tmp_path):
         on_spark.write().save(f"file://{tmp_path}/estimator")
         loaded = SparkAutoSelfPacedClassifier.load(f"file://{tmp_path}/estimator")
-        assert repr(loaded.getOrDefault("recipes")) == repr(self.FEW)
+        assert repr(loaded.getOrDefault("recipes")) == repr(FEW)

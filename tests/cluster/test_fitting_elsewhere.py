@@ -1,4 +1,4 @@
-"""Members that are trained on the cluster: the same as those that the driver trains."""
+"""Members that are trained on the workers of Dask: the same as those that the driver trains."""
 
 import os
 from functools import partial
@@ -7,20 +7,16 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.baselines import EasyEnsembleClassifier
 from selfpaced.callbacks import Callback, Stop
-from selfpaced.clusters.dask.engine import OnDaskWorkers
+from selfpaced.clusters.dask.engine import OnDaskWorkers, send
 from selfpaced.clusters.dask.estimators import DaskUnderBaggingClassifier
-from selfpaced.clusters.spark.estimators import SparkUnderBaggingClassifier
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.tables.sources import open_table
-
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 NAMES = list("abcd")
 
@@ -108,20 +104,12 @@ class TestDask:
         scores = model.to_local().predict_proba(rows[NAMES].to_numpy())
         np.testing.assert_array_equal(scores, whole.predict_proba(rows[NAMES].to_numpy()))
 
-    def test_a_large_training_set_causes_no_warning_about_graphs(self, dask_cluster):
+    def test_a_large_training_set_or_model_causes_no_warning_about_graphs(self, dask_cluster):
         """Warnings are errors in tests."""
         assert OnDaskWorkers(dask_cluster.client)(partial(len, bytes(11_000_000))).result() == 11_000_000
+        assert len(send(dask_cluster.client, bytes(11_000_000)).result()) == 11_000_000
 
     def test_another_place_is_refused(self, dask_cluster, rows):
         frame = dd.from_pandas(rows, npartitions=1, sort=False)
         with pytest.raises(ValueError, match='fit_on must be "driver" or "executor"; got \'moon\''):
             open_table(frame, target="is_fraud", client=dask_cluster.client, fit_on="moon")
-
-
-def test_members_on_spark_are_those_that_the_driver_trains(spark, rows):
-    frame = spark.createDataFrame(pa.Table.from_pandas(rows))
-    columns = {"features_col": NAMES, "label_col": "is_fraud", "id_col": "number"}
-    model = SparkUnderBaggingClassifier(estimator=TREE, n_estimators=2, seed=0, fit_on="executor", **columns).fit(frame)
-    whole = UnderBaggingClassifier(TREE, 2, random_state=0).fit(rows[NAMES], rows["is_fraud"])
-    assert same(model.to_local(), whole, rows)
-    assert os.getpid() not in {member.process_ for member in model.to_local().estimators_}

@@ -33,7 +33,7 @@ IN_MEMORY = [SelfPacedEnsembleClassifier, BalanceCascadeClassifier, UnderBagging
 ON_DASK = [DaskSelfPacedEnsembleClassifier, DaskBalanceCascadeClassifier, DaskUnderBaggingClassifier]
 ON_SPARK = [SparkSelfPacedEnsembleClassifier, SparkBalanceCascadeClassifier, SparkUnderBaggingClassifier]
 CLUSTER = {"client": None, "fit_on": "driver"}
-OF_A_FIT = {"seed": None, "fit_on": "driver", "checkpoint": None, "allow": ()}
+OF_A_FIT = {"seed": None, "checkpoint": None, "allow": ()}
 COLUMNS = {
     "features_col": "features",
     "label_col": "label",

@@ -85,13 +85,13 @@ class WatchedFit:
 def watched(spark, frame):
     travelled = []
 
-    def counting(engine, parts):
+    def counting(parts):
         travelled.append(sum(len(part) for part in parts))
-        return stacked(engine, parts)
+        return stacked(parts)
 
     stacked = SparkEngine.stacked
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SparkEngine, "stacked", counting)
+        patch.setattr(SparkEngine, "stacked", staticmethod(counting))
         spark.sparkContext.setJobGroup("counted", "a fit")
         try:
             model = spe().fit(frame)
@@ -121,7 +121,7 @@ def test_spark_keeps_nothing_after_a_fit(watched):
 @pytest.mark.parametrize(("n_partitions", "base"), [(1, BOOSTER), (5, TREE)], ids=["1-lightgbm", "5-tree"])
 def test_members_are_the_same_for_any_partitions_and_any_rows_in_them(frame, base, n_partitions):
     scattered = frame.repartition(n_partitions, sf.rand(seed=1))
-    assert_same(spe(base).fit(scattered), expected(base))
+    assert_same(spe(base, n_estimators=1).fit(scattered), expected(base, n_estimators=1))
 
 
 def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
@@ -129,7 +129,7 @@ def test_rows_of_parquet_files_need_no_id(spark, rows, tmp_path):
         part = pa.Table.from_pandas(rows.iloc[start : start + 2000], preserve_index=False)
         pq.write_table(part, tmp_path / f"part {number}.parquet")
     files = spark.read.parquet(str(tmp_path)).repartition(4)
-    assert_same(spe(id_col=None).fit(files), expected())
+    assert_same(spe(id_col=None, n_estimators=1).fit(files), expected(n_estimators=1))
 
 
 def test_a_pool_on_spark_passes_the_tests_of_all_pools(frame_of):
@@ -183,7 +183,7 @@ class TestColumnsOfAllKinds:
     @classmethod
     def model(cls, in_tokyo):
         assert dict(in_tokyo.dtypes)["visits"] == "bigint"
-        return spe(BOOSTER, features=list(cls.FEATURES), weight_col="weight").fit(in_tokyo)
+        return spe(BOOSTER, features=list(cls.FEATURES), weight_col="weight", n_estimators=1).fit(in_tokyo)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -202,7 +202,7 @@ class TestColumnsOfAllKinds:
     @classmethod
     def local(cls, mixed, numbers):
         weights = mixed["weight"].to_numpy()
-        return in_memory(numbers.assign(is_fraud=mixed["is_fraud"]), BOOSTER, sample_weight=weights)
+        return in_memory(numbers.assign(is_fraud=mixed["is_fraud"]), BOOSTER, n_estimators=1, sample_weight=weights)
 
     def test_give_the_members_that_they_give_in_memory(self, model, local):
         assert_same(model, local)
@@ -216,8 +216,8 @@ def test_three_classes_of_strings(frame_of, rows):
     labels = np.array(["chip", "online", "stolen"])[np.where(rows.is_fraud, 2, np.arange(len(rows)) % 5 == 0)]
     three = rows.assign(is_fraud=labels)
     frame = frame_of(three)
-    model = spe().fit(frame)
-    local = in_memory(three)
+    model = spe(n_estimators=1).fit(frame)
+    local = in_memory(three, n_estimators=1)
     assert_same(model, local)
     scored = model.transform(frame).orderBy("number").select("prediction").collect()
     assert [row.prediction for row in scored] == local.predict(three[NAMES]).tolist()
@@ -227,8 +227,8 @@ def test_empty_partitions_and_partitions_without_positives(frame, rows):
     by_class = frame.repartition(3, "is_fraud")
     sizes = by_class.groupBy(sf.spark_partition_id()).count().count()
     assert sizes == 2  # of three
-    model = spe().fit(by_class)
-    assert_same(model, expected())
+    model = spe(n_estimators=1).fit(by_class)
+    assert_same(model, expected(n_estimators=1))
     assert probabilities(model.transform(by_class)).shape == (len(rows), 2)
 
 
@@ -320,10 +320,10 @@ class TestModels:
         assert open_table(tmp_path, columns=NAMES).schema == model.to_local().trained_on_.schema
 
     def test_a_vector_column_serves_in_a_pipeline_which_is_saved_and_loaded(self, frame, rows, tmp_path):
-        stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), spe(features="features")]
+        stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), spe(features="features", n_estimators=1)]
         fitted = Pipeline(stages=stages).fit(frame)
         X = rows[NAMES].to_numpy()
-        local = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit(X, rows["is_fraud"])
+        local = SelfPacedEnsembleClassifier(TREE, 1, random_state=3).fit(X, rows["is_fraud"])
         assert_same(fitted.stages[-1], local)
         fitted.write().overwrite().save(str(tmp_path))
         scored = PipelineModel.load(str(tmp_path)).transform(frame)
@@ -434,23 +434,21 @@ def test_a_connect_session_gives_the_same_model_and_saves_it(spark, spark_cluste
         from pyspark.ml import Pipeline, PipelineModel
         from pyspark.ml.feature import VectorAssembler
         from pyspark.sql import SparkSession
-        from selfpaced import UnderBaggingClassifier
         from selfpaced.exceptions import TableError
-        from selfpaced.clusters.spark import SparkUnderBaggingClassifier
         from tests.cluster.spark_models import *
 
         spark = SparkSession.builder.remote({spark_cluster.connect_url!r}).getOrCreate()
         rows = transactions()
         frame = spark.createDataFrame(numbered(rows)).coalesce(1)  # Python workers are started anew: one will do
         assert "connect" in type(frame).__module__
-        assert_same(spe().fit(frame), expected())
+        stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), spe(features="features", n_estimators=1)]
+        model = Pipeline(stages=stages).fit(frame)
+        local = SelfPacedEnsembleClassifier(TREE, 1, random_state=3).fit(rows[NAMES].to_numpy(), rows["is_fraud"])
+        assert_same(model.stages[-1], local)
         assert spark.catalog.listTables() == []
 
-        bagging = spe(kind=SparkUnderBaggingClassifier, features="features", n_estimators=1)
-        stages = [VectorAssembler(inputCols=NAMES, outputCol="features"), bagging]
-        Pipeline(stages=stages).fit(frame).write().overwrite().save({str(tmp_path)!r})
+        model.write().overwrite().save({str(tmp_path)!r})
         scores = probabilities(PipelineModel.load({str(tmp_path)!r}).transform(frame))
-        local = UnderBaggingClassifier(TREE, 1, random_state=3).fit(rows[NAMES].to_numpy(), rows["is_fraud"])
         np.testing.assert_array_equal(scores, local.predict_proba(rows[NAMES].to_numpy()))
         try:
             spe(id_col=None).fit(frame)

@@ -48,8 +48,8 @@ def doing_after_a_cut(do):
     """Have something done once, after the second cut of a fit, when rows and tags have been written."""
     ask, n_cuts = SparkEngine.ask, []
 
-    def asked(engine, question, merge, *, features):
-        answer = ask(engine, question, merge, features=features)
+    def asked(engine, question):
+        answer = ask(engine, question)
         n_cuts.extend([1] * isinstance(question, CutAndShortlist))
         if isinstance(question, CutAndShortlist) and len(n_cuts) == 2:
             do(engine)
@@ -148,8 +148,8 @@ def test_tags_of_a_fit_that_has_ended_are_removed_by_the_next(frame, files):
     table = open_table(frame.withColumn("note", sf.lit("x")), target="is_fraud", exclude=["note"], id_column="number")
     n_files = []
     for _ in range(2):
-        model = SelfPacedEnsembleClassifier(TREE, 2, random_state=3).fit_table(table)
-        assert_same(model, expected())
+        model = SelfPacedEnsembleClassifier(TREE, 1, random_state=3).fit_table(table)
+        assert_same(model, expected(n_estimators=1))
         assert model.trained_on_.target == "is_fraud"
         n_files.append(len(files()))
     assert n_files == [6, 6]
@@ -190,12 +190,12 @@ def test_files_that_vanish_whenever_they_are_written_raise_an_error(frame, files
 
 def test_two_fits_of_one_table_side_by_side_have_tags_of_their_own(frame):
     table = open_table(frame, target="is_fraud", id_column="number")
-    models = [SelfPacedEnsembleClassifier(TREE, 2, random_state=seed) for seed in (3, 4)]
+    models = [SelfPacedEnsembleClassifier(TREE, 1, random_state=seed) for seed in (3, 4)]
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda model: model.fit_table(table), models)
-    assert_same(first, expected())
+    assert_same(first, expected(n_estimators=1))
     rows = transactions()
-    local = SelfPacedEnsembleClassifier(TREE, 2, random_state=4)
+    local = SelfPacedEnsembleClassifier(TREE, 1, random_state=4)
     assert_same(second, local.fit(rows.drop(columns="is_fraud"), rows["is_fraud"]))
 
 

@@ -45,8 +45,8 @@ def test_an_executor_killed_while_rows_are_scored_changes_nothing(spark_cluster,
 def test_scores_that_are_lost_with_an_executor_are_made_again(spark_cluster, frame, monkeypatch):
     cuts = []
 
-    def ask_and_lose_an_executor(engine, question, merge, *, features):
-        answer = ask(engine, question, merge, features=features)
+    def ask_and_lose_an_executor(engine, question):
+        answer = ask(engine, question)
         cuts.extend([1] * isinstance(question, CutAndShortlist))
         if isinstance(question, CutAndShortlist) and len(cuts) == ROUND:
             spark_cluster.kill_an_executor()

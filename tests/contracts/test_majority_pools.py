@@ -42,9 +42,9 @@ class InThisProcess:
     def __init__(self, blocks):
         self.blocks = blocks
 
-    def ask(self, question, merge, *, features):
-        blocks = self.blocks if features else [replace(block, rows=None) for block in self.blocks]
-        return merge([question(block) for block in blocks])
+    def ask(self, question):
+        blocks = self.blocks if question.features else [replace(block, rows=None) for block in self.blocks]
+        return question.merge([question(block) for block in blocks])
 
     def advance(self, step, *shared):
         self.blocks = [replace(block, tags=step(block, *shared)) for block in self.blocks]

@@ -10,8 +10,8 @@ from selfpaced.algorithms import Outlook, hardness_named
 from selfpaced.clusters import PartitionedTable
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
-from selfpaced.pools import LARGEST_KEY, Block, Tags, row_keys
-from selfpaced.pools.blocks import Cut
+from selfpaced.pools import LARGEST_KEY, Block, RowsUnder, Tags, row_keys
+from selfpaced.pools.blocks import Cut, FirstQuestion
 from selfpaced.pools.chunk import Candidates
 from selfpaced.pools.partitioned import CutAndShortlist, Shortlist
 from selfpaced.tables import ClassCounts, InMemoryTable, Roles
@@ -33,8 +33,8 @@ class Listening(InThisProcess):
         super().__init__(blocks)
         self.heard = []
 
-    def ask(self, question, merge, *, features):
-        answer = super().ask(question, merge, features=features)
+    def ask(self, question):
+        answer = super().ask(question)
         self.heard.append((question, answer))
         return answer
 
@@ -111,8 +111,8 @@ def test_the_first_draw_of_other_ensembles_needs_no_question_of_its_own(kind, n_
     engine, table = in_partitions(order_called("shuffled"), 4)
     fitted(table, kind)
     first, second = (question for question, _ in engine.heard[:2])
-    assert type(first).__name__ == "FirstQuestion"
-    assert second.__name__ == "rows"
+    assert isinstance(first, FirstQuestion)
+    assert isinstance(second, RowsUnder)
     assert n_questions is None or len(engine.heard) == n_questions
 
 

@@ -43,17 +43,10 @@ def largest_observed_but_at_least_one(largest: float) -> float:
 
 @dataclass(frozen=True)
 class Hardness:
-    """A hardness function and the range [0, top] that is divided into bins.
+    """A hardness function and the range [0, top] that is divided into bins."""
 
-    Attributes
-    ----------
-    function : Callable[[Floats], Floats]
-        From doubts to hardness, row by row.
-    top_from_largest : Callable[[float], float] | None, default=None
-        Gives the top from the largest hardness observed; None if the top is always 1.
-    """
-
-    function: Callable[[Floats], Floats]
+    function: Callable[[Floats], Floats]  # from doubts to hardness, row by row
+    # Gives the top from the largest hardness observed; None if the top is always 1.
     top_from_largest: Callable[[float], float] | None = None
 
     def __call__(self, doubt: Floats) -> Floats:

@@ -70,18 +70,10 @@ Rows_co = TypeVar("Rows_co", covariant=True)
 
 @dataclass(frozen=True)
 class HardnessBins:
-    """The majority rows of one class, sorted into bins by hardness.
+    """The majority rows of one class, sorted into bins by hardness."""
 
-    Attributes
-    ----------
-    counts : NDArray[np.int64]
-        Rows in each bin.
-    mean_hardness : NDArray[np.float64]
-        Their mean hardness, h_l of Algorithm 1; NaN in an empty bin.
-    """
-
-    counts: NDArray[np.int64]
-    mean_hardness: NDArray[np.float64]
+    counts: NDArray[np.int64]  # rows in each bin
+    mean_hardness: NDArray[np.float64]  # of these rows, h_l of Algorithm 1; NaN in an empty bin
 
 
 class MajorityPool(Protocol[Rows_co]):

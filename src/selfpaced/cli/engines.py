@@ -19,8 +19,8 @@ from selfpaced.cli.commands.predict import Predicted
 from selfpaced.cli.commands.train import OpenData, check_enough
 from selfpaced.cli.request import Floats, TrainRequest
 from selfpaced.cli.splitting import TableFacts, TrainingData, check_share
-from selfpaced.clusters import PartitionedTable, cluster_scores, hold_out, sample_rows, worker_model
-from selfpaced.clusters.dask import ON_A_CLUSTER, PARQUET, Piece, frame_of_pieces, import_dask, parquet_pieces
+from selfpaced.clusters import ON_A_CLUSTER, PartitionedTable, cluster_scores, hold_out, sample_rows, worker_model
+from selfpaced.clusters.dask import PARQUET, Piece, frame_of_pieces, import_dask, parquet_pieces
 from selfpaced.exceptions import TableError
 from selfpaced.predicting import score_columns
 from selfpaced.storage import located, private_folder, whole_file, write_whole

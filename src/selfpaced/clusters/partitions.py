@@ -2,56 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from selfpaced import tables
 from selfpaced.exceptions import TableError, pa
-from selfpaced.pools import (
-    GROUP,
-    LARGEST_KEY,
-    Block,
-    Engine,
-    Keys,
-    PartitionedPool,
-    Partitions,
-    Rows,
-    Tags,
-    mix,
-    row_keys,
-)
-from selfpaced.tables import (
-    MOST_CATEGORIES,
-    MOST_LABELS,
-    ClassCounts,
-    ClassSplit,
-    Elsewhere,
-    InMemoryTable,
-    Roles,
-    Schema,
-    SplitPlan,
-    TableOptions,
-    are_strings,
-    column_groups,
-    feature_names,
-    frozen,
-    group_hashes,
-    is_frame,
-    keys_looked_at,
-    refuse_bad,
-    refuse_infinity,
-    refuse_repeated,
-    refuse_weightless,
-    stack,
-    unified_fields,
-)
+from selfpaced.pools import GROUP, Block, Engine, PartitionedPool, Partitions, Question, Rows, Tags, row_keys
+from selfpaced.tables import ClassCounts, InMemoryTable, Roles, Schema
 
 LABEL = "__selfpaced_label__"  # the column of labels, beside those of ids, weights and groups
 ROWS_AT_ONCE = 2**16
-MISSING = np.uint64(0x7FF8000000000000)  # one of the bit patterns of NaN, for all of them
+ON_A_CLUSTER = "The files must be where every machine of the cluster finds them by the same path or URL."
 
 
 @dataclass(frozen=True)
@@ -63,34 +29,34 @@ class PartitionedTable:
     schema: Schema | None  # the features; None if they have no names
     roles: Roles
     has_own_ids: bool  # whether the ids are a user's, which may occur more than once
-    elsewhere: Elsewhere | None = None  # the machines that train members; None for the driver
+    elsewhere: tables.Elsewhere | None = None  # the workers that train members; None for the driver
     snapshot: None = None
     bytes_in_memory: None = None
 
     def labels(self) -> ClassCounts:
         return self.class_counts
 
-    def split(self, plan: SplitPlan) -> ClassSplit:
+    def split(self, plan: tables.SplitPlan) -> tables.ClassSplit:
         labels = self.class_counts
         larger = {number: n for number, n in enumerate(labels.counts.tolist()) if number != labels.rarest}
         partitions = Partitions(self.begin(), larger, plan.seed)
         foreseen = {}
         if plan.minority is None:
-            looked_at = keys_looked_at(int(labels.counts.sum())) if self.has_own_ids else 0
+            looked_at = tables.keys_looked_at(int(labels.counts.sum())) if self.has_own_ids else 0
             minority, ids, shortlists = partitions.begin(labels.rarest, looked_at, plan.n_draw, plan.first_round)
             foreseen = {number: (plan.first_round, shortlist) for number, shortlist in shortlists.items()}
-            refuse_repeated(np.sort(ids))
-            refuse_weightless(minority, labels.names[labels.rarest])
+            tables.refuse_repeated(np.sort(ids))
+            tables.refuse_weightless(minority, labels.names[labels.rarest])
         else:
             minority = plan.minority
         pools = {number: PartitionedPool(partitions, number, n, foreseen.get(number)) for number, n in larger.items()}
         counts = labels.counts.tolist()
-        return ClassSplit(labels.names, counts, labels.rarest, minority, pools, elsewhere=self.elsewhere)
+        return tables.ClassSplit(labels.names, counts, labels.rarest, minority, pools, elsewhere=self.elsewhere)
 
     def identity(self) -> dict[str, Any]:
         """The content of all rows, which the partitions hash. That is one more pass over them."""
         roles = {name: repr(value) for name, value in vars(self.roles).items()}
-        content = self.begin().ask(ContentSum(), ContentSum.merge, features=True)
+        content = self.begin().ask(ContentSum())
         labels = self.class_counts
         return {
             "content": f"{content:016x}",
@@ -99,14 +65,8 @@ class PartitionedTable:
             **roles,
         }
 
-    def with_members_fitted_on(self, fit_on: str, executors: Elsewhere) -> PartitionedTable:
-        """The same table with members that are trained by the driver ("driver") or on the cluster ("executor")."""
-        if fit_on not in ("driver", "executor"):
-            raise ValueError(f'fit_on must be "driver" or "executor"; got {fit_on!r}.')
-        return replace(self, elsewhere=executors) if fit_on == "executor" else self
 
-
-def frame_roles(frame: Any, options: TableOptions) -> tuple[Roles, list[str]]:
+def frame_roles(frame: Any, options: tables.TableOptions) -> tuple[Roles, list[str]]:
     """The roles of a cluster frame's columns, and its features."""
     given: dict[str, Any] = {
         name: options.get(name) for name in ("target", "weight_column", "id_column", "group_column")
@@ -117,7 +77,7 @@ def frame_roles(frame: Any, options: TableOptions) -> tuple[Roles, list[str]]:
     for name in given.values():
         if name is not None and name not in frame.columns:
             raise TableError(f"There is no column {name!r}; the columns are {list(frame.columns)}.")
-    return roles, feature_names(frame.columns, options.get("columns"), options.get("exclude", ()), roles)
+    return roles, tables.feature_names(frame.columns, options.get("columns"), options.get("exclude", ()), roles)
 
 
 @dataclass(frozen=True)
@@ -147,7 +107,7 @@ class PartitionFacts:
         return PartitionFacts(
             first.path,
             sum(part.n_rows for part in full),
-            None if first.schema is None else pa.schema(unified_fields(full).items()),
+            None if first.schema is None else pa.schema(tables.unified_fields(full).items()),
             first.n_features,
             frozenset().union(*(part.with_missing for part in full)),
             _merge_categories([part.categories for part in full]),
@@ -159,12 +119,12 @@ class PartitionFacts:
         if self.schema is None:
             return None
         fields = {field.name: field.type for field in self.schema}
-        return frozen(fields, list(fields), set(fields) - self.with_missing, self.categories).in_zone(zone)
+        return tables.frozen(fields, list(fields), set(fields) - self.with_missing, self.categories).in_zone(zone)
 
     def class_counts(self, roles: Roles) -> ClassCounts:
-        if self.classes.size > MOST_LABELS:
+        if self.classes.size > tables.MOST_LABELS:
             raise TableError(
-                f"{roles.labels_are_in} has more than {MOST_LABELS} different values. It looks like a number to "
+                f"{roles.labels_are_in} has more than {tables.MOST_LABELS} different values. It looks like a number to "
                 "predict (regression), not like classes. Name a column of classes."
             )
         return ClassCounts(self.classes, self.counts)
@@ -187,10 +147,10 @@ def _merge_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[st
     for name in sorted({name for part in parts for name in part}):
         found = {part.get(name, ()) for part in parts}
         merged[name] = found.pop() if len(found) == 1 else tuple(sorted(set().union(*found)))
-        if len(merged[name]) > MOST_CATEGORIES:
+        if len(merged[name]) > tables.MOST_CATEGORIES:
             raise TableError(
-                f"Column {name!r} has more than {MOST_CATEGORIES} different strings, like a name or free text. Remove "
-                "it from the features."
+                f"Column {name!r} has more than {tables.MOST_CATEGORIES} different strings, like a name or free text. "
+                "Remove it from the features."
             )
     return merged
 
@@ -208,8 +168,6 @@ class PartitionRows:
 
     def facts(self) -> PartitionFacts:
         """The facts of the rows. Missing labels, missing ids and infinity are refused."""
-        import pandas as pd
-
         if pd.isna(self.labels).any():
             raise TableError(f"{self.path} has rows without a label. Drop these rows, or label them.")
         if self.ids is not None:
@@ -236,17 +194,15 @@ class PartitionRows:
                 raise TableError(
                     f"{self.path} has weights that are not finite numbers. Every row needs a finite weight."
                 )
-            refuse_bad(self.weights, f"The weight column of {self.path}")
+            tables.refuse_bad(self.weights, f"The weight column of {self.path}")
             found["sample_weight"] = self.weights.astype(np.float64)
         if self.groups is not None:
-            hashes = group_hashes if isinstance(self.groups, np.ndarray) else column_groups
+            hashes = tables.group_hashes if isinstance(self.groups, np.ndarray) else tables.column_groups
             found[GROUP] = hashes(self.groups, f"The group column of {self.path}")
         return found
 
-    def tags(self, classes: NDArray[Any], first_id: int = 0) -> Tags:
+    def tags(self, first_id: int, classes: NDArray[Any]) -> Tags:
         """The tags of the rows before the first model. Without ids, they are counted from `first_id`."""
-        import pandas as pd
-
         numbers = pd.Index(classes).get_indexer(pd.Index(self.labels))
         if (numbers < 0).any():
             unknown = self.labels[numbers < 0][:1].tolist()[0]
@@ -259,8 +215,6 @@ class PartitionRows:
         return Tags(ids.astype(np.uint64), numbers.astype(np.uint8), np.zeros(n_rows, dtype=np.float32))
 
     def _checked_ids(self, ids: NDArray[Any]) -> NDArray[Any]:
-        import pandas as pd
-
         if pd.isna(ids).any():
             raise TableError(f"{self.path} has rows without an id. Every row needs its own id.")
         if ids.dtype.kind not in "iu":
@@ -271,91 +225,61 @@ class PartitionRows:
         return ids
 
 
-# The schema of some features, their number, those with missing values, and the strings of those that hold strings.
-FeatureFacts = tuple[Any, int, frozenset[str], dict[str, tuple[str, ...]]]
-
-
-def _describe_batch(batch: Any, path: str) -> FeatureFacts:
+def _describe_batch(batch: Any, path: str) -> tuple[Any, int, frozenset[str], dict[str, tuple[str, ...]]]:
+    """The schema, the number of features, those with missing values, and the strings of those that hold strings."""
     categories = {}
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_floating(field.type):
-            refuse_infinity(column, f"Column {field.name!r} of {path}")
-        strings = _strings(field, column, path)
-        if strings is not None:
-            categories[field.name] = strings
+    for name, kind, column in zip(batch.schema.names, batch.schema.types, batch.columns, strict=True):
+        if pa.types.is_floating(kind):
+            tables.refuse_infinity(column, f"Column {name!r} of {path}")
+        elif tables.are_strings(kind):
+            categories[name] = tuple(sorted(column.unique().drop_null().to_pylist()))
+        elif pa.types.is_dictionary(kind):
+            if not tables.are_strings(kind.value_type):
+                raise TableError(
+                    f"Column {name!r} of {path} is a category of {kind.value_type}. Convert its values to strings, or "
+                    "to plain numbers if their size has a meaning."
+                )
+            categories[name] = tuple(column.dictionary.to_pylist())
     with_missing = {name for name, column in zip(batch.schema.names, batch.columns, strict=True) if column.null_count}
     return batch.schema, batch.num_columns, frozenset(with_missing), categories
 
 
-def _describe_array(array: NDArray[Any], path: str) -> FeatureFacts:
+def _describe_array(array: NDArray[Any], path: str) -> tuple[Any, int, frozenset[str], dict[str, tuple[str, ...]]]:
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise TableError(
             f"{path} must be an array of numbers with two dimensions; it is {array.dtype} of shape {array.shape}."
         )
     if array.dtype.kind == "f":
-        refuse_infinity(array, f"X of {path}")
+        tables.refuse_infinity(array, f"X of {path}")
     return None, array.shape[1], frozenset(), {}
-
-
-def _strings(field: Any, column: Any, path: str) -> tuple[str, ...] | None:
-    """The strings of a column in the order of their categories, or sorted; None if it holds something else."""
-    if not pa.types.is_dictionary(field.type):
-        return tuple(sorted(column.unique().drop_null().to_pylist())) if are_strings(field.type) else None
-    if not are_strings(field.type.value_type):
-        raise TableError(
-            f"Column {field.name!r} of {path} is a category of {field.type.value_type}. Convert its values to strings, "
-            "or to plain numbers if their size has a meaning."
-        )
-    return tuple(column.dictionary.to_pylist())
 
 
 def in_order_of_ids(parts: Sequence[Rows]) -> Rows:
     """The rows of all parts, sorted by id. Repeated ids are refused."""
-    rows = stack(parts)
+    rows = tables.stack(parts)
     order = np.argsort(rows.ids, kind="stable")
-    refuse_repeated(rows.ids[order])
+    tables.refuse_repeated(rows.ids[order])
     return InMemoryTable(rows.features, rows.metadata).rows(order).with_ids(rows.ids[order])
 
 
 @dataclass(frozen=True)
-class ContentSum:
-    """The sum of 64-bit hashes of rows: of all values that a fit may use, with their types, and of id and class."""
+class ContentSum(Question[int]):
+    """The sum of 64-bit hashes of rows: of all values that a fit may use, and of id and class."""
+
+    features = True
 
     def __call__(self, block: Block) -> int:
-        sums = []
-        for start in range(0, block.tags.ids.size, ROWS_AT_ONCE):
-            some = np.arange(start, min(start + ROWS_AT_ONCE, block.tags.ids.size))
-            sums.append(int(_hash_rows(block.take(some), block.tags.classes[some]).sum(dtype=np.uint64)))
-        return self.merge(sums)
+        starts = range(0, block.tags.ids.size, ROWS_AT_ONCE)
+        parts = [np.arange(start, min(start + ROWS_AT_ONCE, block.tags.ids.size)) for start in starts]
+        return self.merge([_sum_hashes(block.take(some), block.tags.classes[some]) for some in parts])
 
     @staticmethod
-    def merge(sums: Sequence[int]) -> int:
-        return sum(sums) & LARGEST_KEY
+    def merge(parts: Sequence[int]) -> int:
+        return sum(parts) % 2**64
 
 
-def _hash_rows(rows: Rows, classes: NDArray[np.uint8]) -> Keys:
-    hashes = row_keys(np.asarray(rows.ids), 0, 0)
-    for number, values in enumerate(_columns(rows, classes)):
-        salt = mix(*values.dtype.str.encode())
-        hashes = row_keys(hashes ^ _bits(values), number, salt)
-    return hashes
-
-
-def _columns(rows: Rows, classes: NDArray[np.uint8]) -> Iterator[NDArray[Any]]:
-    """Class, metadata and features. Of a categorical column the numbers of the categories, which are in the schema."""
-    yield classes
-    for name in sorted(rows.metadata):
-        yield np.asarray(rows.metadata[name])
-    features = rows.features
-    for position in range(features.shape[1]):
-        column = features.iloc[:, position] if is_frame(features) else features[:, position]
-        yield np.asarray(column.cat.codes if column.dtype == "category" else column)
-
-
-def _bits(values: NDArray[Any]) -> Keys:
-    if values.dtype.kind == "f":
-        exact = values.astype(np.float64)
-        return np.where(np.isnan(exact), MISSING, exact.view(np.uint64))
-    if values.dtype.kind not in "iub":
-        raise TypeError(f"Values of type {values.dtype} cannot be compared with those of another table.")
-    return values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
+def _sum_hashes(rows: Rows, classes: NDArray[np.uint8]) -> int:
+    others = pd.DataFrame({"id": rows.ids, "class": classes, **dict(sorted(rows.metadata.items()))})
+    features = rows.features if tables.is_frame(rows.features) else pd.DataFrame(rows.features)
+    of_others, of_features = (pd.util.hash_pandas_object(one, index=False).to_numpy() for one in (others, features))
+    return int((row_keys(of_others, 0, 0) ^ of_features).sum(dtype=np.uint64))

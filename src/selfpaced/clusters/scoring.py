@@ -11,19 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.clusters.partitions import ROWS_AT_ONCE, PartitionedTable
-from selfpaced.ensembles import predicting_in_one_thread
+from selfpaced.ensembles import predicting_in_one_thread as worker_model
 from selfpaced.exceptions import TableError
-from selfpaced.pools import LARGEST_KEY, NO_CLASS, Block, Engine, Rows, Tags, flattened, mix, row_keys
+from selfpaced.pools import LARGEST_KEY, NO_CLASS, Block, Engine, Question, Rows, RowsUnder, Tags, mix, row_keys
 from selfpaced.tables import ClassCounts, InMemoryTable
 
 Floats = NDArray[np.float64]
 # Ids, whether the rows are of the class that the score is about, and scores.
 Scored = tuple[NDArray[Any], NDArray[np.bool_], Floats]
-
-
-def worker_model(model: Any) -> Any:
-    """A copy of a fitted ensemble for workers. It uses one thread, because other tasks run beside it."""
-    return predicting_in_one_thread(model)
 
 
 def scores_of_rows(model: Any, rows: Any) -> tuple[Floats, Floats]:
@@ -36,9 +31,10 @@ def scores_of_rows(model: Any, rows: Any) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class ScoreRows:
+class ScoreRows(Question[Scored]):
     """A question: the scores of the rows that have a class, by a model that was trained on the same table."""
 
+    features = True
     model: Any
 
     def __call__(self, block: Block) -> Scored:
@@ -63,7 +59,7 @@ def cluster_scores(model: Any, table: PartitionedTable) -> tuple[NDArray[np.bool
     The model must have been trained on a part of the same table: rows are read by the schema of the table. Seventeen
     bytes of each row are sent to this process.
     """
-    ids, is_rare, scores = table.begin().ask(ScoreRows(worker_model(model)), ScoreRows.merge, features=True)
+    ids, is_rare, scores = table.begin().ask(ScoreRows(worker_model(model)))
     order = np.argsort(ids, kind="stable")
     return is_rare[order], scores[order]
 
@@ -97,7 +93,7 @@ class KeepSide:
 
 
 @dataclass(frozen=True)
-class CountClasses:
+class CountClasses(Question[NDArray[np.int64]]):
     """A question: how many rows each class has."""
 
     n_classes: int
@@ -121,7 +117,7 @@ def hold_out(table: PartitionedTable, share: float, seed: int) -> tuple[Partitio
 def _one_side(table: PartitionedTable, side: KeepSide) -> PartitionedTable:
     begin = partial(_begin_after, table.begin, side)
     labels = table.class_counts
-    counts = begin().ask(CountClasses(labels.classes.size), CountClasses.merge, features=False)
+    counts = begin().ask(CountClasses(labels.classes.size))
     if not counts.all():
         name, which = labels.names[int(np.argmin(counts))], "held out" if side.held_out else "left to train on"
         raise TableError(
@@ -137,13 +133,15 @@ def _begin_after(begin: Callable[[], Engine], step: Callable[[Block], Tags]) -> 
 
 
 @dataclass(frozen=True)
-class SampleRows:
+class SampleRows(Question[Sequence[Rows]]):
     """A question: the rows whose keys are not above a limit."""
 
+    features = True
+    merge = staticmethod(RowsUnder.merge)
     limit: int
     seed: int
 
-    def __call__(self, block: Block) -> list[Rows]:
+    def __call__(self, block: Block) -> Sequence[Rows]:
         keys = row_keys(block.tags.ids, mix(self.seed, LOOKING_AT), 0)
         return [block.take(np.flatnonzero((keys <= np.uint64(self.limit)) & (block.tags.classes != NO_CLASS)))]
 
@@ -152,4 +150,4 @@ def sample_rows(table: PartitionedTable, n_rows: int, seed: int) -> Rows:
     """About this many rows of a table, of all classes, sorted by id."""
     share = min(n_rows / int(table.class_counts.counts.sum()), 1.0)
     engine = table.begin()
-    return engine.stacked(engine.ask(SampleRows(_largest_key_of(share), seed), flattened, features=True))
+    return engine.stacked(engine.ask(SampleRows(_largest_key_of(share), seed)))

@@ -1,6 +1,6 @@
 """The pools of majority rows, with the same methods for rows in memory, in files and on clusters."""
 
-from selfpaced.pools.blocks import Block, Tags
+from selfpaced.pools.blocks import Answer, Block, Question, RowsUnder, Tags
 from selfpaced.pools.chunk import GROUP, NO_CLASS, Rows, RowsOnDemand
 from selfpaced.pools.keys import (
     CALIBRATION_SAMPLE_ROUND,
@@ -18,5 +18,5 @@ from selfpaced.pools.keys import (
     row_keys,
 )
 from selfpaced.pools.memory import MemoryPool
-from selfpaced.pools.partitioned import Answer, Engine, PartitionedPool, Partitions, flattened
+from selfpaced.pools.partitioned import Engine, PartitionedPool, Partitions
 from selfpaced.pools.streamed import Pass, Stream, StreamedPool, read_pass

@@ -9,27 +9,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.algorithms import Hardness
-from selfpaced.pools.chunk import (
-    NO_CLASS,
-    BinTotals,
-    Candidates,
-    Floats,
-    Rows,
-    RowsOnDemand,
-    bin_dtype,
-    cut,
-    doubt,
-    mean_doubt,
-    take_candidates,
-)
+from selfpaced.pools import chunk
+from selfpaced.pools.chunk import BinNumbers, Candidates, Floats, Rows
 from selfpaced.pools.keys import Ids, Keys, ids_under, row_keys
-from selfpaced.scoring import Scorer, chunks_for, in_one_thread, probabilities_by, scorer_of
+from selfpaced.scoring import Scorer, chunks_for, in_one_thread, scorer_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +30,7 @@ class Tags:
     doubt_sum: Floats
 
     def doubts(self, some: NDArray[np.intp], n_models: int) -> Floats:
-        return mean_doubt(self.doubt_sum[some], n_models)
+        return chunk.mean_doubt(self.doubt_sum[some], n_models)
 
 
 @dataclass(frozen=True)
@@ -49,11 +38,29 @@ class Block:
     """Some rows of a partition with their tags. `rows` may be None for a question about tags alone."""
 
     tags: Tags
-    rows: RowsOnDemand | None
+    rows: chunk.RowsOnDemand | None
 
     def take(self, some: NDArray[np.intp]) -> Rows:
         assert self.rows is not None
         return self.rows.rows(some).with_ids(self.tags.ids[some])
+
+
+Answer = TypeVar("Answer")
+
+
+class Question(Generic[Answer]):
+    """What is asked of every block of a table."""
+
+    features: ClassVar[bool] = False  # whether the question needs the features, or is about tags alone
+
+    def __call__(self, block: Block) -> Answer:
+        """The answer of a block."""
+        raise NotImplementedError
+
+    @staticmethod
+    def merge(parts: Sequence[Answer]) -> Answer:
+        """One answer of several, which come in any order and are merged in any number of steps."""
+        raise NotImplementedError
 
 
 class SentModel:
@@ -89,11 +96,8 @@ class FoldScores:
         rows_at_once, _ = chunks_for(scorers, block.rows.bytes_per_row, 1)
         for start in range(0, tags.ids.size, rows_at_once):
             some = slice(start, start + rows_at_once)
-            features, here = block.rows.span(start, min(some.stop, tags.ids.size)), tags.classes[some]
-            for probabilities in probabilities_by(scorers, features):
-                for number in self.classes:
-                    own = np.flatnonzero(here == number)
-                    doubt_sum[some][own] += doubt(probabilities[own], number)
+            features = block.rows.span(start, min(some.stop, tags.ids.size))
+            chunk.add_doubts(doubt_sum[some], scorers, features, tags.classes[some], self.classes)
         return replace(tags, doubt_sum=doubt_sum)
 
 
@@ -106,9 +110,8 @@ class Cut:
     top: float
     n_models: int
 
-    def __call__(self, tags: Tags, some: NDArray[np.intp]) -> tuple[NDArray[np.unsignedinteger], BinTotals]:
-        bins = np.empty(some.size, dtype=bin_dtype(self.n_bins))
-        return bins, cut(tags.doubts(some, self.n_models), self.hardness, self.top, bins, self.n_bins)
+    def __call__(self, tags: Tags, some: NDArray[np.intp]) -> tuple[BinNumbers, chunk.BinTotals]:
+        return chunk.binned(tags.doubts(some, self.n_models), self.hardness, self.top, self.n_bins)
 
 
 def own_rows(tags: Tags, class_number: int) -> NDArray[np.intp]:
@@ -116,7 +119,7 @@ def own_rows(tags: Tags, class_number: int) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class Largest:
+class Largest(Question[dict[int, float]]):
     """A question: the largest hardness of each class; minus infinity for a class without rows."""
 
     hardness: Hardness
@@ -137,12 +140,15 @@ class Largest:
 
 @dataclass(frozen=True)
 class OneBin:
-    """All rows of a class share one bin."""
+    """The rows of a class share one bin: all of them, or those whose sum has certain bits."""
 
     class_number: int
+    bits: int | None = None
 
-    def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], NDArray[np.unsignedinteger]]:
+    def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], BinNumbers]:
         own = own_rows(tags, self.class_number)
+        if self.bits is not None:
+            own = own[_bits(tags.doubt_sum[own]) == self.bits]
         return own, np.zeros(own.size, dtype=np.uint8)
 
 
@@ -153,24 +159,12 @@ class ManyBins:
     class_number: int
     cut: Cut
 
-    def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], NDArray[np.unsignedinteger]]:
+    def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], BinNumbers]:
         own = own_rows(tags, self.class_number)
         return own, self.cut(tags, own)[0]
 
 
-@dataclass(frozen=True)
-class Equals:
-    """The rows of a class whose sum has certain bits share one bin; other rows have none."""
-
-    class_number: int
-    bits: int
-
-    def __call__(self, tags: Tags) -> tuple[NDArray[np.intp], NDArray[np.unsignedinteger]]:
-        own = np.flatnonzero((tags.classes == self.class_number) & (_bits(tags.doubt_sum) == self.bits))
-        return own, np.zeros(own.size, dtype=np.uint8)
-
-
-Bins = OneBin | ManyBins | Equals
+Bins = OneBin | ManyBins
 
 
 @dataclass(frozen=True)
@@ -182,14 +176,30 @@ class Under:
     seed: int
     round_number: int
 
-    def candidates(self, block: Block) -> Candidates:
-        own, bins = self.bins(block.tags)
-        return take_candidates(block.tags.ids[own], bins, self.limits, self.seed, self.round_number)
 
-    def rows(self, block: Block) -> list[Rows]:
+class CandidatesUnder(Under, Question[Candidates]):
+    """A question: the ids, bins and keys of such rows."""
+
+    merge = Candidates.joined
+
+    def __call__(self, block: Block) -> Candidates:
+        own, bins = self.bins(block.tags)
+        return chunk.take_candidates(block.tags.ids[own], bins, self.limits, self.seed, self.round_number)
+
+
+class RowsUnder(Under, Question[Sequence[Rows]]):
+    """A question: such rows themselves."""
+
+    features = True
+
+    def __call__(self, block: Block) -> Sequence[Rows]:
         own, bins = self.bins(block.tags)
         keys = row_keys(block.tags.ids[own], self.seed, self.round_number)
         return [block.take(own[keys <= self.limits.take(bins)])]
+
+    @staticmethod
+    def merge(parts: Sequence[Sequence[Rows]]) -> Sequence[Rows]:
+        return list(chain.from_iterable(parts))
 
 
 @dataclass(frozen=True)
@@ -199,6 +209,21 @@ class FirstAnswer:
     minority: Sequence[Rows]
     ids: Ids
     candidates: Mapping[int, Candidates]
+
+
+@dataclass(frozen=True)
+class FirstQuestion(Question[FirstAnswer]):
+    """The questions at the beginning of a fit as one: the rows of a class, some ids, and rows that may be drawn."""
+
+    features = True
+    minority: int
+    ids_under: int  # the ids are those whose keys are not above it
+    under: Mapping[int, CandidatesUnder]  # the rows of the first draw are among these, by class
+
+    def __call__(self, block: Block) -> FirstAnswer:
+        candidates = {number: under(block) for number, under in self.under.items()}
+        minority = [block.take(own_rows(block.tags, self.minority))]
+        return FirstAnswer(minority, ids_under(self.ids_under, block.tags.ids), candidates)
 
     @staticmethod
     def merge(parts: Sequence[FirstAnswer]) -> FirstAnswer:
@@ -210,29 +235,7 @@ class FirstAnswer:
 
 
 @dataclass(frozen=True)
-class FirstQuestion:
-    """The questions at the beginning of a fit as one: the rows of a class, some ids, and rows that may be drawn.
-
-    Attributes
-    ----------
-    ids_under : int
-        The ids are those whose keys are not above it.
-    under : Mapping[int, Under]
-        The rows of the first draw are among these, by class.
-    """
-
-    minority: int
-    ids_under: int
-    under: Mapping[int, Under]
-
-    def __call__(self, block: Block) -> FirstAnswer:
-        candidates = {number: under.candidates(block) for number, under in self.under.items()}
-        minority = [block.take(own_rows(block.tags, self.minority))]
-        return FirstAnswer(minority, ids_under(self.ids_under, block.tags.ids), candidates)
-
-
-@dataclass(frozen=True)
-class CountBits:
+class CountBits(Question[Counter[int]]):
     """A question: how often each value of some bits occurs among the sums of a class.
 
     The bits are the upper half, or the lower half where the upper is known. Floats that are not negative have the
@@ -270,7 +273,7 @@ class DropEasier:
         keys = row_keys(tags.ids[own], self.seed, self.round_number)
         dropped = (bits[own] < self.bits) | ((bits[own] == self.bits) & (keys > np.uint64(self.limit)))
         classes = tags.classes.copy()
-        classes[own[dropped]] = NO_CLASS
+        classes[own[dropped]] = chunk.NO_CLASS
         return replace(tags, classes=classes)
 
 

@@ -1,4 +1,4 @@
-"""Rows on their way to members, and pure functions on a chunk of rows."""
+"""Rows on their way to members, pure functions on a chunk of rows, and what pools that score rows together share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms import Hardness, HardnessBins
 from selfpaced.pools.keys import Ids, Keys, row_keys, smallest_keys
+from selfpaced.scoring import Scorer, probabilities_by
 
 # Under this name the metadata of rows hold the hashes of their groups. Base models do not get them.
 GROUP = "__selfpaced_group__"
@@ -19,20 +20,12 @@ GROUP = "__selfpaced_group__"
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows: their ids, their features in the user's own kind of table, and what else goes with each of them.
-
-    Attributes
-    ----------
-    metadata : per-row arguments of the base model's `fit`, such as sample_weight; and hashes of the rows' groups, if
-        the rows have groups.
-    stands_for : NDArray[np.float64] | None, default=None
-        For rows that a pool has drawn, how many rows each stands for: the rows in its hardness bin, divided by those
-        that were drawn from the bin.
-    """
+    """Some rows: their ids, their features in the user's own kind of table, and what else goes with each of them."""
 
     ids: NDArray[np.integer]
     features: Any
-    metadata: dict[str, Any]
+    metadata: dict[str, Any]  # arguments of the base model's `fit`, such as sample_weight, and hashes of groups
+    # For rows that a pool has drawn: the rows in its hardness bin, divided by those that were drawn from the bin.
     stands_for: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
@@ -104,6 +97,16 @@ def doubt(probabilities: NDArray[np.floating], own_class: int) -> Floats:
     return doubts
 
 
+def add_doubts(
+    doubt_sum: Floats, scorers: Sequence[Scorer], features: Any, codes: NDArray[Any], classes: Sequence[int]
+) -> None:
+    """Add the doubt of each model to the sums of the rows of some classes. `codes` are the classes of all rows."""
+    for probabilities in probabilities_by(scorers, features):
+        for number in classes:
+            own = np.flatnonzero(codes == number)
+            doubt_sum[own] += doubt(probabilities[own], number)
+
+
 def mean_doubt(doubt_sum: Floats, n_models: int) -> Floats:
     """F_i of line 4, from the running sum."""
     return doubt_sum / np.float32(n_models)
@@ -135,6 +138,12 @@ def cut(doubts: Floats, hardness: Hardness, top: float, bins: BinNumbers, n_bins
     starts = range(0, max(doubts.size, 1), ROWS_SUMMED_EXACTLY)  # no rows are a block of none
     blocks = [slice(start, start + ROWS_SUMMED_EXACTLY) for start in starts]
     return BinTotals.summed([_cut_block(hardness(doubts[block]), top, bins[block], n_bins) for block in blocks])
+
+
+def binned(doubts: Floats, hardness: Hardness, top: float, n_bins: int) -> tuple[BinNumbers, BinTotals]:
+    """The bins of some rows, and their totals."""
+    bins = np.empty(doubts.size, dtype=bin_dtype(n_bins))
+    return bins, cut(doubts, hardness, top, bins, n_bins)
 
 
 def _cut_block(hardness: Floats, top: float, bins: BinNumbers, n_bins: int) -> BinTotals:
@@ -211,3 +220,19 @@ class Candidates:
 def take_candidates(ids: Ids, bins: BinNumbers, limits: Keys, seed: int, round_number: int) -> Candidates:
     """The rows whose key is not above the limit of their bin."""
     return Candidates(ids, bins, row_keys(ids, seed, round_number)).under(limits)
+
+
+class SharedPool:
+    """The rows of one larger class. The pools of all classes share a list of models, and score the rows together."""
+
+    def __init__(self, models: list[Any], own_class: int, n_rows: int) -> None:
+        self._models = models
+        self._own_class = own_class
+        self._n_scored = 0
+        self.n_rows = n_rows
+
+    def score(self, model: Any) -> None:
+        """Remember the model, if another of the pools has not done so already."""
+        if self._n_scored == len(self._models):
+            self._models.append(model)
+        self._n_scored += 1

@@ -1,7 +1,4 @@
-"""Round numbers of draws that belong to no round of a fit, so that they share no keys with one.
-
-A fit counts its rounds from 0 and cannot have 2**32 members. The numbers must stay, so that seeds draw the same rows.
-"""
+"""Keys: hashes of id, seed and round, by which rows are drawn."""
 
 from __future__ import annotations
 
@@ -122,6 +119,8 @@ def smallest_keys(keys: Keys, bins: NDArray[np.unsignedinteger], quota: Sequence
     return drawn
 
 
+# Round numbers of draws that belong to no round of a fit, so that they share no keys with one: a fit counts its rounds
+# from 0, and cannot have 2**32 members. The numbers must stay, so that seeds draw the same rows.
 HOLDOUT_ROUND = 2**32
 TABLE_SAMPLE_ROUND = 2**33
 CALIBRATION_SAMPLE_ROUND = 2**33 + 1

@@ -8,19 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from selfpaced.algorithms import Hardness, HardnessBins, Outlook
-from selfpaced.pools.chunk import (
-    BinTotals,
-    Candidates,
-    Floats,
-    Rows,
-    RowsOnDemand,
-    bin_dtype,
-    cut,
-    doubt,
-    hardest,
-    mean_doubt,
-    take_candidates,
-)
+from selfpaced.pools import chunk
+from selfpaced.pools.chunk import BinTotals, Candidates, Floats, Rows
 from selfpaced.pools.keys import Ids, Keys, enough_under_limits, row_keys, rows_behind
 from selfpaced.scoring import Scorer, chunks_for, over_chunks, probabilities_by, scorer_of
 
@@ -28,7 +17,6 @@ from selfpaced.scoring import Scorer, chunks_for, over_chunks, probabilities_by,
 ROWS_HASHED_AT_ONCE = 2**17
 # Rows of other classes are scored along, unused, as long as they are few: a slice costs less than picking rows.
 DENSE_ENOUGH = 0.8
-
 
 Result = TypeVar("Result")
 
@@ -39,7 +27,7 @@ class MemoryPool:
     Remembered per row: its id, the sum of its doubts and its bin. No row is copied unless it is drawn.
     """
 
-    def __init__(self, table: RowsOnDemand, ids: Ids, own_class: int, seed: int, n_threads: int = 1) -> None:
+    def __init__(self, table: chunk.RowsOnDemand, ids: Ids, own_class: int, seed: int, n_threads: int = 1) -> None:
         self._table = table
         self._ids = ids
         self._own_class = own_class
@@ -61,7 +49,7 @@ class MemoryPool:
 
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
         scorers = self._take_waiting()
-        self._bins = self._bins.astype(bin_dtype(n_bins), copy=False)
+        self._bins = self._bins.astype(chunk.bin_dtype(n_bins), copy=False)
         top = 1.0
         if hardness.top_from_largest is not None:
             top = hardness.top_from_largest(self._largest(hardness, scorers))
@@ -69,7 +57,7 @@ class MemoryPool:
 
         def work(start: int, stop: int) -> BinTotals:
             doubts = self._mean_doubt(start, stop, scorers)
-            return cut(doubts, hardness, top, self._bins[start:stop], n_bins)
+            return chunk.cut(doubts, hardness, top, self._bins[start:stop], n_bins)
 
         totals = BinTotals.summed(self._over_chunks(work, scorers))
         self._counts = totals.counts
@@ -79,7 +67,7 @@ class MemoryPool:
         def candidates(limits: Keys) -> Candidates:
             def work(start: int, stop: int) -> Candidates:
                 some = slice(start, stop)
-                return take_candidates(self._ids[some], self._bins[some], limits, self._seed, round_number)
+                return chunk.take_candidates(self._ids[some], self._bins[some], limits, self._seed, round_number)
 
             return Candidates.joined(over_chunks(work, self._ids.size, ROWS_HASHED_AT_ONCE, self._n_threads))
 
@@ -89,7 +77,7 @@ class MemoryPool:
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         scorers = self._take_waiting()
         self._over_chunks(lambda start, stop: self._mean_doubt(start, stop, scorers), scorers)
-        kept = hardest(self._doubt_sum, row_keys(self._ids, self._seed, round_number), n_rows)
+        kept = chunk.hardest(self._doubt_sum, row_keys(self._ids, self._seed, round_number), n_rows)
         self._ids, self._doubt_sum = self._ids[kept], self._doubt_sum[kept]
         self._bins = np.zeros(kept.size, dtype=np.uint8)
         self._counts = [int(kept.size)]
@@ -112,9 +100,9 @@ class MemoryPool:
         if scorers:
             features, own = self._read(start, stop)
             for probabilities in probabilities_by(scorers, features):
-                doubts = doubt(probabilities, self._own_class)
+                doubts = chunk.doubt(probabilities, self._own_class)
                 doubt_sum += doubts if own is None else doubts.take(own)
-        return mean_doubt(doubt_sum, self._n_scored)
+        return chunk.mean_doubt(doubt_sum, self._n_scored)
 
     def _read(self, start: int, stop: int) -> tuple[Any, Ids | None]:
         """The features of some rows, possibly among others, and where the rows stand in them: None if alone."""

@@ -8,31 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
 from selfpaced.algorithms import Hardness, HardnessBins, Outlook, quota_of
-from selfpaced.pools.blocks import (
-    Bins,
-    Block,
-    CountBits,
-    Cut,
-    DropEasier,
-    Equals,
-    FirstAnswer,
-    FirstQuestion,
-    FoldScores,
-    Largest,
-    ManyBins,
-    OneBin,
-    SentModel,
-    Tags,
-    Under,
-    own_rows,
-)
-from selfpaced.pools.chunk import BinTotals, Candidates, Rows, take_candidates
+from selfpaced.pools import blocks
+from selfpaced.pools.blocks import Answer, Block, Cut, OneBin, Question
+from selfpaced.pools.chunk import BinTotals, Candidates, Rows, SharedPool, take_candidates
 from selfpaced.pools.keys import LARGEST_KEY, Ids, Keys, enough_under_limits, key_limits, rows_behind
 
 # A short list is so many times as long as the expected draw. The number doubles after a list that was too short, up to
@@ -71,7 +54,7 @@ class Shortlist:
 
 
 @dataclass(frozen=True)
-class CutAndShortlist:
+class CutAndShortlist(Question[dict[int, Shortlist]]):
     """A question: the totals of the bins of every class, and the rows that may be drawn."""
 
     cuts: Mapping[int, Cut]  # how the rows of each class are sorted into bins
@@ -84,7 +67,7 @@ class CutAndShortlist:
         return {number: self._of_class(block, number) for number in self.cuts}
 
     def _of_class(self, block: Block, number: int) -> Shortlist:
-        own = own_rows(block.tags, number)
+        own = blocks.own_rows(block.tags, number)
         bins, totals = self.cuts[number](block.tags, own)
         if self.outlook is None:
             return Shortlist.without_rows(totals)
@@ -108,25 +91,13 @@ class CutAndShortlist:
         return {number: Shortlist.merge([part[number] for part in parts]) for number in parts[0]}
 
 
-Answer = TypeVar("Answer")
-
-
 class Engine(Protocol):
     """A cluster that answers questions about the blocks of a table."""
 
-    def ask(
-        self,
-        question: Callable[[Block], Answer],
-        merge: Callable[[Sequence[Answer]], Answer],
-        *,
-        features: bool,
-    ) -> Answer:
-        """The answers of all blocks, made into one by `merge`, in any order and in any number of steps.
+    def ask(self, question: Question[Answer]) -> Answer:
+        """The answers of all blocks, merged."""
 
-        Without `features` the question is about tags alone.
-        """
-
-    def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
+    def advance(self, step: Callable[..., blocks.Tags], *shared: Any) -> None:
         """Replace the tags of every block by `step(block, *shared)`. What is shared is sent to a machine once."""
 
     def stacked(self, parts: Sequence[Rows]) -> Rows:
@@ -134,19 +105,13 @@ class Engine(Protocol):
 
 
 class Partitions:
-    """The partitions of a table, which the pools of all larger classes share: a model scores the rows once for all.
-
-    Attributes
-    ----------
-    counts : Mapping[int, int]
-        The rows of each larger class, less those that were dropped.
-    """
+    """The partitions of a table, which the pools of all larger classes share: a model scores the rows once for all."""
 
     def __init__(self, engine: Engine, counts: Mapping[int, int], seed: int) -> None:
         self.engine = engine
         self.seed = seed
         self.models: list[Any] = []
-        self.counts = dict(counts)
+        self.counts = dict(counts)  # of each larger class, less the rows that were dropped
         self._n_folded = 0
         self._generosity = GENEROSITY
         self._cuts: tuple[Any, dict[int, Cut], dict[int, Shortlist]] | None = None
@@ -159,11 +124,10 @@ class Partitions:
         The ids are those whose keys are not above `ids_looked_at`.
         """
         under = {
-            number: Under(OneBin(number), key_limits([n_draw], [count]), self.seed, round_number)
+            number: blocks.CandidatesUnder(OneBin(number), key_limits([n_draw], [count]), self.seed, round_number)
             for number, count in self.counts.items()
         }
-        begin = FirstQuestion(minority, ids_looked_at, under)
-        first = self.engine.ask(begin, FirstAnswer.merge, features=True)
+        first = self.engine.ask(blocks.FirstQuestion(minority, ids_looked_at, under))
         shortlists = {
             number: Shortlist(BinTotals((self.counts[number],), (0,)), one.limits, first.candidates[number])
             for number, one in under.items()
@@ -172,10 +136,10 @@ class Partitions:
 
     def fold(self) -> None:
         """Let every partition score its rows with the models since the last call."""
-        waiting = [SentModel(model) for model in self.models[self._n_folded :]]
+        waiting = [blocks.SentModel(model) for model in self.models[self._n_folded :]]
         self._n_folded = len(self.models)
         if waiting:
-            self.engine.advance(FoldScores(list(self.counts)), *waiting)
+            self.engine.advance(blocks.FoldScores(list(self.counts)), *waiting)
 
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None, class_number: int) -> tuple[Cut, Shortlist]:
         """The bins of a class, and its rows that may be drawn. All classes are cut at once, and the result is kept."""
@@ -184,15 +148,14 @@ class Partitions:
             self.fold()
             cuts = self._cuts_of_all(hardness, n_bins)
             question = CutAndShortlist(cuts, self.counts, outlook, self.seed, self._generosity)
-            self._cuts = asked, cuts, self.engine.ask(question, CutAndShortlist.merge, features=False)
+            self._cuts = asked, cuts, self.engine.ask(question)
         return self._cuts[1][class_number], self._cuts[2][class_number]
 
-    def drawn(self, bins: Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Candidates:
+    def drawn(self, bins: blocks.Bins, quota: Sequence[int], counts: Sequence[int], round_number: int) -> Candidates:
         """The rows that are drawn, sorted by id. The driver receives ids, bins and keys of these and a few more."""
 
         def candidates(limits: Keys) -> Candidates:
-            under = Under(bins, limits, self.seed, round_number)
-            return self.engine.ask(under.candidates, Candidates.joined, features=False)
+            return self.engine.ask(blocks.CandidatesUnder(bins, limits, self.seed, round_number))
 
         return enough_under_limits(candidates, quota, counts).drawn(quota)
 
@@ -200,23 +163,19 @@ class Partitions:
         """Ask for longer short lists from now on, because one was too short."""
         self._generosity = min(2 * self._generosity, MOST_GENEROUS)
 
-    def collect(self, question: Callable[[Block], Sequence[Rows]]) -> Rows:
-        """The rows that a question is about, from all partitions."""
-        return self.engine.stacked(self.engine.ask(question, flattened, features=True))
-
     def drop_easiest(self, class_number: int, n_rows: int, round_number: int) -> None:
         """Drop all rows of a class but the hardest. Of equally hard rows, those with the smallest keys stay."""
-        upper, above, _ = self._reached(CountBits(class_number), n_rows)
-        lower, above_too, n_equal = self._reached(CountBits(class_number, upper), n_rows - above)
+        upper, above, _ = self._reached(blocks.CountBits(class_number), n_rows)
+        lower, above_too, n_equal = self._reached(blocks.CountBits(class_number, upper), n_rows - above)
         bits, n_wanted = upper << 16 | lower, n_rows - above - above_too
-        kept = self.drawn(Equals(class_number, bits), [n_wanted], [n_equal], round_number)
+        kept = self.drawn(OneBin(class_number, bits), [n_wanted], [n_equal], round_number)
         limit = int(kept.keys.max(initial=0))
-        self.engine.advance(DropEasier(class_number, bits, limit, self.seed, round_number))
+        self.engine.advance(blocks.DropEasier(class_number, bits, limit, self.seed, round_number))
         self.counts[class_number] = n_rows
 
-    def _reached(self, question: CountBits, n_rows: int) -> tuple[int, int, int]:
+    def _reached(self, question: blocks.CountBits, n_rows: int) -> tuple[int, int, int]:
         """The value at which so many rows are reached, counted from the largest; the rows above it, and at it."""
-        counts = self.engine.ask(question, CountBits.merge, features=False)
+        counts = self.engine.ask(question)
         values = np.array(sorted(counts, reverse=True))
         reached = np.cumsum([counts[value] for value in values.tolist()])
         position = int(np.searchsorted(reached, n_rows))
@@ -226,53 +185,26 @@ class Partitions:
     def _cuts_of_all(self, hardness: Hardness, n_bins: int) -> dict[int, Cut]:
         tops = dict.fromkeys(self.counts, 1.0)
         if hardness.top_from_largest is not None:
-            largest = Largest(hardness, self._n_folded, list(self.counts))
-            found = self.engine.ask(largest, Largest.merge, features=False)
+            found = self.engine.ask(blocks.Largest(hardness, self._n_folded, list(self.counts)))
             tops = {number: hardness.top_from_largest(value) for number, value in found.items()}
         return {number: Cut(hardness, n_bins, top, self._n_folded) for number, top in tops.items()}
 
 
-def flattened(parts: Sequence[Sequence[Rows]]) -> Sequence[Rows]:
-    return list(chain.from_iterable(parts))
-
-
-class PartitionedPool:
-    """The rows of one larger class in partitions.
-
-    Parameters
-    ----------
-    foreseen : tuple[int, Shortlist] | None, default=None
-        The rows that may be drawn first, and the round of that draw.
-    """
+class PartitionedPool(SharedPool):
+    """The rows of one larger class in partitions. `foreseen` are a round, and rows that may be drawn in it."""
 
     def __init__(
-        self,
-        partitions: Partitions,
-        own_class: int,
-        n_rows: int,
-        foreseen: tuple[int, Shortlist] | None = None,
+        self, partitions: Partitions, own_class: int, n_rows: int, foreseen: tuple[int, Shortlist] | None = None
     ) -> None:
+        super().__init__(partitions.models, own_class, n_rows)
         self._partitions = partitions
-        self._own_class = own_class
-        self._n_rows = n_rows
-        self._n_scored = 0
-        self._bins: Bins = OneBin(own_class)
+        self._bins: blocks.Bins = OneBin(own_class)
         self._counts: Sequence[int] = [n_rows]
         self._foreseen = foreseen
 
-    @property
-    def n_rows(self) -> int:
-        return self._n_rows
-
-    def score(self, model: Any) -> None:
-        """Remember the model, if another pool of the partitions has not done so already."""
-        if self._n_scored == len(self._partitions.models):
-            self._partitions.models.append(model)
-        self._n_scored += 1
-
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
         cut, shortlist = self._partitions.cut(hardness, n_bins, outlook, self._own_class)
-        self._bins = ManyBins(self._own_class, cut)
+        self._bins = blocks.ManyBins(self._own_class, cut)
         self._counts = shortlist.totals.counts
         self._foreseen = None if outlook is None else (outlook.round_number, shortlist)
         return shortlist.totals.as_bins(cut.top)
@@ -281,16 +213,17 @@ class PartitionedPool:
         drawn = self._drawn(quota, round_number)
         limits = np.zeros(len(quota), dtype=np.uint64)
         np.maximum.at(limits, drawn.bins, drawn.keys)
-        under = Under(self._bins, limits, self._partitions.seed, round_number)
-        rows = self._partitions.collect(under.rows)
+        engine = self._partitions.engine
+        under = blocks.RowsUnder(self._bins, limits, self._partitions.seed, round_number)
+        rows = engine.stacked(engine.ask(under))
         return rows.standing_for(rows_behind(drawn.bins, quota, self._counts))
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         self._partitions.fold()
-        if n_rows < self._n_rows:
+        if n_rows < self.n_rows:
             self._partitions.drop_easiest(self._own_class, n_rows, round_number)
-            self._n_rows = n_rows
-        self._bins, self._counts, self._foreseen = OneBin(self._own_class), [self._n_rows], None
+            self.n_rows = n_rows
+        self._bins, self._counts, self._foreseen = OneBin(self._own_class), [self.n_rows], None
 
     def _drawn(self, quota: Sequence[int], round_number: int) -> Candidates:
         if self._foreseen is not None and self._foreseen[0] == round_number:

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.algorithms import Hardness, HardnessBins, Outlook
-from selfpaced.pools.chunk import NO_CLASS, BinTotals, Floats, Rows, bin_dtype, cut, doubt, hardest, mean_doubt
+from selfpaced.pools import chunk
+from selfpaced.pools.chunk import BinNumbers, BinTotals, Floats, Rows
 from selfpaced.pools.keys import (
     LARGEST_KEY,
     Ids,
@@ -28,10 +29,9 @@ from selfpaced.pools.keys import (
     rows_behind,
     smallest_keys,
 )
-from selfpaced.scoring import Scorer, over_stream, probabilities_by, scorers_of, timed
+from selfpaced.scoring import Scorer, over_stream, scorers_of, timed
 
-ClassNumbers = NDArray[np.unsignedinteger]
-BinOf = Callable[[Floats], NDArray[np.unsignedinteger]]
+BinOf = Callable[[Floats], BinNumbers]
 
 ROWS_AT_ONCE = 2**20
 
@@ -93,7 +93,7 @@ class SmallestKeys:
             self._size += keys.size
 
     def narrow(self, most_drawn: Callable[[], NDArray[np.int64]]) -> None:
-        """Let go what cannot be drawn any more, once the list has doubled. `most_drawn` tells the most of each bin."""
+        """Drop what cannot be drawn any more, once the list has doubled. `most_drawn` gives the most of each bin."""
         if self._size > self._narrow_at:
             self._prune(most_drawn())
             self._narrow_at = 2 * self._size
@@ -116,7 +116,7 @@ class SmallestKeys:
         full = np.bincount(bins, minlength=most.size) >= most
         largest = np.zeros_like(self.limits)
         np.maximum.at(largest, bins, keys)
-        # Whoever comes to a full bin with a larger key comes too late.
+        # A full bin rejects rows with larger keys.
         self.limits = np.where(full, np.minimum(self.limits, largest), self.limits)
 
     def _joined(self) -> tuple[Keys, NDArray[Any], Any]:
@@ -140,31 +140,15 @@ class CutPlan:
     n_bins: int
     outlook: Outlook
 
-    @property
-    def edges(self) -> NDArray[np.float64]:
-        return np.linspace(0, 1, self.n_bins + 1)
-
 
 @dataclass(frozen=True)
 class Pass:
-    """Work on every batch of a table, in the order of the rows.
+    """Work on every batch of a table, in the order of the rows."""
 
-    Attributes
-    ----------
-    work : Callable[[Batch], None]
-        Called with every batch, in any of the threads.
-    n_threads : int
-        In how many threads at most.
-    on_batch : Callable[[int], None]
-        Called with the number of rows of each batch when its work is done.
-    took : Callable[[float], None]
-        Called with the seconds that each batch took to be read.
-    """
-
-    work: Callable[[Batch], None]
+    work: Callable[[Batch], None]  # called in any of the threads
     n_threads: int
-    on_batch: Callable[[int], None]
-    took: Callable[[float], None]
+    on_batch: Callable[[int], None]  # called with the number of rows of each batch when its work is done
+    took: Callable[[float], None]  # called with the seconds that each batch took to be read
 
     @staticmethod
     def together(passes: Sequence[Pass]) -> Pass:
@@ -198,7 +182,7 @@ class Stream:
     def __init__(
         self,
         table: BatchSource,
-        classes: ClassNumbers,
+        classes: NDArray[np.unsignedinteger],
         seed: int,
         n_threads: int,
         tags: Floats,
@@ -275,12 +259,12 @@ class Stream:
     def let_go(self, class_number: int, n_rows: int, round_number: int) -> None:
         """Forget all rows of a class but the hardest: they get the number of no class."""
         own = np.flatnonzero(self.classes == class_number)
-        kept = hardest(self.doubt_sum[own], row_keys(self.table.ids_of(own), self.seed, round_number), n_rows)
+        kept = chunk.hardest(self.doubt_sum[own], row_keys(self.table.ids_of(own), self.seed, round_number), n_rows)
         self.classes = self.classes.copy()  # the labels belong to the table, which may be trained on again
-        self.classes[np.delete(own, kept)] = NO_CLASS
+        self.classes[np.delete(own, kept)] = chunk.NO_CLASS
 
-    def doubts(self, positions: slice) -> Floats:
-        return mean_doubt(self.doubt_sum[positions], max(self.n_folded, 1))
+    def doubts(self, positions: slice | NDArray[np.intp]) -> Floats:
+        return chunk.mean_doubt(self.doubt_sum[positions], max(self.n_folded, 1))
 
     def _take_waiting(self) -> list[Scorer]:
         scorers = scorers_of(self.models[self.n_folded :])
@@ -288,55 +272,55 @@ class Stream:
         return scorers
 
     def _fold(self, batch: Batch, scorers: Sequence[Scorer], classes: Sequence[int]) -> None:
-        features = batch.features_for(scorers)
-        codes = self.classes[batch.start : batch.stop]
-        doubt_sum = self.doubt_sum[batch.start : batch.stop]
-        for probabilities in probabilities_by(scorers, features):
-            for number in classes:
-                own = np.flatnonzero(codes == number)
-                doubt_sum[own] += doubt(probabilities[own], number)
+        some = slice(batch.start, batch.stop)
+        chunk.add_doubts(self.doubt_sum[some], scorers, batch.features_for(scorers), self.classes[some], classes)
 
     def _fold_and_cut(self, classes: Sequence[int], plan: CutPlan) -> Mapping[int, Cutting]:
         scorers = self._take_waiting()
         nothing = BinTotals((0,) * plan.n_bins, (0,) * plan.n_bins)
         cuttings = {number: Cutting(nothing, SmallestKeys(self.table, plan.n_bins)) for number in classes}
         n_rows = {number: int(np.count_nonzero(self.classes == number)) for number in classes}
+        edges = np.linspace(0, 1, plan.n_bins + 1)
 
         def work(batch: Batch) -> None:
             if scorers:
                 self._fold(batch, scorers, classes)
-            doubts = self.doubts(slice(batch.start, batch.stop))
-            codes = self.classes[batch.start : batch.stop]
             for number, cutting in cuttings.items():
-                own = np.flatnonzero(codes == number)
+                own, doubts = self._of_class(number, batch)
                 if not own.size:
                     continue
-                bins = np.empty(own.size, dtype=bin_dtype(plan.n_bins))
-                totals = cut(doubts[own], plan.hardness, 1.0, bins, plan.n_bins)
-                keys = row_keys(batch.ids[own], self.seed, plan.outlook.round_number)
-                under = np.flatnonzero(keys <= cutting.shortlist.limits.take(bins))
-                kept = batch.take(own[under])
+                bins, totals = chunk.binned(doubts, plan.hardness, 1.0, plan.n_bins)
+                candidates = self._candidates(cutting.shortlist, own, bins, plan.outlook.round_number, batch)
                 with self._lock:
                     cutting.totals = BinTotals.summed([cutting.totals, totals])
-                    cutting.shortlist.add(keys[under], bins[under], kept)
-                    most = partial(plan.outlook.most_drawn, plan.edges, cutting.totals.counts, n_rows[number])
+                    cutting.shortlist.add(*candidates)
+                    most = partial(plan.outlook.most_drawn, edges, cutting.totals.counts, n_rows[number])
                     cutting.shortlist.narrow(most)
 
         self._over_batches(work, scorers)
         return cuttings
 
+    def _of_class(self, class_number: int, batch: Batch) -> tuple[NDArray[np.intp], Floats]:
+        """The positions of the rows of a class in a batch, and their doubts."""
+        own = np.flatnonzero(self.classes[batch.start : batch.stop] == class_number)
+        return own, self.doubts(batch.start + own)
+
+    def _candidates(
+        self, shortlist: SmallestKeys, own: NDArray[np.intp], bins: BinNumbers, round_number: int, batch: Batch
+    ) -> tuple[Keys, BinNumbers, Any]:
+        """The rows of a batch under the limits of a short list: keys, bins, and the rows to be kept."""
+        keys = row_keys(batch.ids[own], self.seed, round_number)
+        under = np.flatnonzero(keys <= shortlist.limits.take(bins))
+        return keys[under], bins[under], batch.take(own[under])
+
     def _shortlist_into(
         self, shortlist: SmallestKeys, class_number: int, bin_of: BinOf, round_number: int, batch: Batch
     ) -> None:
-        own = np.flatnonzero(self.classes[batch.start : batch.stop] == class_number)
-        if not own.size:
-            return
-        bins = bin_of(self.doubts(slice(batch.start, batch.stop))[own])
-        keys = row_keys(batch.ids[own], self.seed, round_number)
-        under = np.flatnonzero(keys <= shortlist.limits.take(bins))
-        kept = batch.take(own[under])
-        with self._lock:
-            shortlist.add(keys[under], bins[under], kept)
+        own, doubts = self._of_class(class_number, batch)
+        if own.size:
+            candidates = self._candidates(shortlist, own, bin_of(doubts), round_number, batch)
+            with self._lock:
+                shortlist.add(*candidates)
 
     def _over_batches(self, work: Callable[[Batch], None], scorers: Sequence[Scorer]) -> None:
         threads = min([self.n_threads, *(scorer.threads for scorer in scorers if scorer.threads is not None)])
@@ -353,8 +337,8 @@ class Stream:
         self.seconds_reading += seconds
 
 
-class StreamedPool:
-    """The rows of one larger class in a stream."""
+class StreamedPool(chunk.SharedPool):
+    """The rows of one larger class in a stream. `foreseen` are a round, and the rows that it draws from."""
 
     def __init__(
         self,
@@ -364,42 +348,31 @@ class StreamedPool:
         n_rows: int,
         foreseen: tuple[int, Cutting] | None = None,
     ) -> None:
+        super().__init__(stream.models, own_class, n_rows)
         self._stream = stream
-        self._own_class = own_class
         self._all_classes = all_classes
-        self._n_rows = n_rows
-        self._n_scored = 0
-        self._bins = _Bins(one_bin, [n_rows], foreseen)
-
-    @property
-    def n_rows(self) -> int:
-        return self._n_rows
-
-    def score(self, model: Any) -> None:
-        """Remember the model, if another pool of the stream has not done so already."""
-        if self._n_scored == len(self._stream.models):
-            self._stream.models.append(model)
-        self._n_scored += 1
+        self._bins_of: BinOf = one_bin
+        self._counts: Sequence[int] = [n_rows]
+        self._foreseen = foreseen
 
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
         if outlook is None or hardness.top_from_largest is not None:
             return self._cut_by_tags(hardness, n_bins)
         cuttings = self._stream.fold_and_cut(self._all_classes, CutPlan(hardness, n_bins, outlook))
         mine = cuttings[self._own_class]
-        self._bins = _Bins(_bins_up_to(1.0, hardness, n_bins), mine.totals.counts, (outlook.round_number, mine))
-        return mine.totals.as_bins(1.0)
+        self._foreseen = outlook.round_number, mine
+        return self._binned(mine.totals, hardness, 1.0)
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
-        foreseen = self._bins.foreseen
-        if foreseen is not None and foreseen[0] == round_number:
-            return foreseen[1].shortlist.drawn(quota, self._bins.counts)
-        return self._stream.collect(self._own_class, self._bins.of, quota, self._bins.counts, round_number)
+        if self._foreseen is not None and self._foreseen[0] == round_number:
+            return self._foreseen[1].shortlist.drawn(quota, self._counts)
+        return self._stream.collect(self._own_class, self._bins_of, quota, self._counts, round_number)
 
     def keep_hardest(self, n_rows: int, round_number: int) -> None:
         self._stream.fold(self._all_classes)
         self._stream.let_go(self._own_class, n_rows, round_number)
-        self._n_rows = min(n_rows, self._n_rows)
-        self._bins = _Bins(one_bin, [self._n_rows], None)
+        self.n_rows = min(n_rows, self.n_rows)
+        self._bins_of, self._counts, self._foreseen = one_bin, [self.n_rows], None
 
     def _cut_by_tags(self, hardness: Hardness, n_bins: int) -> HardnessBins:
         """Bins from the running sums alone: the rows themselves are read for the draw only."""
@@ -407,12 +380,14 @@ class StreamedPool:
         top = 1.0
         if hardness.top_from_largest is not None:
             top = hardness.top_from_largest(max(float(hardness(doubts).max()) for doubts in self._doubts()))
-        parts = []
-        for doubts in self._doubts():
-            bins = np.empty(doubts.size, dtype=bin_dtype(n_bins))
-            parts.append(cut(doubts, hardness, top, bins, n_bins))
-        totals = BinTotals.summed(parts)
-        self._bins = _Bins(_bins_up_to(top, hardness, n_bins), totals.counts, None)
+        totals = BinTotals.summed([chunk.binned(doubts, hardness, top, n_bins)[1] for doubts in self._doubts()])
+        self._foreseen = None
+        return self._binned(totals, hardness, top)
+
+    def _binned(self, totals: BinTotals, hardness: Hardness, top: float) -> HardnessBins:
+        """The bins of a cut, which the next draw takes rows of."""
+        self._counts = totals.counts
+        self._bins_of = lambda doubts: chunk.binned(doubts, hardness, top, len(totals.counts))[0]
         return totals.as_bins(top)
 
     def _doubts(self) -> Iterator[Floats]:
@@ -424,23 +399,5 @@ class StreamedPool:
                 yield doubts
 
 
-@dataclass(frozen=True)
-class _Bins:
-    """How rows fall into the bins of the last cut, and the rows that were foreseen to be drawn in a round."""
-
-    of: BinOf
-    counts: Sequence[int]
-    foreseen: tuple[int, Cutting] | None
-
-
-def one_bin(doubts: Floats) -> NDArray[np.unsignedinteger]:
+def one_bin(doubts: Floats) -> BinNumbers:
     return np.zeros(doubts.size, dtype=np.uint8)
-
-
-def _bins_up_to(top: float, hardness: Hardness, n_bins: int) -> BinOf:
-    def bins_of(doubts: Floats) -> NDArray[np.unsignedinteger]:
-        bins = np.empty(doubts.size, dtype=bin_dtype(n_bins))
-        cut(doubts, hardness, top, bins, n_bins)
-        return bins
-
-    return bins_of

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import call
 from typing import Any
 
 from selfpaced.clusters.partitions import in_order_of_ids
-from selfpaced.pools import Answer, Block, Rows, RowsOnDemand, Tags
+from selfpaced.pools import Answer, Block, Question, RowsOnDemand, Tags
 
 WARNS_OF_TASKS_ABOVE = "distributed.admin.large-graph-warning-threshold"
 
@@ -19,33 +21,26 @@ class DaskEngine:
     The scheduler remembers how old tags were made, so that those of a lost worker can be made again.
     """
 
+    stacked = staticmethod(in_order_of_ids)
+
     def __init__(self, client: Any, rows: Sequence[Any], tags: Sequence[Any]) -> None:
         self._client = client
         self._rows = list(rows)
         self._tags = list(tags)
 
-    def ask(
-        self,
-        question: Callable[[Block], Answer],
-        merge: Callable[[Sequence[Answer]], Answer],
-        *,
-        features: bool,
-    ) -> Answer:
-        rows = self._rows if features else [None] * len(self._rows)
+    def ask(self, question: Question[Answer]) -> Answer:
+        rows = self._rows if question.features else [None] * len(self._rows)
         answers = self._client.map(_answer, [question] * len(rows), rows, self._tags, pure=False)
         with naming_the_cluster():
-            return merge(self._client.gather(answers))
+            return question.merge(self._client.gather(answers))
 
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
         """What is shared is the result of a task, not scattered data: it can be made again if its worker dies."""
         every = [[send(self._client, one)] * len(self._rows) for one in shared]
         self._tags = self._client.map(_advance, [step] * len(self._rows), self._rows, self._tags, *every, pure=False)
 
-    def stacked(self, parts: Sequence[Rows]) -> Rows:
-        return in_order_of_ids(parts)
 
-
-def _answer(question: Callable[[Block], Answer], rows: RowsOnDemand | None, tags: Tags) -> Answer:
+def _answer(question: Question[Answer], rows: RowsOnDemand | None, tags: Tags) -> Answer:
     return question(Block(tags, rows))
 
 
@@ -53,38 +48,32 @@ def _advance(step: Callable[..., Tags], rows: RowsOnDemand, tags: Tags, *shared:
     return step(Block(tags, rows), *shared)
 
 
+@dataclass(frozen=True)
 class OnDaskWorkers:
     """Sends work to workers, one piece for each of their threads. Work that is lost with a worker is done again."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    client: Any
 
     @property
     def n_at_once(self) -> int:
         """The number of pieces of work that the workers do at the same time."""
-        n_threads: int = sum(self._client.nthreads().values())
+        n_threads: int = sum(self.client.nthreads().values())
         return max(1, n_threads)
 
     def __call__(self, work: Callable[[], Any]) -> Any:
         """A future of the work: `result()` waits for it, and raises what the work raised."""
-        import cloudpickle
-        import dask
-
-        # Dask advises against large tasks. But data that are sent ahead of a task are lost with their worker, and
-        # then the task cannot be repeated.
-        with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):
-            return self._client.submit(_work, cloudpickle.dumps(work), pure=False)
-
-
-def _work(work: bytes) -> Any:
-    return receive(work)()
+        return self.client.submit(call, send(self.client, work), pure=False)
 
 
 def send(client: Any, thing: Any) -> Any:
     """A future of an object. It is sent as bytes, which the scheduler need not understand."""
     import cloudpickle
+    import dask
 
-    return client.submit(receive, cloudpickle.dumps(thing), pure=False)
+    # Dask advises against large tasks. But data that are sent ahead of a task are lost with their worker, and then the
+    # task cannot be repeated.
+    with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):
+        return client.submit(receive, cloudpickle.dumps(thing), pure=False)
 
 
 def receive(content: bytes) -> Any:

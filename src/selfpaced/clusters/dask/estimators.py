@@ -9,27 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from operator import call
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from selfpaced.clusters.dask.engine import OnDaskWorkers
-from selfpaced.clusters.dask.table import active_client, import_dask, open_dask_arrays, with_column
+from selfpaced import ensembles
+from selfpaced.clusters.dask import table
 from selfpaced.clusters.partitions import LABEL, PartitionedTable
 from selfpaced.clusters.scoring import scores_of_rows, worker_model
-from selfpaced.ensembles import (
-    BalanceCascadeClassifier,
-    DoubtingEnsemble,
-    SelfPacedEnsembleClassifier,
-    UnderBaggingClassifier,
-    UnderSamplingEnsemble,
-    give_constructor,
-    parameters_of,
-)
+from selfpaced.ensembles import DoubtingEnsemble, parameters_of
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.pools import GROUP
@@ -38,7 +31,14 @@ from selfpaced.tables.sources import open_table
 
 
 class DaskEnsemble(DoubtingEnsemble):
-    """An ensemble whose rows are on a Dask cluster. A subclass defines `fit`."""
+    """An ensemble whose rows are on a Dask cluster."""
+
+    def __init_subclass__(cls) -> None:
+        """The constructor takes the parameters of the ensemble in memory, and those of a cluster."""
+        super().__init_subclass__()
+        if "__init__" not in vars(cls):
+            parameters = {**parameters_of(cls.in_memory()), **parameters_of(DaskEnsemble)}
+            ensembles.give_constructor(cls, list(parameters.values()))
 
     def __init__(self, *values: Any, client: Any = None, fit_on: str = "driver", **named: Any) -> None:
         super().__init__(*values, **named)
@@ -55,6 +55,52 @@ class DaskEnsemble(DoubtingEnsemble):
             A class of `selfpaced.ensembles`.
         """
         return next(kind for kind in cls.__mro__ if kind.__module__.startswith("selfpaced.ensembles."))
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        ids: Any = None,
+        groups: Any = None,
+        eval_set: tuple[Any, Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        allow: str | Sequence[str] = (),
+    ) -> Self:
+        """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Dask array
+            Features. All partitions are converted to the same types. Strings become categories.
+        y : Dask Series or array, or the name of a column of X
+            Labels. A Series that is a column of X is not a feature.
+        sample_weight : Dask Series or array, or the name of a column of X, default=None
+            How much each row counts in the fit of a member.
+        ids : Dask Series or array, or the name of a column of X, default=None
+            Unique integers. Rows are drawn by them, so their order does not matter. Without ids, a row's id is its
+            position in X.
+        groups : Dask Series or array, or the name of a column of X, default=None
+            The group of each row, such as a card. It is not a feature. The calibration judges every row by models that
+            have not seen its group.
+        eval_set : tuple (X, y), default=None
+            Held-out rows, which are in memory or are sent to this process. After each round the ensemble so far is
+            scored on them, by AUCPRC. A blend holds out rows itself, and refuses others.
+        checkpoint : path or URL, default=None
+            A folder of this machine, or of an object store, that keeps every finished round. The same call after a
+            crash continues, as for `SelfPacedEnsembleClassifier.fit_table`.
+        allow : str or list of str, default=()
+            Types that the files of the checkpoint may hold besides those that `load_model` accepts.
+
+        Returns
+        -------
+        self : estimator
+            The fitted ensemble.
+        """
+        others: dict[str, Any] = {} if eval_set is None else {"eval_set": self._held_out(eval_set)}
+        rows = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
+        return self.fit_table(rows, checkpoint=checkpoint, allow=allow, **others)  # type: ignore[no-any-return]
 
     def predict_proba(self, X: Any) -> Any:
         """The mean of the members' probabilities, one column for each of `classes_`.
@@ -91,9 +137,10 @@ class DaskEnsemble(DoubtingEnsemble):
         check_is_fitted(self)
         if not (is_dask_frame(X) or is_dask_array(X)):
             return self.to_local().predict(X)
-        labels = partial(_most_probable, self.classes_)
-        empty = self.classes_[:0]
-        return self.predict_proba(X).map_blocks(labels, drop_axis=1, dtype=empty.dtype, meta=empty)
+        classes = self.classes_
+        return self.predict_proba(X).map_blocks(
+            lambda scores: classes[scores.argmax(axis=1)], drop_axis=1, dtype=classes.dtype, meta=classes[:0]
+        )
 
     def to_local(self) -> DoubtingEnsemble:
         """The same model without Dask: it predicts in memory, and can be pickled.
@@ -111,7 +158,7 @@ class DaskEnsemble(DoubtingEnsemble):
 
     def _open_training(self, X: Any, **others: Any) -> PartitionedTable:
         """`others` are the other arguments of `fit` with a value for each row; those not given are None."""
-        client = active_client(self.client)
+        client = table.active_client(self.client)
         if not (is_dask_array(X) or is_dask_frame(X)):
             raise TypeError(
                 f"X is a {type(X).__name__}, not a Dask DataFrame or array. For rows in memory, use "
@@ -120,21 +167,21 @@ class DaskEnsemble(DoubtingEnsemble):
         if others["y"] is None:
             raise ValueError("This classifier requires y to be passed, but the target y is None.")
         if is_dask_array(X):
-            return open_dask_arrays(X, others, client).with_members_fitted_on(self.fit_on, OnDaskWorkers(client))
+            return table.fitting_on(table.open_dask_arrays(X, others, client), self.fit_on, client)
         options: TableOptions = {"client": client, "fit_on": self.fit_on}
-        X, options["target"] = with_column(X, LABEL, others["y"])
-        X, options["weight_column"] = with_column(X, WEIGHT, others["sample_weight"])
-        X, options["id_column"] = with_column(X, ID, others["ids"])
-        X, options["group_column"] = with_column(X, GROUP, others["groups"])
-        table = open_table(X, **options)
-        assert isinstance(table, PartitionedTable)
-        return replace(table, roles=replace(table.roles, target=None)) if options["target"] == LABEL else table
+        X, options["target"] = table.with_column(X, LABEL, others["y"])
+        X, options["weight_column"] = table.with_column(X, WEIGHT, others["sample_weight"])
+        X, options["id_column"] = table.with_column(X, ID, others["ids"])
+        X, options["group_column"] = table.with_column(X, GROUP, others["groups"])
+        opened = open_table(X, **options)
+        assert isinstance(opened, PartitionedTable)
+        return replace(opened, roles=replace(opened.roles, target=None)) if options["target"] == LABEL else opened
 
-    def _in_memory(self, pair: Any) -> tuple[Any, ...]:
+    def _held_out(self, pair: Any) -> tuple[Any, ...]:
         """A pair of features and labels, with what is on the cluster brought to this process."""
         if not (isinstance(pair, tuple | list) and any(is_dask_frame(one) or is_dask_array(one) for one in pair)):
             return pair  # type: ignore[no-any-return]
-        client = active_client(self.client)
+        client = table.active_client(self.client)
         return tuple(client.gather(client.compute(list(pair))))
 
     def __sklearn_clone__(self) -> Self:
@@ -149,56 +196,6 @@ class DaskEnsemble(DoubtingEnsemble):
         return super().__getstate__() | {"client": None}  # type: ignore[no-any-return]
 
 
-class UnderSamplingOnDask(DaskEnsemble, UnderSamplingEnsemble):
-    """An ensemble on under-sampled pools whose rows are on a Dask cluster."""
-
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        ids: Any = None,
-        groups: Any = None,
-        eval_set: tuple[Any, Any] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        allow: str | Sequence[str] = (),
-    ) -> Self:
-        """Train the ensemble on a cluster: the same members as in memory, for any number of partitions.
-
-        Parameters
-        ----------
-        X : Dask DataFrame or Dask array
-            Features. All partitions are converted to the same types. Strings become categories.
-        y : Dask Series or array, or the name of a column of X
-            Labels. A Series that is a column of X is not a feature.
-        sample_weight : Dask Series or array, or the name of a column of X, default=None
-            How much each row counts in the fit of a member.
-        ids : Dask Series or array, or the name of a column of X, default=None
-            Unique integers. Rows are drawn by them, so their order does not matter. Without ids, a row's id is its
-            position in X.
-        groups : Dask Series or array, or the name of a column of X, default=None
-            The group of each row, such as a card. It is not a feature. The calibration judges every row by models that
-            have not seen its group.
-        eval_set : tuple (X, y), default=None
-            Held-out rows, which are in memory or are sent to this process. After each round the ensemble so far is
-            scored on them, by AUCPRC.
-        checkpoint : path or URL, default=None
-            A folder of this machine, or of an object store, that keeps every finished round. The same call after a
-            crash continues, as for `SelfPacedEnsembleClassifier.fit_table`.
-        allow : str or list of str, default=()
-            Types that the files of the checkpoint may hold besides those that `load_model` accepts.
-
-        Returns
-        -------
-        self : estimator
-            The fitted ensemble.
-        """
-        table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
-        held_out = None if eval_set is None else self._in_memory(eval_set)
-        return self.fit_table(table, eval_set=held_out, checkpoint=checkpoint, allow=allow)
-
-
 def _probabilities(model: DoubtingEnsemble, rows: Any) -> NDArray[np.float64]:
     """What a worker does with a partition. Members refuse to score no rows."""
     if not len(rows):
@@ -206,14 +203,9 @@ def _probabilities(model: DoubtingEnsemble, rows: Any) -> NDArray[np.float64]:
     return scores_of_rows(model, np.asarray(rows) if model.trained_on_.schema is None else rows)[1]
 
 
-def _most_probable(classes: NDArray[Any], probabilities: NDArray[np.float64]) -> NDArray[Any]:
-    labels: NDArray[Any] = classes[probabilities.argmax(axis=1)]
-    return labels
-
-
 def _map_frame(score: Any, frame: Any, schema: Schema | None, n_classes: int) -> Any:
     """A lazy array of the scores of each partition. Its chunks have unknown lengths until they are computed."""
-    dask = import_dask()
+    dask = table.import_dask()
     from dask import array as da
 
     names = list(frame.columns) if schema is None else schema.sources
@@ -222,14 +214,10 @@ def _map_frame(score: Any, frame: Any, schema: Schema | None, n_classes: int) ->
         raise TableError(f"X has no column {missing[0]!r}, which the model was trained with.")
     sent = dask.delayed(score, traverse=False)
     blocks = [
-        da.from_delayed(dask.delayed(_call)(sent, part), shape=(np.nan, n_classes), dtype=np.float64)
+        da.from_delayed(dask.delayed(call)(sent, part), shape=(np.nan, n_classes), dtype=np.float64)
         for part in frame[list(names)].to_delayed()
     ]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
-
-
-def _call(score: Any, part: Any) -> Any:
-    return score(part)
 
 
 def _map_array(score: Any, array: Any, schema: Schema | None, n_classes: int) -> Any:
@@ -239,17 +227,7 @@ def _map_array(score: Any, array: Any, schema: Schema | None, n_classes: int) ->
     return array.rechunk({1: -1}).map_blocks(score, chunks=chunks, dtype=np.float64, meta=np.empty((0, 0)))
 
 
-Ensemble = TypeVar("Ensemble", bound=DaskEnsemble)
-
-
-def with_client(kind: type[Ensemble]) -> type[Ensemble]:
-    """A class decorator: the constructor takes the parameters of the ensemble in memory, and those of a cluster."""
-    give_constructor(kind, [*parameters_of(kind.in_memory()).values(), *parameters_of(DaskEnsemble).values()])
-    return kind
-
-
-@with_client
-class DaskSelfPacedEnsembleClassifier(UnderSamplingOnDask, SelfPacedEnsembleClassifier):
+class DaskSelfPacedEnsembleClassifier(DaskEnsemble, ensembles.SelfPacedEnsembleClassifier):  # type: ignore[misc]  # `fit` takes rows of a cluster
     """`SelfPacedEnsembleClassifier` on a Dask cluster.
 
     Parameters and attributes are those of `SelfPacedEnsembleClassifier`, and two more.
@@ -286,8 +264,7 @@ class DaskSelfPacedEnsembleClassifier(UnderSamplingOnDask, SelfPacedEnsembleClas
     """
 
 
-@with_client
-class DaskBalanceCascadeClassifier(UnderSamplingOnDask, BalanceCascadeClassifier):
+class DaskBalanceCascadeClassifier(DaskEnsemble, ensembles.BalanceCascadeClassifier):  # type: ignore[misc]  # `fit` takes rows of a cluster
     """`BalanceCascadeClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
 
     See Also
@@ -296,8 +273,7 @@ class DaskBalanceCascadeClassifier(UnderSamplingOnDask, BalanceCascadeClassifier
     """
 
 
-@with_client
-class DaskUnderBaggingClassifier(UnderSamplingOnDask, UnderBaggingClassifier):
+class DaskUnderBaggingClassifier(DaskEnsemble, ensembles.UnderBaggingClassifier):  # type: ignore[misc]  # `fit` takes rows of a cluster
     """`UnderBaggingClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
 
     See Also
@@ -306,8 +282,7 @@ class DaskUnderBaggingClassifier(UnderSamplingOnDask, UnderBaggingClassifier):
     """
 
 
-@with_client
-class DaskAutoSelfPacedClassifier(DaskEnsemble, AutoSelfPacedClassifier):
+class DaskAutoSelfPacedClassifier(DaskEnsemble, AutoSelfPacedClassifier):  # type: ignore[misc]  # `fit` takes rows of a cluster
     """`AutoSelfPacedClassifier` on a Dask cluster. `client` and `fit_on` are as for `DaskSelfPacedEnsembleClassifier`.
 
     The rows by which recipes are compared are sent to this process. Their number does not grow with the table.
@@ -317,33 +292,8 @@ class DaskAutoSelfPacedClassifier(DaskEnsemble, AutoSelfPacedClassifier):
     selfpaced.AutoSelfPacedClassifier : The same classifier for rows in memory.
     """
 
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        ids: Any = None,
-        groups: Any = None,
-        checkpoint: str | PathLike[str] | None = None,
-        allow: str | Sequence[str] = (),
-    ) -> Self:
-        """Choose among the recipes, and train those with a weight: the same model as in memory, for any partitions.
-
-        Parameters
-        ----------
-        X : Dask DataFrame or Dask array
-            Features, as for `DaskSelfPacedEnsembleClassifier.fit`.
-        y, sample_weight, ids, groups : Dask Series or array, or the name of a column of X
-            Labels, weights, unique ids and groups of the rows. Weights count in training and in judging.
-        checkpoint, allow : path or URL; str or list of str
-            A folder that keeps what has been judged and every finished round, as for
-            `DaskSelfPacedEnsembleClassifier.fit`.
-
-        Returns
-        -------
-        self : estimator
-            The fitted ensemble.
-        """
-        table = self._open_training(X, y=y, sample_weight=sample_weight, ids=ids, groups=groups)
-        return self.fit_table(table, checkpoint=checkpoint, allow=allow)
+    def _held_out(self, pair: Any) -> tuple[Any, ...]:
+        raise ValueError(
+            "eval_set is for one ensemble. DaskAutoSelfPacedClassifier holds out rows itself to compare its recipes. "
+            "Omit eval_set."
+        )

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from selfpaced.clusters import partitions
 from selfpaced.clusters.dask.engine import DaskEngine, OnDaskWorkers, naming_the_cluster
-from selfpaced.clusters.partitions import LABEL, PartitionedTable, PartitionFacts, PartitionRows, frame_roles
-from selfpaced.exceptions import TableError, need, pa
-from selfpaced.pools import GROUP, Tags
+from selfpaced.clusters.partitions import LABEL, PartitionedTable, PartitionFacts, PartitionRows
+from selfpaced.exceptions import TableError, need, pa, pq
+from selfpaced.pools import GROUP
 from selfpaced.storage import Place, RemoteFile, patiently
-from selfpaced.tables import ID, WEIGHT, InMemoryTable, Roles, Schema, TableOptions, is_dask, is_dask_array
+from selfpaced.tables import ID, WEIGHT, Roles, TableOptions, is_dask, is_dask_array
 from selfpaced.tables.files import without_views
 from selfpaced.tables.sources import find_files, lake_of
 
@@ -51,30 +51,30 @@ def active_client(client: Any) -> Any:
 
 def open_dask_frame(frame: Any, **options: Unpack[TableOptions]) -> PartitionedTable:
     """A Dask DataFrame. Its columns are read through one list of partitions: each projection could make its own."""
-    roles, features = frame_roles(frame, options)
+    roles, features = partitions.frame_roles(frame, options)
     client = active_client(options.get("client"))
     given = {LABEL: roles.target, WEIGHT: roles.weight_column, ID: roles.id_column, GROUP: roles.group_column}
     columns = {role: name for role, name in given.items() if name is not None}
     chosen = frame[list(dict.fromkeys([*features, *columns.values()]))]
     read = partial(_read_frame, features, columns)
-    table = _open(
-        client, chosen.to_delayed(), read, roles, has_ids=roles.id_column is not None, zone=options.get("timezone")
-    )
-    return table.with_members_fitted_on(options.get("fit_on", "driver"), OnDaskWorkers(client))
+    table = _open(client, chosen.to_delayed(), read, roles, has_ids=ID in columns, zone=options.get("timezone"))
+    return fitting_on(table, options.get("fit_on", "driver"), client)
+
+
+def fitting_on(table: PartitionedTable, fit_on: str, client: Any) -> PartitionedTable:
+    """The same table with members that are trained by the driver ("driver") or by workers ("executor")."""
+    if fit_on not in ("driver", "executor"):
+        raise ValueError(f'fit_on must be "driver" or "executor"; got {fit_on!r}.')
+    return replace(table, elsewhere=OnDaskWorkers(client)) if fit_on == "executor" else table
 
 
 def _read_frame(features: list[str], columns: Mapping[str, str], frame: Any, path: str) -> PartitionRows:
-    def column(role: str) -> NDArray[Any] | None:
-        return np.asarray(frame[columns[role]]) if role in columns else None
-
-    labels = np.asarray(frame[columns[LABEL]])
-    return PartitionRows(
-        path, lambda: as_batch(frame[features], path), labels, column(ID), column(WEIGHT), column(GROUP)
-    )
+    held = {role: np.asarray(frame[name]) for role, name in columns.items()}
+    others = (held.get(role) for role in (ID, WEIGHT, GROUP))
+    return PartitionRows(path, lambda: _as_batch(frame[features], path), held[LABEL], *others)
 
 
-def as_batch(frame: Any, path: str) -> Any:
-    """A pandas frame as a record batch."""
+def _as_batch(frame: Any, path: str) -> Any:
     try:
         batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError) as error:
@@ -133,28 +133,16 @@ def _read_arrays(part: Sequence[Any], path: str) -> PartitionRows:
 def _open(
     client: Any, delayed: Sequence[Any], read: Read, roles: Roles, *, has_ids: bool, zone: str | None = None
 ) -> PartitionedTable:
-    loaded = client.compute(list(delayed))
-    paths = [f"partition {number}" for number in range(len(loaded))]
+    paths = [f"partition {number}" for number in range(len(delayed))]
+    parts = client.map(read, client.compute(list(delayed)), paths, pure=False)
     with naming_the_cluster():
-        told = client.gather(client.map(partial(_facts, read), loaded, paths, pure=False))
+        told = client.gather(client.map(PartitionRows.facts, parts, pure=False))
     facts = PartitionFacts.merge(told)
     schema, labels = facts.frozen_schema(zone), facts.class_counts(roles)
     starts = np.cumsum([0, *(one.n_rows for one in told)]).tolist()[:-1]
-    rows = client.map(partial(_table, read, schema), loaded, paths, pure=False)
-    tags = client.map(partial(_tags, read, labels.classes), loaded, paths, starts, pure=False)
+    rows = client.map(PartitionRows.table, parts, schema=schema, pure=False)
+    tags = client.map(PartitionRows.tags, parts, starts, classes=labels.classes, pure=False)
     return PartitionedTable(partial(DaskEngine, client, rows, tags), labels, schema, roles, has_ids)
-
-
-def _facts(read: Read, part: Any, path: str) -> PartitionFacts:
-    return read(part, path).facts()
-
-
-def _table(read: Read, schema: Schema | None, part: Any, path: str) -> InMemoryTable:
-    return read(part, path).table(schema)
-
-
-def _tags(read: Read, classes: NDArray[Any], part: Any, path: str, start: int) -> Tags:
-    return read(part, path).tags(classes, start)
 
 
 def with_column(frame: Any, role: str, given: Any) -> tuple[Any, str | None]:
@@ -174,7 +162,6 @@ def with_column(frame: Any, role: str, given: Any) -> tuple[Any, str | None]:
 
 PARQUET = (".parquet", ".pq")
 BYTES_OF_A_PIECE = 2**27  # uncompressed; a file with smaller row groups is cut into several pieces
-ON_A_CLUSTER = "The files must be where every machine of the cluster finds them by the same path or URL."
 
 
 @dataclass(frozen=True)
@@ -192,7 +179,9 @@ class Piece:
         except FileNotFoundError as error:
             from socket import gethostname
 
-            raise TableError(f"{self.place} is not there for the worker on {gethostname()}. {ON_A_CLUSTER}") from error
+            raise TableError(
+                f"{self.place} is not there for the worker on {gethostname()}. {partitions.ON_A_CLUSTER}"
+            ) from error
         frame = frame.assign(**self.added)
         missing = [] if columns is None else [name for name in columns if name not in frame.columns]
         if missing:
@@ -234,8 +223,6 @@ def _pieces(place: Place, added: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _opened(place: Place) -> Any:
-    import pyarrow.parquet as pq
-
     return pq.ParquetFile(place.open() if isinstance(place, RemoteFile) else Path(place))
 
 

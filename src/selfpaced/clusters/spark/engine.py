@@ -7,7 +7,6 @@ import pickle
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,21 +15,14 @@ from typing import Any
 from uuid import uuid4
 from weakref import finalize
 
-from selfpaced.clusters.partitions import in_order_of_ids
-from selfpaced.clusters.spark.storage import (
-    Census,
-    Reading,
-    Steps,
-    Written,
-    forget_tags,
-    open_partition,
-    remove_table,
-    write_partition,
-)
-from selfpaced.exceptions import TableError
-from selfpaced.pools import Answer, Block, Rows, Tags
+from pyspark import TaskContext, cloudpickle
 
-JOBS_AT_ONCE = 8  # Spark queues those for which no core is free
+from selfpaced.clusters.partitions import in_order_of_ids
+from selfpaced.clusters.spark import storage
+from selfpaced.clusters.spark.storage import Census, Steps
+from selfpaced.exceptions import TableError, pa
+from selfpaced.pools import Answer, Question, Tags
+
 # A partition that is not found is asked for again so often: Spark may have moved its task for a moment.
 TIMES_ASKED_AGAIN = 2
 # How often the rows of a table are written again within one question.
@@ -43,8 +35,6 @@ Place = tuple[int, int]
 
 def pack(work: Any) -> bytes:
     """Bytes, which an executor loads where it can report errors: the base model's package may be missing there."""
-    from pyspark import cloudpickle
-
     return cloudpickle.dumps(work)  # type: ignore[no-any-return]
 
 
@@ -102,14 +92,6 @@ def raise_errors(answers: list[Any]) -> list[Any]:
     return answers
 
 
-def answer_batch(answers: Sequence[bytes]) -> Any:
-    """Answers of an executor as a record batch."""
-    import pyarrow as pa
-
-    freeze_imports()
-    return pa.record_batch({"answer": pa.array(answers, pa.binary())})
-
-
 _n_modules_frozen = 0
 
 
@@ -123,36 +105,6 @@ def freeze_imports() -> None:
         gc.collect()
         gc.freeze()
         _n_modules_frozen = len(sys.modules)
-
-
-class OnSparkExecutors:
-    """Sends work to executors, each piece as a job of one task. Spark repeats what is lost with an executor."""
-
-    n_at_once = JOBS_AT_ONCE
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self._jobs = ThreadPoolExecutor(JOBS_AT_ONCE, thread_name_prefix="selfpaced")
-
-    def __call__(self, work: Callable[[], Any]) -> Future[Any]:
-        """A future of the work: `result()` waits for it, and raises what the work raised."""
-        return self._jobs.submit(self._run, pack(work))
-
-    def _run(self, work: bytes) -> Any:
-        import pyarrow as pa
-
-        rows = pa.table({"work": pa.array([work], pa.large_binary())})
-        return ask_executors(self._session.createDataFrame(rows).coalesce(1), _work)[0]
-
-
-def _work(batches: Iterator[Any]) -> Iterator[Any]:
-    for batch in batches:
-        for work in batch.column("work"):
-            try:
-                result = pickle.dumps(pickle.loads(work.as_py())())
-            except Exception as error:
-                result = pack_error(error)
-            yield answer_batch([result])
 
 
 class Kept:
@@ -240,30 +192,26 @@ def _remove(kept: list[Kept], reached: list[Any], name: str) -> None:
 class SparkEngine:
     """Asks the rows of a table. Steps are sent with the next question, and are taken by the same job."""
 
-    def __init__(self, rows: StoredRows, reading: Reading) -> None:
+    stacked = staticmethod(in_order_of_ids)
+
+    def __init__(self, rows: StoredRows, reading: Any) -> None:
         self._rows = rows
-        self._reading = reading
+        self._reading = reading  # `PreparedBatches` of the table
         self._fit = uuid4().hex
         self._steps: list[bytes] = []
         self._n_done = 0
         finalize(self, rows.ended.append, self._fit).atexit = False
 
-    def ask(
-        self,
-        question: Callable[[Block], Answer],
-        merge: Callable[[Sequence[Answer]], Answer],
-        *,
-        features: bool,
-    ) -> Answer:
+    def ask(self, question: Question[Answer]) -> Answer:
         """Ask all partitions, of some perhaps after their rows have been written again."""
-        work = pack((self._reading, question, merge))
+        work = pack((self._reading, question))
         for _ in range(1 + TIMES_WRITTEN_AGAIN):
             attempt = self._rows.attempt
-            answers = self._ask(work, features=features)
+            answers = self._ask(work)
             if answers is not None:
                 self._rows.census.require(Census.summed(one.census for one in answers))
                 self._n_done = len(self._steps)
-                return merge([one.content for one in answers])
+                return question.merge([one.content for one in answers])
             self._rows.write_again(attempt)
         raise TableError(
             "Spark's executors do not find the rows that they wrote to their local directories. If nobody removes "
@@ -273,13 +221,10 @@ class SparkEngine:
     def advance(self, step: Callable[..., Tags], *shared: Any) -> None:
         self._steps.append(pack((step, shared)))
 
-    def stacked(self, parts: Sequence[Rows]) -> Rows:
-        return in_order_of_ids(parts)
-
-    def _ask(self, work: bytes, *, features: bool) -> Sequence[PartitionAnswer] | None:
+    def _ask(self, work: bytes) -> Sequence[PartitionAnswer] | None:
         """The answers of all partitions; None if the rows of some are not found."""
         ended = tuple(self._rows.ended)
-        question = PackedQuestion(work, self._steps_since(self._n_done), features, None, ended)
+        question = PackedQuestion(work, Steps(self._fit, self._n_done, self._steps[self._n_done :]), None, ended)
         answers: dict[Place, PartitionAnswer] = {}
         for _ in range(1 + TIMES_ASKED_AGAIN):
             found = ask_executors(self._rows.frame, partial(_answer, pack(question)))
@@ -288,20 +233,16 @@ class SparkEngine:
             if not missing:
                 del self._rows.ended[: len(ended)]
                 return list(answers.values())
-            question = PackedQuestion(work, self._steps_since(0), features, missing, ())
+            question = PackedQuestion(work, Steps(self._fit, 0, self._steps), missing, ())
         return None
-
-    def _steps_since(self, n_done: int) -> Steps:
-        return Steps(self._fit, n_done, self._steps[n_done:])
 
 
 @dataclass(frozen=True)
 class PackedQuestion:
     """A question that is sent to the executors."""
 
-    work: bytes  # how rows are read, the question, and how answers are merged
+    work: bytes  # how rows are read, and the question
     steps: Steps
-    features: bool
     only: frozenset[Place] | None  # the partitions that are asked; None for all
     ended: tuple[str, ...]  # fits whose tags are removed
 
@@ -318,8 +259,6 @@ class PartitionAnswer:
 
 def _partition_number() -> int:
     """The number of the partition that this task works on."""
-    from pyspark import TaskContext
-
     context = TaskContext.get()
     assert context is not None
     return int(context.partitionId())
@@ -327,12 +266,10 @@ def _partition_number() -> int:
 
 def _write(work: bytes, batches: Iterator[Any]) -> Iterator[Any]:
     """Write a partition and yield its location. Errors are stored, and raised by the next question."""
-    import pyarrow as pa
-
     facts = None
     try:
         facts_of, table, attempt = pickle.loads(work)
-        done = write_partition(batches, facts_of, table, attempt, _partition_number())
+        done = storage.write_partition(batches, facts_of, table, attempt, _partition_number())
         if done is None:
             return
         written, facts = map(pickle.dumps, done)
@@ -348,36 +285,28 @@ def _answer(question: bytes, batches: Iterator[Any]) -> Iterator[Any]:
     except Exception as error:
         content = [pack_error(error)]
     if content:
-        yield answer_batch(content)
+        freeze_imports()
+        yield pa.record_batch({"answer": pa.array(content, pa.binary())})
 
 
 def _answers(asked: PackedQuestion, batches: Iterator[Any]) -> Iterator[PartitionAnswer]:
     number = _partition_number()
-    for position, written in enumerate(_partitions(batches)):
+    contents = [content for batch in batches for content in batch.column(0).to_pylist()]
+    for position, written in enumerate(raise_errors(list(map(pickle.loads, contents)))):
         place = (number, position)
         if asked.only is not None and place not in asked.only:
             continue
         for fit in asked.ended:
-            forget_tags(written.path, fit)
-        reading, question, merge = pickle.loads(asked.work)
-        partition = open_partition(written, reading, asked.steps)
+            storage.forget_tags(written.path, fit)
+        reading, question = pickle.loads(asked.work)
+        partition = storage.open_partition(written, reading, asked.steps)
         if partition is None:
             yield PartitionAnswer(place, written.census, is_missing=True)
         else:
-            parts = partition.answer(question, features=asked.features)
-            yield PartitionAnswer(place, written.census, merge(parts))
-
-
-def _partitions(batches: Iterator[Any]) -> Iterator[Written]:
-    for batch in batches:
-        for content in batch.column(0).to_pylist():
-            written = pickle.loads(content)
-            if isinstance(written, Exception):
-                raise written
-            yield written
+            yield PartitionAnswer(place, written.census, question.merge(partition.answers(question)))
 
 
 def _remove_files(table: str, batches: Iterator[Any]) -> Iterator[Any]:
     for _ in batches:
-        remove_table(table)
+        storage.remove_table(table)
     yield from ()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import Parameter
 from io import BytesIO
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from pyspark import keyword_only
@@ -16,27 +16,12 @@ from pyspark.ml.param.shared import HasSeed, HasValidationIndicatorCol, HasWeigh
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType
 
+from selfpaced import ensembles
 from selfpaced.clusters.partitions import LABEL, PartitionedTable
-from selfpaced.clusters.spark.model import (
-    ALLOWING,
-    OutputColumns,
-    Saved,
-    SparkAutoSelfPacedModel,
-    SparkEnsembleModel,
-    SparkUnderSamplingModel,
-    give_accessors,
-    param,
-    spark_name,
-)
-from selfpaced.clusters.spark.table import VECTOR, column, feature_columns, open_spark_vectors
-from selfpaced.ensembles import (
-    BalanceCascadeClassifier,
-    SelfPacedEnsembleClassifier,
-    UnderBaggingClassifier,
-    give_constructor,
-    parameters_of,
-    summaries_of,
-)
+from selfpaced.clusters.spark import model as models
+from selfpaced.clusters.spark import table
+from selfpaced.clusters.spark.model import param, spark_name
+from selfpaced.ensembles import parameters_of
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.model import check_contents
@@ -54,17 +39,8 @@ def split_by_indicator(dataset: Any, indicator: str) -> tuple[Any, Any]:
         raise TableError(
             f"validationIndicatorCol must be a column of booleans; {indicator!r} is {kind.simpleString()}."
         )
-    held_out = sf.coalesce(column(indicator), sf.lit(False))  # a row without a value is trained on
+    held_out = sf.coalesce(table.column(indicator), sf.lit(False))  # a row without a value is trained on
     return dataset.filter(~held_out).drop(indicator), dataset.filter(held_out).drop(indicator)
-
-
-def rows_in_memory(rows: Any, features: str | Sequence[str], label: str) -> tuple[Any, Any]:
-    """The features and labels of a few rows, which are sent to the driver."""
-    found = rows.select(*feature_columns(rows, features), column(label).alias(LABEL)).toArrow()
-    y = found.column(LABEL).to_numpy()
-    if isinstance(features, str):
-        return np.stack(found.column(VECTOR).to_pandas().to_numpy()), y
-    return found.drop_columns([LABEL]), y
 
 
 # Spark's seed takes the place of random_state. Rows are scored by tasks, each of which has one thread.
@@ -82,22 +58,39 @@ def _as_list(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-class OfAFit(HasWeightCol, HasValidationIndicatorCol, HasSeed):  # type: ignore[misc]
-    """Parameters that an estimator does not share with its model."""
+class SparkEnsembleEstimator(
+    Estimator,  # type: ignore[misc]
+    models.OutputColumns,
+    HasWeightCol,  # type: ignore[misc]
+    HasValidationIndicatorCol,  # type: ignore[misc]
+    HasSeed,  # type: ignore[misc]
+    models.Saved,
+):
+    """What the ensembles on Spark share. The parameters below are not shared with their models."""
 
     idCol = param("idCol", "a column of unique integers by which rows are drawn.")  # noqa: N815
     groupCol = param("groupCol", "a column of groups of rows, such as cards.")  # noqa: N815
-    fit_on = param("fit_on", 'where members are trained, "driver" or "executor".', TypeConverters.toString)
     checkpoint = param("checkpoint", "a folder of the driver, or a URL, that keeps finished rounds.", _as_text)
     allow = param("allow", "types that the files of the checkpoint may hold besides the usual ones.", _as_list)
 
-
-class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: ignore[misc]
-    """What the ensembles on Spark share."""
-
     kind: type[Any]
-    model: type[SparkEnsembleModel] = SparkUnderSamplingModel
+    model: type[models.SparkEnsembleModel] = models.SparkUnderSamplingModel
     own_params: Sequence[str]
+
+    def __init_subclass__(cls, of: type[Any]) -> None:
+        """Spark's Params and the constructor are made from the parameters of a scikit-learn class."""
+        super().__init_subclass__()
+        own = {name: each for name, each in parameters_of(of).items() if name not in NOT_ON_SPARK}
+        cls.kind, cls.own_params = of, tuple(own)
+        summaries = ensembles.summaries_of(of)
+        for name, each in own.items():
+            text = summaries.get(name, "")
+            lower = text[:1].lower() + text[1:]  # as Spark's own texts begin
+            setattr(cls, name, param(name, lower, CONVERTERS.get(type(each.default))))
+        others = parameters_of(SparkEnsembleEstimator)
+        models.give_accessors(cls, map(spark_name, [*own, *others]))
+        own_named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()]
+        ensembles.give_constructor(cls, [*own_named, *others.values()])
 
     @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
@@ -113,7 +106,6 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
         id_col: str | None = None,
         group_col: str | None = None,
         seed: int | None = None,
-        fit_on: str = "driver",
         checkpoint: str | os.PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
         **params: Any,
@@ -130,16 +122,16 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
     def as_bytes(self, given: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
         own = {name: given.pop(name) for name in self.own_params if name in given}
         own.pop("callbacks", None)  # as in model files: they belong to a fit
-        return dumped(own, f"The {type(self).__name__}", ALLOWING), given
+        return dumped(own, f"The {type(self).__name__}", models.ALLOWING), given
 
     @classmethod
     def from_bytes(cls, content: BytesIO, path: str) -> Self:
-        own = loaded(content, path, ALLOWING)
+        own = loaded(content, path, models.ALLOWING)
         check_contents(own)
         estimator: Self = cls(**own)
         return estimator
 
-    def _fit(self, dataset: Any) -> SparkEnsembleModel:
+    def _fit(self, dataset: Any) -> models.SparkEnsembleModel:
         params = {name: self.getOrDefault(name) for name in self.own_params}
         others = {name: self.getOrDefault(name) for name in ("checkpoint", "allow")}
         local = self.kind(**params, random_state=self.getOrDefault("seed"))
@@ -148,52 +140,30 @@ class SparkEnsembleEstimator(Estimator, OutputColumns, OfAFit, Saved):  # type: 
             dataset, held_out = split_by_indicator(dataset, indicator)
             others["eval_set"] = self._eval_set(held_out)
         local.fit_table(self._open(dataset), **others)
-        model = self.model(local.set_params(callbacks=None))  # they belong to the fit
-        return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]
+        fitted = self.model(local.set_params(callbacks=None))  # they belong to the fit
+        return self._copyValues(fitted._resetUid(self.uid))  # type: ignore[no-any-return]
 
     def _eval_set(self, rows: Any) -> tuple[Any, Any]:
-        return rows_in_memory(rows, self.getOrDefault("featuresCol"), self.getOrDefault("labelCol"))
+        """The features and labels of a few rows, which are sent to the driver."""
+        features, label = self.getOrDefault("featuresCol"), table.column(self.getOrDefault("labelCol"))
+        found = rows.select(*table.feature_columns(rows, features), label.alias(LABEL)).toArrow()
+        y = found.column(LABEL).to_numpy()
+        if isinstance(features, str):
+            return np.stack(found.column(table.VECTOR).to_pandas().to_numpy()), y
+        return found.drop_columns([LABEL]), y
 
     def _open(self, dataset: Any) -> PartitionedTable:
-        target, weight, id, group, fit_on = (
-            self.getOrDefault(name) for name in ("labelCol", "weightCol", "idCol", "groupCol", "fit_on")
-        )
+        names = {"target": "labelCol", "weight_column": "weightCol", "id_column": "idCol", "group_column": "groupCol"}
+        roles = {role: self.getOrDefault(name) for role, name in names.items()}
         features = self.getOrDefault("featuresCol")
         if isinstance(features, str):
-            return open_spark_vectors(
-                dataset, features, Roles(target, weight_column=weight, id_column=id, group_column=group), fit_on
-            )
-        columns = {"weight_column": weight, "id_column": id, "group_column": group}
-        table = open_table(dataset, target=target, columns=features, fit_on=fit_on, **columns)
-        assert isinstance(table, PartitionedTable)
-        return table
+            return table.open_spark_vectors(dataset, features, Roles(**roles))
+        opened = open_table(dataset, columns=features, **roles)
+        assert isinstance(opened, PartitionedTable)
+        return opened
 
 
-SparkEstimator = TypeVar("SparkEstimator", bound=SparkEnsembleEstimator)
-
-
-def with_params_of(ensemble: type[Any]) -> Callable[[type[SparkEstimator]], type[SparkEstimator]]:
-    """A class decorator: Spark's Params and the constructor are made from the parameters of a scikit-learn class."""
-    own = {name: each for name, each in parameters_of(ensemble).items() if name not in NOT_ON_SPARK}
-    summaries = summaries_of(ensemble)
-
-    def decorated(kind: type[SparkEstimator]) -> type[SparkEstimator]:
-        kind.kind, kind.own_params = ensemble, tuple(own)
-        for name, each in own.items():
-            text = summaries.get(name, "")
-            lower = text[:1].lower() + text[1:]  # as Spark's own texts begin
-            setattr(kind, name, param(name, lower, CONVERTERS.get(type(each.default))))
-        others = parameters_of(SparkEnsembleEstimator)
-        give_accessors(kind, map(spark_name, [*own, *others]))
-        own_named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()]
-        give_constructor(kind, [*own_named, *others.values()])
-        return kind
-
-    return decorated
-
-
-@with_params_of(SelfPacedEnsembleClassifier)
-class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
+class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator, of=ensembles.SelfPacedEnsembleClassifier):
     """`SelfPacedEnsembleClassifier` as a `pyspark.ml` estimator.
 
     Parameters
@@ -221,8 +191,6 @@ class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
         seen its group.
     seed : int, optional
         The same number gives the same members, those of `random_state=seed` in memory, for any partitions.
-    fit_on : {"driver", "executor"}, default="driver"
-        Where members are trained: by the driver, or on executors, as for `open_table`.
     checkpoint : path or URL, optional
         A folder that keeps every finished round, as `SelfPacedEnsembleClassifier.fit_table` has it. The driver writes
         it, so that a path is one of the driver's machine.
@@ -242,25 +210,22 @@ class SparkSelfPacedEnsembleClassifier(SparkEnsembleEstimator):
     """
 
 
-@with_params_of(BalanceCascadeClassifier)
-class SparkBalanceCascadeClassifier(SparkEnsembleEstimator):
+class SparkBalanceCascadeClassifier(SparkEnsembleEstimator, of=ensembles.BalanceCascadeClassifier):
     """`BalanceCascadeClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
 
 
-@with_params_of(UnderBaggingClassifier)
-class SparkUnderBaggingClassifier(SparkEnsembleEstimator):
+class SparkUnderBaggingClassifier(SparkEnsembleEstimator, of=ensembles.UnderBaggingClassifier):
     """`UnderBaggingClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`."""
 
 
-@with_params_of(AutoSelfPacedClassifier)
-class SparkAutoSelfPacedClassifier(SparkEnsembleEstimator):
+class SparkAutoSelfPacedClassifier(SparkEnsembleEstimator, of=AutoSelfPacedClassifier):
     """`AutoSelfPacedClassifier`, with the columns of `SparkSelfPacedEnsembleClassifier`.
 
     The rows by which recipes are compared are sent to the driver. Their number does not grow with the table.
     `model.recipes` has the result of each recipe.
     """
 
-    model = SparkAutoSelfPacedModel
+    model = models.SparkAutoSelfPacedModel
 
     def _eval_set(self, rows: Any) -> tuple[Any, Any]:
         raise ValueError(

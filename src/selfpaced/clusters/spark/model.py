@@ -200,11 +200,12 @@ class SparkEnsembleModel(Model, OutputColumns, Saved):  # type: ignore[misc]
         scored = dataset.withColumn(SCORES, _scores(self._local)(sf.struct(*features)))
         raw, probabilities = (sf.slice(SCORES, start, self.numClasses) for start in (1, self.numClasses + 1))
         most_probable = sf.array_position(probabilities, sf.array_max(probabilities)).cast("int")
-        labels = sf.array(*(sf.lit(_spark_label(label)) for label in self.classes.tolist()))
+        # Spark's predictions are numbers. Strings remain strings.
+        labels = [label if isinstance(label, str) else float(label) for label in self.classes.tolist()]
         added = {
             self.getRawPredictionCol(): array_to_vector(raw),
             self.getProbabilityCol(): array_to_vector(probabilities),
-            self.getPredictionCol(): sf.element_at(labels, most_probable),
+            self.getPredictionCol(): sf.element_at(sf.array(*map(sf.lit, labels)), most_probable),
         }
         return scored.withColumns({name: value for name, value in added.items() if name}).drop(SCORES)
 
@@ -226,11 +227,6 @@ class SparkAutoSelfPacedModel(SparkEnsembleModel):
         """The results of the recipes."""
         results: list[RecipeResult] = self._local.recipes_
         return results
-
-
-def _spark_label(label: Any) -> float | str:
-    """Spark's predictions are numbers. Strings remain strings."""
-    return label if isinstance(label, str) else float(label)
 
 
 def _scores(model: DoubtingEnsemble) -> Any:

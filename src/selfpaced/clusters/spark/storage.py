@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
-from selfpaced.exceptions import TableError
-from selfpaced.pools import Block, RowsOnDemand, Tags, row_keys
+from selfpaced.exceptions import TableError, pa
+from selfpaced.pools import Block, Question, RowsOnDemand, Tags, row_keys
+
+if TYPE_CHECKING:
+    from selfpaced.clusters.spark.table import PreparedBatches
 
 # The folder in each of Spark's local directories that holds the folders of all tables.
 FOLDER = "selfpaced"
@@ -34,41 +37,18 @@ MAGIC = b"selfpace"
 _compared: set[tuple[str, int, int, int]] = set()
 
 
-class ScratchWriter:
-    """A file that is being written, as a sink of bytes."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self._size = 0
-        self._checksum = 0
-        self.closed = False
-
-    def write(self, content: Any) -> int:
-        self._checksum = zlib.crc32(content, self._checksum)
-        size = memoryview(content).nbytes
-        self._size += size
-        self._file.write(content)
-        return size
-
-    def finish(self) -> None:
-        self._file.write(TRAILER.pack(MAGIC, self._size, self._checksum))
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def tell(self) -> int:
-        return self._size
-
-
-def write_scratch(path: Path, fill: Callable[[ScratchWriter], None]) -> None:
-    """A file with what `fill` writes. It gets its name when it is complete."""
+def write_scratch(path: Path, fill: Callable[[Any], Any]) -> None:
+    """A file with what `fill` writes, and its size and checksum. It gets its name when it is complete."""
     unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
-    descriptor = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    descriptor = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            writer = ScratchWriter(file)
-            fill(writer)
-            writer.finish()
+        with os.fdopen(descriptor, "w+b") as file:
+            fill(file)
+            size, checksum = file.tell(), 0
+            file.seek(0)
+            for part in iter(partial(file.read, 2**20), b""):
+                checksum = zlib.crc32(part, checksum)
+            file.write(TRAILER.pack(MAGIC, size, checksum))
         unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
@@ -77,8 +57,6 @@ def write_scratch(path: Path, fill: Callable[[ScratchWriter], None]) -> None:
 
 def read_scratch(path: Path) -> Any:
     """The content of a file as an Arrow buffer, mapped into memory; None if it is missing or damaged."""
-    import pyarrow as pa
-
     try:
         with pa.memory_map(str(path)) as mapped:
             content = mapped.read_buffer()
@@ -226,8 +204,6 @@ def write_partition(
 
 def in_blocks(batches: Iterable[Any], block_bytes: int) -> Iterator[Any]:
     """The rows of many small record batches in fewer of about so many bytes."""
-    import pyarrow as pa
-
     waiting: list[Any] = []
     n_bytes = 0
     for batch in batches:
@@ -242,9 +218,7 @@ def in_blocks(batches: Iterable[Any], block_bytes: int) -> Iterator[Any]:
 
 
 def _write_batches(path: Path, batches: Iterable[Any]) -> None:
-    import pyarrow as pa
-
-    def fill(sink: ScratchWriter) -> None:
+    def fill(sink: Any) -> None:
         writer = None
         for batch in batches:
             writer = writer or pa.ipc.new_stream(sink, batch.schema)
@@ -256,20 +230,8 @@ def _write_batches(path: Path, batches: Iterable[Any]) -> None:
 
 
 def _read_batches(path: Path) -> list[Any] | None:
-    import pyarrow as pa
-
     content = read_scratch(path)
     return None if content is None else list(pa.ipc.open_stream(content))
-
-
-class Reading(Protocol):
-    """How record batches of a table are read. It is sent to the executors."""
-
-    def prepared(self, batch: Any, path: str) -> Any:
-        """The rows of a record batch in the types of the model, with the columns `ID` and `CLASS`."""
-
-    def rows(self, batch: Any) -> RowsOnDemand:
-        """Features and metadata of rows that are prepared."""
 
 
 @dataclass(frozen=True)
@@ -294,19 +256,12 @@ class StoredPartition:
     `tags` are what `save` wrote after some steps; None for rows that no model has seen.
     """
 
-    def __init__(self, batches: Sequence[Any], reading: Reading, tags: Any = None) -> None:
+    def __init__(self, batches: Sequence[Any], reading: PreparedBatches, tags: Any = None) -> None:
         self._batches = batches
         self._reading = reading
-        n_rows = [batch.num_rows for batch in batches]
-        sums, changed = np.zeros(sum(n_rows), np.float32), None
-        if tags is not None:
-            sums = np.frombuffer(tags, np.float32, sum(n_rows))
-            changed = np.frombuffer(tags, np.uint8, sum(n_rows), offset=sums.nbytes)
-        self._tags = []
-        for batch, end in zip(batches, np.cumsum(n_rows).tolist(), strict=True):
-            own = slice(end - batch.num_rows, end)
-            classes = batch.column(CLASS).to_numpy() if changed is None else changed[own]
-            self._tags.append(Tags(batch.column(ID).to_numpy(), classes, sums[own]))
+        changed = pickle.loads(tags) if tags is not None else map(_unseen, batches)
+        pairs = zip(batches, changed, strict=True)
+        self._tags = [Tags(batch.column(ID).to_numpy(), *classes_and_sums) for batch, classes_and_sums in pairs]
 
     @cached_property
     def _rows(self) -> list[RowsOnDemand]:
@@ -314,22 +269,24 @@ class StoredPartition:
 
     def save(self, sink: Any) -> None:
         """Write the tags that steps change."""
-        for tags in self._tags:
-            sink.write(tags.doubt_sum.tobytes())
-        for tags in self._tags:
-            sink.write(tags.classes.tobytes())
+        pickle.dump([(tags.classes, tags.doubt_sum) for tags in self._tags], sink)
 
     def advance(self, step: Callable[..., Tags], shared: Sequence[Any]) -> None:
         blocks = zip(self._tags, self._rows, strict=True)
         self._tags = [step(Block(tags, rows), *shared) for tags, rows in blocks]
 
-    def answer(self, question: Callable[[Block], Any], *, features: bool) -> list[Any]:
+    def answers(self, question: Question[Any]) -> list[Any]:
         """The answers of all blocks."""
-        rows: Sequence[RowsOnDemand | None] = self._rows if features else [None] * len(self._tags)
+        rows: Sequence[RowsOnDemand | None] = self._rows if question.features else [None] * len(self._tags)
         return [question(Block(*both)) for both in zip(self._tags, rows, strict=True)]
 
 
-def open_partition(written: Written, reading: Reading, steps: Steps) -> StoredPartition | None:
+def _unseen(batch: Any) -> tuple[Any, Any]:
+    """The classes of rows that no model has seen, and the sums of their doubts."""
+    return batch.column(CLASS).to_numpy(), np.zeros(batch.num_rows, np.float32)
+
+
+def open_partition(written: Written, reading: PreparedBatches, steps: Steps) -> StoredPartition | None:
     """A partition after all steps. None if a file that it needs is missing or damaged."""
     path = written.path
     batches = None if path is None else _prepare(path, partial(reading.prepared, path=f"partition {written.number}"))

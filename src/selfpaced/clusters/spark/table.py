@@ -10,11 +10,16 @@ from typing import Any, Unpack
 from urllib.parse import unquote
 
 from numpy.typing import NDArray
+from pyspark.errors import AnalysisException
+from pyspark.ml.functions import vector_to_array
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import functions as sf
+from pyspark.sql import types
 
 from selfpaced.clusters.partitions import LABEL, PartitionedTable, PartitionFacts, PartitionRows, frame_roles
-from selfpaced.clusters.spark.engine import OnSparkExecutors, SparkEngine, StoredRows
+from selfpaced.clusters.spark.engine import SparkEngine, StoredRows
 from selfpaced.clusters.spark.storage import CLASS, ID
-from selfpaced.exceptions import TableError
+from selfpaced.exceptions import TableError, pa, pc
 from selfpaced.pools import GROUP
 from selfpaced.tables import WEIGHT, InMemoryTable, Roles, Schema, TableOptions
 
@@ -51,8 +56,6 @@ class BatchReader:
 
 
 def _matrix(batch: Any, path: str) -> NDArray[Any]:
-    import pyarrow.compute as pc
-
     vectors = batch.column(VECTOR)
     lengths = pc.unique(pc.list_value_length(vectors)).to_pylist()
     if len(lengths) != 1 or None in lengths:
@@ -71,10 +74,9 @@ class PreparedBatches:
 
     def prepared(self, batch: Any, path: str) -> Any:
         """The rows in the types of the model, with ids, class numbers, weights and groups."""
-        import pyarrow as pa
 
         rows = self.reader.read(batch, path)
-        tags, features = rows.tags(self.classes), rows.features()
+        tags, features = rows.tags(0, self.classes), rows.features()
         columns = {METADATA[name]: pa.array(values) for name, values in rows.metadata().items()}
         columns |= {ID: pa.array(tags.ids), CLASS: pa.array(tags.classes)}
         if self.schema is None:
@@ -100,29 +102,22 @@ def open_spark_frame(frame: Any, **options: Unpack[TableOptions]) -> Partitioned
     roles, features = frame_roles(frame, options)
     names = safe_names(len(features))
     columns = [one.alias(name) for one, name in zip(feature_columns(frame, features), names, strict=True)]
-    table = _open(frame, BatchReader(features), columns, roles, options.get("timezone"))
-    return table.with_members_fitted_on(options.get("fit_on", "driver"), OnSparkExecutors(frame.sparkSession))
+    return _open(frame, BatchReader(features), columns, roles, options.get("timezone"))
 
 
-def open_spark_vectors(frame: Any, vector: str, roles: Roles, fit_on: str) -> PartitionedTable:
+def open_spark_vectors(frame: Any, vector: str, roles: Roles) -> PartitionedTable:
     """A column of vectors, or of arrays of numbers, as features without names."""
-    table = _open(frame, BatchReader(None), feature_columns(frame, vector), roles)
-    return table.with_members_fitted_on(fit_on, OnSparkExecutors(frame.sparkSession))
+    return _open(frame, BatchReader(None), feature_columns(frame, vector), roles)
 
 
 def column(name: str) -> Any:
     """A column by its name, whatever letters that has."""
-    from pyspark.sql import functions as sf
-
     return sf.col("`{}`".format(name.replace("`", "``")))
 
 
 def feature(frame: Any, name: str) -> Any:
     """A column as models read it: moments are those of UTC, whatever the time zone of the session."""
-    from pyspark.sql import functions as sf
-    from pyspark.sql.types import TimestampType
-
-    if not isinstance(_type_of(frame, name), TimestampType):
+    if not isinstance(_type_of(frame, name), types.TimestampType):
         return column(name)
     return sf.convert_timezone(None, sf.lit("UTC"), column(name)).alias(name)
 
@@ -135,15 +130,11 @@ def feature_columns(frame: Any, features: str | Sequence[str]) -> list[Any]:
 
 
 def _as_array(frame: Any, vector: str) -> Any:
-    from pyspark.ml.functions import vector_to_array
-    from pyspark.ml.linalg import VectorUDT
-    from pyspark.sql.types import ArrayType, FloatType, NumericType
-
     kind = _type_of(frame, vector)
     if isinstance(kind, VectorUDT):
         return vector_to_array(column(vector))
-    if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
-        is_float = isinstance(kind.elementType, FloatType)
+    if isinstance(kind, types.ArrayType) and isinstance(kind.elementType, types.NumericType):
+        is_float = isinstance(kind.elementType, types.FloatType)
         return column(vector) if is_float else column(vector).cast("array<double>")
     raise TableError(
         f"Column {vector!r} is {kind.simpleString()}, neither vectors nor arrays of numbers. To use several columns as "
@@ -174,23 +165,19 @@ def _open(
 
 
 def _weights(frame: Any, weight: str | None) -> list[Any]:
-    from pyspark.sql.types import NumericType
-
     if weight is None:
         return []
     kind = _type_of(frame, weight)
-    if not isinstance(kind, NumericType):
+    if not isinstance(kind, types.NumericType):
         raise TableError(f"The weights in column {weight!r} must be numbers; they are {kind.simpleString()}.")
     return [column(weight).cast("double").alias(WEIGHT)]
 
 
 def _with_ids(frame: Any, id: str | None) -> Any:
-    from pyspark.sql.types import IntegralType
-
     if id is None:
         return _with_positions(frame)
     kind = _type_of(frame, id)
-    if not isinstance(kind, IntegralType):
+    if not isinstance(kind, types.IntegralType):
         raise TableError(
             f"The ids in column {id!r} must be integers; they are {kind.simpleString()}. Hash them first, "
             f"df.withColumn('row_id', F.xxhash64({id!r})), and use 'row_id' as the id."
@@ -200,24 +187,8 @@ def _with_ids(frame: Any, id: str | None) -> Any:
 
 def _with_positions(frame: Any) -> Any:
     """The positions of rows in Parquet files, one after the other by their paths, as the ids."""
-    from pyspark.sql import functions as sf
-
-    located = _located(frame)
-    ends = located.groupBy(FILE).agg(sf.max(POSITION).alias(POSITION)).collect()
-    ends.sort(key=lambda row: unquote(row[FILE]))
-    starts = accumulate((row[POSITION] + 1 for row in ends), initial=0)
-    found = [(row[FILE], start) for row, start in zip(ends, starts, strict=False)]
-    offsets = frame.sparkSession.createDataFrame(found, f"{FILE} string, {START} long")
-    return located.join(sf.broadcast(offsets), FILE).withColumn(ID, sf.col(START) + sf.col(POSITION))
-
-
-def _located(frame: Any) -> Any:
-    from pyspark.errors import AnalysisException
-    from pyspark.sql import functions as sf
-
-    where = {FILE: sf.col("_metadata.file_path"), POSITION: sf.col("_metadata.row_index")}
     try:
-        located = frame.withColumns(where)
+        located = frame.withColumns({FILE: sf.col("_metadata.file_path"), POSITION: sf.col("_metadata.row_index")})
         located.schema  # noqa: B018  a Connect session looks at a frame when something is asked of it
     except AnalysisException as error:
         raise TableError(
@@ -225,4 +196,9 @@ def _located(frame: Any) -> Any:
             "integers as the id. df.withColumn('row_id', F.xxhash64(...)) makes one from columns that identify a row. "
             "Do not use monotonically_increasing_id: it depends on the partitions."
         ) from error
-    return located
+    ends = located.groupBy(FILE).agg(sf.max(POSITION).alias(POSITION)).collect()
+    ends.sort(key=lambda row: unquote(row[FILE]))
+    starts = accumulate((row[POSITION] + 1 for row in ends), initial=0)
+    found = [(row[FILE], start) for row, start in zip(ends, starts, strict=False)]
+    offsets = frame.sparkSession.createDataFrame(found, f"{FILE} string, {START} long")
+    return located.join(sf.broadcast(offsets), FILE).withColumn(ID, sf.col(START) + sf.col(POSITION))

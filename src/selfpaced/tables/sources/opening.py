@@ -32,7 +32,7 @@ _LAKE = _STREAM | {"version", "cache_bytes"}
 HONOURED = {
     "an array": frozenset({"target"}),
     "a Dask DataFrame": _FRAME | {"fit_on", "client"},
-    "a Spark DataFrame": _FRAME | {"fit_on"},
+    "a Spark DataFrame": _FRAME,
     "a query": _STREAM | {"connection"},
     "a Delta table": _LAKE,
     "an Iceberg table": _LAKE,
@@ -152,9 +152,9 @@ def open_table(
         A function of the bytes read so far and of all bytes to read (None if unknown). It is called while text files
         are converted, remote files are copied, and streams are written.
     fit_on : {"driver", "executor"}, default="driver"
-        Where members are trained: in this process, or on a worker or an executor of the cluster, to which the training
-        set of each member travels. Members that do not depend on each other, those of under-bagging and EasyEnsemble,
-        are trained there side by side. For Dask and Spark.
+        Where members are trained: in this process, or on a worker of the Dask cluster, to which the training set of
+        each member travels. Members that do not depend on each other, those of under-bagging and EasyEnsemble, are
+        trained there side by side.
     client : distributed.Client, default=None
         The client of the cluster of a Dask frame; by default the active one.
 
