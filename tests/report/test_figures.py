@@ -41,8 +41,8 @@ def facts():
 @pytest.fixture(scope="module")
 def drawings(facts):
     return {
-        "precision and recall": precision_recall_curve(facts.ranking, facts.thresholds),
-        "roc": roc_curve(facts.ranking, facts.thresholds),
+        "precision and recall": precision_recall_curve(facts.ranking, facts.thresholds.suggested_alerts),
+        "roc": roc_curve(facts.ranking, facts.thresholds.suggested_alerts),
         "calibration": calibration_curve(facts.calibration),
         "dots": hundred_dots("100 alerts", 0.874),
         "importances": importance_bars(Importances("x", (SCRIPT, "b"), (0.7, -0.1), 2, ())),

@@ -12,7 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.report.answer import RecipeFacts, recipe_dots
+from selfpaced.report.about import RecipeFacts
+from selfpaced.report.answer import recipe_dots
 
 LONG = "a name that is longer than anybody would want to read in a picture"
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from html import escape
 from math import floor, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from selfpaced.monitoring import figure_at
 from selfpaced.thresholds import Interval
 
 MOST_DECIMALS = 7
+LONGEST_TEXT = 60
 
 
 def percent(share: float) -> str:
@@ -81,9 +83,6 @@ def moment_text(moment: Any) -> str:
         return f"{moment:,.6g}"
     text = str(moment.astype("datetime64[m]")).replace("T", " ")
     return text.removesuffix(" 00:00")
-
-
-LONGEST_TEXT = 60
 
 
 def shortened(text: str, longest: int = LONGEST_TEXT) -> str:
@@ -170,6 +169,26 @@ def table(
     return element("div", element("table", head, body, **attributes), class_="scroll", tabindex=0, role="group")
 
 
+# The columns of a table of records: the path of a figure in a record, and the function that writes it.
+Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
+
+
+def records(columns: Columns, found: Sequence[Any] | Mapping[str, Any], names: str = "") -> Html:
+    """A table with a row for each record. Figures that are None are empty; columns without any figure are left out.
+
+    The keys of a mapping are the first column, with `names` as its header.
+    """
+    rows = list(found.values() if isinstance(found, Mapping) else found)
+    cells = {names: list(found)} if isinstance(found, Mapping) else {}
+    for name, (path, write) in columns.items():
+        values = [figure_at(one, path) for one in rows]
+        cells[name] = ["" if value is None else write(value) for value in values]
+    shown = {name: written for name, written in cells.items() if any(written)}
+    texts = {names, *(name for name, (_, write) in columns.items() if write in (str, named))}
+    numbers = [place for place, name in enumerate(shown) if name not in texts]
+    return table(shown, zip(*shown.values(), strict=True), numbers=numbers)
+
+
 Point = tuple[float, float]
 
 
@@ -192,15 +211,32 @@ class Axis:
         return log10(max(value, self.low)) if self.is_log else value
 
 
+WIDTH = 460  # of most drawings
+LEFT, RIGHT, TOP, BOTTOM = 46, 16, 28, 42  # the space around axes
+CHARACTER = 7.7  # the width of a letter on a phone, where letters are largest
+
+
 @dataclass(frozen=True)
 class Frame:
-    """A pair of axes."""
+    """A pair of axes, and the height of their drawing."""
 
     x: Axis
     y: Axis
+    height: int
+
+    @classmethod
+    def of(
+        cls, x: Point, y: Point, height: int = 330, left: float = LEFT, right: float = RIGHT, top: float = TOP,
+        log: str = "",
+    ) -> Frame:  # fmt: skip
+        """Axes between the ends `x` and `y`, with some space around them. `log` names the logarithmic ones."""
+        return cls(Axis(*x, left, WIDTH - right, "x" in log), Axis(*y, height - BOTTOM, top, "y" in log), height)
 
     def point(self, x: float, y: float) -> Point:
         return self.x(x), self.y(y)
+
+    def drawing(self, title: str, description: str, *children: Any, **attributes: Any) -> Html:
+        return drawing(title, description, WIDTH, self.height, *children, **attributes)
 
 
 def drawing(title: str, description: str, width: int, height: int, *children: Any, **attributes: Any) -> Html:
@@ -247,12 +283,18 @@ def grid(frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_n
     x, y = frame.x, frame.y
     across = [line((x.start, y(value)), (x.stop, y(value)), "grid") for value in y_ticks]
     left = [text(x.start - 7, y(value) + 4, words, anchor="end") for value, words in y_ticks.items()]
-    below = [text(x(value), y.start + 17, words, anchor="middle") for value, words in x_ticks.items()]
+    below = [text(_inside(x(value), words), y.start + 17, words, anchor="middle") for value, words in x_ticks.items()]
     names = [
         text(x.stop, y.start + 35, x_name, "axis-name", "end"),
         text(0, y.stop - 14, y_name, "axis-name"),
     ]
     return joined(*across, *left, *below, *names)
+
+
+def _inside(x: float, words: str) -> float:
+    """The middle of a text, moved to where the text is not cut at the side of a drawing."""
+    half = CHARACTER * len(words) / 2
+    return max(half, min(x, WIDTH - half))
 
 
 def _pair(point: Point) -> str:
@@ -272,7 +314,7 @@ def hundred_dots(title: str, share: float) -> Html:
     return drawing(title, f"{n_filled} of 100 dots are filled.", 10 * STEP, 10 * STEP, dots, class_="dots")
 
 
-WIDTH, NAMES, VALUES, VALUES_WITH_ERRORS = 460, 170, 52, 104
+NAMES, VALUES, VALUES_WITH_ERRORS = 170, 52, 104
 ROW = 21
 LONGEST_NAME = 19
 
@@ -293,19 +335,33 @@ class Bar:
         return decimals(self.value) + (f" ± {decimals(self.error or 0.0)}" if is_known else "")
 
 
-def bar_chart(title: str, description: str, bars: Sequence[Bar]) -> Html:
-    """Horizontal bars, one below the other."""
-    longest = max([bar.value for bar in bars], default=1.0)
+def bar_chart(title: str, description: str, bars: Sequence[Bar], marks: Mapping[float, str] | None = None) -> Html:
+    """Horizontal bars, one below the other, and named marks on their axis, which reaches at least to the last."""
+    marks = marks or {}
+    longest = max([bar.value for bar in bars] + list(marks), default=0.0)
     beside = VALUES if all(bar.error is None for bar in bars) else VALUES_WITH_ERRORS
     axis = Axis(0.0, longest if longest > 0 else 1.0, NAMES, WIDTH - beside)
-    return drawing(title, description, WIDTH, ROW * len(bars), [_row(bar, axis, ROW * n) for n, bar in enumerate(bars)])
+    bottom = ROW * len(bars)
+    return drawing(
+        title,
+        description,
+        WIDTH,
+        bottom + ROW * bool(marks),
+        [line((axis(value), 0), (axis(value), bottom), "grid") for value in marks],
+        [text(axis(value), bottom + 15, words, anchor="middle") for value, words in marks.items()],
+        [_bar(bar, axis, ROW * n) for n, bar in enumerate(bars)],
+    )
 
 
-def _row(bar: Bar, axis: Axis, top: float) -> Html:
+def name_text(x: float, y: float, name: str, longest: int, anchor: str = "end") -> Html:
+    """A shortened name in a drawing, with the full name as its tooltip."""
+    return text(x, y, [shortened(name, longest), element("title", name)], "bar-name", anchor)
+
+
+def _bar(bar: Bar, axis: Axis, top: float) -> Html:
     end = axis(max(bar.value, 0.0))
-    name = [shortened(bar.name, LONGEST_NAME), element("title", bar.name)]
     return joined(
-        text(NAMES - 8, top + 15, name, "bar-name", "end"),
+        name_text(NAMES - 8, top + 15, bar.name, LONGEST_NAME),
         rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
         text(end + 6, top + 15, bar.figure, "tick"),
     )
@@ -314,8 +370,21 @@ def _row(bar: Bar, axis: Axis, top: float) -> Html:
 LONGEST_ON_ONE_LINE = 24
 
 
-def section(id: str, title: str, *children: Any) -> Html:
-    return element("section", element("h2", title, id=f"{id}-title"), *children, id=id, aria_labelledby=f"{id}-title")
+class Section(NamedTuple):
+    """A part of a page, with its id and the text of the link that leads to it."""
+
+    id: str
+    link: str
+    shown: Html
+
+
+def section(id: str, link: str, title: str, *children: Any) -> Section:
+    head = element("h2", title, id=f"{id}-title")
+    return Section(id, link, element("section", head, *children, id=id, aria_labelledby=f"{id}-title"))
+
+
+def headed(title: Any, *children: Any) -> Html:
+    return element("div", element("h3", title), *children)
 
 
 def figure(title: str, drawn: Html, *caption: Any, **attributes: Any) -> Html:

@@ -4,34 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced import thresholds as rules
 from selfpaced.metrics import Alerts
 from selfpaced.report import html
 from selfpaced.report.html import Html, between, decimals, percent, plural, threshold_text, whole
-from selfpaced.report.quality import MOST_POINTS, precision_recall_curve, spread
-from selfpaced.thresholds import (
-    Costs,
-    Interval,
-    LowestCost,
-    Rule,
-    Sweep,
-    ThresholdChoice,
-    cost_text,
-    headline,
-    numbers_of,
-    parse_decision,
-    parse_rule,
-    share_interval,
-    with_costs,
-)
-
-if TYPE_CHECKING:
-    from selfpaced.report.page import Facts
-
+from selfpaced.report.quality import MOST_POINTS, RankingFacts, precision_recall_curve, spread
+from selfpaced.thresholds import Costs, Interval, LowestCost, Rule, Sweep, ThresholdChoice, cost_text, share_interval
 
 DEFAULT_COSTS = Costs(1.0, 10.0)
 NO_ALERTS = "No row scores high enough for an alert."
@@ -113,6 +96,10 @@ class Thresholds:
         found, false_alarms = self.found[place], self.false_alarms[place]
         return Alerts(found, false_alarms, self.n_cases - found, self.n_others - false_alarms)
 
+    @property
+    def suggested_alerts(self) -> Alerts:
+        return self.alerts(self.suggested)
+
 
 @dataclass(frozen=True)
 class Decided:
@@ -121,6 +108,10 @@ class Decided:
     n_alerts: int
     found: int
     cost: float
+
+    @property
+    def precision(self) -> float | None:
+        return self.found / self.n_alerts if self.n_alerts else None
 
 
 @dataclass(frozen=True)
@@ -139,8 +130,8 @@ def rule_for(threshold: float | str | Rule | None, costs: Any, by_amount: bool) 
         if by_amount:
             raise ValueError("amounts need a threshold that is chosen by costs, such as threshold='cost=5'.")
         return float(threshold)
-    rule = parse_rule("f1" if threshold is None else threshold)
-    return with_costs(rule, costs if isinstance(rule, LowestCost) else None, by_amount)
+    rule = rules.parse_rule("f1" if threshold is None else threshold)
+    return rules.with_costs(rule, costs if isinstance(rule, LowestCost) else None, by_amount)
 
 
 def threshold_facts(sweep: Sweep, choice: ThresholdChoice | float, costs: Any = None) -> Thresholds:
@@ -189,9 +180,9 @@ def decision_facts(
     sample: Any,
 ) -> RowByRow:
     """Decisions by a rule, whose columns are given or in the sample, compared with a threshold."""
-    parsed, read = parse_decision(rule), {}
+    parsed, read = rules.parse_decision(rule), {}
     for name in parsed.columns:
-        values = columns[name] if columns is not None and name in columns else numbers_of(sample, name)
+        values = columns[name] if columns is not None and name in columns else rules.numbers_of(sample, name)
         if values is None:
             raise ValueError(f"The rule {parsed.text!r} reads {name!r}, which is in neither decide_columns nor X.")
         read[name] = np.asarray(values, dtype=np.float64)
@@ -210,7 +201,7 @@ def explorer_texts(alerts: Alerts, threshold: float) -> dict[str, str]:
     """The texts of the explorer at a threshold, by the name of the element that shows each."""
     found, missed = alerts.true_positives, alerts.false_negatives
     return {
-        "sentence": headline(float(alerts.precision), float(alerts.recall)) if alerts.n_alerts else NO_ALERTS,
+        "sentence": rules.headline(float(alerts.precision), float(alerts.recall)) if alerts.n_alerts else NO_ALERTS,
         "threshold": threshold_text(threshold),
         "found": whole(found),
         "false-alarms": whole(alerts.false_positives),
@@ -225,22 +216,23 @@ def explorer_texts(alerts: Alerts, threshold: float) -> dict[str, str]:
     }
 
 
-def explorer(facts: Facts) -> Html:
-    thresholds = facts.thresholds
+def explorer(thresholds: Thresholds, ranking: RankingFacts, rare_rows: str) -> html.Section:
     every = [explorer_texts(thresholds.alerts(place), value) for place, value in enumerate(thresholds.values)]
-    texts = every[thresholds.suggested]
-    texts |= _promised(thresholds.chosen)
+    texts, chosen = every[thresholds.suggested], thresholds.chosen
+    if chosen is not None:  # its intervals allow for the choice on these rows
+        texts |= {"precision-interval": between(chosen.precision), "recall-interval": between(chosen.recall)}
     curve = html.figure(
         "Precision and recall",
-        precision_recall_curve(facts.ranking, thresholds),
+        precision_recall_curve(ranking, thresholds.suggested_alerts),
         "Every threshold is a point of the curve. The dot is the one chosen here.",
     )
     return html.section(
         "explorer",
+        "Threshold",
         "Choose a threshold",
         html.paragraph(
             "A lower threshold finds more ",
-            html.label(facts.case.rows),
+            html.label(rare_rows),
             " and raises more false alarms. Move the slider to compare.",
             class_="lead",
         ),
@@ -284,33 +276,48 @@ def _measures(texts: dict[str, str]) -> Html:
         "F1": ("f1",),
         "Alerts per 1,000": ("per-thousand",),
     }
-    figures = [(name, *(_shown(texts, key) for key in keys)) for name, keys in shown.items()]
-    return html.figures_list(figures, class_="numbers small")
+    return html.figures_list(
+        [(name, *(_shown(texts, key) for key in keys)) for name, keys in shown.items()], class_="numbers small"
+    )
+
+
+MATRIX = {
+    "Alert": (("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
+    "No alert": (("missed", "missed", "miss"), ("left-alone", "no alert needed", "rest")),
+}
 
 
 def _matrix(texts: dict[str, str]) -> Html:
-    def row(name: str, *cells: tuple[str, str, str]) -> Html:
-        shown = [
-            html.element("td", _shown(texts, key, "b"), html.element("span", words), class_=class_)
-            for key, words, class_ in cells
-        ]
-        return html.element("tr", html.element("th", name, scope="row"), shown)
-
-    head = html.element(
-        "tr", html.element("td"), html.element("th", "Rare", scope="col"), html.element("th", "Common", scope="col")
-    )
+    """The four counts: the name and the words of each, and its style."""
     rows = [
-        row("Alert", ("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
-        row("No alert", ("missed", "missed", "miss"), ("left-alone", "no alert needed", "rest")),
+        [
+            html.element("td", _shown(texts, key, "b"), html.element("span", words), class_=style)
+            for key, words, style in row
+        ]
+        for row in MATRIX.values()
     ]
-    caption = html.element("caption", "Number of rows")
-    return html.element("table", caption, html.element("thead", head), html.element("tbody", rows), class_="matrix")
+    names = [html.element("th", name, scope="row") for name in MATRIX]
+    head = [html.element("td"), *(html.element("th", name, scope="col") for name in ("Rare", "Common"))]
+    return html.element(
+        "table",
+        html.element("caption", "Number of rows"),
+        html.element("thead", html.element("tr", head)),
+        html.element("tbody", [html.element("tr", name, row) for name, row in zip(names, rows, strict=True)]),
+        class_="matrix",
+    )
 
 
 def _costs(thresholds: Thresholds) -> Html:
-    alerts = thresholds.alerts(thresholds.suggested)
+    alerts, chosen = thresholds.suggested_alerts, thresholds.chosen
     cost = alerts.false_positives * thresholds.cost_false_alarm + alerts.false_negatives * thresholds.cost_missed
     texts = {"cost": cost_text(cost), "cost-without": cost_text(thresholds.n_cases * thresholds.cost_missed)}
+    by_amount = None
+    if chosen is not None and chosen.by_amount and chosen.cost is not None:
+        by_amount = html.paragraph(
+            "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen "
+            f"threshold costs {cost_text(chosen.cost.value)}.",
+            class_="note",
+        )
     return html.element(
         "fieldset",
         html.element("legend", "Costs: enter your own figures"),
@@ -323,35 +330,13 @@ def _costs(thresholds: Thresholds) -> Html:
             _shown(texts, "cost-without", "b"),
             " without any alert.",
         ),
-        _by_amount(thresholds.chosen),
+        by_amount,
     )
-
-
-def _by_amount(chosen: Chosen | None) -> Html | None:
-    """The input has one cost for all missed rare rows."""
-    if chosen is None or not chosen.by_amount or chosen.cost is None:
-        return None
-    return html.paragraph(
-        "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen threshold "
-        f"costs {cost_text(chosen.cost.value)}.",
-        class_="note",
-    )
-
-
-def _promised(chosen: Chosen | None) -> dict[str, str]:
-    """The intervals of a threshold that was chosen on these rows allow for that choice."""
-    if chosen is None:
-        return {}
-    return {"precision-interval": between(chosen.precision), "recall-interval": between(chosen.recall)}
 
 
 def _cost_input(id: str, words: str, value: float) -> Html:
-    return html.element(
-        "label",
-        words,
-        html.element("input", type="number", id=id, min=0, step="any", value=f"{value:g}", autocomplete="off"),
-        for_=id,
-    )
+    field = html.element("input", type="number", id=id, min=0, step="any", value=f"{value:g}", autocomplete="off")
+    return html.element("label", words, field, for_=id)
 
 
 def _data(thresholds: Thresholds, texts: Sequence[dict[str, str]]) -> dict[str, Any]:
@@ -368,10 +353,15 @@ def _data(thresholds: Thresholds, texts: Sequence[dict[str, str]]) -> dict[str, 
     }
 
 
-def decision(facts: Facts) -> Html | None:
-    found = facts.decision
-    if found is None:
-        return None
+DECIDED_COLUMNS: html.Columns = {
+    "Number": ("n_alerts", whole),
+    "Rare rows found": ("found", whole),
+    "Precision": ("precision", percent),
+    "Cost": ("cost", cost_text),
+}
+
+
+def decision(found: RowByRow) -> html.Section:
     saved = found.by_threshold.cost - found.row_by_row.cost
     compared = "less than" if saved > 0 else "more than"
     rows = {
@@ -381,6 +371,7 @@ def decision(facts: Facts) -> Html | None:
     }
     return html.section(
         "decision",
+        "Row by row",
         "Decisions row by row",
         html.paragraph(
             "By the rule ",
@@ -389,14 +380,5 @@ def decision(facts: Facts) -> Html | None:
             "threshold. The left side of the rule is the expected loss of a row, its right side the cost of an alert.",
             class_="lead",
         ),
-        html.table(
-            ["Alerts", "Number", "Rare rows found", "Precision", "Cost"],
-            [[name, *_cells(one)] for name, one in rows.items()],
-            numbers=range(1, 5),
-        ),
+        html.records(DECIDED_COLUMNS, rows, "Alerts"),
     )
-
-
-def _cells(one: Decided) -> list[str]:
-    precision = percent(one.found / one.n_alerts) if one.n_alerts else ""
-    return [whole(one.n_alerts), whole(one.found), precision, cost_text(one.cost)]
