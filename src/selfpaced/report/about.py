@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from selfpaced.metrics import aucprc
 from selfpaced.model import TrainedOn
 from selfpaced.report.html import shortened
 from selfpaced.storage import versions_of as installed
-from selfpaced.thresholds import CONFIDENCE, Interval
 
 LONGEST_PARAMETER = 120
 
@@ -45,14 +43,6 @@ class RecipeFacts:
     weight: float  # in the model; 0 if the recipe is not a part of it
     seconds: float  # of judging the recipe and of training it on the whole table
     note: str | None  # why the recipe is not a part of the model, or was not judged
-
-    @property
-    def interval(self) -> Interval | None:
-        """The 90% interval of the AUCPRC."""
-        if self.aucprc is None or self.standard_error is None:
-            return None
-        reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * self.standard_error
-        return Interval(max(0.0, self.aucprc - reach), min(1.0, self.aucprc + reach))
 
 
 def _steps(model: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from selfpaced.report import html
 from selfpaced.report.about import ModelFacts, RecipeFacts
 from selfpaced.report.course import Course
 from selfpaced.report.data import DataFacts, SuspectFacts
-from selfpaced.report.html import WIDTH, Axis, Html, between, decimals, percent, plural, threshold_text, whole
+from selfpaced.report.html import Bar, Html, between, decimals, percent, plural, threshold_text, whole
 from selfpaced.report.importance import Importances
 from selfpaced.report.learning import Learning
 from selfpaced.report.quality import Calibration, RankingFacts
@@ -75,53 +75,15 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-MARGIN, WEIGHTS = 16, 72
-HEAD, ROW, FOOT = 20, 38, 22
-NAME_ABOVE = 9
-LONGEST_NAME = 44
-LONGEST_NOTE = 60
-
-
-def recipe_dots(recipes: Sequence[RecipeFacts]) -> Html:
-    """Below the name of each recipe a dot at its AUCPRC with its interval, and its weight on the right.
-
-    The axis is from the lowest to the highest end of the intervals, because differences between recipes are small.
-    """
-    intervals = [one.interval for one in recipes if one.interval is not None]
-    low, high = min(one.low for one in intervals), max(one.high for one in intervals)
-    axis = Axis(low, high, MARGIN, WIDTH - WEIGHTS)
-    bottom = HEAD + ROW * len(recipes)
-    ticks = (low, (low + high) / 2, high)
-    judged = ["not judged" if one.aucprc is None else f"AUCPRC {decimals(one.aucprc)}" for one in recipes]
-    said = [f"{one.name}: {words}, weight {percent(one.weight)}" for one, words in zip(recipes, judged, strict=True)]
-    return html.drawing(
-        "Recipes by AUCPRC and weight",
-        "; ".join(said) + ".",
-        WIDTH,
-        bottom + FOOT,
-        html.text(0, 12, "AUCPRC", "axis-name"),
-        html.text(WIDTH, 12, "weight", "axis-name", "end"),
-        [html.line((axis(value), HEAD), (axis(value), bottom), "grid") for value in ticks],
-        [html.text(axis(value), bottom + 16, decimals(value, 2), "tick", "middle") for value in ticks],
-        [_recipe(one, axis, HEAD + ROW * (place + 0.7)) for place, one in enumerate(recipes)],
-    )
-
-
-def _recipe(one: RecipeFacts, axis: Axis, y: float) -> Html:
-    kind, interval = "case" if one.weight > 0 else "quiet", one.interval
-    if one.aucprc is None or interval is None:
-        score = html.text(axis.start, y + 4, "not judged", "tick")
-    else:
-        words = f"{decimals(one.aucprc)} ({decimals(interval.low)} to {decimals(interval.high)})"
-        score = html.joined(
-            html.line((axis(interval.low), y), (axis(interval.high), y), f"whisker {kind}"),
-            html.dot((axis(one.aucprc), y), 5, f"point {kind}", html.element("title", words)),
-        )
-    return html.joined(
-        html.name_text(0, y - NAME_ABOVE, one.name, LONGEST_NAME, "start"),
-        score,
-        html.text(WIDTH, y + 4, percent(one.weight), f"value {kind}", "end"),
-    )
+def recipe_bars(recipes: Sequence[RecipeFacts]) -> Html:
+    """The AUCPRC of each recipe that was judged. Those that are not a part of the model are grey."""
+    bars = [
+        Bar(one.name, one.aucprc, "bar case" if one.weight > 0 else "bar quiet", one.standard_error)
+        for one in recipes
+        if one.aucprc is not None
+    ]
+    said = [f"{one.name}: weight {percent(one.weight)}" for one in recipes]
+    return html.bar_chart("Recipes by AUCPRC", "; ".join(said) + ".", bars)
 
 
 RECIPE_COLUMNS: html.Columns = {
@@ -146,19 +108,18 @@ def recipes(found: Sequence[RecipeFacts]) -> html.Section:
         else "There were too few rare rows to compare the recipes, so all of them have the same weight. The scores are "
         "not calibrated."
     )
-    about_dots = "Lines are 90% intervals. Recipes in grey are not a part of the model."
+    about_bars = "± is the standard error. Recipes in grey are not a part of the model."
     return html.section(
         "recipes",
         "Recipes",
         "Which recipes the model is made of",
-        html.paragraph(
+        html.lead(
             f"The model is a blend of {n_blended} of {plural(len(found), 'recipe')}. ",
             html.label(first.name),
             f" has the largest weight, {percent(first.weight)}.",
-            class_="lead",
         ),
         html.columns(
-            html.figure("AUCPRC and weight of each recipe", recipe_dots(found), about_dots) if are_judged else None,
+            html.figure("AUCPRC of each recipe", recipe_bars(found), about_bars) if are_judged else None,
             html.prose(html.paragraph(explained)),
         ),
         html.records(RECIPE_COLUMNS, found),
@@ -168,7 +129,7 @@ def recipes(found: Sequence[RecipeFacts]) -> html.Section:
 def answer(facts: Facts) -> html.Section:
     alerts = facts.thresholds.suggested_alerts
     parts = headline_parts(float(alerts.precision), float(alerts.recall), facts.case.rows)
-    emphasised = [html.element("strong", part) if place % 2 else part for place, part in enumerate(parts)]
+    emphasised = [html.strong(part) if place % 2 else part for place, part in enumerate(parts)]
     headline = html.paragraph(emphasised if alerts.n_alerts else NO_ALERTS, class_="headline")
     shown = (("100 alerts", "right", float(alerts.precision)), ("100 rare rows", "found", float(alerts.recall)))
     dots = [
@@ -179,27 +140,22 @@ def answer(facts: Facts) -> html.Section:
         )
         for name, verb, share in shown
     ]
+    cautions = [html.element("li", caution[:1].upper() + caution[1:]) for caution in facts.cautions]
     return html.section(
         "answer",
         "In short",
         "In short",
         html.element(
             "div",
-            html.element("div", headline, html.paragraph(*_basis(facts), class_="lead")),
+            html.element("div", headline, html.lead(*_basis(facts))),
             html.element("div", dots, class_="dot-pair"),
             class_="hero",
         ),
-        _cautions(facts.cautions),
+        html.element("div", html.strong("Caution"), html.element("ul", cautions), class_="caution")
+        if cautions
+        else None,
         html.figures_list(_numbers(facts)),
     )
-
-
-def _cautions(cautions: Sequence[str]) -> Html | None:
-    """What a reader must know before the figures."""
-    if not cautions:
-        return None
-    said = [html.element("li", caution[:1].upper() + caution[1:]) for caution in cautions]
-    return html.element("div", html.element("strong", "Caution"), html.element("ul", said), class_="caution")
 
 
 def _basis(facts: Facts) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.monitoring import figure_at
 from selfpaced.report import html
 from selfpaced.report.html import Frame, Html, Point, decimals, moment_text, percent, plural, whole
 from selfpaced.tables import PERIODS, Moments, checked_moments, periods_of
@@ -95,22 +96,25 @@ LEGEND_LINE, LONGEST_SERIES = 18, 50
 Series = Mapping[str, Sequence[float | None]]
 
 
-def course_lines(title: str, labels: Sequence[str], series: Series, highest: float | None = None) -> Html:
-    """Lines over the periods that `labels` name. A value that is None interrupts its line.
+def course_lines(
+    title: str, labels: Sequence[str], series: Series, highest: float | None = None, lowest: float = 0.0
+) -> Html:
+    """Lines over the periods or rounds that `labels` name. A value that is None interrupts its line.
 
-    `highest` is the end of the axis; by default the largest value, rounded up.
+    `lowest` and `highest` are the ends of the axis; by default 0, and the largest value, rounded up.
     """
     known = [value for values in series.values() for value in values if value is not None]
     top = highest if highest is not None else _rounded_up(max(known, default=1.0))
-    legend, below_legend = _legend(list(series))
-    last = max(len(labels) - 1, 1)
-    frame = Frame.of((0, last), (0, top), HEIGHT + round(below_legend), top=below_legend + 12)
-    y_ticks = {top * part / 4: _tick(top * part / 4) for part in range(5)}
+    legend, legend_height = _legend(list(series))
+    ends = (0, max(len(labels) - 1, 1)), (lowest, top)
+    y_ticks = {value: _tick(value) for value in (lowest + (top - lowest) * part / 4 for part in range(5))}
+    left = 12 + html.CHARACTER * max(map(len, y_ticks.values()))
+    frame = Frame.of(*ends, HEIGHT + round(legend_height), left, legend_height + 12, bottom=24)
     said = ", ".join(f"{name}: {_range_text(values)}" for name, values in series.items())
     return frame.drawing(
         title,
-        f"{len(labels)} periods from {labels[0]} to {labels[-1]}. {said}.",
-        html.grid(frame, _some_labels(labels, frame.x.stop - frame.x.start), y_ticks, "", ""),
+        f"From {labels[0]} to {labels[-1]}: {said}.",
+        html.grid(frame, _some_labels(labels, frame.x.stop - frame.x.start), y_ticks),
         legend,
         [
             _line(frame, labels, name, values, COLOURS[place % len(COLOURS)])
@@ -179,13 +183,45 @@ def _range_text(values: Sequence[float | None]) -> str:
 
 
 def course_figure(
-    title: str, labels: Sequence[str], series: Series, caption: str, highest: float | None = None
+    title: str, labels: Sequence[str], series: Series, caption: str, highest: float | None = None, lowest: float = 0.0
 ) -> Html | None:
     """A figure of the series that have values; None if none has."""
     known = {name: values for name, values in series.items() if any(value is not None for value in values)}
-    return html.figure(title, course_lines(title, labels, known, highest), caption) if known else None
+    return html.figure(title, course_lines(title, labels, known, highest, lowest), caption) if known else None
 
 
+# Figures over time: the title, the paths of the series in a record, the end of the axis, and the caption.
+Followed = Sequence[tuple[str, Mapping[str, str], float | None, str]]
+
+
+def followed(figures: Followed, records: Mapping[str, Any]) -> list[Html | None]:
+    """Figures of the records of some periods, given by name."""
+    return [
+        course_figure(
+            title,
+            list(records),
+            {name: [figure_at(one, path) for one in records.values()] for name, path in paths.items()},
+            caption,
+            highest,
+        )
+        for title, paths, highest, caption in figures
+    ]
+
+
+FOLLOWED: Followed = (
+    (
+        "Rare rows and the sum of scores",
+        {"rare": "n_cases", "sum of scores": "expected"},
+        None,
+        "If scores are probabilities, their sum is the number of rare rows that they expect.",
+    ),
+    (
+        "Precision and recall",
+        {"precision": "precision", "recall": "recall"},
+        1.0,
+        "At the suggested threshold. A period without alerts has no precision.",
+    ),
+)
 PERIOD_COLUMNS: html.Columns = {
     "Begins": ("name", str),
     "Rows": ("n_rows", whole),
@@ -198,27 +234,12 @@ PERIOD_COLUMNS: html.Columns = {
 
 
 def course(found: Course) -> html.Section:
-    labels = [one.name for one in found.periods]
-    expected: dict[str, Sequence[float]] = {
-        "rare": [one.n_cases for one in found.periods],
-        "sum of scores": [one.expected for one in found.periods],
-    }
-    shares = {
-        "precision": [one.precision for one in found.periods],
-        "recall": [one.recall for one in found.periods],
-    }
-    about_sums = "If scores are probabilities, their sum is the number of rare rows that they expect."
-    about_shares = "At the suggested threshold. A period without alerts has no precision."
+    n_periods = plural(len(found.periods), "period")
     return html.section(
         "course",
         "Over time",
         "Over time",
-        html.paragraph(
-            f"The rows of this report by {found.period}, in UTC: {plural(len(labels), 'period')}.", class_="lead"
-        ),
-        html.columns(
-            course_figure("Rare rows and the sum of scores", labels, expected, about_sums),
-            course_figure("Precision and recall", labels, shares, about_shares, 1.0),
-        ),
+        html.lead(f"The rows of this report by {found.period}, in UTC: {n_periods}."),
+        html.columns(followed(FOLLOWED, {one.name: one for one in found.periods})),
         html.unfolding("All periods", html.records(PERIOD_COLUMNS, found.periods)),
     )

@@ -22,7 +22,7 @@ FEWEST_ROWS = 1000
 SHOWN = 10
 MOST_BARS = 15
 SMALLEST_DRIFT = 0.01  # that has a bar
-MARKS = {0.1: "0.1", 0.25: "0.25"}  # what the field calls some drift, and much
+MUCH_DRIFT = 0.25  # as the field calls it
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,6 @@ def columns_of(table: Any, which: Sequence[int] | None = None) -> Iterator[Value
         yield Values(names[position], column.type, shown, measured)
 
 
-def take_rows(table: Any, rows: NDArray[np.integer]) -> Any:
-    """Some rows as a table of the same kind, or a pandas frame for a pyarrow table."""
-    return kind_of(table).take(table, rows)
-
-
 def data_facts(
     sample: Any,
     train_sample: Any,
@@ -145,7 +140,7 @@ def some_rows(table: Any, n_columns: int) -> Any:
     """Evenly spaced rows, few enough to be read in about a second."""
     n_rows = table.shape[0]
     most = min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, n_columns)))
-    return table if n_rows <= most else take_rows(table, np.linspace(0, n_rows - 1, most).astype(np.int64))
+    return table if n_rows <= most else kind_of(table).take(table, np.linspace(0, n_rows - 1, most).astype(np.int64))
 
 
 def column_facts(column: Values) -> ColumnFacts:
@@ -184,11 +179,21 @@ def data(found: DataFacts, n_rows: int) -> html.Section:
     rest, left_out = found.columns[SHOWN:], found.n_columns - len(found.columns)
     more = f" and {plural(left_out, 'column')} that are not listed" if left_out else ""
     reasons = [[html.named(name), reason] for name, reason in found.dropped.items()]
+    incomplete, constant = (
+        sum(one.missing > 0 for one in found.columns),
+        sum(one.n_distinct <= 1 for one in found.columns),
+    )
+    sample = "a sample of " if found.n_rows_looked_at < n_rows else ""
+    said = [
+        f"{plural(found.n_columns, 'column')}, examined in {sample}{plural(found.n_rows_looked_at, 'row')}.",
+        f"{plural(incomplete, 'column')} with missing values." if incomplete else "No missing values.",
+        f"{plural(constant, 'column')} with a single value." if constant else "",
+    ]
     return html.section(
         "data",
         "Data",
         "The data",
-        _summary(found, n_rows),
+        html.lead(" ".join(filter(None, said))),
         drift_figure("Drift since training", drifts, remark) if drifts else None,
         html.headed("Columns", html.records(COLUMNS, found.columns[:SHOWN])),
         html.unfolding(f"{plural(len(rest), 'more column')}{more}", html.records(COLUMNS, rest)) if rest else None,
@@ -200,14 +205,7 @@ def drift_figure(title: str, drifts: Sequence[Drift], remark: str | None = None)
     """The columns with the largest drift, and how many drifted more than chance explains."""
     n_real = sum(one.is_real for one in drifts)
     shown = [one for one in drifts if one.psi >= SMALLEST_DRIFT][:MOST_BARS]
-    below = "" if shown else f" No column has an index of {SMALLEST_DRIFT} or more."
-    figure = html.figure(
-        title,
-        drift_bars(title, shown),
-        "The population stability index (PSI): the difference between the shares of the bins then and now. 0.1 is "
-        f"some drift, 0.25 is much. In colour: 0.1 or more, and more than chance explains. The {MOST_BARS} largest "
-        f"have a bar, if they are {SMALLEST_DRIFT} or more.",
-    )
+    below = "" if shown else f" No column has an index (PSI) of {SMALLEST_DRIFT} or more."
     prose = html.prose(
         html.paragraph(
             f"{n_real or 'None'} of {plural(len(drifts), 'column')} moved more than chance explains, by "
@@ -216,25 +214,20 @@ def drift_figure(title: str, drifts: Sequence[Drift], remark: str | None = None)
         ),
         html.paragraph(remark) if remark else None,
     )
-    return html.columns(figure, prose) if shown else prose
+    if not shown:
+        return prose
+    caption = (
+        "The population stability index (PSI): the difference between the shares of the bins then and now. 0.1 is "
+        "some drift, 0.25 is much. In colour: 0.1 or more, and more than chance explains. The largest have a bar, if "
+        f"they are {SMALLEST_DRIFT} or more."
+    )
+    return html.columns(html.figure(title, drift_bars(title, shown), caption), prose)
 
 
 def drift_bars(title: str, drifts: Sequence[Drift]) -> Html:
     """The axis reaches at least to much drift, so that small drifts have short bars."""
     bars = [Bar(one.name, one.psi, "bar case" if one.is_large else "bar quiet") for one in drifts]
-    return html.bar_chart(title, f"{bars[0].name} drifted most." if bars else "There are no columns.", bars, MARKS)
-
-
-def _summary(found: DataFacts, n_rows: int) -> Html:
-    incomplete = sum(one.missing > 0 for one in found.columns)
-    constant = sum(one.n_distinct <= 1 for one in found.columns)
-    sample = "a sample of " if found.n_rows_looked_at < n_rows else ""
-    sentences = [
-        f"{plural(found.n_columns, 'column')}, examined in {sample}{plural(found.n_rows_looked_at, 'row')}.",
-        f"{plural(incomplete, 'column')} with missing values." if incomplete else "No missing values.",
-        f"{plural(constant, 'column')} with a single value." if constant else None,
-    ]
-    return html.paragraph(" ".join(filter(None, sentences)), class_="lead")
+    return html.bar_chart(title, f"{bars[0].name} drifted most.", bars, MUCH_DRIFT)
 
 
 N_SUSPECTS, SUSPECTS_SHOWN = 20, 8
@@ -312,7 +305,8 @@ def suspect_facts(
     `sample_rows` are the positions of the sample's rows among the scores; None if it holds all of them. The values of
     a suspect that is not in the sample are empty.
     """
-    shown = [] if sample is None else _places(column_names(sample), important)
+    own = [] if sample is None else column_names(sample)
+    shown = ([own.index(name) for name in important if name in own] or list(range(len(own))))[:N_COLUMNS]
     missed, alarming = suspect_rows(is_case, scores)
     wanted = np.concatenate([missed, alarming])
     place_of = {row: row for row in wanted.tolist()}
@@ -321,7 +315,7 @@ def suspect_facts(
         place_of = {int(sample_rows[place]): place for place in places}
     known = [row for row in wanted.tolist() if row in place_of]
     rows = np.array([place_of[row] for row in known], dtype=np.int64)
-    columns = list(columns_of(take_rows(sample, rows), shown)) if shown and known else []
+    columns = list(columns_of(kind_of(sample).take(sample, rows), shown)) if shown and known else []
     values = {row: tuple(column.text(number) for column in columns) for number, row in enumerate(known)}
 
     def described(row: int) -> Suspect:
@@ -332,47 +326,34 @@ def suspect_facts(
     return SuspectFacts(names, tuple(map(described, missed.tolist())), tuple(map(described, alarming.tolist())))
 
 
-def _places(names: Sequence[str], important: Sequence[str]) -> list[int]:
-    """The places of the most important columns, or of the first ones if none is known to be important."""
-    found = [names.index(name) for name in important if name in names]
-    return (found or list(range(len(names))))[:N_COLUMNS]
-
-
 def suspects(found: SuspectFacts, rare_rows: str) -> html.Section:
+    lowest = ["The lowest scores among ", html.label(rare_rows)]
     return html.section(
         "suspects",
         "Suspects",
         "Rows to look at",
-        html.paragraph(
+        html.lead(
             "Where scores and labels contradict each other most, either the model or the label is wrong. "
-            "A person should look at these rows.",
-            class_="lead",
+            "A person should look at these rows."
         ),
-        html.element(
-            "div",
+        html.columns(
             _list(
                 "The highest scores among common rows",
                 "Rare rows that were never labelled?",
-                found.columns,
                 found.alarming_others,
-            ),
-            _list(
-                ["The lowest scores among ", html.label(rare_rows)],
-                "Wrong labels, or rare rows unlike all others?",
                 found.columns,
-                found.missed_cases,
             ),
-            class_="suspect-lists",
+            _list(lowest, "Wrong labels, or rare rows unlike all others?", found.missed_cases, found.columns),
         ),
     )
 
 
-def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[Suspect]) -> Html:
+def _list(title: object, question: str, rows: Sequence[Suspect], columns: Sequence[str]) -> Html:
     header = ["Row", "Score", *(html.named(name, LONGEST_COLUMN_NAME) for name in columns)]
     cells = [[row.id, score_text(row.score), *row.values] for row in rows]
-    numbers = range(1, len(header))
     shown, rest = (
-        html.table(header, some, numbers=numbers) for some in (cells[:SUSPECTS_SHOWN], cells[SUSPECTS_SHOWN:])
+        html.table(header, some, numbers=range(1, len(header)))
+        for some in (cells[:SUSPECTS_SHOWN], cells[SUSPECTS_SHOWN:])
     )
     more = html.unfolding(f"{len(cells) - SUSPECTS_SHOWN} more", rest) if len(cells) > SUSPECTS_SHOWN else None
     return html.headed(title, html.paragraph(question, class_="note"), shown, more)

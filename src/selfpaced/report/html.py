@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from html import escape
+from importlib.resources import files
 from math import floor, log10
 from typing import Any, NamedTuple
 
@@ -126,6 +128,14 @@ def element(tag: str, /, *children: Any, **attributes: Any) -> Html:
     return Html(f"<{tag}{given}>{joined(*children)}</{tag}>")
 
 
+paragraph = partial(element, "p")
+code = partial(element, "code")
+strong = partial(element, "strong")
+lead = partial(element, "p", class_="lead")
+columns = partial(element, "div", class_="columns")
+prose = partial(element, "div", class_="prose")
+
+
 def joined(*children: Any) -> Html:
     """Join elements. Lists and generators among them are flattened."""
     return Html("".join(_child(child) for child in children if child is not None))
@@ -142,6 +152,16 @@ def _child(child: Any) -> str:
 def _text(value: Any) -> str:
     """Text of a value. Floats are rounded to two decimals, which is enough for coordinates."""
     return f"{round(value, 2):g}" if isinstance(value, float) else str(value)
+
+
+def resource(name: str) -> Html:
+    """The text of a file of this package."""
+    return Html(files("selfpaced.report").joinpath(name).read_text(encoding="utf-8"))
+
+
+def filled(name: str, values: Mapping[str, Any]) -> Html:
+    """A file of HTML with values, which are escaped, in the places of their names in braces."""
+    return Html(resource(name).format_map({key: joined(value) for key, value in values.items()}))
 
 
 def json_script(id: str, data: Any) -> Html:
@@ -184,7 +204,7 @@ def records(columns: Columns, found: Sequence[Any] | Mapping[str, Any], names: s
         values = [figure_at(one, path) for one in rows]
         cells[name] = ["" if value is None else write(value) for value in values]
     shown = {name: written for name, written in cells.items() if any(written)}
-    texts = {names, *(name for name, (_, write) in columns.items() if write in (str, named))}
+    texts = {names, *(name for name, (_, write) in columns.items() if write in (str, named, moment_text))}
     numbers = [place for place, name in enumerate(shown) if name not in texts]
     return table(shown, zip(*shown.values(), strict=True), numbers=numbers)
 
@@ -212,8 +232,8 @@ class Axis:
 
 
 WIDTH = 460  # of most drawings
-LEFT, RIGHT, TOP, BOTTOM = 46, 16, 28, 42  # the space around axes
-CHARACTER = 7.7  # the width of a letter on a phone, where letters are largest
+RIGHT = 16  # the space beside axes
+CHARACTER = 8.5  # the width of a letter on a phone, where letters are largest
 
 
 @dataclass(frozen=True)
@@ -226,11 +246,10 @@ class Frame:
 
     @classmethod
     def of(
-        cls, x: Point, y: Point, height: int = 330, left: float = LEFT, right: float = RIGHT, top: float = TOP,
-        log: str = "",
-    ) -> Frame:  # fmt: skip
+        cls, x: Point, y: Point, height: int = 330, left: float = 46, top: float = 28, bottom: float = 42, log: str = ""
+    ) -> Frame:
         """Axes between the ends `x` and `y`, with some space around them. `log` names the logarithmic ones."""
-        return cls(Axis(*x, left, WIDTH - right, "x" in log), Axis(*y, height - BOTTOM, top, "y" in log), height)
+        return cls(Axis(*x, left, WIDTH - RIGHT, "x" in log), Axis(*y, height - bottom, top, "y" in log), height)
 
     def point(self, x: float, y: float) -> Point:
         return self.x(x), self.y(y)
@@ -278,22 +297,22 @@ def area(points: Sequence[Point], floor: float, class_: str) -> Html:
     return element("path", d="M" + "L".join(_pair(point) for point in closed) + "Z", class_=class_)
 
 
-def grid(frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_name: str, y_name: str) -> Html:
+def grid(
+    frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_name: str = "", y_name: str = ""
+) -> Html:
     """Horizontal grid lines, ticks, and the names of the axes."""
     x, y = frame.x, frame.y
     across = [line((x.start, y(value)), (x.stop, y(value)), "grid") for value in y_ticks]
     left = [text(x.start - 7, y(value) + 4, words, anchor="end") for value, words in y_ticks.items()]
     below = [text(_inside(x(value), words), y.start + 17, words, anchor="middle") for value, words in x_ticks.items()]
-    names = [
-        text(x.stop, y.start + 35, x_name, "axis-name", "end"),
-        text(0, y.stop - 14, y_name, "axis-name"),
-    ]
+    names = [text(x.stop, y.start + 35, x_name, "axis-name", "end")] if x_name else []
+    names += [text(0, y.stop - 14, y_name, "axis-name")] if y_name else []
     return joined(*across, *left, *below, *names)
 
 
 def _inside(x: float, words: str) -> float:
     """The middle of a text, moved to where the text is not cut at the side of a drawing."""
-    half = CHARACTER * len(words) / 2
+    half = CHARACTER * len(words) / 2 + 3
     return max(half, min(x, WIDTH - half))
 
 
@@ -314,43 +333,26 @@ def hundred_dots(title: str, share: float) -> Html:
     return drawing(title, f"{n_filled} of 100 dots are filled.", 10 * STEP, 10 * STEP, dots, class_="dots")
 
 
-NAMES, VALUES, VALUES_WITH_ERRORS = 170, 52, 104
+NAMES, VALUES, VALUES_WITH_ERRORS = 170, 52, 124
 ROW = 21
 LONGEST_NAME = 19
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A bar with its name and value; `error` is the standard error of the value, if it is known."""
+class Bar(NamedTuple):
+    """A bar with its name and value; `error` is the standard error of the value, None or NaN if it is not known."""
 
     name: str
     value: float
     class_: str
     error: float | None = None
 
-    @property
-    def figure(self) -> str:
-        """The value as it is written, with its error if that is known."""
-        is_known = self.error is not None and self.error == self.error
-        return decimals(self.value) + (f" ± {decimals(self.error or 0.0)}" if is_known else "")
 
-
-def bar_chart(title: str, description: str, bars: Sequence[Bar], marks: Mapping[float, str] | None = None) -> Html:
-    """Horizontal bars, one below the other, and named marks on their axis, which reaches at least to the last."""
-    marks = marks or {}
-    longest = max([bar.value for bar in bars] + list(marks), default=0.0)
+def bar_chart(title: str, description: str, bars: Sequence[Bar], at_least: float = 0.0) -> Html:
+    """Horizontal bars, one below the other, on an axis that reaches at least to a value."""
+    longest = max(at_least, *(bar.value for bar in bars))
     beside = VALUES if all(bar.error is None for bar in bars) else VALUES_WITH_ERRORS
     axis = Axis(0.0, longest if longest > 0 else 1.0, NAMES, WIDTH - beside)
-    bottom = ROW * len(bars)
-    return drawing(
-        title,
-        description,
-        WIDTH,
-        bottom + ROW * bool(marks),
-        [line((axis(value), 0), (axis(value), bottom), "grid") for value in marks],
-        [text(axis(value), bottom + 15, words, anchor="middle") for value, words in marks.items()],
-        [_bar(bar, axis, ROW * n) for n, bar in enumerate(bars)],
-    )
+    return drawing(title, description, WIDTH, ROW * len(bars), [_bar(bar, axis, ROW * n) for n, bar in enumerate(bars)])
 
 
 def name_text(x: float, y: float, name: str, longest: int, anchor: str = "end") -> Html:
@@ -360,10 +362,11 @@ def name_text(x: float, y: float, name: str, longest: int, anchor: str = "end") 
 
 def _bar(bar: Bar, axis: Axis, top: float) -> Html:
     end = axis(max(bar.value, 0.0))
+    error = "" if bar.error is None or np.isnan(bar.error) else f" ± {decimals(bar.error)}"
     return joined(
         name_text(NAMES - 8, top + 15, bar.name, LONGEST_NAME),
         rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
-        text(end + 6, top + 15, bar.figure, "tick"),
+        text(end + 6, top + 15, f"{decimals(bar.value)}{error}"),
     )
 
 
@@ -391,24 +394,6 @@ def figure(title: str, drawn: Html, *caption: Any, **attributes: Any) -> Html:
     return element("figure", element("h3", title), drawn, element("figcaption", *caption), **attributes)
 
 
-def paragraph(*children: Any, **attributes: Any) -> Html:
-    return element("p", *children, **attributes)
-
-
-def columns(*children: Any) -> Html:
-    return element("div", *children, class_="columns")
-
-
-def pairs_of(figures: Iterable[Html | None]) -> list[Html]:
-    """Figures, two beside each other. Those that are None are left out."""
-    shown = [one for one in figures if one is not None]
-    return [columns(*shown[place : place + 2]) for place in range(0, len(shown), 2)]
-
-
-def prose(*children: Any) -> Html:
-    return element("div", *children, class_="prose")
-
-
 def figures_list(figures: Iterable[tuple[str, ...] | None], class_: str = "numbers") -> Html:
     """Names, values in large letters, and notes, if there are some. Figures that are None are left out."""
     shown = [
@@ -418,12 +403,6 @@ def figures_list(figures: Iterable[tuple[str, ...] | None], class_: str = "numbe
         for name, value, *notes in filter(None, figures)
     ]
     return element("dl", shown, class_=class_)
-
-
-def slider(id: str, n_places: int, place: int, **attributes: Any) -> Html:
-    """An input that slides over some places."""
-    ends = {"min": 0, "max": n_places - 1, "step": 1, "value": place}
-    return element("input", type="range", id=id, **ends, **attributes, autocomplete="off")
 
 
 def label(words: str) -> Html:

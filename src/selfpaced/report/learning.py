@@ -12,7 +12,8 @@ import numpy as np
 from selfpaced.callbacks import BinNotes
 from selfpaced.report import html
 from selfpaced.report.about import eval_scores_of, rounds_of
-from selfpaced.report.html import Axis, Frame, Html, decimals, percent, whole
+from selfpaced.report.course import course_figure
+from selfpaced.report.html import Frame, Html, decimals, percent, whole
 
 MOST_BINS_SHOWN = 40
 
@@ -24,12 +25,6 @@ class HardnessHistogram:
     counts: tuple[int, ...]
     drawn: tuple[int, ...]
     mean_hardness: tuple[float | None, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean hardness of all rows."""
-        means = zip(self.counts, self.mean_hardness, strict=True)
-        return sum(count * mean for count, mean in means if mean is not None) / max(1, sum(self.counts))
 
     @property
     def zones(self) -> dict[str, float]:
@@ -98,8 +93,7 @@ def _bins(notes: BinNotes | None) -> HardnessHistogram | None:
     return HardnessHistogram(tuple(counts.tolist()), tuple(drawn.tolist()), tuple(means))
 
 
-HEIGHT, SHORT = 300, 200
-BESIDE = 74  # the space for texts on the right
+HEIGHT = 300
 LOWEST_COUNT = 0.7  # below 1 on a logarithmic axis, so that a bin of one row can be seen
 # Fifths of the range of hardness. They help the reader, and are not part of the algorithm.
 ZONES = {"trivial": (0.0, 0.2), "borderline": (0.2, 0.8), "noise": (0.8, 1.0)}
@@ -129,25 +123,10 @@ def hardness_histogram(note: RoundFacts, bins: HardnessHistogram, most: int, n_r
         f"Hardness in round {note.number} of {n_rounds}",
         "Rows drawn: " + ", ".join(f"{percent(share)} {name}" for name, share in bins.zones.items()) + ".",
         html.grid(frame, {}, ticks, "", "rows by hardness (log scale)"),
-        [_bar(frame, bins, place, labelled=True) for place in range(len(bins.counts))],
+        [_bar(frame, bins, place) for place in range(len(bins.counts))],
         [_zone(frame, name, share) for name, share in bins.zones.items()],
         [html.rectangle(x, 5, 10, 10, f"bar {class_}") for x, (class_, _) in keys.items()],
         [html.text(x + 15, 14, words, "axis-name") for x, (_, words) in keys.items()],
-    )
-
-
-def hardness_thumbnail(note: RoundFacts, bins: HardnessHistogram, most: int) -> Html:
-    frame = Frame(Axis(0, 1, 2, 138), Axis(LOWEST_COUNT, most, 78, 20, True), 84)
-    alpha = "" if note.alpha is None else f"α {alpha_text(note.alpha)}"
-    return html.drawing(
-        f"Round {note.number}",
-        f"{whole(sum(bins.drawn))} rows drawn.",
-        140,
-        frame.height,
-        html.text(2, 12, f"round {note.number}", "tick strong"),
-        html.text(138, 12, alpha, "tick", "end"),
-        [_bar(frame, bins, place) for place in range(len(bins.counts))],
-        html.line((2, 78.5), (138, 78.5), "base"),
     )
 
 
@@ -159,11 +138,11 @@ def alpha_text(alpha: float) -> str:
     return "∞" if alpha > 1e6 else f"{alpha:.2g}"
 
 
-def _bar(frame: Frame, bins: HardnessHistogram, place: int, labelled: bool = False) -> Html:
+def _bar(frame: Frame, bins: HardnessHistogram, place: int) -> Html:
     width = (frame.x.stop - frame.x.start) / len(bins.counts)
     left, floor_y = frame.x.start + place * width, frame.y.start
     count, drawn = bins.counts[place], bins.drawn[place]
-    words = html.element("title", f"{whole(count)} rows, {whole(drawn)} drawn") if labelled else None
+    words = html.element("title", f"{whole(count)} rows, {whole(drawn)} drawn")
     tall, short = (frame.y(value) if value else floor_y for value in (count, drawn))
     return html.joined(
         html.rectangle(left + 0.06 * width, tall, 0.88 * width, floor_y - tall, "bar pool", words),
@@ -181,65 +160,6 @@ def _zone(frame: Frame, name: str, share: float) -> Html:
     )
 
 
-def drawn_by_round(rounds: Sequence[tuple[RoundFacts, HardnessHistogram]]) -> Html:
-    """Where the rows of each round were drawn from, as shares of the zones."""
-    frame = Frame.of((0.5, len(rounds) + 0.5), (0, 1), SHORT, right=BESIDE)
-    shares = [bins.zones for _, bins in rounds]
-    names = _numbered([str(note.number) for note, _ in rounds])
-    return frame.drawing(
-        "Where rows were drawn from",
-        f"The share of trivial rows goes from {percent(shares[0]['trivial'])} to {percent(shares[-1]['trivial'])}.",
-        html.grid(frame, names, {0.0: "0", 0.5: "50%", 1.0: "100%"}, "round", "share of the rows drawn"),
-        [_stack(frame, place, share) for place, share in enumerate(shares, 1)],
-        _zone_names(frame, shares[-1]),
-    )
-
-
-def _stack(frame: Frame, place: int, shares: dict[str, float]) -> Html:
-    left, right = frame.x(place - 0.42), frame.x(place + 0.42)
-    bars, below = [], 0.0
-    for name, share in shares.items():
-        top, bottom = frame.y(below + share), frame.y(below)
-        words = html.element("title", f"{percent(share)} {name}")
-        bars.append(html.rectangle(left, top, right - left, bottom - top, f"bar {name}", words))
-        below += share
-    return html.joined(bars)
-
-
-def _zone_names(frame: Frame, shares: dict[str, float]) -> Html:
-    """The names beside the last round, each at the height of its part, without overlaps."""
-    words, below, lowest = [], 0.0, frame.y.start + 4
-    for name, share in shares.items():
-        y = min(frame.y(below + share / 2) + 4, lowest)
-        words.append(html.text(frame.x.stop + 4, y, name, name))
-        below, lowest = below + share, y - 15
-    return html.joined(words)
-
-
-def aucprc_by_round(learning: Learning) -> Html:
-    scored = {str(note.number): note.aucprc for note in learning.rounds if note.aucprc is not None}
-    scores = list(scored.values())
-    low, high = floor(20 * min(scores)) / 20, ceil(20 * max(scores)) / 20
-    frame = Frame.of((0.5, len(scores) + 0.5), (low, max(high, low + 0.05)), SHORT, right=BESIDE)
-    points = [frame.point(place, score) for place, score in enumerate(scores, 1)]
-    ticks = {value: decimals(value) for value in (low, (low + frame.y.high) / 2, frame.y.high)}
-    dots = zip(points, scores, strict=True)
-    return frame.drawing(
-        "AUCPRC by round",
-        f"From {decimals(scores[0])} with one member to {decimals(scores[-1])} with all.",
-        html.grid(frame, _numbered(list(scored)), ticks, "members so far", "AUCPRC"),
-        html.path(points, "curve case thin"),
-        [html.dot(point, 3.5, "point case", html.element("title", decimals(score))) for point, score in dots],
-        html.text(points[-1][0] + 9, points[-1][1] + 4, decimals(scores[-1]), "value case"),
-    )
-
-
-def _numbered(names: Sequence[str]) -> dict[float, str]:
-    """Names of the places 1, 2, ...; if there are many, only some of them and the last."""
-    step = ceil(len(names) / 12)
-    return {float(place): name for place, name in enumerate(names, 1) if (len(names) - place) % step == 0}
-
-
 def _short(count: int) -> str:
     """
     >>> [_short(count) for count in (10, 1000, 10_000_000)]
@@ -252,13 +172,10 @@ def _short(count: int) -> str:
 
 
 MOST_HISTOGRAMS = 24
-MOST_THUMBNAILS = 12
-Binned = list[tuple[RoundFacts, HardnessHistogram]]
 ROUND_COLUMNS: html.Columns = {
     "Round": ("number", lambda number: str(number) if number else "warm-up"),
     "α": ("alpha", alpha_text),
     "Rows trained on": ("n_rows", whole),
-    "Mean hardness": ("binned.mean", lambda mean: decimals(mean, 4)),
     "Trivial": ("binned.zones", lambda zones: percent(zones["trivial"])),
     "Borderline": ("binned.zones", lambda zones: percent(zones["borderline"])),
     "Noise": ("binned.zones", lambda zones: percent(zones["noise"])),
@@ -268,29 +185,33 @@ ROUND_COLUMNS: html.Columns = {
 
 def learning(learned: Learning) -> html.Section:
     binned = [(note, note.binned) for note in learned.rounds if note.binned is not None]
-    is_scored = any(note.aucprc is not None for note in learned.rounds)
-    scored_on = f"Measured on {learned.scored_on}."
+    zones = {zone: [bins.zones[zone] for _, bins in binned] for zone in ZONES}
+    scored = {str(note.number): note.aucprc for note in learned.rounds if note.aucprc is not None}
+    low, high = floor(20 * min(scored.values(), default=0)) / 20, ceil(20 * max(scored.values(), default=1)) / 20
+    by_member, scored_on = {"AUCPRC": list(scored.values())}, f"Measured on {learned.scored_on}."
     return html.section(
         "learning",
         "Learning",
         "How the ensemble learned",
         _hardness(learned, binned) if binned else None,
         html.columns(
-            html.figure("Where rows were drawn from", drawn_by_round(binned), _DRAWN) if binned else None,
-            html.figure("AUCPRC by round", aucprc_by_round(learned), scored_on) if is_scored else None,
+            course_figure("Where rows were drawn from", [str(note.number) for note, _ in binned], zones, _DRAWN, 1.0),
+            course_figure("AUCPRC by round", list(scored), by_member, scored_on, max(high, low + 0.05), low),
         ),
         html.unfolding("All rounds in figures", html.records(ROUND_COLUMNS, learned.rounds)),
     )
 
 
 _DRAWN = (
-    "Without self-pacing the shares would be those of the pool. Trivial, borderline and noise are fifths of the range "
-    "of hardness (the lowest, the middle three, the highest). They help the reader, and are not part of the algorithm."
+    "The shares of the rows that each round drew. Without self-pacing they would be those of the pool. Trivial, "
+    "borderline and noise are fifths of the range of hardness (the lowest, the middle three, the highest). They help "
+    "the reader, and are not part of the algorithm."
 )
 
 
-def _hardness(learned: Learning, binned: Binned) -> Html:
-    shown = evenly(binned, MOST_HISTOGRAMS)
+def _hardness(learned: Learning, binned: Sequence[tuple[RoundFacts, HardnessHistogram]]) -> Html:
+    """The histograms of some rounds, among them the first and the last, one of which the slider shows."""
+    places = sorted({round(place) for place in np.linspace(0, len(binned) - 1, MOST_HISTOGRAMS)})
     most = max(max(bins.counts) for _, bins in binned)
     n_rounds = learned.rounds[-1].number
     frames = [
@@ -298,15 +219,18 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
             f"Round {note.number} of {n_rounds}",
             hardness_histogram(note, bins, most, n_rounds),
             _what_happened(note, bins),
-            data_frame=place,
-            hidden=place > 0,
+            data_frame=number,
+            hidden=number > 0,
         )
-        for place, (note, bins) in enumerate(shown)
+        for number, (note, bins) in enumerate(binned[place] for place in places)
     ]
-    slider = (html.element("label", "Round", for_="round"), html.slider("round", len(shown), 0))
-    few = evenly(binned, MOST_THUMBNAILS)
+    ends = {"min": 0, "max": len(frames) - 1, "step": 1, "value": 0}
+    slider = html.element("input", type="range", id="round", **ends, autocomplete="off")
+    label = html.element("label", "Round", for_="round")
     return html.columns(
-        html.element("div", html.element("div", slider, class_="slider"), html.element("div", frames, class_="frames")),
+        html.element(
+            "div", html.element("div", label, slider, class_="slider"), html.element("div", frames, class_="frames")
+        ),
         html.prose(
             html.paragraph(
                 "Hardness is how wrong the ensemble so far is about a row of the class ",
@@ -314,18 +238,9 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
                 ". Every round sorts these rows into bins by hardness and draws from each: early rounds let every bin "
                 "contribute the same hardness, late rounds the same number of rows (α grows). So few of the many "
                 "trivial rows are drawn, and borderline rows gain weight without over-sampling noise.",
-            ),
-            html.element("h3", "All rounds at a glance" if len(few) == len(binned) else "Some rounds at a glance"),
-            html.element("div", [hardness_thumbnail(note, bins, most) for note, bins in few], class_="thumbnails"),
+            )
         ),
     )
-
-
-def evenly(rounds: Binned, most: int) -> Binned:
-    """A limited number of rounds, including the first and the last."""
-    if len(rounds) <= most:
-        return rounds
-    return [rounds[round(place * (len(rounds) - 1) / (most - 1))] for place in range(most)]
 
 
 def _what_happened(note: RoundFacts, bins: HardnessHistogram) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
-from importlib.resources import files
 
 from selfpaced.report import html
 from selfpaced.report.answer import Facts, answer, making, recipes
@@ -117,14 +116,14 @@ def page_of(facts: Facts) -> str:
         data(facts.data, facts.n_rows) if facts.data else None,
         making(facts),
     ]
-    return assembled(facts.title, sections, facts.created_at, _resource("page.js"))
+    return assembled(facts.title, sections, facts.created_at, html.resource("page.js"))
 
 
 def assembled(
     title: str, sections: Iterable[Section | None], created_at: str | None = None, script: Html | None = None
 ) -> str:
     """A page of sections. Those that are None are omitted."""
-    style = _resource("page.css")
+    style = html.resource("page.css")
     shown = [one for one in sections if one is not None]
     made_at = created_at or datetime.now(UTC).isoformat(timespec="seconds")
     links = [html.element("li", html.element("a", one.link, href=f"#{one.id}")) for one in shown]
@@ -161,7 +160,3 @@ def _policy(style: str, script: str | None) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-def _resource(name: str) -> Html:
-    return Html(files("selfpaced.report").joinpath(name).read_text(encoding="utf-8"))

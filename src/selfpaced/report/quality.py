@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
@@ -24,6 +24,11 @@ Floats = NDArray[np.float64]
 class Curve:
     x: tuple[float, ...]
     y: tuple[float, ...]
+
+    @classmethod
+    def of(cls, x: Floats, y: Floats) -> Curve:
+        places = spread(MOST_POINTS, x, y)
+        return cls(tuple(x[places].round(5).tolist()), tuple(y[places].round(5).tolist()))
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,8 @@ def ranking_facts(sweep: Sweep) -> RankingFacts:
         aucprc_interval=aucprc_interval(sweep),
         auroc=float(1 - above / (float(sweep.n_positives) * sweep.n_negatives)),
         chance=sweep.n_positives / sweep.n_rows,
-        precision_recall=_curve(sweep.recall, sweep.precision),
-        roc=_curve(*(np.concatenate([[0.0], rate]) for rate in (sweep.false_alarm_rate, sweep.recall))),
+        precision_recall=Curve.of(sweep.recall, sweep.precision),
+        roc=Curve.of(*(np.concatenate([[0.0], rate]) for rate in (sweep.false_alarm_rate, sweep.recall))),
     )
 
 
@@ -115,11 +120,6 @@ def aucprc_interval(sweep: Sweep, n_steps: int = MOST_STEPS) -> Interval | None:
         found, false_alarms = np.cumsum(rng.poisson(cases)), np.cumsum(rng.poisson(others))
         areas.append(area_of(found, found + false_alarms) if found[-1] else 0.0)
     return middle_of(areas)
-
-
-def _curve(x: Floats, y: Floats) -> Curve:
-    places = spread(MOST_POINTS, x, y)
-    return Curve(tuple(x[places].round(5).tolist()), tuple(y[places].round(5).tolist()))
 
 
 MOST_BINS = 12
@@ -328,26 +328,26 @@ def calibration(found: Calibration, n_rows: int, n_cases: int, calibrated_by: st
     )
 
 
-def _verdict(found: Calibration, n_rows: int, n_cases: int, calibrated_by: str | None) -> Iterator[Any]:
+def _verdict(found: Calibration, n_rows: int, n_cases: int, calibrated_by: str | None) -> Sequence[Any]:
     """Whether scores are probabilities, and what to do if they are not."""
     scores = f"The mean score is {percent(found.mean_score)}, the share of rare rows {percent(n_cases / n_rows)}. "
-    recalibrate = html.element("code", "model.recalibrated(X, y)")
+    recalibrate = html.code("model.recalibrated(X, y)")
     if expects_the_rare_rows(found.mean_score, n_rows, n_cases):
-        yield from (html.element("strong", "On average, yes. "), scores)
-    elif calibrated_by is not None:
-        yield from (html.element("strong", "Not on these rows. "), scores)
-        yield (
+        return html.strong("On average, yes. "), scores
+    if calibrated_by is not None:
+        why = (
             f"The scores were calibrated on the training rows ({calibrated_by}), so these rows differ from "
             "them: the share of rare rows has changed, or columns have drifted, such as a date that moves on. Use the "
             "scores to rank rows. Train on newer rows without such columns, or calibrate on recent rows with labels: "
         )
-        yield from (recalibrate, ".")
-    else:
-        yield from (html.element("strong", "No. "), scores)
-        if found.mean_score > n_cases / n_rows:
-            yield "Members that are trained on balanced rows rank well, but their scores overstate the risk. "
-        else:
-            yield "The scores understate the risk. "
-        yield "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as "
-        yield from ("probabilities: ", html.element("code", "calibration='isotonic'"), " at training or ")
-        yield from (recalibrate, " on held-out rows.")
+        return html.strong("Not on these rows. "), scores, why, recalibrate, "."
+    why = (
+        "Members that are trained on balanced rows rank well, but their scores overstate the risk. "
+        if found.mean_score > n_cases / n_rows
+        else "The scores understate the risk. "
+    )
+    advice = (
+        "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as probabilities: "
+    )
+    how = html.code("calibration='isotonic'"), " at training or ", recalibrate, " on held-out rows."
+    return html.strong("No. "), scores, why, advice, *how

@@ -8,9 +8,9 @@ from typing import Any
 from selfpaced.backtesting import Budget, FoldResult, Rolling
 from selfpaced.monitoring import Alarm, PeriodFigures, Reference, alarm_texts, figure_at
 from selfpaced.report import html
-from selfpaced.report.course import course_figure
+from selfpaced.report.course import Followed, course_figure, followed
 from selfpaced.report.data import drift_figure
-from selfpaced.report.html import Html, between, decimals, moment_text, percent, plural, threshold_text, whole
+from selfpaced.report.html import between, decimals, moment_text, percent, plural, threshold_text, whole
 from selfpaced.report.page import assembled
 from selfpaced.thresholds import cost_text
 
@@ -21,14 +21,12 @@ def monitor_page(
     whole_table: PeriodFigures, periods: Mapping[str, PeriodFigures], reference: Reference, alarms: Sequence[Alarm]
 ) -> str:
     """One HTML file about all rows, and about the rows of each period."""
-    sections = [
-        _answer(whole_table, reference, alarms),
-        _course(periods) if periods else None,
-        _drift(whole_table, reference),
-        html.section("periods", "Periods", "All periods", html.records(PERIOD_COLUMNS, periods, "Period"))
-        if periods
-        else None,
-    ]
+    sections = [_answer(whole_table, reference, alarms), _drift(whole_table, reference)]
+    if periods:
+        figures = html.columns(followed(FOLLOWED, periods))
+        sections.insert(1, html.section("course", "Over time", "Over time", figures))
+        table = html.records(PERIOD_COLUMNS, periods, "Period")
+        sections.append(html.section("periods", "Periods", "All periods", table))
     return assembled("How is the model doing in service?", sections)
 
 
@@ -41,14 +39,11 @@ def _answer(figures: PeriodFigures, reference: Reference, alarms: Sequence[Alarm
         "answer",
         "In short",
         "In short",
-        html.paragraph(
-            html.element("strong", said), f"{verb} since the model was judged. {_outlook(figures)}", class_="headline"
-        ),
-        html.paragraph(
-            f"{plural(figures.n_rows, 'row')}, compared with {whole(reference.n_rows)} that the model was judged by"
-            f"{_sampled(reference)}. Estimates are right only if the model's probabilities still are. They do not "
-            "include a new kind of rare row that the model does not recognise.",
-            class_="lead",
+        html.paragraph(html.strong(said), f"{verb} since the model was judged. {_outlook(figures)}", class_="headline"),
+        html.lead(
+            f"{plural(figures.n_rows, 'row')}, compared with {whole(reference.n_rows)} that the model was judged by. "
+            f"{_sampled(reference)}Estimates are right only if the model's probabilities still are. They do not "
+            "include a new kind of rare row that the model does not recognise."
         ),
         html.headed("Alarms", html.element("ul", lines)) if alarms else None,
         html.figures_list(_numbers(figures, reference)),
@@ -60,7 +55,7 @@ def _sampled(reference: Reference) -> str:
     n_counted = max((int(one.all_counts.sum()) for one in reference.features), default=reference.n_rows)
     if n_counted == reference.n_rows:
         return ""
-    return f". Shares of their columns are those of a sample of {whole(n_counted)} of them"
+    return f"Their columns were counted in a sample of {whole(n_counted)} of the {whole(reference.n_rows)} rows. "
 
 
 def _outlook(figures: PeriodFigures) -> str:
@@ -112,50 +107,36 @@ def _drift(figures: PeriodFigures, reference: Reference) -> html.Section:
     not_kept, shown = reference.n_features_not_kept, figures.drifts[:MOST_ROWS]
     remark = f"{plural(not_kept, 'column')} are not monitored, to keep the reference small." if not_kept else None
     title = "All columns" if len(shown) == len(figures.drifts) else f"The {len(shown)} columns with the largest index"
-    before = _sampled(reference).removeprefix(". ")
     return html.section(
         "drift",
         "Columns",
         "Columns",
         drift_figure("Population stability index", figures.drifts, remark),
-        html.headed(
-            title, html.paragraph(f"{before}.", class_="note") if before else None, html.records(DRIFT_COLUMNS, shown)
-        ),
+        html.headed(title, html.records(DRIFT_COLUMNS, shown)),
     )
 
 
-def _course(periods: Mapping[str, PeriodFigures]) -> html.Section:
-    def drawn(title: str, caption: str, highest: float | None = None, **paths: str) -> Html | None:
-        series = {
-            name.replace("_", " "): [figure_at(one, path) for one in periods.values()] for name, path in paths.items()
-        }
-        return course_figure(title, list(periods), series, caption, highest)
-
-    figures = [
-        drawn("Alerts", "Rows at or above the threshold.", alerts="n_alerts"),
-        drawn(
-            "Rare rows expected and found",
-            "The sum of the probabilities; and among the rows whose labels are known, the number of rare rows.",
-            expected="estimate.expected",
-            expected_of_these="labelled.expected",
-            found="labelled.found",
-        ),
-        drawn(
-            "Estimated precision and recall",
-            "Estimated from the probabilities alone, at the threshold.",
-            1.0,
-            precision="estimate.precision",
-            recall="estimate.recall",
-        ),
-        drawn(
-            "Drift of the scores",
-            "The population stability index of each period's scores. Periods with few rows have a high one by chance.",
-            PSI="score_drift.psi",
-        ),
-    ]
-    return html.section("course", "Over time", "Over time", *html.pairs_of(figures))
-
-
+FOLLOWED: Followed = (
+    ("Alerts", {"alerts": "n_alerts"}, None, "Rows at or above the threshold."),
+    (
+        "Rare rows expected and found",
+        {"expected": "estimate.expected", "expected of these": "labelled.expected", "found": "labelled.found"},
+        None,
+        "The sum of the probabilities; and among the rows whose labels are known, the number of rare rows.",
+    ),
+    (
+        "Estimated precision and recall",
+        {"precision": "estimate.precision", "recall": "estimate.recall"},
+        1.0,
+        "Estimated from the probabilities alone, at the threshold.",
+    ),
+    (
+        "Drift of the scores",
+        {"PSI": "score_drift.psi"},
+        None,
+        "The population stability index of each period's scores. Periods with few rows have a high one by chance.",
+    ),
+)
 PERIOD_COLUMNS: html.Columns = {
     "Rows": ("n_rows", whole),
     "Alerts": ("n_alerts", whole),
@@ -206,17 +187,17 @@ def _reached(folds: Sequence[FoldResult], courses: Sequence[Any], tested_by: str
         among = f", the best of {len(courses)} kinds of models" if len(courses) > 1 else ""
         headline = [
             f"In the order of time, {best.model} reaches an AUCPRC of ",
-            html.element("strong", decimals(best.aucprc)),
+            html.strong(decimals(best.aucprc)),
             f" on average{among}.",
         ]
         if best.precision is not None:
-            headline += [" Of its alerts, ", html.element("strong", percent(best.precision)), " are right."]
+            headline += [" Of its alerts, ", html.strong(percent(best.precision)), " are right."]
     return html.section(
         "answer",
         "In short",
         "In short",
         html.paragraph(headline, class_="headline"),
-        html.paragraph(tested_by, class_="lead"),
+        html.lead(tested_by),
         html.headed("All folds together", html.records(COURSE_COLUMNS, courses)),
     )
 
@@ -262,7 +243,7 @@ def _course_of_folds(folds: Sequence[FoldResult]) -> html.Section:
         ("Cost", costs, None, _COST),
     ]
     figures = [course_figure(title, begins, values, caption, highest) for title, values, highest, caption in shown]
-    return html.section("course", "Course", "The course over time", *html.pairs_of(figures))
+    return html.section("course", "Course", "The course over time", html.columns(figures))
 
 
 _AUCPRC = "Measured on rows after all training rows and after the delay. A fold without rare rows has no AUCPRC."

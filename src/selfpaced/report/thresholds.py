@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfpaced import thresholds as rules
 from selfpaced.metrics import Alerts
 from selfpaced.report import html
-from selfpaced.report.html import Html, between, decimals, percent, plural, threshold_text, whole
+from selfpaced.report.html import between, decimals, percent, plural, threshold_text, whole
 from selfpaced.report.quality import MOST_POINTS, RankingFacts, precision_recall_curve, spread
 from selfpaced.thresholds import Costs, Interval, LowestCost, Rule, Sweep, ThresholdChoice, cost_text, share_interval
 
@@ -217,140 +217,53 @@ def explorer_texts(alerts: Alerts, threshold: float) -> dict[str, str]:
 
 
 def explorer(thresholds: Thresholds, ranking: RankingFacts, rare_rows: str) -> html.Section:
+    """The section with the slider. Its elements are in explorer.html; the script replaces their texts."""
     every = [explorer_texts(thresholds.alerts(place), value) for place, value in enumerate(thresholds.values)]
-    texts, chosen = every[thresholds.suggested], thresholds.chosen
+    alerts, chosen, texts = thresholds.suggested_alerts, thresholds.chosen, every[thresholds.suggested]
+    rule = "Given" if chosen is None else chosen.rule
+    presets = {"suggested": "Best F1"} if rule == "f1" else {"suggested": rule, "f1": "Best F1"}
+    presets["cost"] = "Lowest cost"
+    by_amount = None
     if chosen is not None:  # its intervals allow for the choice on these rows
         texts |= {"precision-interval": between(chosen.precision), "recall-interval": between(chosen.recall)}
-    curve = html.figure(
-        "Precision and recall",
-        precision_recall_curve(ranking, thresholds.suggested_alerts),
-        "Every threshold is a point of the curve. The dot is the one chosen here.",
-    )
-    return html.section(
-        "explorer",
-        "Threshold",
-        "Choose a threshold",
-        html.paragraph(
-            "A lower threshold finds more ",
-            html.label(rare_rows),
-            " and raises more false alarms. Move the slider to compare.",
-            class_="lead",
-        ),
-        html.columns(
-            html.element("div", _slider(thresholds, texts), _measures(texts), _costs(thresholds)),
-            html.element("div", curve, _matrix(texts)),
-        ),
-        html.json_script("explorer-data", _data(thresholds, every)),
-    )
-
-
-def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
-    """An element whose text the script replaces."""
-    return html.element(tag, texts[name], data_show=name)
-
-
-def _slider(thresholds: Thresholds, texts: dict[str, str]) -> Html:
-    rule = "Given" if thresholds.chosen is None else thresholds.chosen.rule
-    presets = {"suggested": "Best F1"} if rule == "f1" else {"suggested": rule, "f1": "Best F1"}
-    buttons = [
-        html.element("button", words, type="button", data_preset=name)
-        for name, words in {**presets, "cost": "Lowest cost"}.items()
-    ]
-    return html.element(
-        "div",
-        html.element(
-            "label", "An alert for every score of at least ", _shown(texts, "threshold", "b"), for_="threshold"
-        ),
-        html.slider("threshold", len(thresholds.values), thresholds.suggested, aria_valuetext=texts["threshold"]),
-        html.element("div", html.element("span", "more alerts"), html.element("span", "fewer alerts"), class_="ends"),
-        html.element("div", buttons, class_="presets"),
-        html.element("p", texts["sentence"], class_="sentence", data_show="sentence", aria_live="polite"),
-        class_="slider",
-    )
-
-
-def _measures(texts: dict[str, str]) -> Html:
-    shown = {
-        "Precision": ("precision", "precision-interval"),
-        "Recall": ("recall", "recall-interval"),
-        "F1": ("f1",),
-        "Alerts per 1,000": ("per-thousand",),
-    }
-    return html.figures_list(
-        [(name, *(_shown(texts, key) for key in keys)) for name, keys in shown.items()], class_="numbers small"
-    )
-
-
-MATRIX = {
-    "Alert": (("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
-    "No alert": (("missed", "missed", "miss"), ("left-alone", "no alert needed", "rest")),
-}
-
-
-def _matrix(texts: dict[str, str]) -> Html:
-    """The four counts: the name and the words of each, and its style."""
-    rows = [
-        [
-            html.element("td", _shown(texts, key, "b"), html.element("span", words), class_=style)
-            for key, words, style in row
-        ]
-        for row in MATRIX.values()
-    ]
-    names = [html.element("th", name, scope="row") for name in MATRIX]
-    head = [html.element("td"), *(html.element("th", name, scope="col") for name in ("Rare", "Common"))]
-    return html.element(
-        "table",
-        html.element("caption", "Number of rows"),
-        html.element("thead", html.element("tr", head)),
-        html.element("tbody", [html.element("tr", name, row) for name, row in zip(names, rows, strict=True)]),
-        class_="matrix",
-    )
-
-
-def _costs(thresholds: Thresholds) -> Html:
-    alerts, chosen = thresholds.suggested_alerts, thresholds.chosen
+        if chosen.by_amount and chosen.cost is not None:
+            by_amount = html.paragraph(
+                "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen "
+                f"threshold costs {cost_text(chosen.cost.value)}.",
+                class_="note",
+            )
     cost = alerts.false_positives * thresholds.cost_false_alarm + alerts.false_negatives * thresholds.cost_missed
-    texts = {"cost": cost_text(cost), "cost-without": cost_text(thresholds.n_cases * thresholds.cost_missed)}
-    by_amount = None
-    if chosen is not None and chosen.by_amount and chosen.cost is not None:
-        by_amount = html.paragraph(
-            "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen "
-            f"threshold costs {cost_text(chosen.cost.value)}.",
-            class_="note",
-        )
-    return html.element(
-        "fieldset",
-        html.element("legend", "Costs: enter your own figures"),
-        _cost_input("cost-false-alarm", "A false alarm costs", thresholds.cost_false_alarm),
-        _cost_input("cost-missed", "A missed rare row costs", thresholds.cost_missed),
-        html.paragraph(
-            "Total: ",
-            _shown(texts, "cost", "b"),
-            " at this threshold, ",
-            _shown(texts, "cost-without", "b"),
-            " without any alert.",
-        ),
-        by_amount,
+    filled = html.filled(
+        "explorer.html",
+        {
+            **texts,
+            "rare-rows": html.label(rare_rows),
+            "last": len(thresholds.values) - 1,
+            "suggested": thresholds.suggested,
+            "presets": [html.element("button", presets[name], type="button", data_preset=name) for name in presets],
+            "cost-false-alarm": f"{thresholds.cost_false_alarm:g}",
+            "cost-missed": f"{thresholds.cost_missed:g}",
+            "cost": cost_text(cost),
+            "cost-without": cost_text(thresholds.n_cases * thresholds.cost_missed),
+            "by-amount": by_amount,
+            "curve": html.figure(
+                "Precision and recall",
+                precision_recall_curve(ranking, alerts),
+                "Every threshold is a point of the curve. The dot is the one chosen here.",
+            ),
+        },
     )
-
-
-def _cost_input(id: str, words: str, value: float) -> Html:
-    field = html.element("input", type="number", id=id, min=0, step="any", value=f"{value:g}", autocomplete="off")
-    return html.element("label", words, field, for_=id)
-
-
-def _data(thresholds: Thresholds, texts: Sequence[dict[str, str]]) -> dict[str, Any]:
-    """Every text at every threshold, so that the script has none of its own."""
-    places = range(len(thresholds.values))
-    return {
-        "texts": {name: [at[name] for at in texts] for name in texts[0]},
+    # Every text at every threshold, so that the script has none of its own.
+    data = {
+        "texts": {name: [at[name] for at in every] for name in texts},
         "found": thresholds.found,
         "falseAlarms": thresholds.false_alarms,
         "cases": thresholds.n_cases,
         "others": thresholds.n_others,
         "suggested": thresholds.suggested,
-        "bestF1": max(places, key=lambda place: (float(thresholds.alerts(place).f1), place)),
+        "bestF1": max(range(len(every)), key=lambda place: (float(thresholds.alerts(place).f1), place)),
     }
+    return html.section("explorer", "Threshold", "Choose a threshold", filled, html.json_script("explorer-data", data))
 
 
 DECIDED_COLUMNS: html.Columns = {
@@ -373,12 +286,11 @@ def decision(found: RowByRow) -> html.Section:
         "decision",
         "Row by row",
         "Decisions row by row",
-        html.paragraph(
+        html.lead(
             "By the rule ",
-            html.element("code", found.rule),
+            html.code(found.rule),
             f" these rows cost {cost_text(found.row_by_row.cost)}, {cost_text(abs(saved))} {compared} by the suggested "
             "threshold. The left side of the rule is the expected loss of a row, its right side the cost of an alert.",
-            class_="lead",
         ),
         html.records(DECIDED_COLUMNS, rows, "Alerts"),
     )
