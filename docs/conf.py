@@ -29,6 +29,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "gallery_style",
 ]
 exclude_patterns = ["_build", "_extensions", "gallery/*.ipynb", "gallery/*.py"]
 templates_path = ["_templates"]

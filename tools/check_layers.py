@@ -45,7 +45,7 @@ BUDGETS = {
     "persistence": (700, 3),
     "pools": (1430, 7),
     "predicting": (700, 3),
-    "report": (3800, 13),
+    "report": (3290, 13),
     "scoring": (800, 5),
     "storage": (900, 4),
     "tables": (4950, 20),

@@ -24,7 +24,8 @@ from selfpaced.ensembles import SelfPacedEnsembleClassifier
 REPOSITORY = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SELFPACED_DATA", REPOSITORY / ".." / "shared" / "data")) / "credit_fraud.parquet"
 WIDTH = 1160
-PICTURES = {"headline.png": 590, "report.png": 1320}  # the height of the part of the page that each shows
+PICTURES = {"headline.png": "#answer", "report.png": "#explorer"}  # the last section that each shows
+BELOW = 40  # the space below it
 COLOURS = 128  # the page has few, and so the files are small
 
 
@@ -60,9 +61,10 @@ def take(page_file: Path, folder: Path) -> None:
         raise SystemExit("Chromium is not installed: make system-packages")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": max(PICTURES.values())})
+        page = browser.new_page(viewport={"width": WIDTH, "height": 2000})
         page.goto(page_file.as_uri())
-        for name, height in PICTURES.items():
+        for name, section in PICTURES.items():
+            height = page.locator(section).evaluate("(e) => Math.ceil(e.getBoundingClientRect().bottom)") + BELOW
             page.screenshot(path=folder / name, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
             with Image.open(folder / name) as picture:
                 small = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)

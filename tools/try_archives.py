@@ -33,6 +33,7 @@ NEEDED_BY_THE_TESTS = (
     "paper/published/checkerboard.csv",
     "pyproject.toml",
     "README.md",
+    "src/selfpaced/report/explorer.html",
     "src/selfpaced/report/page.css",
     "tests/paper/test_published.py",
     "tools/system_packages.py",

@@ -22,6 +22,33 @@ FLAGS = [
 ]
 
 
+# What a reader cannot see whole: elements beyond the window that are in nothing that scrolls, texts of drawings that
+# leave their drawing, and texts that their own box cuts. Names that are moved out of sight on purpose do not count.
+CUT_OFF = """() => {
+    const width = document.documentElement.clientWidth, out = [];
+    document.querySelectorAll("details").forEach((details) => (details.open = true));
+    if (document.documentElement.scrollWidth > width) out.push(`page of ${document.documentElement.scrollWidth} px`);
+    for (const e of document.querySelectorAll("body *")) {
+        if (e.closest(".skip, #answer > h2, svg") || !e.getClientRects().length) continue;
+        if (!e.closest(".scroll") && e.getBoundingClientRect().right > width + 1) out.push(e.outerHTML.slice(0, 80));
+        const clips = ["hidden", "clip"].includes(getComputedStyle(e).overflowX);
+        if (clips && e.scrollWidth > e.clientWidth + 1) out.push(`clipped: ${e.outerHTML.slice(0, 80)}`);
+    }
+    for (const text of document.querySelectorAll("svg text")) {
+        if (!text.getClientRects().length) continue;
+        const box = text.getBBox(), paper = text.ownerSVGElement.viewBox.baseVal;
+        if (box.x < -1 || box.x + box.width > paper.width + 1 || box.y + box.height > paper.height + 4)
+            out.push(`outside its drawing: ${text.textContent}`);
+    }
+    return out;
+}"""
+
+
+def cut_off(page):
+    """What of a page cannot be seen whole."""
+    return page.evaluate(CUT_OFF)
+
+
 @dataclass
 class Visit:
     """An open page, and what happened on it that should not.

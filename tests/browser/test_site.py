@@ -105,6 +105,33 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(open_page, name):
     assert not wider_than_the_window(open_page(name, width=PHONE))
 
 
+WIDE_TABLES = """() => [...document.querySelectorAll(".bd-article table")].filter((table) => {
+    const around = table.closest(".pst-scrollable-table-container, .bd-article");
+    const scrolls = getComputedStyle(around).overflowX === "auto" && around.matches(".pst-scrollable-table-container");
+    return table.getBoundingClientRect().width > around.clientWidth + 1 && !scrolls;
+}).length"""
+
+
+@pytest.mark.parametrize("width", [1280, PHONE])
+@pytest.mark.parametrize("name", ["guide/thresholds.html", "guide/where-your-table-lives.html", "field.html"])
+def test_a_table_fits_beside_the_text_or_scrolls_by_itself(open_page, name, width):
+    assert open_page(name, width=width).page.evaluate(WIDE_TABLES) == 0
+
+
+def test_the_text_and_the_tables_of_a_guide_have_the_space_of_the_window(open_page):
+    page = open_page("guide/thresholds.html").page
+    assert page.evaluate("document.querySelector('.bd-article').clientWidth") >= 760
+    first = page.locator(".pst-scrollable-table-container").first
+    assert first.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+
+
+@pytest.mark.parametrize(("width", "least"), [(1280, 380), (PHONE, 300)])
+def test_the_pictures_of_the_examples_are_large_enough_to_read(open_page, width, least):
+    visited = open_page("gallery/index.html", width=width)
+    assert visited.page.locator(".sphx-glr-thumbcontainer img").first.bounding_box()["width"] >= least
+    assert not wider_than_the_window(visited)
+
+
 def test_a_phone_opens_the_navigation_by_its_button(open_page):
     page = open_page("index.html", width=PHONE).page
     page.locator("button.primary-toggle").click()

@@ -18,11 +18,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from selfpaced import thresholds
 from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.baselines.smote import SMOTEBaggingClassifier
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.metrics import alerts_at_all_thresholds, alerts_at_threshold, aucprc, best_threshold
-from selfpaced.report import make_report, report_of_scores, suspect_rows
+from selfpaced.report import make_report, quality, report_of_scores, suspect_rows
 from selfpaced.report.answer import Case
 from selfpaced.report.html import threshold_text
 from selfpaced.report.quality import MOST_POINTS, calibration_facts, spread
@@ -453,6 +454,25 @@ class TestAKnownChoice:
             monkeypatch.setattr(f"selfpaced.report.building.{name}", None)
         found = report_of_scores(is_case, scores, pos_label=True, choice=choice, sweep=sweep).facts
         assert (found.thresholds, found.ranking) == (expected.thresholds, expected.ranking)
+
+    def test_with_its_sweep_no_threshold_is_counted_again_and_only_the_ranking_is_bootstrapped(
+        self, scored, monkeypatch
+    ):
+        is_case, scores = scored
+        sweep, choice = sweep_of(is_case, scores), choose_threshold(is_case, scores)
+        called = []
+
+        def counted(module, name):
+            original = getattr(module, name)
+            monkeypatch.setattr(module, name, lambda *given, **more: called.append(name) or original(*given, **more))
+
+        counted(thresholds.sweep, "alerts_at_all_thresholds")
+        counted(thresholds.choosing, "intervals_of")
+        counted(quality, "aucprc_interval")
+        report_of_scores(is_case, scores, pos_label=True, choice=choice, sweep=sweep).to_html()
+        assert called == ["aucprc_interval"]
+        report_of_scores(is_case, scores, pos_label=True).to_html()
+        assert sorted(called[1:]) == ["alerts_at_all_thresholds", "aucprc_interval", "intervals_of"]
 
     def test_one_by_amounts_needs_the_amounts(self, scored):
         amounts = np.linspace(1, 99, scored[0].size)

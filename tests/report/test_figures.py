@@ -7,17 +7,14 @@ import pytest
 
 from selfpaced.monitoring import Drift
 from selfpaced.report import Axis, report_of_scores
+from selfpaced.report.course import course_lines
 from selfpaced.report.data import drift_bars
 from selfpaced.report.html import hundred_dots
 from selfpaced.report.importance import Contrast, Importances, contrast_strips, importance_bars
 from selfpaced.report.learning import (
     HardnessHistogram,
-    Learning,
     RoundFacts,
-    aucprc_by_round,
-    drawn_by_round,
     hardness_histogram,
-    hardness_thumbnail,
     zone_shares,
 )
 from selfpaced.report.quality import calibration_curve, precision_recall_curve, roc_curve
@@ -25,7 +22,6 @@ from selfpaced.report.quality import calibration_curve, precision_recall_curve, 
 SCRIPT = "<script>alert(1)</script>"
 BINS = HardnessHistogram((1000, 10, 0, 5, 1), (10, 4, 0, 5, 1), (0.01, 0.3, None, 0.7, 0.9))
 ROUND = RoundFacts(1, 0.16, 40, 0.5, BINS)
-LEARNING = Learning((RoundFacts(0, None, 40, None, None), ROUND, RoundFacts(2, 1e16, 40, 0.7, BINS)), "0", "these rows")
 
 
 DRIFTS = [Drift(SCRIPT, 0.3, 0.0, 0, 0), Drift("by chance", 0.3, 0.4, 0, 0), Drift("small", 0.05, 0.0, 0, 0)]
@@ -41,8 +37,8 @@ def facts():
 @pytest.fixture(scope="module")
 def drawings(facts):
     return {
-        "precision and recall": precision_recall_curve(facts.ranking, facts.thresholds),
-        "roc": roc_curve(facts.ranking, facts.thresholds),
+        "precision and recall": precision_recall_curve(facts.ranking, facts.thresholds.suggested_alerts),
+        "roc": roc_curve(facts.ranking, facts.thresholds.suggested_alerts),
         "calibration": calibration_curve(facts.calibration),
         "dots": hundred_dots("100 alerts", 0.874),
         "importances": importance_bars(Importances("x", (SCRIPT, "b"), (0.7, -0.1), 2, ())),
@@ -52,9 +48,8 @@ def drawings(facts):
         "drift": drift_bars("Drift", DRIFTS),
         "contrasts": contrast_strips([Contrast(SCRIPT, (0, 1, 2, 3, 4), (1, 1, 1, 1, 1))]),
         "histogram": hardness_histogram(ROUND, BINS, 1000, 2),
-        "thumbnail": hardness_thumbnail(ROUND, BINS, 1000),
-        "draws": drawn_by_round([(ROUND, BINS)]),
-        "rounds": aucprc_by_round(LEARNING),
+        "lines": course_lines("Shares", ["1", "2"], {"found": [0.3, 0.7], SCRIPT * 3: [0.1, None]}, 1.0),
+        "one point": course_lines("AUCPRC", ["1"], {"AUCPRC": [0.62]}, 0.65, 0.6),
     }
 
 
@@ -68,7 +63,7 @@ def test_every_drawing_is_well_formed_and_described(drawings):
 
 
 def test_names_in_drawings_are_text_whatever_they_hold(drawings):
-    for name in ("importances", "drift", "contrasts"):
+    for name in ("importances", "drift", "contrasts", "lines"):
         svg = ElementTree.fromstring(drawings[name])
         assert not list(svg.iter("script"))
         assert any(SCRIPT in (title.text or "") for title in svg.iter("title"))

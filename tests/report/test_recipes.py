@@ -12,7 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.report.answer import RecipeFacts, recipe_dots
+from selfpaced.report.about import RecipeFacts
+from selfpaced.report.answer import recipe_bars
+from selfpaced.report.html import percent
 
 LONG = "a name that is longer than anybody would want to read in a picture"
 
@@ -50,7 +52,7 @@ def test_the_facts_are_those_of_the_model_with_the_highest_weight_first(blend, r
 def test_the_page_has_a_picture_and_the_reason_why_a_recipe_is_left_out(report):
     page = report.to_html()
     section = page[page.index('id="recipes"') : page.index('id="importance"')]
-    assert "Recipes by AUCPRC and weight" in section
+    assert "Recipes by AUCPRC" in section
     assert "failed: ValueError: n_bins must be" in section
     assert "<b>trees" not in section
 
@@ -101,39 +103,34 @@ RECIPES = [
 
 @pytest.fixture(scope="module")
 def picture():
-    return ElementTree.fromstring(recipe_dots(RECIPES))
+    return ElementTree.fromstring(recipe_bars(RECIPES))
 
 
-def test_a_dot_is_where_the_area_is_and_a_line_is_a_90_percent_interval(picture):
-    dots = [float(dot.get("cx")) for dot in picture.iter("circle")]
-    assert (dots[1] - dots[2]) / (dots[0] - dots[2]) == pytest.approx(0.4 / 0.6, abs=1e-3)
-    lines = [line for line in picture.iter("line") if "whisker" in line.get("class")]
-    unit = (dots[0] - dots[2]) / 0.6
-    for line, one in zip(lines, RECIPES, strict=False):
-        length = float(line.get("x2")) - float(line.get("x1"))
-        assert length == pytest.approx(2 * 1.645 * one.standard_error * unit, abs=0.1)
+def test_a_bar_is_as_long_as_the_area_and_only_recipes_that_were_judged_have_one(picture):
+    widths = [float(bar.get("width")) for bar in picture.iter("rect")]
+    assert [width / widths[0] for width in widths] == pytest.approx([1, 0.75, 0.25], abs=1e-3)
 
 
 def test_recipes_that_do_not_count_are_grey(picture):
-    assert [dot.get("class") for dot in picture.iter("circle")] == ["point case", "point case", "point quiet"]
+    assert [bar.get("class") for bar in picture.iter("rect")] == ["bar case", "bar case", "bar quiet"]
 
 
-def test_weights_and_names_are_beside_the_dots(picture):
+def test_areas_have_their_errors_and_long_names_are_shortened(picture):
     texts = ["".join(text.itertext()) for text in picture.iter("text")]
-    assert {"70.0%", "30.0%", "0%", "not judged"} <= set(texts)
+    assert {"0.800 ± 0.020", "0.600 ± 0.100", "0.200 ± 0.010"} <= set(texts)
     assert any(LONG in text for text in texts)  # as the tooltip of a shorter one
     short = next(text.text for text in picture.iter("text") if text.text.endswith("…"))
     assert LONG.startswith(short[:-1])
 
 
+def test_the_weights_are_in_the_table(report):
+    page = report.to_html()
+    for one in report.facts.recipes:
+        assert f'<td class="number">{percent(one.weight)}</td>' in page
+
+
 def test_nothing_of_it_is_drawn_outside_the_paper(picture):
     _, _, width, height = map(float, picture.get("viewBox").split())
     for shape in picture.iter():
-        for key, limit in (("x", width), ("cx", width), ("x2", width), ("y", height), ("cy", height)):
+        for key, limit in (("x", width), ("y", height)):
             assert 0 <= float(shape.get(key, 0)) <= limit
-
-
-@pytest.mark.parametrize(("aucprc", "error", "interval"), [(0.99, 0.1, (0.8255, 1)), (0.01, 0.1, (0, 0.1745))])
-def test_an_interval_ends_where_areas_end(aucprc, error, interval):
-    found = RecipeFacts("one", aucprc, error, 1.0, 1.0, None).interval
-    assert (found.low, found.high) == pytest.approx(interval, abs=1e-3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -32,7 +32,7 @@ from selfpaced.tables import ClassCounts, Labels, Roles, names_of
 
 if TYPE_CHECKING:
     from selfpaced.predicting import RowScorer, ScoringOptions, TableEvaluation
-    from selfpaced.report import Report
+    from selfpaced.report import Report, ReportOptions
     from selfpaced.storage import Place
     from selfpaced.tables import DatabaseTable
 
@@ -411,26 +411,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         other.model_ = model
         return other
 
-    def report(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        X_train: Any = None,
-        y_train: Any = None,
-        ids: Any = None,
-        threshold: Any = None,
-        costs: Any = None,
-        amounts: Any = None,
-        dropped: Mapping[str, str] | None = None,
-        title: str | None = None,
-        target: str | None = None,
-        times: Any = None,
-        decide: str | None = None,
-        decide_columns: Mapping[str, Any] | None = None,
-        reference: Any = None,
-        cautions: Sequence[str] = (),
-    ) -> Report:
+    def report(self, X: Any, y: Any, *, X_train: Any = None, **options: Unpack[ReportOptions]) -> Report:
         """A report on the quality of the ensemble on held-out rows. A notebook displays it.
 
         Parameters
@@ -441,35 +422,9 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
             Their labels.
         X_train : {array-like, sparse matrix, data frame}, default=None
             The training rows, or some of them, to measure the drift of the columns since training.
-        y_train : array-like, default=None
-            The labels of all training rows, to be counted.
-        ids : array-like of shape (n_rows,), default=None
-            Names of the rows. By default the index of a pandas frame, and positions otherwise.
-        threshold : float, str or Rule, default=None
-            The threshold to suggest, or a rule to choose it by on these rows, such as "precision>=0.9" and all others
-            of `selfpaced.choose_threshold`. By default the threshold with the best F1.
-        costs : tuple of (float, float), default=None
-            The costs of a false alarm and of a missed rare row, in any unit. The reader of the page can change them.
-        amounts : array-like of shape (n_rows,), default=None
-            The cost of missing each row, for a rule such as "cost=5".
-        dropped : dict of str to str, default=None
-            Columns that were dropped before training, with the reasons.
-        title : str, default=None
-            The title of the page.
-        target : str, default=None
-            The name of the column of labels. By default the name of `y`, or the one that `fit_table` read.
-        times : array-like of shape (n_rows,), default=None
-            The time of each row, as dates or numbers, for figures over time.
-        decide : str, default=None
-            A rule that decides row by row, such as "p*amount>5", to compare it with the threshold. The scores must be
-            probabilities.
-        decide_columns : dict of str to array-like, default=None
-            The columns that the rule reads; by default those of X.
-        reference : Reference, default=None
-            The distribution of the rows that the model was judged by, such as `read_card(path).reference`. The drift of
-            the columns is measured from it if there is no X_train.
-        cautions : sequence of str, default=()
-            Sentences about the model or the rows that a reader must know before the figures. They are at the top.
+        **options : keyword arguments
+            All other options of `selfpaced.report.make_report`, which explains them: y_train, ids, threshold, costs,
+            amounts, dropped, title, target, times, decide, decide_columns, reference and cautions.
 
         Returns
         -------
@@ -487,25 +442,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         """
         from selfpaced.report import make_report  # a layer above this one, imported only when it is needed
 
-        return make_report(
-            self,
-            X,
-            y,
-            X_train=X_train,
-            y_train=y_train,
-            ids=ids,
-            threshold=threshold,
-            costs=costs,
-            amounts=amounts,
-            dropped=dropped,
-            title=title,
-            target=target,
-            times=times,
-            decide=decide,
-            decide_columns=decide_columns,
-            reference=reference,
-            cautions=cautions,
-        )
+        return make_report(self, X, y, X_train=X_train, **options)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,40 @@ from selfpaced.ensembles import AveragingEnsemble, bases_of
 from selfpaced.explaining import is_blend
 from selfpaced.metrics import aucprc
 from selfpaced.model import TrainedOn
-from selfpaced.report.answer import ModelFacts, RecipeFacts
 from selfpaced.report.html import shortened
 from selfpaced.storage import versions_of as installed
 
 LONGEST_PARAMETER = 120
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """The model and its training. `training_rows` are the counts of the classes, as far as they are known."""
+
+    kind: str
+    base: str
+    n_members: int | None
+    n_features: int | None
+    parameters: dict[str, str]
+    training_rows: dict[str, int]
+    training_seconds: float | None
+    calibration: str | None = None
+
+
+@dataclass(frozen=True)
+class RecipeFacts:
+    """A recipe that the model was chosen from, and its result."""
+
+    name: str
+    aucprc: float | None  # cross-fitted on training rows; None if the recipe was not judged
+    standard_error: float | None
+    weight: float  # in the model; 0 if the recipe is not a part of it
+    seconds: float  # of judging the recipe and of training it on the whole table
+    note: str | None  # why the recipe is not a part of the model, or was not judged
+
+
+def _steps(model: Any) -> list[Any]:
+    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
 
 
 def ensemble_of(model: Any) -> Any:
@@ -25,8 +54,9 @@ def ensemble_of(model: Any) -> Any:
     return _steps(model)[-1]
 
 
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+def is_blended(model: Any) -> bool:
+    """Whether the model, or the last step of a pipeline, is a blend of several ensembles."""
+    return is_blend(ensemble_of(model))
 
 
 def trained_on(model: Any) -> TrainedOn | None:
@@ -40,8 +70,7 @@ def score_label(model: Any, labels: NDArray[Any]) -> Any:
     known = trained_on(model)
     if known is not None:
         return known.score_label
-    classes: list[Any] = model.classes_.tolist()
-    return min(classes, key=lambda label: int((labels == label).sum()))
+    return min(model.classes_.tolist(), key=lambda label: int((labels == label).sum()))
 
 
 def score_column(model: Any, label: Any) -> int:
@@ -53,28 +82,17 @@ def score_column(model: Any, label: Any) -> int:
     return column
 
 
-def target_of(model: Any) -> Any:
-    """The name of the column of labels."""
-    known = trained_on(model)
-    return None if known is None else known.target
-
-
 def rounds_of(model: Any) -> list[Round]:
     """The rounds of the fit. For ensembles that boost or over-sample, only the number of rows of each is known.
 
     A blend has the rounds of several ensembles, which are not one series.
     """
-    ensemble = ensemble_of(model)
     if is_blended(model):
         return []
+    ensemble = ensemble_of(model)
     rounds: list[Round] = getattr(ensemble, "rounds_", [])
     n_rows = getattr(ensemble, "n_training_rows_", [])
     return rounds or [Round(number, None, {}, n, 0.0, 0.0, 0.0, None) for number, n in enumerate(n_rows, 1)]
-
-
-def is_blended(model: Any) -> bool:
-    """Whether the model, or the last step of a pipeline, is a blend of several ensembles."""
-    return is_blend(ensemble_of(model))
 
 
 def recipes_of(model: Any) -> tuple[RecipeFacts, ...]:
@@ -95,39 +113,33 @@ def eval_scores_of(model: Any) -> list[float]:
     return known if len(known) == len(scores) and len(getattr(ensemble_of(model), "classes_", ())) == 2 else []
 
 
-def _training_rows(model: Any) -> dict[str, int]:
-    """Rows of each class that the ensemble was trained on, the rarest class first."""
-    known = trained_on(model)
-    counts = {} if known is None else known.counts
-    return {str(label): counts[label] for label in sorted(counts, key=lambda label: counts[label])}
+def scores_by_stage(
+    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
+) -> tuple[list[float] | None, NDArray[np.float64]]:
+    """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set.
 
-
-def importances_of(model: Any) -> NDArray[np.float64] | None:
-    """The importance of each feature, the mean over the members."""
-    try:
-        return np.asarray(model.feature_importances_, dtype=np.float64)
-    except AttributeError:  # the members have no importances
-        return None
-
-
-def stages_of(model: Any, X: Any) -> Iterator[NDArray[np.float64]] | None:
-    """The probabilities after each member. A blend has them after each ensemble only."""
+    A blend has stages after each ensemble only, which are not shown.
+    """
     ensemble = ensemble_of(model)
-    if not hasattr(ensemble, "staged_predict_proba") or is_blended(model):
-        return None
-    stages: Iterator[NDArray[np.float64]] = ensemble.staged_predict_proba(
-        X if ensemble is model else model[:-1].transform(X)
-    )
-    return stages
+    if eval_scores_of(model) or is_blended(model) or not hasattr(ensemble, "staged_predict_proba"):
+        return None, model.predict_proba(X)[:, column]
+    stage_scores = []
+    for probabilities in ensemble.staged_predict_proba(X if ensemble is model else model[:-1].transform(X)):
+        scores = probabilities[:, column].copy()
+        stage_scores.append(aucprc(is_case, scores))
+    return stage_scores, scores
 
 
 def model_facts(model: Any, y_train: Any) -> ModelFacts:
-    """The model and its training rows, counted in `y_train` or taken from the model."""
-    ensemble = ensemble_of(model)
+    """The model and its training rows, counted in `y_train` or taken from the model, the rarest class first."""
+    ensemble, known = ensemble_of(model), trained_on(model)
     parameters = ensemble.get_params(deep=False) if hasattr(ensemble, "get_params") else {}
     members = getattr(ensemble, "estimators_", None)
-    seconds = sum(note.seconds for note in rounds_of(model))
-    seconds += sum(recipe.seconds for recipe in recipes_of(model))
+    seconds = sum(note.seconds for note in rounds_of(model)) + sum(recipe.seconds for recipe in recipes_of(model))
+    if y_train is not None:
+        counts = dict(zip(*(part.tolist() for part in np.unique(np.asarray(y_train), return_counts=True)), strict=True))
+    else:
+        counts = {} if known is None else dict(sorted(known.counts.items(), key=lambda counted: counted[1]))
     return ModelFacts(
         kind=" → ".join(type(step).__name__ for step in _steps(model)),
         base=type(members[0]).__name__ if "estimator" in parameters and members else "",
@@ -138,15 +150,10 @@ def model_facts(model: Any, y_train: Any) -> ModelFacts:
             for name, value in parameters.items()
             if name not in ("callbacks", "n_jobs")
         },
-        training_rows=_training_rows(model) if y_train is None else _counts(y_train),
+        training_rows={str(label): int(count) for label, count in counts.items()},
         training_seconds=seconds or None,
         calibration=getattr(ensemble, "calibration_", None),
     )
-
-
-def _counts(labels: Any) -> dict[str, int]:
-    counted = np.unique(np.asarray(labels), return_counts=True)
-    return {str(label): int(count) for label, count in zip(*counted, strict=True)}
 
 
 def versions_of(model: Any) -> dict[str, str]:
@@ -155,17 +162,3 @@ def versions_of(model: Any) -> dict[str, str]:
     bases = bases_of(ensemble) if is_blended(model) else [getattr(ensemble, "estimator", None)]
     packages = {type(part).__module__.partition(".")[0] for base in bases for part in _steps(base)}
     return installed({"selfpaced", "sklearn", "numpy"} | packages)
-
-
-def scores_by_stage(
-    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
-) -> tuple[list[float] | None, NDArray[np.float64]]:
-    """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set."""
-    stages = None if eval_scores_of(model) else stages_of(model, X)
-    if stages is None:
-        return None, model.predict_proba(X)[:, column]
-    stage_scores = []
-    for probabilities in stages:
-        scores = probabilities[:, column].copy()
-        stage_scores.append(aucprc(is_case, scores))
-    return stage_scores, scores

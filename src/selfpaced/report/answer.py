@@ -1,162 +1,23 @@
-"""The first section: what the model finds, at which threshold, and what it is made of."""
+"""The facts of a report; its first section with the headline, and what the model is made of."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
 
 from selfpaced.report import html
-from selfpaced.report.html import Axis, Html, between, decimals, percent, plural, shortened, threshold_text, whole
-from selfpaced.report.thresholds import NO_ALERTS, Chosen
-from selfpaced.thresholds import CONFIDENCE, Interval, cost_text, headline_parts, of_hundred, rows_where, share_interval
-
-if TYPE_CHECKING:
-    from selfpaced.report.page import Facts
-
-
-WIDTH, MARGIN, WEIGHTS = 460, 16, 72
-HEAD, ROW, FOOT = 20, 38, 22
-NAME_ABOVE = 9
-LONGEST_NAME = 44
-
-
-@dataclass(frozen=True)
-class RecipeFacts:
-    """A recipe that the model was chosen from, and its result."""
-
-    name: str
-    aucprc: float | None  # cross-fitted on training rows; None if the recipe was not judged
-    standard_error: float | None
-    weight: float  # in the model; 0 if the recipe is not a part of it
-    seconds: float  # of judging the recipe and of training it on the whole table
-    note: str | None  # why the recipe is not a part of the model, or was not judged
-
-    @property
-    def interval(self) -> Interval | None:
-        """The 90% interval of the AUCPRC."""
-        if self.aucprc is None or self.standard_error is None:
-            return None
-        reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * self.standard_error
-        return Interval(max(0.0, self.aucprc - reach), min(1.0, self.aucprc + reach))
-
-
-def recipe_dots(recipes: Sequence[RecipeFacts]) -> Html:
-    """Below the name of each recipe a dot at its AUCPRC with its interval, and its weight on the right."""
-    axis = _axis([one.interval for one in recipes if one.interval is not None])
-    bottom = HEAD + ROW * len(recipes)
-    ticks = (axis.low, (axis.low + axis.high) / 2, axis.high)
-    return html.drawing(
-        "Recipes by AUCPRC and weight",
-        "; ".join(_said(one) for one in recipes) + ".",
-        WIDTH,
-        bottom + FOOT,
-        html.text(0, 12, "AUCPRC", "axis-name"),
-        html.text(WIDTH, 12, "weight", "axis-name", "end"),
-        [html.line((axis(value), HEAD), (axis(value), bottom), "grid") for value in ticks],
-        [html.text(axis(value), bottom + 16, decimals(value, 2), "tick", "middle") for value in ticks],
-        [_row(one, axis, HEAD + ROW * (place + 0.7)) for place, one in enumerate(recipes)],
-    )
-
-
-def _axis(intervals: Sequence[Interval]) -> Axis:
-    """An axis from the lowest to the highest end of the intervals, because differences between recipes are small."""
-    low, high = min(one.low for one in intervals), max(one.high for one in intervals)
-    return Axis(low, high, MARGIN, WIDTH - WEIGHTS)
-
-
-def _row(one: RecipeFacts, axis: Axis, y: float) -> Html:
-    kind = "case" if one.weight > 0 else "quiet"
-    name = [shortened(one.name, LONGEST_NAME), html.element("title", one.name)]
-    return html.joined(
-        html.text(0, y - NAME_ABOVE, name, "bar-name"),
-        _score(one, axis, y, kind),
-        html.text(WIDTH, y + 4, percent(one.weight), f"value {kind}", "end"),
-    )
-
-
-def _score(one: RecipeFacts, axis: Axis, y: float, kind: str) -> Html:
-    if one.aucprc is None or one.interval is None:
-        return html.text(axis.start, y + 4, "not judged", "tick")
-    tooltip = html.element(
-        "title", f"{decimals(one.aucprc)} ({decimals(one.interval.low)} to {decimals(one.interval.high)})"
-    )
-    whisker = html.line((axis(one.interval.low), y), (axis(one.interval.high), y), f"whisker {kind}")
-    return html.joined(whisker, html.dot((axis(one.aucprc), y), 5, f"point {kind}", tooltip))
-
-
-def _said(one: RecipeFacts) -> str:
-    judged = "not judged" if one.aucprc is None else f"AUCPRC {decimals(one.aucprc)}"
-    return f"{one.name}: {judged}, weight {percent(one.weight)}"
-
-
-LONGEST_NOTE = 60
-
-
-def recipes(facts: Facts) -> Html | None:
-    found = facts.recipes
-    if not found:
-        return None
-    return html.section(
-        "recipes",
-        "Which recipes the model is made of",
-        _lead(found),
-        html.columns(_picture(found), html.prose(_explained(found))),
-        _table(found),
-    )
-
-
-def _lead(found: Sequence[RecipeFacts]) -> Html:
-    blended, first = [one for one in found if one.weight > 0], found[0]
-    return html.paragraph(
-        f"The model is a blend of {len(blended)} of {plural(len(found), 'recipe')}. ",
-        html.label(first.name),
-        f" has the largest weight, {percent(first.weight)}.",
-        class_="lead",
-    )
-
-
-def _picture(found: Sequence[RecipeFacts]) -> Html | None:
-    if all(one.aucprc is None for one in found):
-        return None
-    return html.figure(
-        "AUCPRC and weight of each recipe",
-        recipe_dots(found),
-        "Lines are 90% intervals. Recipes in grey are not a part of the model.",
-    )
-
-
-def _explained(found: Sequence[RecipeFacts]) -> Html:
-    if all(one.aucprc is None for one in found):
-        return html.paragraph(
-            "There were too few rare rows to compare the recipes, so all of them have the same weight. The scores are "
-            "not calibrated."
-        )
-    return html.paragraph(
-        "A recipe is an ensemble with its own kind of members. Each was judged on a sample of the training rows, by "
-        "models that had not seen the rows that they scored. These figures compare the recipes with each other, with "
-        "fewer members than the model has: see the other sections for the quality of the model. A recipe that ranks "
-        "less well can have a weight, because its errors are on other rows."
-    )
-
-
-def _table(found: Sequence[RecipeFacts]) -> Html:
-    return html.table(
-        ["Recipe", "AUCPRC", "Standard error", "Weight", "Seconds", ""],
-        [
-            [
-                html.named(one.name),
-                "" if one.aucprc is None else decimals(one.aucprc),
-                "" if one.standard_error is None else decimals(one.standard_error),
-                percent(one.weight),
-                decimals(one.seconds, 1),
-                html.named(one.note or "", LONGEST_NOTE),
-            ]
-            for one in found
-        ],
-        numbers=range(1, 5),
-    )
+from selfpaced.report.about import ModelFacts, RecipeFacts
+from selfpaced.report.course import Course
+from selfpaced.report.data import DataFacts, SuspectFacts
+from selfpaced.report.html import Bar, Html, between, decimals, percent, plural, threshold_text, whole
+from selfpaced.report.importance import Importances
+from selfpaced.report.learning import Learning
+from selfpaced.report.quality import Calibration, RankingFacts
+from selfpaced.report.thresholds import NO_ALERTS, Chosen, RowByRow, Thresholds
+from selfpaced.thresholds import CONFIDENCE, cost_text, headline_parts, of_hundred, rows_where, share_interval
 
 
 @dataclass(frozen=True)
@@ -176,65 +37,144 @@ class Case:
 
 
 @dataclass(frozen=True)
-class ModelFacts:
-    """The model and its training. `training_rows` are the counts of the classes, as far as they are known."""
+class Facts:
+    """All figures of a report, as typed data. Labels, ids, names and values of columns are strings.
 
-    kind: str
-    base: str
-    n_members: int | None
-    n_features: int | None
-    parameters: dict[str, str]
-    training_rows: dict[str, int]
-    training_seconds: float | None
-    calibration: str | None = None
+    A case is a row of the class that the scores are for: a rare row.
+    """
+
+    title: str
+    created_at: str
+    versions: dict[str, str]
+    case: Case
+    n_rows: int
+    n_cases: int
+    model: ModelFacts | None
+    ranking: RankingFacts
+    thresholds: Thresholds
+    calibration: Calibration | None
+    learning: Learning | None
+    recipes: tuple[RecipeFacts, ...]
+    importances: Importances | None
+    suspects: SuspectFacts
+    data: DataFacts | None
+    course: Course | None = None
+    decision: RowByRow | None = None
+    cautions: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps(_finite(asdict(self)), allow_nan=False, indent=1, ensure_ascii=False)
 
 
-INTERVAL = f"{CONFIDENCE:.0%} interval"
+def _finite(value: Any) -> Any:
+    """Replace infinities and NaN, which JSON does not have, by None."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def answer(facts: Facts) -> Html:
+def recipe_bars(recipes: Sequence[RecipeFacts]) -> Html:
+    """The AUCPRC of each recipe that was judged. Those that are not a part of the model are grey."""
+    bars = [
+        Bar(one.name, one.aucprc, "bar case" if one.weight > 0 else "bar quiet", one.standard_error)
+        for one in recipes
+        if one.aucprc is not None
+    ]
+    said = [f"{one.name}: weight {percent(one.weight)}" for one in recipes]
+    return html.bar_chart("Recipes by AUCPRC", "; ".join(said) + ".", bars)
+
+
+RECIPE_COLUMNS: html.Columns = {
+    "Recipe": ("name", html.named),
+    "AUCPRC": ("aucprc", decimals),
+    "Standard error": ("standard_error", decimals),
+    "Weight": ("weight", percent),
+    "Seconds": ("seconds", lambda seconds: decimals(seconds, 1)),
+    "Note": ("note", str),
+}
+
+
+def recipes(found: Sequence[RecipeFacts]) -> html.Section:
+    n_blended, first = sum(one.weight > 0 for one in found), found[0]
+    are_judged = any(one.aucprc is not None for one in found)
+    explained = (
+        "A recipe is an ensemble with its own kind of members. Each was judged on a sample of the training rows, by "
+        "models that had not seen the rows that they scored. These figures compare the recipes with each other, with "
+        "fewer members than the model has: see the other sections for the quality of the model. A recipe that ranks "
+        "less well can have a weight, because its errors are on other rows."
+        if are_judged
+        else "There were too few rare rows to compare the recipes, so all of them have the same weight. The scores are "
+        "not calibrated."
+    )
+    about_bars = "± is the standard error. Recipes in grey are not a part of the model."
+    return html.section(
+        "recipes",
+        "Recipes",
+        "Which recipes the model is made of",
+        html.lead(
+            f"The model is a blend of {n_blended} of {plural(len(found), 'recipe')}. ",
+            html.label(first.name),
+            f" has the largest weight, {percent(first.weight)}.",
+        ),
+        html.columns(
+            html.figure("AUCPRC of each recipe", recipe_bars(found), about_bars) if are_judged else None,
+            html.prose(html.paragraph(explained)),
+        ),
+        html.records(RECIPE_COLUMNS, found),
+    )
+
+
+def answer(facts: Facts) -> html.Section:
+    alerts = facts.thresholds.suggested_alerts
+    parts = headline_parts(float(alerts.precision), float(alerts.recall), facts.case.rows)
+    emphasised = [html.strong(part) if place % 2 else part for place, part in enumerate(parts)]
+    headline = html.paragraph(emphasised if alerts.n_alerts else NO_ALERTS, class_="headline")
+    shown = (("100 alerts", "right", float(alerts.precision)), ("100 rare rows", "found", float(alerts.recall)))
+    dots = [
+        html.element(
+            "figure",
+            html.hundred_dots(name, share),
+            html.element("figcaption", f"{name}, {of_hundred(share)} {verb}"),
+        )
+        for name, verb, share in shown
+    ]
+    cautions = [html.element("li", caution[:1].upper() + caution[1:]) for caution in facts.cautions]
     return html.section(
         "answer",
         "In short",
-        html.element("div", html.element("div", _headline(facts), _basis(facts)), _dots(facts), class_="hero"),
-        _cautions(facts.cautions),
-        _numbers(facts),
+        "In short",
+        html.element(
+            "div",
+            html.element("div", headline, html.lead(*_basis(facts))),
+            html.element("div", dots, class_="dot-pair"),
+            class_="hero",
+        ),
+        html.element("div", html.strong("Caution"), html.element("ul", cautions), class_="caution")
+        if cautions
+        else None,
+        html.figures_list(_numbers(facts)),
     )
 
 
-def _cautions(cautions: Sequence[str]) -> Html | None:
-    """What a reader must know before the figures."""
-    if not cautions:
-        return None
-    said = [html.element("li", caution[:1].upper() + caution[1:]) for caution in cautions]
-    return html.element("div", html.element("strong", "Caution"), html.element("ul", said), class_="caution")
+def _basis(facts: Facts) -> list[str]:
+    """The rows and the threshold that the headline is about, in sentences."""
+    thresholds, model = facts.thresholds, facts.model
+    value, chosen = threshold_text(thresholds.values[thresholds.suggested]), thresholds.chosen
+    said = [
+        f"Judged on {plural(facts.n_rows, 'row')} with {plural(facts.n_cases, 'rare row')} "
+        f"({percent(facts.n_cases / facts.n_rows)}), with an alert for every score of at least {value}",
+        ", the threshold given." if chosen is None else f". That threshold {_origin(chosen, facts.n_rows)}",
+    ]
+    if model is not None and model.training_rows:
+        said.append(f" Trained on {plural(sum(model.training_rows.values()), 'row')}.")
+    return said
 
 
-def _headline(facts: Facts) -> Html:
-    alerts = facts.thresholds.alerts(facts.thresholds.suggested)
-    if alerts.n_alerts == 0:
-        return html.paragraph(NO_ALERTS, class_="headline")
-    parts = headline_parts(float(alerts.precision), float(alerts.recall), facts.case.rows)
-    emphasised = [html.element("strong", part) if place % 2 else part for place, part in enumerate(parts)]
-    return html.paragraph(emphasised, class_="headline")
-
-
-def _basis(facts: Facts) -> Html:
-    thresholds = facts.thresholds
-    value = threshold_text(thresholds.values[thresholds.suggested])
-    origin = (
-        ", the threshold given."
-        if thresholds.chosen is None
-        else f". That threshold {_origin(thresholds.chosen, facts)}"
-    )
-    rows = f"Judged on {plural(facts.n_rows, 'row')} with {plural(facts.n_cases, 'rare row')} "
-    alerts = f"({percent(facts.prevalence)}), with an alert for every score of at least {value}"
-    return html.paragraph(rows, alerts, origin, _trained(facts.model), class_="lead")
-
-
-def _origin(chosen: Chosen, facts: Facts) -> str:
+def _origin(chosen: Chosen, n_rows: int) -> str:
     by = "has the best F1 on these rows" if chosen.rule == "f1" else f"was chosen by {chosen.rule} on these rows"
-    *first, last = [one.text(facts.n_rows) for one in chosen.promises]
+    *first, last = [one.text(n_rows) for one in chosen.promises]
     promises = f"{', '.join(first)} and {last}" if first else last
     where = "" if last.endswith("new rows") else " on new rows"
     return (
@@ -243,96 +183,54 @@ def _origin(chosen: Chosen, facts: Facts) -> str:
     )
 
 
-def _trained(model: ModelFacts | None) -> str | None:
-    if model is None or not model.training_rows:
-        return None
-    return f" Trained on {plural(sum(model.training_rows.values()), 'row')}."
-
-
-def _dots(facts: Facts) -> Html:
-    alerts = facts.thresholds.alerts(facts.thresholds.suggested)
-    shown = (("100 alerts", "right", float(alerts.precision)), ("100 rare rows", "found", float(alerts.recall)))
-    return html.element(
-        "div",
-        [
-            html.element(
-                "figure",
-                html.hundred_dots(name, share),
-                html.element("figcaption", f"{name}, {of_hundred(share)} {verb}"),
-            )
-            for name, verb, share in shown
-        ],
-        class_="dot-pair",
-    )
-
-
-def _numbers(facts: Facts) -> Html:
-    ranking, thresholds = facts.ranking, facts.thresholds
-    alerts = thresholds.alerts(thresholds.suggested)
+def _numbers(facts: Facts) -> list[tuple[str, str, str]]:
+    """Key figures, each with a note. A threshold that was chosen on these rows has intervals that allow for it."""
+    ranking, chosen, alerts = facts.ranking, facts.thresholds.chosen, facts.thresholds.suggested_alerts
     found, missed = alerts.true_positives, alerts.false_negatives
-    precision, recall = share_interval(found, alerts.n_alerts), share_interval(found, found + missed)
-    confidence = CONFIDENCE
-    if thresholds.chosen is not None:
-        precision, recall = thresholds.chosen.precision, thresholds.chosen.recall
-        confidence = thresholds.chosen.confidence
-    interval = f"{confidence:.0%} interval"
-    missing = f"{whole(missed)} of {plural(found + missed, 'rare row')} missed"
+    confidence = CONFIDENCE if chosen is None else chosen.confidence
+    precision = share_interval(found, alerts.n_alerts) if chosen is None else chosen.precision
+    recall = share_interval(found, found + missed) if chosen is None else chosen.recall
+    interval, area = f"{confidence:.0%} interval", ranking.aucprc_interval
+    uncertainty = (
+        "too few rare rows for an interval"
+        if area is None
+        else f"{CONFIDENCE:.0%} interval {decimals(area.low)} to {decimals(area.high)}"
+    )
     right = f"{whole(alerts.n_alerts)} alerts, {whole(alerts.false_positives)} of them false"
-    chance = f"{_uncertainty(ranking.aucprc_interval)}; chance {percent(ranking.chance)}"
-    return html.figures_list(
-        [
-            ("AUCPRC", decimals(ranking.aucprc), chance),
-            ("Alerts per 1,000 rows", decimals(1000 * alerts.n_alerts / facts.n_rows, 2), right),
-            ("Precision", percent(float(alerts.precision)), f"{interval} {between(precision)}"),
-            ("Recall", percent(float(alerts.recall)), f"{missing}; {interval} {between(recall)}"),
-            _cost(thresholds.chosen),
-        ]
-    )
-
-
-def _cost(chosen: Chosen | None) -> tuple[str, str, str] | None:
-    """The total cost of these rows, if the threshold was chosen by costs."""
-    if chosen is None or chosen.cost is None:
-        return None
-    low, high = chosen.cost.interval
-    by = "a missed rare row costs its own amount; " if chosen.by_amount else ""
-    return (
-        "Cost",
-        cost_text(chosen.cost.value),
-        f"{by}{chosen.confidence:.0%} interval {cost_text(low)} to {cost_text(high)}",
-    )
-
-
-def _uncertainty(interval: Interval | None) -> str:
-    if interval is None:
-        return "too few rare rows for an interval"
-    return f"{INTERVAL} {decimals(interval.low)} to {decimals(interval.high)}"
-
-
-def making(facts: Facts) -> Html:
-    lines = [
-        *([] if facts.model is None else _model_lines(facts.model)),
-        ("Judged on", f"{plural(facts.n_rows, 'row')}, among them {whole(facts.n_cases)} {facts.case.rows}"),
-        ("Made at", facts.created_at),
-        ("Versions", ", ".join(f"{name} {number}" for name, number in facts.versions.items())),
+    missing = f"{whole(missed)} of {plural(found + missed, 'rare row')} missed"
+    shown = [
+        ("AUCPRC", decimals(ranking.aucprc), f"{uncertainty}; chance {percent(ranking.chance)}"),
+        ("Alerts per 1,000 rows", decimals(1000 * alerts.n_alerts / facts.n_rows, 2), right),
+        ("Precision", percent(float(alerts.precision)), f"{interval} {between(precision)}"),
+        ("Recall", percent(float(alerts.recall)), f"{missing}; {interval} {between(recall)}"),
     ]
-    return html.section(
-        "making",
-        "How this was made",
-        html.element(
-            "dl", [(html.element("dt", name), html.element("dd", value)) for name, value in lines], class_="lines"
-        ),
-    )
+    if chosen is not None and chosen.cost is not None:
+        by = "a missed rare row costs its own amount; " if chosen.by_amount else ""
+        low, high = chosen.cost.interval
+        note = f"{by}{interval} {cost_text(low)} to {cost_text(high)}"
+        shown.append(("Cost", cost_text(chosen.cost.value), note))
+    return shown
 
 
-def _model_lines(model: ModelFacts) -> list[tuple[str, Any]]:
-    base = f" of {model.base}" if model.base else ""
-    members = "" if model.n_members is None else f", {plural(model.n_members, 'member')}"
-    lines = [
-        ("Model", f"{model.kind}{members}{base}"),
-        ("Features", None if model.n_features is None else whole(model.n_features)),
-        ("Trained on", ", ".join(f"{plural(n, 'row')} of {label}" for label, n in model.training_rows.items()) or None),
-        ("Training took", None if model.training_seconds is None else f"{decimals(model.training_seconds, 1)} s"),
-        ("Parameters", html.element("code", ", ".join(f"{name}={value}" for name, value in model.parameters.items()))),
-    ]
-    return [(name, value) for name, value in lines if value is not None]
+def making(facts: Facts) -> html.Section:
+    model = facts.model
+    lines: dict[str, Any] = {}
+    if model is not None:
+        members = "" if model.n_members is None else f", {plural(model.n_members, 'member')}"
+        took = model.training_seconds
+        lines = {
+            "Model": f"{model.kind}{members}" + (f" of {model.base}" if model.base else ""),
+            "Features": None if model.n_features is None else whole(model.n_features),
+            "Trained on": ", ".join(f"{plural(n, 'row')} of {label}" for label, n in model.training_rows.items()),
+            "Training took": None if took is None else f"{decimals(took, 1)} s",
+            "Parameters": html.element(
+                "code", ", ".join(f"{name}={value}" for name, value in model.parameters.items())
+            ),
+        }
+    lines |= {
+        "Judged on": f"{plural(facts.n_rows, 'row')}, among them {whole(facts.n_cases)} {facts.case.rows}",
+        "Made at": facts.created_at,
+        "Versions": ", ".join(f"{name} {number}" for name, number in facts.versions.items()),
+    }
+    shown = [(html.element("dt", name), html.element("dd", value)) for name, value in lines.items() if value]
+    return html.section("making", "Making", "How this was made", html.element("dl", shown, class_="lines"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,46 +12,37 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.monitoring import Reference
-from selfpaced.report.about import (
-    model_facts,
-    recipes_of,
-    score_column,
-    score_label,
-    scores_by_stage,
-    target_of,
-    versions_of,
-)
-from selfpaced.report.answer import Case
+from selfpaced.report import about
+from selfpaced.report.answer import Case, Facts
 from selfpaced.report.course import course_facts
 from selfpaced.report.data import data_facts, suspect_facts
-from selfpaced.report.importance import Importances, importance_facts
+from selfpaced.report.importance import importance_facts
 from selfpaced.report.learning import learning_facts
-from selfpaced.report.page import Facts, Report
+from selfpaced.report.page import Report
 from selfpaced.report.quality import calibration_facts, ranking_facts
 from selfpaced.report.thresholds import decision_facts, rule_for, threshold_facts
 from selfpaced.thresholds import Rule, Sweep, ThresholdChoice, amounts_of, choice_from, sweep_of
 
 
-def make_report(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    X_train: Any = None,
-    y_train: Any = None,
-    ids: Any = None,
-    threshold: float | str | Rule | None = None,
-    costs: Any = None,
-    amounts: Any = None,
-    dropped: Mapping[str, str] | None = None,
-    title: str | None = None,
-    target: str | None = None,
-    times: Any = None,
-    decide: str | None = None,
-    decide_columns: Mapping[str, Any] | None = None,
-    reference: Reference | None = None,
-    cautions: Sequence[str] = (),
-) -> Report:
+class ReportOptions(TypedDict, total=False):
+    """The options that every report has, as `make_report` explains them."""
+
+    y_train: Any
+    ids: Any
+    threshold: float | str | Rule | None
+    costs: Any
+    amounts: Any
+    dropped: Mapping[str, str] | None
+    title: str | None
+    target: str | None
+    times: Any
+    decide: str | None
+    decide_columns: Mapping[str, Any] | None
+    reference: Reference | None
+    cautions: Sequence[str]
+
+
+def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: Unpack[ReportOptions]) -> Report:
     """Report on a fitted model, by rows that it was not trained on.
 
     Parameters
@@ -116,31 +107,13 @@ def make_report(
     check_is_fitted(model)
     labels = column_or_1d(y)
     check_consistent_length(X, labels)
-    rare = score_label(model, labels)
-    is_case = _cases(labels, rare)
-    stage_scores, scores = scores_by_stage(model, X, is_case, score_column(model, rare))
-    return report_of_scores(
-        labels,
-        scores,
-        pos_label=rare,
-        model=model,
-        sample=X,
-        train_sample=X_train,
-        stage_scores=stage_scores,
-        y_train=y_train,
-        ids=_index_of(X) if ids is None else ids,
-        threshold=threshold,
-        costs=costs,
-        amounts=amounts,
-        dropped=dropped,
-        title=title,
-        target=target or getattr(y, "name", None),
-        times=times,
-        decide=decide,
-        decide_columns=decide_columns,
-        reference=reference,
-        cautions=cautions,
-    )
+    rare = about.score_label(model, labels)
+    stage_scores, scores = about.scores_by_stage(model, X, _cases(labels, rare), about.score_column(model, rare))
+    if options.get("ids") is None and hasattr(X, "iloc") and hasattr(X, "index"):
+        options["ids"] = X.index  # of a pandas frame, which a split keeps
+    options["target"] = options.get("target") or getattr(y, "name", None)
+    own = {"model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
+    return report_of_scores(labels, scores, pos_label=rare, **own, **options)
 
 
 def report_of_scores(
@@ -191,35 +164,10 @@ def report_of_scores(
         The features of some training rows.
     stage_scores : sequence of float, default=None
         The AUCPRC on these rows after each member. By default those on the eval_set of the fit, if it had one.
-    y_train : array-like, default=None
-        The labels of all training rows, to be counted.
-    ids : array-like of shape (n_rows,), default=None
-        Names of the rows. By default positions.
-    threshold : float, str or Rule, default=None
-        The threshold to suggest, or a rule to choose it by on these rows, such as "precision>=0.9" and all others of
-        `selfpaced.choose_threshold`. By default the threshold with the best F1.
-    costs : tuple of (float, float), default=None
-        The costs of a false alarm and of a missed rare row, in any unit. The reader of the page can change them.
-    amounts : array-like of shape (n_rows,), default=None
-        The cost of missing each row, for a rule such as "cost=5".
-    dropped : dict of str to str, default=None
-        Columns that were dropped before training, with the reasons.
-    title : str, default=None
-        The title of the page.
-    target : str, default=None
-        The name of the column of labels. By default the one that `fit_table` read.
-    times : array-like of shape (n_rows,), default=None
-        The time of each row, as dates or numbers, for figures over time.
-    decide : str, default=None
-        A rule that decides row by row, such as "p*amount>5", to compare it with the threshold. The scores must be
-        probabilities.
-    decide_columns : dict of str to array-like, default=None
-        The columns that the rule reads; by default those of the sample.
-    reference : Reference, default=None
-        The distribution of the rows that the model was judged by, such as `read_card(path).reference`. The drift of the
-        columns is measured from it if there is no train_sample.
-    cautions : sequence of str, default=()
-        Sentences about the model or the rows that a reader must know before the figures. They are at the top.
+    y_train, ids, threshold, costs, amounts, dropped, title, target, times : optional
+        As for `make_report`.
+    decide, decide_columns, reference, cautions : optional
+        As for `make_report`. The columns of the rule are by default those of the sample.
     choice : ThresholdChoice, default=None
         The result of `choose_threshold` on these rows, if it is known. It replaces `threshold`, and is not repeated.
     sweep : Sweep, default=None
@@ -252,22 +200,27 @@ def report_of_scores(
     counts = sweep or sweep_of(is_case, values, None if amounts is None else amounts_of(amounts, is_case))
     thresholds = threshold_facts(counts, choice_from(counts, wanted) if isinstance(wanted, Rule) else wanted, costs)
     rows, names = _checked_sample(sample, sample_rows, is_case.size), _checked_ids(ids, is_case.size)
-    importances = _importances(model, sample, is_case if rows is None else is_case[rows], pos_label)
+    importances, known = None, None if model is None else about.trained_on(model)
+    if model is not None and sample is not None:
+        column = about.score_column(model, pos_label)
+        importances = importance_facts(model, sample, is_case if rows is None else is_case[rows], column)
     important = importances.names if importances else ()
     at, decided = thresholds.values[thresholds.suggested], (decide_columns, sample)
+    label = pos_label.item() if isinstance(pos_label, np.generic) else pos_label
+    target = target or (None if known is None else known.target)
     facts = Facts(
         title=title or "How well are the rare rows found?",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions_of(model),
-        case=_case(pos_label, target or target_of(model)),
+        versions=about.versions_of(model),
+        case=Case(str(label), None if target is None else str(target)),
         n_rows=int(is_case.size),
         n_cases=counts.n_positives,
-        model=None if model is None else model_facts(model, y_train),
+        model=None if model is None else about.model_facts(model, y_train),
         ranking=ranking_facts(counts),
         thresholds=thresholds,
         calibration=calibration_facts(counts),
         learning=None if model is None else learning_facts(model, stage_scores),
-        recipes=() if model is None else recipes_of(model),
+        recipes=() if model is None else about.recipes_of(model),
         importances=importances,
         suspects=suspect_facts(is_case, values, names, sample, rows, important),
         data=None if sample is None else data_facts(sample, train_sample, dropped, important, reference),
@@ -276,17 +229,6 @@ def report_of_scores(
         cautions=tuple(cautions),
     )
     return Report(facts)
-
-
-def _importances(model: Any, sample: Any, is_case: NDArray[np.bool_], label: Any) -> Importances | None:
-    if model is None or sample is None:
-        return None
-    return importance_facts(model, sample, is_case, score_column(model, label))
-
-
-def _case(rare: Any, target: Any) -> Case:
-    label = rare.item() if isinstance(rare, np.generic) else rare
-    return Case(str(label), None if target is None or target == "" else str(target))  # polars' nameless are ""
 
 
 def _cases(labels: NDArray[Any], rare: Any) -> NDArray[np.bool_]:
@@ -311,11 +253,6 @@ def _checked_sample(sample: Any, sample_rows: Any, n_rows: int) -> NDArray[Any] 
             "their positions as sample_rows."
         )
     return rows
-
-
-def _index_of(X: Any) -> Any:
-    """The index of a pandas frame, which a split keeps."""
-    return X.index if hasattr(X, "iloc") and hasattr(X, "index") else None
 
 
 def _checked_ids(ids: Any, n_rows: int) -> Any:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced.monitoring import figure_at
 from selfpaced.report import html
-from selfpaced.report.html import Axis, Frame, Html, Point, decimals, moment_text, percent, plural, whole
+from selfpaced.report.html import Frame, Html, Point, decimals, moment_text, percent, plural, whole
 from selfpaced.tables import PERIODS, Moments, checked_moments, periods_of
-
-if TYPE_CHECKING:
-    from selfpaced.report.page import Facts
-
 
 FEWEST_PERIODS, MOST_PERIODS = 6, 60
 N_PARTS = 20  # of times that are numbers
@@ -32,6 +29,14 @@ class PeriodFacts:
     expected: float
     n_alerts: int
     found: int
+
+    @property
+    def precision(self) -> float | None:
+        return self.found / self.n_alerts if self.n_alerts else None
+
+    @property
+    def recall(self) -> float | None:
+        return self.found / self.n_cases if self.n_cases else None
 
 
 @dataclass(frozen=True)
@@ -55,20 +60,15 @@ def course_facts(
     if len(names) < 2:
         return None
     alerts = scores >= threshold
-
-    def summed(values: Any) -> list[float]:
-        sums: list[float] = np.bincount(numbers, weights=values, minlength=len(names)).tolist()
-        return sums
-
-    counts = zip(
-        names, summed(np.ones(is_case.size)), summed(is_case), summed(scores), summed(alerts), summed(alerts & is_case),
-        strict=True,
-    )  # fmt: skip
+    sums = [
+        np.bincount(numbers, weights=values, minlength=len(names)).tolist()
+        for values in (np.ones(is_case.size), is_case, scores, alerts, alerts & is_case)
+    ]
     return Course(
         period,
         tuple(
             PeriodFacts(name, int(n_rows), int(n_cases), total, int(n_alerts), int(found))
-            for name, n_rows, n_cases, total, n_alerts, found in counts
+            for name, n_rows, n_cases, total, n_alerts, found in zip(names, *sums, strict=True)
         ),
     )
 
@@ -88,41 +88,45 @@ def _divided(moments: Moments) -> tuple[str, list[str], NDArray[np.intp]]:
     return "part of the time", [f"{ends[place]:,.6g}" for place in used.tolist()], numbers.astype(np.intp)
 
 
-WIDTH, HEIGHT = 460, 260
-LEFT, RIGHT, TOP, BOTTOM = 48, 16, 30, 24
+HEIGHT = 270
 COLOURS = ("case", "other", "quiet", "noise")
-MOST_LABELS = 5
 MOST_DOTS = 60
-CHARACTER = 6.5  # the approximate width of a letter
+LEGEND_LINE, LONGEST_SERIES = 18, 50
 
 Series = Mapping[str, Sequence[float | None]]
 
 
-def course_lines(title: str, labels: Sequence[str], series: Series, highest: float | None = None) -> Html:
-    """Lines over the periods that `labels` name. A value that is None interrupts its line.
+def course_lines(
+    title: str, labels: Sequence[str], series: Series, highest: float | None = None, lowest: float = 0.0
+) -> Html:
+    """Lines over the periods or rounds that `labels` name. A value that is None interrupts its line.
 
-    `highest` is the end of the axis; by default the largest value, rounded up.
+    `lowest` and `highest` are the ends of the axis; by default 0, and the largest value, rounded up.
     """
     known = [value for values in series.values() for value in values if value is not None]
     top = highest if highest is not None else _rounded_up(max(known, default=1.0))
-    last = max(len(labels) - 1, 1)
-    frame = Frame(Axis(0, last, LEFT, WIDTH - RIGHT), Axis(0, top, HEIGHT - BOTTOM, TOP))
-    step = max(1, ceil(len(labels) / MOST_LABELS))
-    x_ticks = {float(place): labels[place] for place in range(0, len(labels), step)}
-    y_ticks = {top * part / 4: _tick(top * part / 4) for part in range(5)}
+    legend, legend_height = _legend(list(series))
+    ends = (0, max(len(labels) - 1, 1)), (lowest, top)
+    y_ticks = {value: _tick(value) for value in (lowest + (top - lowest) * part / 4 for part in range(5))}
+    left = 12 + html.CHARACTER * max(map(len, y_ticks.values()))
+    frame = Frame.of(*ends, HEIGHT + round(legend_height), left, legend_height + 12, bottom=24)
     said = ", ".join(f"{name}: {_range_text(values)}" for name, values in series.items())
-    return html.drawing(
+    return frame.drawing(
         title,
-        f"{len(labels)} periods from {labels[0]} to {labels[-1]}. {said}.",
-        WIDTH,
-        HEIGHT,
-        html.grid(frame, x_ticks, y_ticks, "", ""),
-        _legend(list(series)),
+        f"From {labels[0]} to {labels[-1]}: {said}.",
+        html.grid(frame, _some_labels(labels, frame.x.stop - frame.x.start), y_ticks),
+        legend,
         [
             _line(frame, labels, name, values, COLOURS[place % len(COLOURS)])
             for place, (name, values) in enumerate(series.items())
         ],
     )
+
+
+def _some_labels(labels: Sequence[str], width: float) -> dict[float, str]:
+    """As many labels as there is space for, by their places."""
+    most = max(2, floor(width / (html.CHARACTER * max(map(len, labels)) + 16)))
+    return {float(place): labels[place] for place in range(0, len(labels), max(1, ceil(len(labels) / most)))}
 
 
 def _line(frame: Frame, labels: Sequence[str], name: str, values: Sequence[float | None], colour: str) -> Html:
@@ -140,16 +144,20 @@ def _line(frame: Frame, labels: Sequence[str], name: str, values: Sequence[float
     return html.joined(*(html.path(part, f"curve {colour}") for part in parts if len(part) > 1), *dots)
 
 
-def _legend(names: Sequence[str]) -> Html:
-    """The names of the series above the drawing, each behind a piece of its line."""
+def _legend(names: Sequence[str]) -> tuple[Html, float]:
+    """The names of the series above the drawing, each behind a piece of its line, and the height that they need."""
     if len(names) < 2:
-        return html.joined()
-    drawn, x = [], 4.0
+        return html.joined(), 0.0
+    drawn, x, y = [], 4.0, 8.0
     for place, name in enumerate(names):
+        words = html.shortened(name, LONGEST_SERIES)
+        width = 24 + html.CHARACTER * len(words)
+        if x > 4 and x + width > html.WIDTH:
+            x, y = 4.0, y + LEGEND_LINE
         colour = COLOURS[place % len(COLOURS)]
-        drawn += [html.line((x, 8), (x + 18, 8), f"curve {colour}"), html.text(x + 24, 12, name, "tick")]
-        x += 44 + CHARACTER * len(name)
-    return html.joined(drawn)
+        drawn += [html.line((x, y), (x + 18, y), f"curve {colour}"), html.text(x + 24, y + 4, words)]
+        x += width + 16
+    return html.joined(drawn), y + 10
 
 
 def _rounded_up(value: float) -> float:
@@ -175,63 +183,63 @@ def _range_text(values: Sequence[float | None]) -> str:
 
 
 def course_figure(
-    title: str, labels: Sequence[str], series: Series, caption: str, highest: float | None = None
+    title: str, labels: Sequence[str], series: Series, caption: str, highest: float | None = None, lowest: float = 0.0
 ) -> Html | None:
     """A figure of the series that have values; None if none has."""
     known = {name: values for name, values in series.items() if any(value is not None for value in values)}
-    return html.figure(title, course_lines(title, labels, known, highest), caption) if known else None
+    return html.figure(title, course_lines(title, labels, known, highest, lowest), caption) if known else None
 
 
-def course(facts: Facts) -> Html | None:
-    found = facts.course
-    if found is None:
-        return None
-    labels = [one.name for one in found.periods]
-    expected: dict[str, Sequence[float]] = {
-        "rare": [one.n_cases for one in found.periods],
-        "sum of scores": [one.expected for one in found.periods],
-    }
-    shares = {
-        "precision": [one.found / one.n_alerts if one.n_alerts else None for one in found.periods],
-        "recall": [one.found / one.n_cases if one.n_cases else None for one in found.periods],
-    }
+# Figures over time: the title, the paths of the series in a record, the end of the axis, and the caption.
+Followed = Sequence[tuple[str, Mapping[str, str], float | None, str]]
+
+
+def followed(figures: Followed, records: Mapping[str, Any]) -> list[Html | None]:
+    """Figures of the records of some periods, given by name."""
+    return [
+        course_figure(
+            title,
+            list(records),
+            {name: [figure_at(one, path) for one in records.values()] for name, path in paths.items()},
+            caption,
+            highest,
+        )
+        for title, paths, highest, caption in figures
+    ]
+
+
+FOLLOWED: Followed = (
+    (
+        "Rare rows and the sum of scores",
+        {"rare": "n_cases", "sum of scores": "expected"},
+        None,
+        "If scores are probabilities, their sum is the number of rare rows that they expect.",
+    ),
+    (
+        "Precision and recall",
+        {"precision": "precision", "recall": "recall"},
+        1.0,
+        "At the suggested threshold. A period without alerts has no precision.",
+    ),
+)
+PERIOD_COLUMNS: html.Columns = {
+    "Begins": ("name", str),
+    "Rows": ("n_rows", whole),
+    "Rare": ("n_cases", whole),
+    "Sum of scores": ("expected", lambda value: decimals(value, 1)),
+    "Alerts": ("n_alerts", whole),
+    "Right": ("found", whole),
+    "Precision": ("precision", percent),
+}
+
+
+def course(found: Course) -> html.Section:
+    n_periods = plural(len(found.periods), "period")
     return html.section(
         "course",
         "Over time",
-        html.paragraph(
-            f"The rows of this report by {found.period}, in UTC: {plural(len(labels), 'period')}.", class_="lead"
-        ),
-        html.columns(
-            course_figure(
-                "Rare rows and the sum of scores",
-                labels,
-                expected,
-                "If scores are probabilities, their sum is the number of rare rows that they expect.",
-            ),
-            course_figure(
-                "Precision and recall",
-                labels,
-                shares,
-                "At the suggested threshold. A period without alerts has no precision.",
-                1.0,
-            ),
-        ),
-        html.unfolding("All periods", _table(found)),
+        "Over time",
+        html.lead(f"The rows of this report by {found.period}, in UTC: {n_periods}."),
+        html.columns(followed(FOLLOWED, {one.name: one for one in found.periods})),
+        html.unfolding("All periods", html.records(PERIOD_COLUMNS, found.periods)),
     )
-
-
-def _table(found: Course) -> Html:
-    rows = [
-        [
-            one.name,
-            whole(one.n_rows),
-            whole(one.n_cases),
-            decimals(one.expected, 1),
-            whole(one.n_alerts),
-            whole(one.found),
-            percent(one.found / one.n_alerts) if one.n_alerts else "",
-        ]
-        for one in found.periods
-    ]
-    header = ["Begins", "Rows", "Rare", "Sum of scores", "Alerts", "Right", "Precision"]
-    return html.table(header, rows, numbers=range(1, 7))

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.monitoring import (
-    ERROR_RATE,
-    Drift,
-    FeatureReference,
-    Reference,
-    count_values,
-    drift_of_counts,
-    feature_reference,
-    values_of,
-)
+from selfpaced import monitoring
+from selfpaced.monitoring import Drift, FeatureReference, Reference
 from selfpaced.report import html
-from selfpaced.report.html import Bar, Html, decimals, number_text, percent, plural, score_text, shortened
+from selfpaced.report.html import Bar, Html, decimals, number_text, percent, plural, score_text, shortened, whole
 from selfpaced.tables import kind_of
-
-if TYPE_CHECKING:
-    from selfpaced.report.page import Facts
-
 
 MOST_COLUMNS = 500
 MOST_ROWS = 50_000
@@ -33,6 +21,8 @@ MOST_CELLS = 10_000_000
 FEWEST_ROWS = 1000
 SHOWN = 10
 MOST_BARS = 15
+SMALLEST_DRIFT = 0.01  # that has a bar
+MUCH_DRIFT = 0.25  # as the field calls it
 
 
 @dataclass(frozen=True)
@@ -99,21 +89,14 @@ def columns_of(table: Any, which: Sequence[int] | None = None) -> Iterator[Value
     names, kind = column_names(table), kind_of(table)
     for position in range(len(names)) if which is None else which:
         column = kind.column(table, position)
-        found = values_of(column)
+        found = monitoring.values_of(column)
         measured = np.array(found, dtype=object) if isinstance(found, list) else found
         is_date = measured.dtype.kind == "f" and not column.is_number
-        shown = _dates(measured, column.objects()) if is_date else measured
+        shown = measured
+        if is_date:
+            dates = zip(measured, column.objects(), strict=True)
+            shown = np.array([None if np.isnan(second) else str(date) for second, date in dates], dtype=object)
         yield Values(names[position], column.type, shown, measured)
-
-
-def _dates(seconds: NDArray[np.float64], moments: Any) -> NDArray[np.object_]:
-    shown = [None if np.isnan(second) else str(moment) for second, moment in zip(seconds, moments, strict=True)]
-    return np.array(shown, dtype=object)
-
-
-def take_rows(table: Any, rows: NDArray[np.integer]) -> Any:
-    """Some rows as a table of the same kind, or a pandas frame for a pyarrow table."""
-    return kind_of(table).take(table, rows)
 
 
 def data_facts(
@@ -137,8 +120,8 @@ def data_facts(
         columns.append(column_facts(column))
         feature = before.get(column.name)
         if feature is not None and (feature.kind == "number") == (column.measured.dtype.kind == "f"):
-            counts[column.name] = count_values(feature, column.measured)
-    drifts = {one.name: one for one in drift_of_counts(list(before.values()), counts)}
+            counts[column.name] = monitoring.count_values(feature, column.measured)
+    drifts = {one.name: one for one in monitoring.drift_of_counts(list(before.values()), counts)}
     reasons = {str(name): str(reason) for name, reason in (dropped or {}).items()}
     found = tuple(replace(one, drift=drifts.get(one.name)) for one in columns)
     return DataFacts(found, len(names), int(looked_at.shape[0]), reasons)
@@ -150,14 +133,14 @@ def _features(train: Any, reference: Reference | None, names: set[str]) -> dict[
         return {} if reference is None else {one.name: one for one in reference.features if one.name in names}
     places = [place for place, name in enumerate(column_names(train)) if name in names]
     rows = some_rows(train, len(places))
-    return {one.name: feature_reference(one.name, one.measured) for one in columns_of(rows, places)}
+    return {one.name: monitoring.feature_reference(one.name, one.measured) for one in columns_of(rows, places)}
 
 
 def some_rows(table: Any, n_columns: int) -> Any:
     """Evenly spaced rows, few enough to be read in about a second."""
     n_rows = table.shape[0]
     most = min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // max(1, n_columns)))
-    return table if n_rows <= most else take_rows(table, np.linspace(0, n_rows - 1, most).astype(np.int64))
+    return table if n_rows <= most else kind_of(table).take(table, np.linspace(0, n_rows - 1, most).astype(np.int64))
 
 
 def column_facts(column: Values) -> ColumnFacts:
@@ -179,83 +162,72 @@ def _summary_of(column: Values, distinct: NDArray[Any]) -> str:
     return ", ".join(f"{shortened(str(texts[n]), 24)} ({counts[n] / column.values.size:.0%})" for n in most)
 
 
-def data(facts: Facts) -> Html | None:
-    """The section."""
-    found = facts.data
-    if found is None:
-        return None
+COLUMNS: html.Columns = {
+    "Column": ("name", html.named),
+    "Type": ("type", str),
+    "Missing": ("missing", percent),
+    "Distinct": ("n_distinct", whole),
+    "Low … median … high, or most frequent": ("values", str),
+    "Drift (PSI)": ("drift.psi", decimals),
+}
+
+
+def data(found: DataFacts, n_rows: int) -> html.Section:
+    """The section about the columns, in a report on so many rows."""
     drifts = sorted((one.drift for one in found.columns if one.drift is not None), key=lambda one: (-one.psi, one.name))
     remark = "Scores are reliable as long as new rows resemble the training rows."
-    drift = drift_figure("Drift since training", drifts, remark) if drifts else None
-    return html.section("data", "The data", _summary(found), drift, _columns(found), _dropped(found.dropped))
+    rest, left_out = found.columns[SHOWN:], found.n_columns - len(found.columns)
+    more = f" and {plural(left_out, 'column')} that are not listed" if left_out else ""
+    reasons = [[html.named(name), reason] for name, reason in found.dropped.items()]
+    incomplete, constant = (
+        sum(one.missing > 0 for one in found.columns),
+        sum(one.n_distinct <= 1 for one in found.columns),
+    )
+    sample = "a sample of " if found.n_rows_looked_at < n_rows else ""
+    said = [
+        f"{plural(found.n_columns, 'column')}, examined in {sample}{plural(found.n_rows_looked_at, 'row')}.",
+        f"{plural(incomplete, 'column')} with missing values." if incomplete else "No missing values.",
+        f"{plural(constant, 'column')} with a single value." if constant else "",
+    ]
+    return html.section(
+        "data",
+        "Data",
+        "The data",
+        html.lead(" ".join(filter(None, said))),
+        drift_figure("Drift since training", drifts, remark) if drifts else None,
+        html.headed("Columns", html.records(COLUMNS, found.columns[:SHOWN])),
+        html.unfolding(f"{plural(len(rest), 'more column')}{more}", html.records(COLUMNS, rest)) if rest else None,
+        html.headed("Dropped before training", html.table(["Column", "Reason"], reasons)) if reasons else None,
+    )
 
 
 def drift_figure(title: str, drifts: Sequence[Drift], remark: str | None = None) -> Html:
     """The columns with the largest drift, and how many drifted more than chance explains."""
     n_real = sum(one.is_real for one in drifts)
-    return html.columns(
-        html.figure(
-            title,
-            drift_bars(title, drifts[:MOST_BARS]),
-            "The population stability index (PSI): the difference between the shares of the bins then and now. 0.1 is "
-            "some drift, 0.25 is much. In colour: 0.1 or more, and more than chance explains.",
+    shown = [one for one in drifts if one.psi >= SMALLEST_DRIFT][:MOST_BARS]
+    below = "" if shown else f" No column has an index (PSI) of {SMALLEST_DRIFT} or more."
+    prose = html.prose(
+        html.paragraph(
+            f"{n_real or 'None'} of {plural(len(drifts), 'column')} moved more than chance explains, by "
+            "chi-squared tests. They are corrected for the number of columns: without drift, "
+            f"{monitoring.ERROR_RATE:.0%} of such tests would name a column.{below}"
         ),
-        html.prose(
-            html.paragraph(
-                f"{n_real or 'None'} of {plural(len(drifts), 'column')} moved more than chance explains, by "
-                "chi-squared tests. They are corrected for the number of columns: without drift, "
-                f"{ERROR_RATE:.0%} of such tests would name a column."
-            ),
-            html.paragraph(remark) if remark else None,
-        ),
+        html.paragraph(remark) if remark else None,
     )
+    if not shown:
+        return prose
+    caption = (
+        "The population stability index (PSI): the difference between the shares of the bins then and now. 0.1 is "
+        "some drift, 0.25 is much. In colour: 0.1 or more, and more than chance explains. The largest have a bar, if "
+        f"they are {SMALLEST_DRIFT} or more."
+    )
+    return html.columns(html.figure(title, drift_bars(title, shown), caption), prose)
 
 
 def drift_bars(title: str, drifts: Sequence[Drift]) -> Html:
+    """The axis reaches at least to much drift, so that small drifts have short bars."""
     bars = [Bar(one.name, one.psi, "bar case" if one.is_large else "bar quiet") for one in drifts]
-    return html.bar_chart(title, f"{bars[0].name} drifted most." if bars else "There are no columns.", bars)
-
-
-def _summary(found: DataFacts) -> Html:
-    incomplete = sum(one.missing > 0 for one in found.columns)
-    constant = sum(one.n_distinct <= 1 for one in found.columns)
-    sentences = [
-        f"{plural(found.n_columns, 'column')}, examined in {plural(found.n_rows_looked_at, 'row')}.",
-        f"{plural(incomplete, 'column')} with missing values." if incomplete else "No missing values.",
-        f"{plural(constant, 'column')} with a single value." if constant else None,
-    ]
-    return html.paragraph(" ".join(filter(None, sentences)), class_="lead")
-
-
-def _columns(found: DataFacts) -> Html:
-    with_drift = any(one.drift is not None for one in found.columns)
-    shown, rest = found.columns[:SHOWN], found.columns[SHOWN:]
-    left_out = found.n_columns - len(found.columns)
-    more = f" and {plural(left_out, 'column')} that are not listed" if left_out else ""
-    return html.element(
-        "div",
-        html.element("h3", "Columns"),
-        _table(shown, with_drift),
-        html.unfolding(f"{plural(len(rest), 'more column')}{more}", _table(rest, with_drift)) if rest else None,
-    )
-
-
-def _table(shown: Sequence[ColumnFacts], with_drift: bool) -> Html:
-    header = ["Column", "Type", "Missing", "Distinct", "Low … median … high, or most frequent"]
-    rows = [
-        [html.named(one.name), one.type, percent(one.missing), f"{one.n_distinct:,}", one.values]
-        + ([""] if one.drift is None else [decimals(one.drift.psi)]) * with_drift
-        for one in shown
-    ]
-    return html.table([*header, *["Drift (PSI)"] * with_drift], rows, numbers=(2, 3, 5), class_="rows")
-
-
-def _dropped(dropped: Mapping[str, str]) -> Html | None:
-    if not dropped:
-        return None
-    rows = [[html.named(name), reason] for name, reason in dropped.items()]
-    shown = html.table(["Column", "Reason"], rows, class_="rows")
-    return html.element("div", html.element("h3", "Dropped before training"), shown)
+    return html.bar_chart(title, f"{bars[0].name} drifted most.", bars, MUCH_DRIFT)
 
 
 N_SUSPECTS, SUSPECTS_SHOWN = 20, 8
@@ -333,14 +305,18 @@ def suspect_facts(
     `sample_rows` are the positions of the sample's rows among the scores; None if it holds all of them. The values of
     a suspect that is not in the sample are empty.
     """
-    shown = [] if sample is None else _places(column_names(sample), important)
+    own = [] if sample is None else column_names(sample)
+    shown = ([own.index(name) for name in important if name in own] or list(range(len(own))))[:N_COLUMNS]
     missed, alarming = suspect_rows(is_case, scores)
     wanted = np.concatenate([missed, alarming])
-    place_of = {int(row): int(row) for row in wanted} if sample_rows is None else _where(sample_rows, wanted)
+    place_of = {row: row for row in wanted.tolist()}
+    if sample_rows is not None:
+        places = np.flatnonzero(np.isin(sample_rows, wanted)).tolist()
+        place_of = {int(sample_rows[place]): place for place in places}
     known = [row for row in wanted.tolist() if row in place_of]
     rows = np.array([place_of[row] for row in known], dtype=np.int64)
-    columns = list(columns_of(take_rows(sample, rows), shown)) if shown and known else []
-    values = {row: _texts(columns, number) for number, row in enumerate(known)}
+    columns = list(columns_of(kind_of(sample).take(sample, rows), shown)) if shown and known else []
+    values = {row: tuple(column.text(number) for column in columns) for number, row in enumerate(known)}
 
     def described(row: int) -> Suspect:
         name = str(row if ids is None else ids[row])
@@ -350,57 +326,34 @@ def suspect_facts(
     return SuspectFacts(names, tuple(map(described, missed.tolist())), tuple(map(described, alarming.tolist())))
 
 
-def _places(names: Sequence[str], important: Sequence[str]) -> list[int]:
-    """The places of the most important columns, or of the first ones if none is known to be important."""
-    found = [names.index(name) for name in important if name in names]
-    return (found or list(range(len(names))))[:N_COLUMNS]
-
-
-def _where(sample_rows: NDArray[np.integer], wanted: Positions) -> dict[int, int]:
-    places = np.flatnonzero(np.isin(sample_rows, wanted))
-    return {int(sample_rows[place]): int(place) for place in places}
-
-
-def _texts(columns: Sequence[Values], row: int) -> tuple[str, ...]:
-    return tuple(column.text(row) for column in columns)
-
-
-def suspects(facts: Facts) -> Html:
-    found = facts.suspects
+def suspects(found: SuspectFacts, rare_rows: str) -> html.Section:
+    lowest = ["The lowest scores among ", html.label(rare_rows)]
     return html.section(
         "suspects",
+        "Suspects",
         "Rows to look at",
-        html.paragraph(
+        html.lead(
             "Where scores and labels contradict each other most, either the model or the label is wrong. "
-            "A person should look at these rows.",
-            class_="lead",
+            "A person should look at these rows."
         ),
-        html.element(
-            "div",
+        html.columns(
             _list(
                 "The highest scores among common rows",
                 "Rare rows that were never labelled?",
-                found.columns,
                 found.alarming_others,
-            ),
-            _list(
-                ["The lowest scores among ", html.label(facts.case.rows)],
-                "Wrong labels, or rare rows unlike all others?",
                 found.columns,
-                found.missed_cases,
             ),
-            class_="suspect-lists",
+            _list(lowest, "Wrong labels, or rare rows unlike all others?", found.missed_cases, found.columns),
         ),
     )
 
 
-def _list(title: object, question: str, columns: Sequence[str], rows: Sequence[Suspect]) -> Html:
+def _list(title: object, question: str, rows: Sequence[Suspect], columns: Sequence[str]) -> Html:
     header = ["Row", "Score", *(html.named(name, LONGEST_COLUMN_NAME) for name in columns)]
     cells = [[row.id, score_text(row.score), *row.values] for row in rows]
-    numbers = range(1, len(header))
     shown, rest = (
-        html.table(header, some, numbers=numbers, class_="rows")
+        html.table(header, some, numbers=range(1, len(header)))
         for some in (cells[:SUSPECTS_SHOWN], cells[SUSPECTS_SHOWN:])
     )
     more = html.unfolding(f"{len(cells) - SUSPECTS_SHOWN} more", rest) if len(cells) > SUSPECTS_SHOWN else None
-    return html.element("div", html.element("h3", title), html.paragraph(question, class_="note"), shown, more)
+    return html.headed(title, html.paragraph(question, class_="note"), shown, more)

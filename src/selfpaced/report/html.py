@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from html import escape
+from importlib.resources import files
 from math import floor, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from selfpaced.monitoring import figure_at
 from selfpaced.thresholds import Interval
 
 MOST_DECIMALS = 7
+LONGEST_TEXT = 60
 
 
 def percent(share: float) -> str:
@@ -83,9 +87,6 @@ def moment_text(moment: Any) -> str:
     return text.removesuffix(" 00:00")
 
 
-LONGEST_TEXT = 60
-
-
 def shortened(text: str, longest: int = LONGEST_TEXT) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
@@ -127,6 +128,14 @@ def element(tag: str, /, *children: Any, **attributes: Any) -> Html:
     return Html(f"<{tag}{given}>{joined(*children)}</{tag}>")
 
 
+paragraph = partial(element, "p")
+code = partial(element, "code")
+strong = partial(element, "strong")
+lead = partial(element, "p", class_="lead")
+columns = partial(element, "div", class_="columns")
+prose = partial(element, "div", class_="prose")
+
+
 def joined(*children: Any) -> Html:
     """Join elements. Lists and generators among them are flattened."""
     return Html("".join(_child(child) for child in children if child is not None))
@@ -143,6 +152,16 @@ def _child(child: Any) -> str:
 def _text(value: Any) -> str:
     """Text of a value. Floats are rounded to two decimals, which is enough for coordinates."""
     return f"{round(value, 2):g}" if isinstance(value, float) else str(value)
+
+
+def resource(name: str) -> Html:
+    """The text of a file of this package."""
+    return Html(files("selfpaced.report").joinpath(name).read_text(encoding="utf-8"))
+
+
+def filled(name: str, values: Mapping[str, Any]) -> Html:
+    """A file of HTML with values, which are escaped, in the places of their names in braces."""
+    return Html(resource(name).format_map({key: joined(value) for key, value in values.items()}))
 
 
 def json_script(id: str, data: Any) -> Html:
@@ -170,6 +189,26 @@ def table(
     return element("div", element("table", head, body, **attributes), class_="scroll", tabindex=0, role="group")
 
 
+# The columns of a table of records: the path of a figure in a record, and the function that writes it.
+Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
+
+
+def records(columns: Columns, found: Sequence[Any] | Mapping[str, Any], names: str = "") -> Html:
+    """A table with a row for each record. Figures that are None are empty; columns without any figure are left out.
+
+    The keys of a mapping are the first column, with `names` as its header.
+    """
+    rows = list(found.values() if isinstance(found, Mapping) else found)
+    cells = {names: list(found)} if isinstance(found, Mapping) else {}
+    for name, (path, write) in columns.items():
+        values = [figure_at(one, path) for one in rows]
+        cells[name] = ["" if value is None else write(value) for value in values]
+    shown = {name: written for name, written in cells.items() if any(written)}
+    texts = {names, *(name for name, (_, write) in columns.items() if write in (str, named, moment_text))}
+    numbers = [place for place, name in enumerate(shown) if name not in texts]
+    return table(shown, zip(*shown.values(), strict=True), numbers=numbers)
+
+
 Point = tuple[float, float]
 
 
@@ -192,15 +231,31 @@ class Axis:
         return log10(max(value, self.low)) if self.is_log else value
 
 
+WIDTH = 460  # of most drawings
+RIGHT = 16  # the space beside axes
+CHARACTER = 8.5  # the width of a letter on a phone, where letters are largest
+
+
 @dataclass(frozen=True)
 class Frame:
-    """A pair of axes."""
+    """A pair of axes, and the height of their drawing."""
 
     x: Axis
     y: Axis
+    height: int
+
+    @classmethod
+    def of(
+        cls, x: Point, y: Point, height: int = 330, left: float = 46, top: float = 28, bottom: float = 42, log: str = ""
+    ) -> Frame:
+        """Axes between the ends `x` and `y`, with some space around them. `log` names the logarithmic ones."""
+        return cls(Axis(*x, left, WIDTH - RIGHT, "x" in log), Axis(*y, height - bottom, top, "y" in log), height)
 
     def point(self, x: float, y: float) -> Point:
         return self.x(x), self.y(y)
+
+    def drawing(self, title: str, description: str, *children: Any, **attributes: Any) -> Html:
+        return drawing(title, description, WIDTH, self.height, *children, **attributes)
 
 
 def drawing(title: str, description: str, width: int, height: int, *children: Any, **attributes: Any) -> Html:
@@ -242,17 +297,23 @@ def area(points: Sequence[Point], floor: float, class_: str) -> Html:
     return element("path", d="M" + "L".join(_pair(point) for point in closed) + "Z", class_=class_)
 
 
-def grid(frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_name: str, y_name: str) -> Html:
+def grid(
+    frame: Frame, x_ticks: dict[float, str], y_ticks: dict[float, str], x_name: str = "", y_name: str = ""
+) -> Html:
     """Horizontal grid lines, ticks, and the names of the axes."""
     x, y = frame.x, frame.y
     across = [line((x.start, y(value)), (x.stop, y(value)), "grid") for value in y_ticks]
     left = [text(x.start - 7, y(value) + 4, words, anchor="end") for value, words in y_ticks.items()]
-    below = [text(x(value), y.start + 17, words, anchor="middle") for value, words in x_ticks.items()]
-    names = [
-        text(x.stop, y.start + 35, x_name, "axis-name", "end"),
-        text(0, y.stop - 14, y_name, "axis-name"),
-    ]
+    below = [text(_inside(x(value), words), y.start + 17, words, anchor="middle") for value, words in x_ticks.items()]
+    names = [text(x.stop, y.start + 35, x_name, "axis-name", "end")] if x_name else []
+    names += [text(0, y.stop - 14, y_name, "axis-name")] if y_name else []
     return joined(*across, *left, *below, *names)
+
+
+def _inside(x: float, words: str) -> float:
+    """The middle of a text, moved to where the text is not cut at the side of a drawing."""
+    half = CHARACTER * len(words) / 2 + 3
+    return max(half, min(x, WIDTH - half))
 
 
 def _pair(point: Point) -> str:
@@ -272,72 +333,65 @@ def hundred_dots(title: str, share: float) -> Html:
     return drawing(title, f"{n_filled} of 100 dots are filled.", 10 * STEP, 10 * STEP, dots, class_="dots")
 
 
-WIDTH, NAMES, VALUES, VALUES_WITH_ERRORS = 460, 170, 52, 104
+NAMES, VALUES, VALUES_WITH_ERRORS = 170, 52, 124
 ROW = 21
 LONGEST_NAME = 19
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A bar with its name and value; `error` is the standard error of the value, if it is known."""
+class Bar(NamedTuple):
+    """A bar with its name and value; `error` is the standard error of the value, None or NaN if it is not known."""
 
     name: str
     value: float
     class_: str
     error: float | None = None
 
-    @property
-    def figure(self) -> str:
-        """The value as it is written, with its error if that is known."""
-        is_known = self.error is not None and self.error == self.error
-        return decimals(self.value) + (f" ± {decimals(self.error or 0.0)}" if is_known else "")
 
-
-def bar_chart(title: str, description: str, bars: Sequence[Bar]) -> Html:
-    """Horizontal bars, one below the other."""
-    longest = max([bar.value for bar in bars], default=1.0)
+def bar_chart(title: str, description: str, bars: Sequence[Bar], at_least: float = 0.0) -> Html:
+    """Horizontal bars, one below the other, on an axis that reaches at least to a value."""
+    longest = max(at_least, *(bar.value for bar in bars))
     beside = VALUES if all(bar.error is None for bar in bars) else VALUES_WITH_ERRORS
     axis = Axis(0.0, longest if longest > 0 else 1.0, NAMES, WIDTH - beside)
-    return drawing(title, description, WIDTH, ROW * len(bars), [_row(bar, axis, ROW * n) for n, bar in enumerate(bars)])
+    return drawing(title, description, WIDTH, ROW * len(bars), [_bar(bar, axis, ROW * n) for n, bar in enumerate(bars)])
 
 
-def _row(bar: Bar, axis: Axis, top: float) -> Html:
+def name_text(x: float, y: float, name: str, longest: int, anchor: str = "end") -> Html:
+    """A shortened name in a drawing, with the full name as its tooltip."""
+    return text(x, y, [shortened(name, longest), element("title", name)], "bar-name", anchor)
+
+
+def _bar(bar: Bar, axis: Axis, top: float) -> Html:
     end = axis(max(bar.value, 0.0))
-    name = [shortened(bar.name, LONGEST_NAME), element("title", bar.name)]
+    error = "" if bar.error is None or np.isnan(bar.error) else f" ± {decimals(bar.error)}"
     return joined(
-        text(NAMES - 8, top + 15, name, "bar-name", "end"),
+        name_text(NAMES - 8, top + 15, bar.name, LONGEST_NAME),
         rectangle(axis.start, top + 4, end - axis.start, ROW - 8, bar.class_),
-        text(end + 6, top + 15, bar.figure, "tick"),
+        text(end + 6, top + 15, f"{decimals(bar.value)}{error}"),
     )
 
 
 LONGEST_ON_ONE_LINE = 24
 
 
-def section(id: str, title: str, *children: Any) -> Html:
-    return element("section", element("h2", title, id=f"{id}-title"), *children, id=id, aria_labelledby=f"{id}-title")
+class Section(NamedTuple):
+    """A part of a page, with its id and the text of the link that leads to it."""
+
+    id: str
+    link: str
+    shown: Html
+
+
+def section(id: str, link: str, title: str, *children: Any) -> Section:
+    head = element("h2", title, id=f"{id}-title")
+    return Section(id, link, element("section", head, *children, id=id, aria_labelledby=f"{id}-title"))
+
+
+def headed(title: Any, *children: Any) -> Html:
+    return element("div", element("h3", title), *children)
 
 
 def figure(title: str, drawn: Html, *caption: Any, **attributes: Any) -> Html:
     return element("figure", element("h3", title), drawn, element("figcaption", *caption), **attributes)
-
-
-def paragraph(*children: Any, **attributes: Any) -> Html:
-    return element("p", *children, **attributes)
-
-
-def columns(*children: Any) -> Html:
-    return element("div", *children, class_="columns")
-
-
-def pairs_of(figures: Iterable[Html | None]) -> list[Html]:
-    """Figures, two beside each other. Those that are None are left out."""
-    shown = [one for one in figures if one is not None]
-    return [columns(*shown[place : place + 2]) for place in range(0, len(shown), 2)]
-
-
-def prose(*children: Any) -> Html:
-    return element("div", *children, class_="prose")
 
 
 def figures_list(figures: Iterable[tuple[str, ...] | None], class_: str = "numbers") -> Html:
@@ -349,12 +403,6 @@ def figures_list(figures: Iterable[tuple[str, ...] | None], class_: str = "numbe
         for name, value, *notes in filter(None, figures)
     ]
     return element("dl", shown, class_=class_)
-
-
-def slider(id: str, n_places: int, place: int, **attributes: Any) -> Html:
-    """An input that slides over some places."""
-    ends = {"min": 0, "max": n_places - 1, "step": 1, "value": place}
-    return element("input", type="range", id=id, **ends, **attributes, autocomplete="off")
 
 
 def label(words: str) -> Html:

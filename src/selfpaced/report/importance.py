@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,10 @@ from selfpaced.exceptions import NewCategoryWarning
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import count_values, feature_reference, p_value, psi
 from selfpaced.report import html
-from selfpaced.report.about import importances_of, is_blended
-from selfpaced.report.data import Values, column_names, columns_of, take_rows
-from selfpaced.report.html import Axis, Bar, Html, number_text, percent, plural, shortened
+from selfpaced.report.about import is_blended
+from selfpaced.report.data import Values, column_names, columns_of
+from selfpaced.report.html import WIDTH, Axis, Bar, Html, number_text, percent, plural
 from selfpaced.tables import kind_of
-
-if TYPE_CHECKING:
-    from selfpaced.report.page import Facts
-
 
 Floats = NDArray[np.float64]
 # The error is that of leaving out a tenth of the rows, ten times.
@@ -53,20 +49,13 @@ class Importances:
     n_rows: int | None = None  # of that sample
 
 
-class _Areas:
-    """The AUCPRC of all rows, and of all but each group of them. Groups have equally many rows of each class."""
-
-    def __init__(self, is_case: NDArray[np.bool_]) -> None:
-        self._is_case = is_case
-        n_groups = min(N_GROUPS, int(is_case.sum()), int((~is_case).sum()))
-        groups = np.empty(is_case.size, dtype=np.intp)
-        for side in (is_case, ~is_case):
-            groups[side] = np.arange(int(side.sum())) % max(n_groups, 1)
-        self._kept = [groups != group for group in range(n_groups)] if n_groups > 1 else []
-
-    def __call__(self, scores: Floats) -> Floats:
-        parts = [aucprc(self._is_case[kept], scores[kept]) for kept in self._kept]
-        return np.array([aucprc(self._is_case, scores), *parts])
+def _groups_left_out(is_case: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
+    """All rows, then all but each group of them. Groups have equally many rows of each class."""
+    n_groups = min(N_GROUPS, int(is_case.sum()), int((~is_case).sum()))
+    groups = np.empty(is_case.size, dtype=np.intp)
+    for side in (is_case, ~is_case):
+        groups[side] = np.arange(int(side.sum())) % max(n_groups, 1)
+    return [groups >= 0] + [groups != group for group in range(n_groups) if n_groups > 1]
 
 
 def _jackknife_errors(left_out: Floats) -> Floats:
@@ -95,34 +84,35 @@ MOST_SHUFFLED = 30
 
 def importance_facts(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> Importances | None:
     """The most important features, and how they differ between rare and common rows; None if that is unknown."""
-    own = importances_of(model)
-    found: _Found | None
-    if own is not None and own.size == sample.shape[1]:
-        found = _Found("mean importance in the members", own)
-    else:
-        has_both = is_case.any() and not is_case.all()
-        found = _by_shuffling(model, sample, is_case, case_column) if has_both else None
+    found = _of_the_members(model, sample.shape[1])
+    if found is None and is_case.any() and not is_case.all():
+        found = _by_shuffling(model, sample, is_case, case_column)
     if found is None:
         return None
-    names, order = column_names(sample), np.argsort(-found.values, kind="stable")[:N_SHOWN].tolist()
+    method, values, errors, n_rows = found
+    names, order = column_names(sample), np.argsort(-values, kind="stable")[:N_SHOWN].tolist()
     return Importances(
-        found.method,
+        method,
         tuple(names[place] for place in order),
-        tuple(found.values[order].tolist()),
+        tuple(values[order].tolist()),
         len(names),
         tuple(_contrasts_of(sample, is_case, order)),
-        None if found.errors is None else tuple(found.errors[order].tolist()),
-        found.n_rows,
+        None if errors is None else tuple(errors[order].tolist()),
+        n_rows,
     )
 
 
-class _Found(NamedTuple):
-    """Importances by the position of the column; by shuffling, with their standard errors and the rows looked at."""
+# The method, importances by the position of the column, their standard errors, and the number of rows looked at.
+_Found = tuple[str, Floats, Floats | None, int | None]
 
-    method: str
-    values: NDArray[np.float64]
-    errors: NDArray[np.float64] | None = None
-    n_rows: int | None = None
+
+def _of_the_members(model: Any, n_columns: int) -> _Found | None:
+    """The mean over the members; None if they have no importances, or others than those of the columns."""
+    try:
+        own = np.asarray(model.feature_importances_, dtype=np.float64)
+    except AttributeError:
+        return None
+    return ("mean importance in the members", own, None, None) if own.size == n_columns else None
 
 
 def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_column: int) -> _Found | None:
@@ -130,18 +120,18 @@ def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_colu
     blended = is_blended(model)
     most = MOST_ROWS_OF_BLEND if blended else MOST_ROWS
     rows = _some_of_both(is_case, int(np.clip(MOST_CELLS // sample.shape[1], FEWEST_ROWS, most)))
-    frame, is_case = take_rows(sample, rows), is_case[rows]
+    frame, is_case = kind_of(sample).take(sample, rows), is_case[rows]
     permuted = kind_of(frame).permuted
     if permuted is None:
         return None
     rng = np.random.default_rng(0)
     orders = [rng.permutation(is_case.size) for _ in range(N_REPEATS_OF_BLEND if blended else N_REPEATS)]
     places, n_columns = _worth_shuffling(frame, is_case), sample.shape[1]
-    probabilities = model.predict_proba
-    areas = _Areas(is_case)
+    kept = _groups_left_out(is_case)
 
     def areas_of(rows: Any) -> Floats:
-        return areas(probabilities(rows)[:, case_column])
+        scores = model.predict_proba(rows)[:, case_column]
+        return np.array([aucprc(is_case[some], scores[some]) for some in kept])
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NewCategoryWarning)  # the scores of the report have given it already
@@ -152,7 +142,7 @@ def _by_shuffling(model: Any, sample: Any, is_case: NDArray[np.bool_], case_colu
     values, errors = np.zeros((2, n_columns))
     values[places], errors[places] = lost[:, 0], _jackknife_errors(lost[:, 1:])
     among = "" if len(places) == n_columns else f", for the {len(places)} columns in which rare rows differ most"
-    return _Found(f"AUCPRC lost when the column is shuffled{among}", values, errors, is_case.size)
+    return f"AUCPRC lost when the column is shuffled{among}", values, errors, is_case.size
 
 
 def _worth_shuffling(frame: Any, is_case: NDArray[np.bool_]) -> list[int]:
@@ -180,7 +170,7 @@ def _some_of_both(is_case: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
 def _contrasts_of(sample: Any, is_case: NDArray[np.bool_], places: list[int]) -> Iterator[Contrast]:
     """The quantiles of the first few numeric features in rare and in common rows."""
     rows = _some_of_both(is_case, MOST_ROWS)
-    numbers = (column for column in columns_of(take_rows(sample, rows), places) if column.are_numbers)
+    numbers = (column for column in columns_of(kind_of(sample).take(sample, rows), places) if column.are_numbers)
     for column in islice(numbers, N_CONTRASTS):
         sides = [column.values[~column.is_missing & side] for side in (is_case[rows], ~is_case[rows])]
         if all(side.size for side in sides):
@@ -188,16 +178,17 @@ def _contrasts_of(sample: Any, is_case: NDArray[np.bool_], places: list[int]) ->
             yield Contrast(column.name, cases, others)
 
 
-WIDTH, NAMES = 460, 132
+NAMES = 132
 ROW, HEAD = 62, 14
 LONGEST_NAME = 14
 
 
 def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
     """Two strips for each feature, from the 5% to the 95% quantile. The middle half is thick, the median is marked."""
+    medians = [(one.name, number_text(one.cases[2]), number_text(one.others[2])) for one in contrasts]
     return html.drawing(
         "Features of rare and common rows",
-        "; ".join(f"{one.name}: median {_median(one.cases)} against {_median(one.others)}" for one in contrasts) + ".",
+        "; ".join(f"{name}: median {case} against {other}" for name, case, other in medians) + ".",
         WIDTH,
         ROW * len(contrasts),
         [_pair(one, ROW * place) for place, one in enumerate(contrasts)],
@@ -207,9 +198,8 @@ def contrast_strips(contrasts: Sequence[Contrast]) -> Html:
 def _pair(one: Contrast, top: float) -> Html:
     low, high = (pick(one.cases + one.others) for pick in (min, max))
     axis = Axis(low, high, NAMES, WIDTH - 64)
-    name = [shortened(one.name, LONGEST_NAME), html.element("title", one.name)]
     return html.joined(
-        html.text(NAMES - 12, top + HEAD + 12, name, "bar-name", "end"),
+        html.name_text(NAMES - 12, top + HEAD + 12, one.name, LONGEST_NAME),
         _strip(axis, one.cases, top + HEAD, "case", "rare"),
         _strip(axis, one.others, top + HEAD + 17, "other", "common"),
         html.text(axis.start, top + HEAD + 38, number_text(low), "tick"),
@@ -227,10 +217,6 @@ def _strip(axis: Axis, quantiles: Sequence[float], y: float, class_: str, words:
     )
 
 
-def _median(quantiles: Sequence[float]) -> str:
-    return number_text(quantiles[2])
-
-
 def importance_bars(importances: Importances) -> Html:
     errors = importances.errors or (None,) * len(importances.names)
     found = zip(importances.names, importances.values, errors, strict=True)
@@ -238,39 +224,30 @@ def importance_bars(importances: Importances) -> Html:
     return html.bar_chart("Most important features", f"By {importances.method}; {bars[0].name} comes first.", bars)
 
 
-def importance(facts: Facts) -> Html | None:
-    found = facts.importances
-    if found is None or not found.names:
+def importance(found: Importances) -> html.Section | None:
+    if not found.names:
         return None
     hidden = found.n_features - len(found.names)
     rest = f" {plural(hidden, 'less important feature')} not shown." if hidden else ""
     error = "" if found.n_rows is None else f" Measured on {found.n_rows:,} rows; ± is the standard error."
     total = sum(max(value, 0.0) for value in found.values)
     first = f"{percent(max(found.values[0], 0.0) / total)} of what is shown here" if total else "nothing"
+    bars = html.figure("Most important features", importance_bars(found), f"Shown is the {found.method}.{error}{rest}")
+    about_strips = "Lines cover 90% of the rows, bars the middle half; marks are medians."
+    strips = None
+    if found.contrasts:
+        strips = html.figure(
+            "The first of them in rare and common rows", contrast_strips(found.contrasts), about_strips
+        )
     return html.section(
         "importance",
+        "Features",
         "Important features",
-        html.paragraph(
+        html.lead(
             html.label(found.names[0]),
             f" comes first, with {first}. "
             "Importance shows what the model uses, not causes. Check a single feature that decides nearly "
             "everything: was it known at the time of scoring?",
-            class_="lead",
         ),
-        html.columns(
-            html.figure(
-                "Most important features", importance_bars(found), f"Shown is the {found.method}.{error}{rest}"
-            ),
-            _contrasts(found.contrasts),
-        ),
-    )
-
-
-def _contrasts(contrasts: Sequence[Contrast]) -> Html | None:
-    if not contrasts:
-        return None
-    return html.figure(
-        "The first of them in rare and common rows",
-        contrast_strips(contrasts),
-        "Lines cover 90% of the rows, bars the middle half; marks are medians.",
+        html.columns(bars, strips),
     )

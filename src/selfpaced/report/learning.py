@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from selfpaced.callbacks import BinNotes, Round
+from selfpaced.callbacks import BinNotes
 from selfpaced.report import html
 from selfpaced.report.about import eval_scores_of, rounds_of
-from selfpaced.report.html import Axis, Frame, Html, decimals, percent, whole
-
-if TYPE_CHECKING:
-    from selfpaced.report.page import Facts
-
+from selfpaced.report.course import course_figure
+from selfpaced.report.html import Frame, Html, decimals, percent, whole
 
 MOST_BINS_SHOWN = 40
 
@@ -30,6 +26,11 @@ class HardnessHistogram:
     drawn: tuple[int, ...]
     mean_hardness: tuple[float | None, ...]
 
+    @property
+    def zones(self) -> dict[str, float]:
+        """The shares of the zones among the rows drawn."""
+        return zone_shares(self.drawn)
+
 
 @dataclass(frozen=True)
 class RoundFacts:
@@ -38,6 +39,11 @@ class RoundFacts:
     n_rows: int
     aucprc: float | None
     bins: HardnessHistogram | None
+
+    @property
+    def binned(self) -> HardnessHistogram | None:
+        """The bins, if there are several."""
+        return self.bins if self.bins is not None and len(self.bins.counts) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,8 @@ def learning_facts(model: Any, stage_scores: Sequence[float] | None) -> Learning
     scores = list(stage_scores or eval_scores_of(model))
     if not notes and not scores:
         return None
-    drawn_class = _largest_class(notes)
+    bins = notes[-1].bins if notes else {}
+    drawn_class = max(bins, key=lambda label: bins[label].counts.sum(), default=None)  # most rows are drawn from it
     n_warm_ups = sum(note.number == 0 for note in notes)
     by_round: list[float | None] = [None] * n_warm_ups + scores
     rounds = tuple(
@@ -75,12 +82,6 @@ def learning_facts(model: Any, stage_scores: Sequence[float] | None) -> Learning
     return Learning(rounds, label, "these rows" if stage_scores else "the eval_set of the fit")
 
 
-def _largest_class(notes: Sequence[Round]) -> Any:
-    """The class that most rows are drawn from, if there are bins at all."""
-    bins = notes[-1].bins if notes else {}
-    return max(bins, key=lambda label: bins[label].counts.sum(), default=None)
-
-
 def _bins(notes: BinNotes | None) -> HardnessHistogram | None:
     """At most 40 bins, neighbours taken together where there are more."""
     if notes is None:
@@ -88,15 +89,11 @@ def _bins(notes: BinNotes | None) -> HardnessHistogram | None:
     starts = np.unique(np.linspace(0, notes.counts.size, MOST_BINS_SHOWN, endpoint=False).astype(np.intp))
     counts, drawn = (np.add.reduceat(values, starts) for values in (notes.counts, notes.quota))
     total = np.add.reduceat(np.where(notes.counts > 0, notes.counts * np.nan_to_num(notes.mean_hardness), 0.0), starts)
-    return HardnessHistogram(tuple(counts.tolist()), tuple(drawn.tolist()), _means(total, counts))
+    means = [round(float(of_bin / count), 6) if count else None for of_bin, count in zip(total, counts, strict=True)]
+    return HardnessHistogram(tuple(counts.tolist()), tuple(drawn.tolist()), tuple(means))
 
 
-def _means(totals: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[float | None, ...]:
-    return tuple(round(float(total / count), 6) if count else None for total, count in zip(totals, counts, strict=True))
-
-
-WIDTH, HEIGHT, SHORT = 460, 300, 200
-LEFT, RIGHT, TOP, BOTTOM = 46, 16, 28, 42
+HEIGHT = 300
 LOWEST_COUNT = 0.7  # below 1 on a logarithmic axis, so that a bin of one row can be seen
 # Fifths of the range of hardness. They help the reader, and are not part of the algorithm.
 ZONES = {"trivial": (0.0, 0.2), "borderline": (0.2, 0.8), "noise": (0.8, 1.0)}
@@ -118,39 +115,18 @@ def zone_shares(counts: Sequence[int]) -> dict[str, float]:
 
 def hardness_histogram(note: RoundFacts, bins: HardnessHistogram, most: int, n_rounds: int) -> Html:
     """Rows in each hardness bin, and how many of them were drawn. `most` is the top of the axis, for all rounds."""
-    frame = _frame(most)
+    frame = Frame.of((0, 1), (LOWEST_COUNT, max(most, 10)), HEIGHT, log="y")
     powers = range(0, ceil(log10(max(most, 10))) + 1)
     ticks = {10.0**power: _short(10**power) for power in powers if 10**power <= most * 1.3}
-    zones = zone_shares(bins.drawn)
-    return html.drawing(
+    keys = {frame.x.stop - 165: ("pool", "in the pool"), frame.x.stop - 58: ("other", "drawn")}
+    return frame.drawing(
         f"Hardness in round {note.number} of {n_rounds}",
-        "Rows drawn: " + ", ".join(f"{percent(share)} {name}" for name, share in zones.items()) + ".",
-        WIDTH,
-        HEIGHT,
+        "Rows drawn: " + ", ".join(f"{percent(share)} {name}" for name, share in bins.zones.items()) + ".",
         html.grid(frame, {}, ticks, "", "rows by hardness (log scale)"),
-        [_bar(frame, bins, place, labelled=True) for place in range(len(bins.counts))],
-        [_zone(frame, name, share) for name, share in zones.items()],
-        _key(frame.x.stop - 150, "bar pool", "in the pool"),
-        _key(frame.x.stop - 58, "bar other", "drawn"),
-    )
-
-
-def _key(x: float, class_: str, words: str) -> Html:
-    return html.joined(html.rectangle(x, TOP - 23, 10, 10, class_), html.text(x + 15, TOP - 14, words, "axis-name"))
-
-
-def hardness_thumbnail(note: RoundFacts, bins: HardnessHistogram, most: int) -> Html:
-    frame = Frame(Axis(0, 1, 2, 138), Axis(LOWEST_COUNT, most, 78, 20, True))
-    alpha = "" if note.alpha is None else f"α {alpha_text(note.alpha)}"
-    return html.drawing(
-        f"Round {note.number}",
-        f"{whole(sum(bins.drawn))} rows drawn.",
-        140,
-        84,
-        html.text(2, 12, f"round {note.number}", "tick strong"),
-        html.text(138, 12, alpha, "tick", "end"),
         [_bar(frame, bins, place) for place in range(len(bins.counts))],
-        html.line((2, 78.5), (138, 78.5), "base"),
+        [_zone(frame, name, share) for name, share in bins.zones.items()],
+        [html.rectangle(x, 5, 10, 10, f"bar {class_}") for x, (class_, _) in keys.items()],
+        [html.text(x + 15, 14, words, "axis-name") for x, (_, words) in keys.items()],
     )
 
 
@@ -162,16 +138,11 @@ def alpha_text(alpha: float) -> str:
     return "∞" if alpha > 1e6 else f"{alpha:.2g}"
 
 
-def _frame(most: int) -> Frame:
-    x, y = Axis(0, 1, LEFT, WIDTH - RIGHT), Axis(LOWEST_COUNT, max(most, 10), HEIGHT - BOTTOM, TOP, True)
-    return Frame(x, y)
-
-
-def _bar(frame: Frame, bins: HardnessHistogram, place: int, labelled: bool = False) -> Html:
+def _bar(frame: Frame, bins: HardnessHistogram, place: int) -> Html:
     width = (frame.x.stop - frame.x.start) / len(bins.counts)
     left, floor_y = frame.x.start + place * width, frame.y.start
     count, drawn = bins.counts[place], bins.drawn[place]
-    words = html.element("title", f"{whole(count)} rows, {whole(drawn)} drawn") if labelled else None
+    words = html.element("title", f"{whole(count)} rows, {whole(drawn)} drawn")
     tall, short = (frame.y(value) if value else floor_y for value in (count, drawn))
     return html.joined(
         html.rectangle(left + 0.06 * width, tall, 0.88 * width, floor_y - tall, "bar pool", words),
@@ -189,74 +160,6 @@ def _zone(frame: Frame, name: str, share: float) -> Html:
     )
 
 
-def drawn_by_round(rounds: Sequence[tuple[RoundFacts, HardnessHistogram]]) -> Html:
-    """Where the rows of each round were drawn from, as shares of the zones."""
-    frame = Frame(Axis(0.5, len(rounds) + 0.5, LEFT, WIDTH - 74), Axis(0, 1, SHORT - BOTTOM, TOP))
-    shares = [zone_shares(bins.drawn) for _, bins in rounds]
-    names = [str(note.number) for note, _ in rounds]
-    return html.drawing(
-        "Where rows were drawn from",
-        f"The share of trivial rows goes from {percent(shares[0]['trivial'])} to {percent(shares[-1]['trivial'])}.",
-        WIDTH,
-        SHORT,
-        html.grid(frame, _numbered(names), {0.0: "0", 0.5: "50%", 1.0: "100%"}, "round", "share of the rows drawn"),
-        [_stack(frame, place, share) for place, share in enumerate(shares, 1)],
-        _zone_names(frame, shares[-1]),
-    )
-
-
-def _stack(frame: Frame, place: int, shares: dict[str, float]) -> Html:
-    left, right = frame.x(place - 0.42), frame.x(place + 0.42)
-    bars, below = [], 0.0
-    for name, share in shares.items():
-        top, bottom = frame.y(below + share), frame.y(below)
-        bars.append(
-            html.rectangle(
-                left, top, right - left, bottom - top, f"bar {name}", html.element("title", f"{percent(share)} {name}")
-            )
-        )
-        below += share
-    return html.joined(bars)
-
-
-def _zone_names(frame: Frame, shares: dict[str, float]) -> Html:
-    """The names beside the last round, each at the height of its part, without overlaps."""
-    words, below, lowest = [], 0.0, frame.y.start + 4
-    for name, share in shares.items():
-        y = min(frame.y(below + share / 2) + 4, lowest)
-        words.append(html.text(frame.x.stop + 4, y, name, name))
-        below, lowest = below + share, y - 15
-    return html.joined(words)
-
-
-def aucprc_by_round(learning: Learning) -> Html:
-    scored = [(note.number, note.aucprc) for note in learning.rounds if note.aucprc is not None]
-    scores = [score for _, score in scored]
-    low, high = floor(20 * min(scores)) / 20, ceil(20 * max(scores)) / 20
-    frame = Frame(Axis(0.5, len(scored) + 0.5, LEFT, WIDTH - 74), Axis(low, max(high, low + 0.05), SHORT - BOTTOM, TOP))
-    points = [frame.point(place, score) for place, (_, score) in enumerate(scored, 1)]
-    ticks = {value: decimals(value) for value in (low, (low + frame.y.high) / 2, frame.y.high)}
-    return html.drawing(
-        "AUCPRC by round",
-        f"From {decimals(scores[0])} with one member to {decimals(scores[-1])} with all.",
-        WIDTH,
-        SHORT,
-        html.grid(frame, _numbered([str(number) for number, _ in scored]), ticks, "members so far", "AUCPRC"),
-        html.path(points, "curve case thin"),
-        [
-            html.dot(point, 3.5, "point case", html.element("title", decimals(score)))
-            for point, score in zip(points, scores, strict=True)
-        ],
-        html.text(points[-1][0] + 9, points[-1][1] + 4, decimals(scores[-1]), "value case"),
-    )
-
-
-def _numbered(names: Sequence[str]) -> dict[float, str]:
-    """Names of the places 1, 2, ...; if there are many, only some of them and the last."""
-    step = ceil(len(names) / 12)
-    return {float(place): name for place, name in enumerate(names, 1) if (len(names) - place) % step == 0}
-
-
 def _short(count: int) -> str:
     """
     >>> [_short(count) for count in (10, 1000, 10_000_000)]
@@ -269,38 +172,46 @@ def _short(count: int) -> str:
 
 
 MOST_HISTOGRAMS = 24
-MOST_THUMBNAILS = 12
-Binned = list[tuple[RoundFacts, HardnessHistogram]]
+ROUND_COLUMNS: html.Columns = {
+    "Round": ("number", lambda number: str(number) if number else "warm-up"),
+    "α": ("alpha", alpha_text),
+    "Rows trained on": ("n_rows", whole),
+    "Trivial": ("binned.zones", lambda zones: percent(zones["trivial"])),
+    "Borderline": ("binned.zones", lambda zones: percent(zones["borderline"])),
+    "Noise": ("binned.zones", lambda zones: percent(zones["noise"])),
+    "AUCPRC": ("aucprc", decimals),
+}
 
 
-def learning(facts: Facts) -> Html | None:
-    learned = facts.learning
-    if learned is None:
-        return None
-    binned = [(note, note.bins) for note in learned.rounds if note.bins is not None and len(note.bins.counts) > 1]
-    scored = any(note.aucprc is not None for note in learned.rounds)
+def learning(learned: Learning) -> html.Section:
+    binned = [(note, note.binned) for note in learned.rounds if note.binned is not None]
+    zones = {zone: [bins.zones[zone] for _, bins in binned] for zone in ZONES}
+    scored = {str(note.number): note.aucprc for note in learned.rounds if note.aucprc is not None}
+    low, high = floor(20 * min(scored.values(), default=0)) / 20, ceil(20 * max(scored.values(), default=1)) / 20
+    by_member, scored_on = {"AUCPRC": list(scored.values())}, f"Measured on {learned.scored_on}."
     return html.section(
         "learning",
+        "Learning",
         "How the ensemble learned",
         _hardness(learned, binned) if binned else None,
         html.columns(
-            html.figure("Where rows were drawn from", drawn_by_round(binned), _DRAWN) if binned else None,
-            html.figure("AUCPRC by round", aucprc_by_round(learned), f"Measured on {learned.scored_on}.")
-            if scored
-            else None,
+            course_figure("Where rows were drawn from", [str(note.number) for note, _ in binned], zones, _DRAWN, 1.0),
+            course_figure("AUCPRC by round", list(scored), by_member, scored_on, max(high, low + 0.05), low),
         ),
-        html.unfolding("All rounds in figures", _rounds_table(learned)),
+        html.unfolding("All rounds in figures", html.records(ROUND_COLUMNS, learned.rounds)),
     )
 
 
 _DRAWN = (
-    "Without self-pacing the shares would be those of the pool. Trivial, borderline and noise are fifths of the range "
-    "of hardness (the lowest, the middle three, the highest). They help the reader, and are not part of the algorithm."
+    "The shares of the rows that each round drew. Without self-pacing they would be those of the pool. Trivial, "
+    "borderline and noise are fifths of the range of hardness (the lowest, the middle three, the highest). They help "
+    "the reader, and are not part of the algorithm."
 )
 
 
-def _hardness(learned: Learning, binned: Binned) -> Html:
-    shown = evenly(binned, MOST_HISTOGRAMS)
+def _hardness(learned: Learning, binned: Sequence[tuple[RoundFacts, HardnessHistogram]]) -> Html:
+    """The histograms of some rounds, among them the first and the last, one of which the slider shows."""
+    places = sorted({round(place) for place in np.linspace(0, len(binned) - 1, MOST_HISTOGRAMS)})
     most = max(max(bins.counts) for _, bins in binned)
     n_rounds = learned.rounds[-1].number
     frames = [
@@ -308,21 +219,17 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
             f"Round {note.number} of {n_rounds}",
             hardness_histogram(note, bins, most, n_rounds),
             _what_happened(note, bins),
-            data_frame=place,
-            hidden=place > 0,
+            data_frame=number,
+            hidden=number > 0,
         )
-        for place, (note, bins) in enumerate(shown)
+        for number, (note, bins) in enumerate(binned[place] for place in places)
     ]
+    ends = {"min": 0, "max": len(frames) - 1, "step": 1, "value": 0}
+    slider = html.element("input", type="range", id="round", **ends, autocomplete="off")
+    label = html.element("label", "Round", for_="round")
     return html.columns(
         html.element(
-            "div",
-            html.element(
-                "div",
-                html.element("label", "Round", for_="round"),
-                html.slider("round", len(shown), 0),
-                class_="slider",
-            ),
-            html.element("div", frames, class_="frames"),
+            "div", html.element("div", label, slider, class_="slider"), html.element("div", frames, class_="frames")
         ),
         html.prose(
             html.paragraph(
@@ -331,56 +238,15 @@ def _hardness(learned: Learning, binned: Binned) -> Html:
                 ". Every round sorts these rows into bins by hardness and draws from each: early rounds let every bin "
                 "contribute the same hardness, late rounds the same number of rows (α grows). So few of the many "
                 "trivial rows are drawn, and borderline rows gain weight without over-sampling noise.",
-            ),
-            html.element(
-                "h3", "All rounds at a glance" if len(binned) <= MOST_THUMBNAILS else "Some rounds at a glance"
-            ),
-            html.element(
-                "div",
-                [hardness_thumbnail(note, bins, most) for note, bins in evenly(binned, MOST_THUMBNAILS)],
-                class_="thumbnails",
-            ),
+            )
         ),
     )
 
 
-def evenly(rounds: Binned, most: int) -> Binned:
-    """A limited number of rounds, including the first and the last."""
-    if len(rounds) <= most:
-        return rounds
-    return [rounds[round(place * (len(rounds) - 1) / (most - 1))] for place in range(most)]
-
-
 def _what_happened(note: RoundFacts, bins: HardnessHistogram) -> str:
-    pool, drawn = zone_shares(bins.counts), zone_shares(bins.drawn)
+    pool, drawn = zone_shares(bins.counts), bins.zones
     alpha = "" if note.alpha is None else f"α = {alpha_text(note.alpha)}. "
     return (
         f"{alpha}{whole(sum(bins.drawn))} of {whole(sum(bins.counts))} rows were drawn. Borderline rows are "
         f"{percent(pool['borderline'])} of the pool and {percent(drawn['borderline'])} of the draw."
     )
-
-
-def _rounds_table(learned: Learning) -> Html:
-    return html.table(
-        ["Round", "α", "Rows trained on", "Mean hardness", "Trivial", "Borderline", "Noise", "AUCPRC"],
-        [_round_row(note) for note in learned.rounds],
-        numbers=range(1, 8),
-    )
-
-
-def _round_row(note: RoundFacts) -> Sequence[str]:
-    bins = note.bins if note.bins is not None and len(note.bins.counts) > 1 else None
-    zones = ["", "", ""] if bins is None else [percent(share) for share in zone_shares(bins.drawn).values()]
-    return [
-        f"{note.number}" if note.number else "warm-up",
-        "" if note.alpha is None else alpha_text(note.alpha),
-        whole(note.n_rows),
-        "" if bins is None else _mean_hardness(bins),
-        *zones,
-        "" if note.aucprc is None else decimals(note.aucprc),
-    ]
-
-
-def _mean_hardness(bins: HardnessHistogram) -> str:
-    total = sum(count * mean for count, mean in zip(bins.counts, bins.mean_hardness, strict=True) if mean is not None)
-    return decimals(total / max(1, sum(bins.counts)), 4)

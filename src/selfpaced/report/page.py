@@ -1,71 +1,23 @@
-"""A report: its facts, and the HTML page that is made from them.
-
-A case is a row of the class that the scores are for: a rare row.
-"""
+"""A report, and the HTML page that is made from its facts."""
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
-from importlib.resources import files
-from math import isfinite
-from typing import Any
 
 from selfpaced.report import html
-from selfpaced.report.answer import Case, ModelFacts, RecipeFacts, answer, making, recipes
-from selfpaced.report.course import Course, course
-from selfpaced.report.data import DataFacts, SuspectFacts, data, suspects
-from selfpaced.report.html import Html
-from selfpaced.report.importance import Importances, importance
-from selfpaced.report.learning import Learning, learning
-from selfpaced.report.quality import Calibration, RankingFacts, calibration, ranking
-from selfpaced.report.thresholds import RowByRow, Thresholds, decision, explorer
+from selfpaced.report.answer import Facts, answer, making, recipes
+from selfpaced.report.course import course
+from selfpaced.report.data import data, suspects
+from selfpaced.report.html import Html, Section
+from selfpaced.report.importance import importance
+from selfpaced.report.learning import learning
+from selfpaced.report.quality import calibration, ranking
+from selfpaced.report.thresholds import decision, explorer
 from selfpaced.storage import AnyPath, Place, located, write_whole
-
-
-@dataclass(frozen=True)
-class Facts:
-    """All figures of a report, as typed data. Labels, ids, names and values of columns are strings."""
-
-    title: str
-    created_at: str
-    versions: dict[str, str]
-    case: Case
-    n_rows: int
-    n_cases: int
-    model: ModelFacts | None
-    ranking: RankingFacts
-    thresholds: Thresholds
-    calibration: Calibration | None
-    learning: Learning | None
-    recipes: tuple[RecipeFacts, ...]
-    importances: Importances | None
-    suspects: SuspectFacts
-    data: DataFacts | None
-    course: Course | None = None
-    decision: RowByRow | None = None
-    cautions: tuple[str, ...] = ()
-
-    @property
-    def prevalence(self) -> float:
-        return self.n_cases / self.n_rows
-
-    def to_json(self) -> str:
-        return json.dumps(_finite(asdict(self)), allow_nan=False, indent=1, ensure_ascii=False)
-
-
-def _finite(value: Any) -> Any:
-    """Replace infinities and NaN, which JSON does not have, by None."""
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 class Report:
@@ -146,36 +98,35 @@ class Report:
         return f"<Report on {self.facts.n_rows:,} rows: AUCPRC {ranking.aucprc:.3f}, chance {ranking.chance:.2g}>"
 
 
-SECTIONS = {
-    "In short": answer,
-    "Threshold": explorer,
-    "Row by row": decision,
-    "Over time": course,
-    "Ranking": ranking,
-    "Probability": calibration,
-    "Learning": learning,
-    "Recipes": recipes,
-    "Features": importance,
-    "Suspects": suspects,
-    "Data": data,
-    "Making": making,
-}
-
-
 def page_of(facts: Facts) -> str:
-    sections = {name: (make.__name__, make(facts)) for name, make in SECTIONS.items()}
-    return assembled(facts.title, sections, facts.created_at, _resource("page.js"))
+    alerts = facts.thresholds.suggested_alerts
+    calibrated_by = None if facts.model is None else facts.model.calibration
+    counts = facts.n_rows, facts.n_cases
+    sections = [
+        answer(facts),
+        explorer(facts.thresholds, facts.ranking, facts.case.rows),
+        decision(facts.decision) if facts.decision else None,
+        course(facts.course) if facts.course else None,
+        ranking(facts.ranking, alerts),
+        calibration(facts.calibration, *counts, calibrated_by) if facts.calibration else None,
+        learning(facts.learning) if facts.learning else None,
+        recipes(facts.recipes) if facts.recipes else None,
+        importance(facts.importances) if facts.importances else None,
+        suspects(facts.suspects, facts.case.rows),
+        data(facts.data, facts.n_rows) if facts.data else None,
+        making(facts),
+    ]
+    return assembled(facts.title, sections, facts.created_at, html.resource("page.js"))
 
 
 def assembled(
-    title: str,
-    sections: Mapping[str, tuple[str, Html | None]],
-    created_at: str | None = None,
-    script: Html | None = None,
+    title: str, sections: Iterable[Section | None], created_at: str | None = None, script: Html | None = None
 ) -> str:
-    """A page of sections, given by the texts of the links to them. Sections that are None are omitted."""
-    style = _resource("page.css")
-    shown = {name: made for name, made in sections.items() if made[1] is not None}
+    """A page of sections. Those that are None are omitted."""
+    style = html.resource("page.css")
+    shown = [one for one in sections if one is not None]
+    made_at = created_at or datetime.now(UTC).isoformat(timespec="seconds")
+    links = [html.element("li", html.element("a", one.link, href=f"#{one.id}")) for one in shown]
     head = html.element(
         "head",
         html.element("meta", charset="utf-8"),
@@ -185,25 +136,20 @@ def assembled(
         html.element("title", title),
         html.element("style", style),
     )
-    made_at = created_at or datetime.now(UTC).isoformat(timespec="seconds")
+    header = html.element(
+        "header",
+        html.element("h1", title),
+        html.element("p", f"Made by selfpaced on {made_at[:10]}", class_="made"),
+        html.element("nav", html.element("ul", links), aria_label="Sections"),
+    )
     body = html.element(
         "body",
         html.element("a", "Skip to the report", href="#main", class_="skip"),
-        _header(title, made_at, {name: id for name, (id, _) in shown.items()}),
-        html.element("main", html.joined(made for _, made in shown.values()), id="main", tabindex=-1),
+        header,
+        html.element("main", [one.shown for one in shown], id="main", tabindex=-1),
         None if script is None else html.element("script", script),
     )
     return f"<!doctype html>\n{html.element('html', head, body, lang='en')}\n"
-
-
-def _header(title: str, created_at: str, ids: Mapping[str, str]) -> Html:
-    links = [html.element("li", html.element("a", name, href=f"#{id}")) for name, id in ids.items()]
-    return html.element(
-        "header",
-        html.element("h1", title),
-        html.element("p", f"Made by selfpaced on {created_at[:10]}", class_="made"),
-        html.element("nav", html.element("ul", links), aria_label="Sections"),
-    )
 
 
 def _policy(style: str, script: str | None) -> str:
@@ -214,7 +160,3 @@ def _policy(style: str, script: str | None) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-def _resource(name: str) -> Html:
-    return Html(files("selfpaced.report").joinpath(name).read_text(encoding="utf-8"))

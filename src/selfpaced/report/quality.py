@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.calibration import expects_the_rare_rows
-from selfpaced.metrics import area_of
+from selfpaced.metrics import Alerts, area_of
 from selfpaced.report import html
-from selfpaced.report.html import Axis, Frame, Html, Point, decimals, percent, whole
+from selfpaced.report.html import Frame, Html, Point, decimals, percent, whole
 from selfpaced.thresholds import Interval, Sweep, middle_of, share_interval
-
-if TYPE_CHECKING:
-    from selfpaced.report.page import Facts
-    from selfpaced.report.thresholds import Thresholds
-
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +24,11 @@ Floats = NDArray[np.float64]
 class Curve:
     x: tuple[float, ...]
     y: tuple[float, ...]
+
+    @classmethod
+    def of(cls, x: Floats, y: Floats) -> Curve:
+        places = spread(MOST_POINTS, x, y)
+        return cls(tuple(x[places].round(5).tolist()), tuple(y[places].round(5).tolist()))
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ def ranking_facts(sweep: Sweep) -> RankingFacts:
         aucprc_interval=aucprc_interval(sweep),
         auroc=float(1 - above / (float(sweep.n_positives) * sweep.n_negatives)),
         chance=sweep.n_positives / sweep.n_rows,
-        precision_recall=_curve(sweep.recall, sweep.precision),
-        roc=_curve(*(np.concatenate([[0.0], rate]) for rate in (sweep.false_alarm_rate, sweep.recall))),
+        precision_recall=Curve.of(sweep.recall, sweep.precision),
+        roc=Curve.of(*(np.concatenate([[0.0], rate]) for rate in (sweep.false_alarm_rate, sweep.recall))),
     )
 
 
@@ -119,11 +120,6 @@ def aucprc_interval(sweep: Sweep, n_steps: int = MOST_STEPS) -> Interval | None:
         found, false_alarms = np.cumsum(rng.poisson(cases)), np.cumsum(rng.poisson(others))
         areas.append(area_of(found, found + false_alarms) if found[-1] else 0.0)
     return middle_of(areas)
-
-
-def _curve(x: Floats, y: Floats) -> Curve:
-    places = spread(MOST_POINTS, x, y)
-    return Curve(tuple(x[places].round(5).tolist()), tuple(y[places].round(5).tolist()))
 
 
 MOST_BINS = 12
@@ -167,26 +163,15 @@ def _edges(sweep: Sweep) -> list[int]:
     return edges
 
 
-WIDTH, HEIGHT = 460, 330
-LEFT, RIGHT, TOP, BOTTOM = 44, 16, 28, 42
-UNIT = Frame(Axis(0, 1, LEFT, WIDTH - RIGHT), Axis(0, 1, HEIGHT - BOTTOM, TOP))
+UNIT = Frame.of((0, 1), (0, 1))
 SHARES = {0.0: "0", 0.25: "25%", 0.5: "50%", 0.75: "75%", 1.0: "100%"}
 
 
-def _marker(frame: Frame, x: float, y: float) -> Html:
-    at = frame.point(x, y)
-    return html.joined(
-        html.line((at[0], frame.y.start), at, "drop drop-x"),
-        html.line((frame.x.start, at[1]), at, "drop drop-y"),
-        html.dot(at, 6, "marker"),
-    )
-
-
-def precision_recall_curve(ranking: RankingFacts, thresholds: Thresholds) -> Html:
-    """The curve with the area AUCPRC, the level of chance, and the suggested threshold."""
-    alerts, chance_y = thresholds.alerts(thresholds.suggested), UNIT.y(ranking.chance)
+def precision_recall_curve(ranking: RankingFacts, alerts: Alerts) -> Html:
+    """The curve with the area AUCPRC, the level of chance, and the alerts at the suggested threshold."""
+    chance_y = UNIT.y(ranking.chance)
     return _drawn(
-        "Precision and recall",
+        ("Precision and recall", "precision-recall"),
         f"The area under the curve is {decimals(ranking.aucprc)}; chance would be {percent(ranking.chance)}.",
         _steps(ranking.precision_recall),
         ("recall: share of all rare rows found", "precision: share of alerts that are right"),
@@ -195,15 +180,13 @@ def precision_recall_curve(ranking: RankingFacts, thresholds: Thresholds) -> Htm
             html.text(UNIT.x.start + 6, chance_y - 6, f"chance: {percent(ranking.chance)}", "aside"),
         ],
         f"AUCPRC {decimals(ranking.aucprc)}",
-        _marker(UNIT, float(alerts.recall), float(alerts.precision)),
-        "precision-recall",
+        UNIT.point(float(alerts.recall), float(alerts.precision)),
     )
 
 
-def roc_curve(ranking: RankingFacts, thresholds: Thresholds) -> Html:
-    alerts = thresholds.alerts(thresholds.suggested)
+def roc_curve(ranking: RankingFacts, alerts: Alerts) -> Html:
     return _drawn(
-        "ROC curve",
+        ("ROC curve", "roc"),
         f"The area under the ROC curve is {decimals(ranking.auroc)}; chance would be 0.5.",
         [UNIT.point(x, y) for x, y in zip(ranking.roc.x, ranking.roc.y, strict=True)],
         ("false alarms: share of all common rows", "recall: share of all rare rows found"),
@@ -212,28 +195,27 @@ def roc_curve(ranking: RankingFacts, thresholds: Thresholds) -> Html:
             html.text(UNIT.x(0.62), UNIT.y(0.5), "chance", "aside"),
         ],
         f"AUROC {decimals(ranking.auroc)}",
-        _marker(UNIT, 1 - float(alerts.specificity), float(alerts.recall)),
-        "roc",
+        UNIT.point(1 - float(alerts.specificity), float(alerts.recall)),
     )
 
 
 def _drawn(
-    title: str, said: str, points: list[Point], axes: tuple[str, str], chance: Any, area: str, marker: Html, id: str
+    names: tuple[str, str], said: str, points: list[Point], axes: tuple[str, str], chance: Any, area: str, at: Point
 ) -> Html:
-    """A curve of two shares. The script moves the marker by the places of 0 and 1."""
+    """A curve of two shares with its title and id. The script moves the marker by the places of 0 and 1."""
     x, y = UNIT.x, UNIT.y
-    return html.drawing(
-        title,
+    return UNIT.drawing(
+        names[0],
         said,
-        WIDTH,
-        HEIGHT,
         html.area(points, y.start, "area case"),
         html.grid(UNIT, SHARES, SHARES, *axes),
         chance,
         html.path(points, "curve case"),
         html.text(x.stop, y.stop - 14, area, "value case", "end"),
-        marker,
-        id=id,
+        html.line((at[0], y.start), at, "drop drop-x"),
+        html.line((x.start, at[1]), at, "drop drop-y"),
+        html.dot(at, 6, "marker"),
+        id=names[1],
         **{"data_x0": x(0), "data_x1": x(1), "data_y0": y(0), "data_y1": y(1)},
     )
 
@@ -248,19 +230,19 @@ def _steps(curve: Curve) -> list[Point]:
 
 def calibration_curve(calibration: Calibration) -> Html:
     """Mean scores against shares of rare rows, both on logarithmic axes."""
-    lowest = _lowest_power(calibration)
-    frame = Frame(Axis(10**lowest, 1, LEFT + 12, WIDTH - RIGHT, True), Axis(10**lowest, 1, HEIGHT - BOTTOM, TOP, True))
+    values = [value for one in calibration.bins for value in (one.mean_score, one.share) if value > 0]
+    lowest = max(-6, min(-1, floor(log10(min(values, default=0.1)))))  # the power of ten below all of them
+    frame = Frame.of((10**lowest, 1), (10**lowest, 1), left=56, log="xy")
     ticks = {10.0**power: _power_text(power) for power in range(lowest, 1)}
     ordered = [frame.point(one.mean_score, one.share) for one in calibration.bins]
-    return html.drawing(
+    beside_the_line = frame.point(10 ** (lowest * 0.55), 10 ** (lowest * 0.55))
+    return frame.drawing(
         "Scores and true shares",
         f"{len(calibration.bins)} groups of rows with similar scores: the mean score is "
         f"{percent(calibration.mean_score)}, the Brier score {decimals(calibration.brier, 5)}.",
-        WIDTH,
-        HEIGHT,
         html.grid(frame, ticks, ticks, "mean score of a group of rows", "share of rare rows in the group"),
         html.line(frame.point(10**lowest, 10**lowest), frame.point(1, 1), "chance"),
-        html.text(frame.x(10 ** (lowest * 0.55)) - 8, frame.y(10 ** (lowest * 0.55)) - 8, "calibrated", "aside", "end"),
+        html.text(beside_the_line[0] - 8, beside_the_line[1] - 8, "calibrated", "aside", "end"),
         html.path(ordered, "curve case thin"),
         [_score_bin(frame, one) for one in calibration.bins],
     )
@@ -276,12 +258,6 @@ def _score_bin(frame: Frame, one: ScoreBin) -> Html:
     )
 
 
-def _lowest_power(calibration: Calibration) -> int:
-    """The power of ten below all scores and shares that are not 0, from -1 to -6."""
-    values = [value for one in calibration.bins for value in (one.mean_score, one.share) if value > 0]
-    return max(-6, min(-1, floor(log10(min(values, default=0.1)))))
-
-
 def _power_text(power: int) -> str:
     """
     >>> [_power_text(power) for power in (0, -2, -4)]
@@ -290,49 +266,48 @@ def _power_text(power: int) -> str:
     return f"{10.0 ** (power + 2):.{max(0, -power - 2)}f}%"
 
 
-def ranking(facts: Facts) -> Html:
-    ranked = facts.ranking
+def ranking(ranked: RankingFacts, alerts: Alerts) -> html.Section:
+    """The section about the ranking, with the alerts at the suggested threshold."""
+    interval, n_cases = ranked.aucprc_interval, alerts.true_positives + alerts.false_negatives
+    n_others = alerts.false_positives + alerts.true_negatives
+    uncertainty = (
+        "There are too few rare rows for an interval. Evaluate the model on more rows."
+        if interval is None
+        else f"Its 90% interval of {decimals(interval.low)} to {decimals(interval.high)} is from a bootstrap of the "
+        "rows. It covers the chance in these rows, not later changes of the data."
+    )
     return html.section(
         "ranking",
+        "Ranking",
         "How well it ranks",
         html.columns(
             html.figure(
                 "ROC curve",
-                roc_curve(ranked, facts.thresholds),
+                roc_curve(ranked, alerts),
                 "The dot is the threshold chosen above. A small step to the right is many false alarms.",
             ),
             html.prose(
                 html.paragraph(
                     f"A rare row scores higher than a common one with probability {percent(ranked.auroc)} (AUROC). "
                     "The AUROC is high whenever most rows are easy. Here false alarms for only 1% of the common rows "
-                    f"are {facts.thresholds.n_others / 100 / facts.n_cases:,.1f} times as many as the rare rows."
+                    f"are {n_others / 100 / n_cases:,.1f} times as many as the rare rows."
                 ),
                 html.paragraph(
                     f"The AUCPRC of {decimals(ranked.aucprc)} is the mean precision over all levels of recall. "
                     f"Random scores reach {percent(ranked.chance)}, the share of rare rows: "
                     f"this is {ranked.aucprc / ranked.chance:,.0f} times as much."
                 ),
-                _uncertainty(ranked.aucprc_interval),
+                html.paragraph(uncertainty),
             ),
         ),
     )
 
 
-def _uncertainty(interval: Interval | None) -> Html:
-    if interval is None:
-        return html.paragraph("There are too few rare rows for an interval. Evaluate the model on more rows.")
-    return html.paragraph(
-        f"Its 90% interval of {decimals(interval.low)} to {decimals(interval.high)} is from a bootstrap of the rows. "
-        "It covers the chance in these rows, not later changes of the data."
-    )
-
-
-def calibration(facts: Facts) -> Html | None:
-    found = facts.calibration
-    if found is None:
-        return None
+def calibration(found: Calibration, n_rows: int, n_cases: int, calibrated_by: str | None) -> html.Section:
+    """The section about probabilities. `calibrated_by` is the method of the model's calibration, if it has one."""
     return html.section(
         "calibration",
+        "Probability",
         "Can a score be read as a probability?",
         html.columns(
             html.figure(
@@ -340,43 +315,39 @@ def calibration(facts: Facts) -> Html | None:
                 calibration_curve(found),
                 "Groups of rows by score, with 90% intervals. A hollow dot is a group without rare rows.",
             ),
-            html.prose(_verdict(found, facts), _brier(found)),
+            html.prose(
+                html.paragraph(*_verdict(found, n_rows, n_cases, calibrated_by)),
+                html.paragraph(
+                    f"The Brier score, the mean squared error of the scores, is {decimals(found.brier, 5)}. If every "
+                    f"row had the share of rare rows as its score, it would be {decimals(found.brier_of_prevalence, 5)}"
+                    ". Among rows with similar scores, the score and the share of rare rows differ on average by "
+                    f"{decimals(100 * found.calibration_error, 2)} percentage points."
+                ),
+            ),
         ),
     )
 
 
-def _verdict(found: Calibration, facts: Facts) -> Html:
-    scores = f"The mean score is {percent(found.mean_score)}, the share of rare rows {percent(facts.prevalence)}. "
-    if expects_the_rare_rows(found.mean_score, facts.n_rows, facts.n_cases):
-        return html.paragraph(html.element("strong", "On average, yes. "), scores)
-    if facts.model is not None and facts.model.calibration is not None:
-        return html.paragraph(
-            html.element("strong", "Not on these rows. "),
-            scores,
-            f"The scores were calibrated on the training rows ({facts.model.calibration}), so these rows differ from "
+def _verdict(found: Calibration, n_rows: int, n_cases: int, calibrated_by: str | None) -> Sequence[Any]:
+    """Whether scores are probabilities, and what to do if they are not."""
+    scores = f"The mean score is {percent(found.mean_score)}, the share of rare rows {percent(n_cases / n_rows)}. "
+    recalibrate = html.code("model.recalibrated(X, y)")
+    if expects_the_rare_rows(found.mean_score, n_rows, n_cases):
+        return html.strong("On average, yes. "), scores
+    if calibrated_by is not None:
+        why = (
+            f"The scores were calibrated on the training rows ({calibrated_by}), so these rows differ from "
             "them: the share of rare rows has changed, or columns have drifted, such as a date that moves on. Use the "
-            "scores to rank rows. Train on newer rows without such columns, or calibrate on recent rows with labels: ",
-            html.element("code", "model.recalibrated(X, y)"),
-            ".",
+            "scores to rank rows. Train on newer rows without such columns, or calibrate on recent rows with labels: "
         )
-    return html.paragraph(
-        html.element("strong", "No. "),
-        scores,
+        return html.strong("Not on these rows. "), scores, why, recalibrate, "."
+    why = (
         "Members that are trained on balanced rows rank well, but their scores overstate the risk. "
-        if found.mean_score > facts.prevalence
-        else "The scores understate the risk. ",
-        "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as probabilities: ",
-        html.element("code", "calibration='isotonic'"),
-        " at training or ",
-        html.element("code", "model.recalibrated(X, y)"),
-        " on held-out rows.",
+        if found.mean_score > n_cases / n_rows
+        else "The scores understate the risk. "
     )
-
-
-def _brier(found: Calibration) -> Html:
-    return html.paragraph(
-        f"The Brier score, the mean squared error of the scores, is {decimals(found.brier, 5)}. If every row had the "
-        f"share of rare rows as its score, it would be {decimals(found.brier_of_prevalence, 5)}. Among rows with "
-        "similar scores, the score and the share of rare rows differ on average by "
-        f"{decimals(100 * found.calibration_error, 2)} percentage points."
+    advice = (
+        "Use the scores to rank rows and to compare with a threshold. Calibrate them to read them as probabilities: "
     )
+    how = html.code("calibration='isotonic'"), " at training or ", recalibrate, " on held-out rows."
+    return html.strong("No. "), scores, why, advice, *how

@@ -2,65 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from selfpaced.backtesting import FoldResult
-from selfpaced.monitoring import Alarm, Drift, PeriodFigures, Reference, alarm_texts, figure_at
+from selfpaced.backtesting import Budget, FoldResult, Rolling
+from selfpaced.monitoring import Alarm, PeriodFigures, Reference, alarm_texts, figure_at
 from selfpaced.report import html
-from selfpaced.report.course import course_figure
+from selfpaced.report.course import Followed, course_figure, followed
 from selfpaced.report.data import drift_figure
-from selfpaced.report.html import Html, between, decimals, moment_text, percent, plural, threshold_text, whole
+from selfpaced.report.html import between, decimals, moment_text, percent, plural, threshold_text, whole
 from selfpaced.report.page import assembled
 from selfpaced.thresholds import cost_text
 
 MOST_ROWS = 60
-Write = Callable[[Any], str]
-
-
-def _cell(one: Any, path: str, write: Write) -> str:
-    value = figure_at(one, path)
-    return "" if value is None else write(value)
 
 
 def monitor_page(
     whole_table: PeriodFigures, periods: Mapping[str, PeriodFigures], reference: Reference, alarms: Sequence[Alarm]
 ) -> str:
     """One HTML file about all rows, and about the rows of each period."""
-    sections = {
-        "In short": ("answer", _answer(whole_table, reference, alarms)),
-        "Over time": ("course", _course(periods)),
-        "Columns": ("drift", _drift(whole_table, reference)),
-        "Periods": ("periods", _periods(periods)),
-    }
+    sections = [_answer(whole_table, reference, alarms), _drift(whole_table, reference)]
+    if periods:
+        figures = html.columns(followed(FOLLOWED, periods))
+        sections.insert(1, html.section("course", "Over time", "Over time", figures))
+        table = html.records(PERIOD_COLUMNS, periods, "Period")
+        sections.append(html.section("periods", "Periods", "All periods", table))
     return assembled("How is the model doing in service?", sections)
 
 
-def _answer(figures: PeriodFigures, reference: Reference, alarms: Sequence[Alarm]) -> Html:
-    drifted = [one for one in figures.drifts if one.is_large]
-    said = f"{plural(len(drifted), 'column')} of {len(figures.drifts)}" if drifted else "No column"
-    verb = " have" if len(drifted) > 1 else " has"
+def _answer(figures: PeriodFigures, reference: Reference, alarms: Sequence[Alarm]) -> html.Section:
+    n_drifted = sum(one.is_large for one in figures.drifts)
+    said = f"{plural(n_drifted, 'column')} of {len(figures.drifts)}" if n_drifted else "No column"
+    verb = " have drifted" if n_drifted > 1 else " has drifted" if n_drifted else " has drifted much"
     lines = [html.element("li", text) for text in alarm_texts(alarms)]
     return html.section(
         "answer",
         "In short",
-        html.element(
-            "div",
-            html.paragraph(
-                html.element("strong", said),
-                f"{verb} drifted since the model was judged. {_outlook(figures)}",
-                class_="headline",
-            ),
-            html.paragraph(
-                f"{plural(figures.n_rows, 'row')}, compared with {whole(reference.n_rows)} that the model was judged "
-                "by. Estimates are right only if the model's probabilities still are. They do not include a new kind "
-                "of rare row that the model does not recognise.",
-                class_="lead",
-            ),
+        "In short",
+        html.paragraph(html.strong(said), f"{verb} since the model was judged. {_outlook(figures)}", class_="headline"),
+        html.lead(
+            f"{plural(figures.n_rows, 'row')}, compared with {whole(reference.n_rows)} that the model was judged by. "
+            f"{_sampled(reference)}Estimates are right only if the model's probabilities still are. They do not "
+            "include a new kind of rare row that the model does not recognise."
         ),
-        html.element("div", html.element("h3", "Alarms"), html.element("ul", lines)) if alarms else None,
+        html.headed("Alarms", html.element("ul", lines)) if alarms else None,
         html.figures_list(_numbers(figures, reference)),
     )
+
+
+def _sampled(reference: Reference) -> str:
+    """Where the columns of the reference were counted, if that is a sample of its rows."""
+    n_counted = max((int(one.all_counts.sum()) for one in reference.features), default=reference.n_rows)
+    if n_counted == reference.n_rows:
+        return ""
+    return f"Their columns were counted in a sample of {whole(n_counted)} of the {whole(reference.n_rows)} rows. "
 
 
 def _outlook(figures: PeriodFigures) -> str:
@@ -98,18 +93,8 @@ def _numbers(figures: PeriodFigures, reference: Reference) -> list[tuple[str, st
     return shown
 
 
-def _drift(figures: PeriodFigures, reference: Reference) -> Html:
-    not_kept = reference.n_features_not_kept
-    remark = f"{plural(not_kept, 'column')} are not monitored, to keep the reference small." if not_kept else None
-    return html.section(
-        "drift",
-        "Columns",
-        drift_figure("Population stability index", figures.drifts, remark),
-        _drift_table(figures.drifts[:MOST_ROWS]),
-    )
-
-
-DRIFT_COLUMNS: dict[str, tuple[str, Write]] = {
+DRIFT_COLUMNS: html.Columns = {
+    "Column": ("name", html.named),
     "PSI": ("psi", decimals),
     "p-value": ("p_value", "{:.2g}".format),
     "Missing before": ("missing_before", percent),
@@ -118,48 +103,41 @@ DRIFT_COLUMNS: dict[str, tuple[str, Write]] = {
 }
 
 
-def _drift_table(drifts: Sequence[Drift]) -> Html:
-    rows = [[html.named(one.name), *(_cell(one, *how) for how in DRIFT_COLUMNS.values())] for one in drifts]
-    shown = html.table(["Column", *DRIFT_COLUMNS], rows, numbers=range(1, 6), class_="rows")
-    return html.element("div", html.element("h3", "All columns"), shown)
+def _drift(figures: PeriodFigures, reference: Reference) -> html.Section:
+    not_kept, shown = reference.n_features_not_kept, figures.drifts[:MOST_ROWS]
+    remark = f"{plural(not_kept, 'column')} are not monitored, to keep the reference small." if not_kept else None
+    title = "All columns" if len(shown) == len(figures.drifts) else f"The {len(shown)} columns with the largest index"
+    return html.section(
+        "drift",
+        "Columns",
+        "Columns",
+        drift_figure("Population stability index", figures.drifts, remark),
+        html.headed(title, html.records(DRIFT_COLUMNS, shown)),
+    )
 
 
-def _course(periods: Mapping[str, PeriodFigures]) -> Html | None:
-    if not periods:
-        return None
-
-    def drawn(title: str, caption: str, highest: float | None = None, **paths: str) -> Html | None:
-        series = {
-            name.replace("_", " "): [figure_at(one, path) for one in periods.values()] for name, path in paths.items()
-        }
-        return course_figure(title, list(periods), series, caption, highest)
-
-    figures = [
-        drawn("Alerts", "Rows at or above the threshold.", alerts="n_alerts"),
-        drawn(
-            "Rare rows expected and found",
-            "The sum of the probabilities; and among the rows whose labels are known, the number of rare rows.",
-            expected="estimate.expected",
-            expected_of_these="labelled.expected",
-            found="labelled.found",
-        ),
-        drawn(
-            "Estimated precision and recall",
-            "Estimated from the probabilities alone, at the threshold.",
-            1.0,
-            precision="estimate.precision",
-            recall="estimate.recall",
-        ),
-        drawn(
-            "Drift of the scores",
-            "The population stability index of each period's scores. Periods with few rows have a high one by chance.",
-            PSI="score_drift.psi",
-        ),
-    ]
-    return html.section("course", "Over time", *html.pairs_of(figures))
-
-
-PERIOD_COLUMNS: dict[str, tuple[str, Write]] = {
+FOLLOWED: Followed = (
+    ("Alerts", {"alerts": "n_alerts"}, None, "Rows at or above the threshold."),
+    (
+        "Rare rows expected and found",
+        {"expected": "estimate.expected", "expected of these": "labelled.expected", "found": "labelled.found"},
+        None,
+        "The sum of the probabilities; and among the rows whose labels are known, the number of rare rows.",
+    ),
+    (
+        "Estimated precision and recall",
+        {"precision": "estimate.precision", "recall": "estimate.recall"},
+        1.0,
+        "Estimated from the probabilities alone, at the threshold.",
+    ),
+    (
+        "Drift of the scores",
+        {"PSI": "score_drift.psi"},
+        None,
+        "The population stability index of each period's scores. Periods with few rows have a high one by chance.",
+    ),
+)
+PERIOD_COLUMNS: html.Columns = {
     "Rows": ("n_rows", whole),
     "Alerts": ("n_alerts", whole),
     "Expected": ("estimate.expected", lambda value: decimals(value, 1)),
@@ -172,20 +150,78 @@ PERIOD_COLUMNS: dict[str, tuple[str, Write]] = {
 }
 
 
-def _periods(periods: Mapping[str, PeriodFigures]) -> Html | None:
-    if not periods:
-        return None
-    rows = [[name, *(_cell(one, *how) for how in PERIOD_COLUMNS.values())] for name, one in periods.items()]
-    return html.section("periods", "All periods", html.table(["Period", *PERIOD_COLUMNS], rows, numbers=range(1, 10)))
-
-
-def backtest_page(folds: Sequence[FoldResult], target: str) -> str:
-    """One HTML file from the results of all folds of all models."""
-    sections = {"Course": ("course", _course_of_folds(folds)), "Folds": ("folds", _folds(folds))}
+def backtest_page(
+    folds: Sequence[FoldResult], courses: Sequence[Any], target: str, rolling: Rolling, budget: Budget | None = None,
+    decide: str | None = None,
+) -> str:  # fmt: skip
+    """One HTML file from the results of all folds, the figures of each model over them, and how it was tested."""
+    sections = [
+        _reached(folds, courses, _tested_by(folds, rolling, budget, decide)),
+        _course_of_folds(folds),
+        html.section("folds", "Folds", "All folds", html.records(FOLD_COLUMNS, folds)),
+    ]
     return assembled(f"Backtest of {target}", sections)
 
 
-def _course_of_folds(folds: Sequence[FoldResult]) -> Html:
+COURSE_COLUMNS: html.Columns = {
+    "Model": ("model", str),
+    "Folds": ("n_folds", whole),
+    "Mean AUCPRC": ("aucprc", decimals),
+    "Rare rows expected": ("expected", lambda value: decimals(value, 1)),
+    "Found": ("n_rare", whole),
+    "Alerts": ("alerts", whole),
+    "Precision": ("precision", percent),
+    "Group precision": ("group_precision", percent),
+    "Cost": ("cost", cost_text),
+    "Without alerts": ("cost_without", cost_text),
+}
+
+
+def _reached(folds: Sequence[FoldResult], courses: Sequence[Any], tested_by: str) -> html.Section:
+    """The model with the best mean AUCPRC in the headline, and the figures of all of them."""
+    judged = [one for one in courses if one.aucprc is not None]
+    best = max(judged, key=lambda one: one.aucprc, default=None)
+    if best is None:
+        headline: list[Any] = ["No fold has an AUCPRC: see the notes below."]
+    else:
+        among = f", the best of {len(courses)} kinds of models" if len(courses) > 1 else ""
+        headline = [
+            f"In the order of time, {best.model} reaches an AUCPRC of ",
+            html.strong(decimals(best.aucprc)),
+            f" on average{among}.",
+        ]
+        if best.precision is not None:
+            headline += [" Of its alerts, ", html.strong(percent(best.precision)), " are right."]
+    return html.section(
+        "answer",
+        "In short",
+        "In short",
+        html.paragraph(headline, class_="headline"),
+        html.lead(tested_by),
+        html.headed("All folds together", html.records(COURSE_COLUMNS, courses)),
+    )
+
+
+def _tested_by(folds: Sequence[FoldResult], rolling: Rolling, budget: Budget | None, decide: str | None) -> str:
+    """The folds, the delay, the window, the budget and the rule, in sentences."""
+    n_folds = len({one.fold for one in folds})
+    expanding = rolling.window in (None, "expanding")
+    sentences = [
+        f"{plural(n_folds, 'fold')} of {rolling.every}, from {moment_text(min(one.begin for one in folds))} to "
+        f"{moment_text(max(one.end for one in folds))}.",
+        f"Labels are known after a delay of {rolling.delay}." if rolling.delay else "Labels are known without a delay.",
+        f"Each model is trained on {'all earlier rows' if expanding else f'the {rolling.window} before'} whose labels "
+        "are known.",
+    ]
+    if budget is not None:
+        zone = f", in {budget.timezone}" if budget.timezone else ""
+        sentences.append(f"The budget is {plural(budget.top, 'alert')} per {budget.per}{zone}.")
+    if decide is not None:
+        sentences.append(f"Costs are those of the rule {decide}, row by row.")
+    return " ".join(sentences)
+
+
+def _course_of_folds(folds: Sequence[FoldResult]) -> html.Section:
     models = list(dict.fromkeys(one.model for one in folds))
     first_of = {one.fold: one for one in reversed(folds)}
     numbers = sorted(first_of)
@@ -199,42 +235,29 @@ def _course_of_folds(folds: Sequence[FoldResult]) -> Html:
     if any(value is not None for values in expected.values() for value in values):
         expected = {"found": [first_of[number].n_rare for number in numbers], **expected}
     costs = {**series("cost", "by {}"), **series("cost_without", "no alert", models[:1])}
-    figures = [
-        course_figure(
-            "AUCPRC",
-            begins,
-            series("aucprc"),
-            "Measured on rows after all training rows and after the delay. A fold without rare rows has no AUCPRC.",
-            1.0,
-        ),
-        course_figure(
-            "Rare rows expected and found",
-            begins,
-            expected,
-            "The sum of the calibrated probabilities in each fold, and the number of rare rows.",
-        ),
-        course_figure("Precision within the budget", begins, series("precision"), _BUDGET, 1.0),
-        course_figure("Group precision", begins, series("group_precision"), _GROUPS, 1.0),
-        course_figure(
-            "Cost",
-            begins,
-            costs,
-            "The cost of alerts and missed rare rows, decided row by row, and the cost without any alerts.",
-        ),
+    shown: list[tuple[str, dict[str, Any], float | None, str]] = [
+        ("AUCPRC", series("aucprc"), 1.0, _AUCPRC),
+        ("Rare rows expected and found", expected, None, _EXPECTED),
+        ("Precision within the budget", series("precision"), 1.0, _BUDGET),
+        ("Group precision", series("group_precision"), 1.0, _GROUPS),
+        ("Cost", costs, None, _COST),
     ]
-    lead = html.paragraph(f"{plural(len(numbers), 'fold')}, {plural(len(models), 'kind')} of models.", class_="lead")
-    return html.section("course", "The course over time", lead, *html.pairs_of(figures))
+    figures = [course_figure(title, begins, values, caption, highest) for title, values, highest, caption in shown]
+    return html.section("course", "Course", "The course over time", html.columns(figures))
 
 
+_AUCPRC = "Measured on rows after all training rows and after the delay. A fold without rare rows has no AUCPRC."
+_EXPECTED = "The sum of the calibrated probabilities in each fold, and the number of rare rows."
 _BUDGET = "The share of rare rows among the alerts: the rows with the highest scores of each period, up to the budget."
 _GROUPS = "The share of groups with a rare row among the best groups of each period. A group is ranked by its best row."
-FOLD_COLUMNS: dict[str, tuple[str, Write]] = {
+_COST = "The cost of alerts and missed rare rows, decided row by row, and the cost without any alerts."
+FOLD_COLUMNS: html.Columns = {
     "Test begins": ("begin", moment_text),
     "Base": ("model", str),
     "Trained on": ("n_train", whole),
-    "Rare": ("n_train_rare", whole),
+    "Rare in training": ("n_train_rare", whole),
     "Tested": ("n_test", whole),
-    "Rare ": ("n_rare", whole),
+    "Rare in test": ("n_rare", whole),
     "Expected": ("reached.expected", lambda value: decimals(value, 1)),
     "AUCPRC": ("reached.aucprc", decimals),
     "Precision": ("reached.precision", decimals),
@@ -242,12 +265,3 @@ FOLD_COLUMNS: dict[str, tuple[str, Write]] = {
     "Cost": ("reached.cost", cost_text),
     "Note": ("note", str),
 }
-
-
-def _folds(folds: Sequence[FoldResult]) -> Html:
-    cells = {name: [_cell(one, *how) for one in folds] for name, how in FOLD_COLUMNS.items()}
-    shown = {name: values for name, values in cells.items() if any(values)}
-    numbers = [place for place, name in enumerate(shown) if name not in ("Test begins", "Base", "Note")]
-    return html.section(
-        "folds", "All folds", html.table(list(shown), zip(*shown.values(), strict=True), numbers=numbers)
-    )

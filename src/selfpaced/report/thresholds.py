@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced import thresholds as rules
 from selfpaced.metrics import Alerts
 from selfpaced.report import html
-from selfpaced.report.html import Html, between, decimals, percent, plural, threshold_text, whole
-from selfpaced.report.quality import MOST_POINTS, precision_recall_curve, spread
-from selfpaced.thresholds import (
-    Costs,
-    Interval,
-    LowestCost,
-    Rule,
-    Sweep,
-    ThresholdChoice,
-    cost_text,
-    headline,
-    numbers_of,
-    parse_decision,
-    parse_rule,
-    share_interval,
-    with_costs,
-)
-
-if TYPE_CHECKING:
-    from selfpaced.report.page import Facts
-
+from selfpaced.report.html import between, decimals, percent, plural, threshold_text, whole
+from selfpaced.report.quality import MOST_POINTS, RankingFacts, precision_recall_curve, spread
+from selfpaced.thresholds import Costs, Interval, LowestCost, Rule, Sweep, ThresholdChoice, cost_text, share_interval
 
 DEFAULT_COSTS = Costs(1.0, 10.0)
 NO_ALERTS = "No row scores high enough for an alert."
@@ -113,6 +96,10 @@ class Thresholds:
         found, false_alarms = self.found[place], self.false_alarms[place]
         return Alerts(found, false_alarms, self.n_cases - found, self.n_others - false_alarms)
 
+    @property
+    def suggested_alerts(self) -> Alerts:
+        return self.alerts(self.suggested)
+
 
 @dataclass(frozen=True)
 class Decided:
@@ -121,6 +108,10 @@ class Decided:
     n_alerts: int
     found: int
     cost: float
+
+    @property
+    def precision(self) -> float | None:
+        return self.found / self.n_alerts if self.n_alerts else None
 
 
 @dataclass(frozen=True)
@@ -139,8 +130,8 @@ def rule_for(threshold: float | str | Rule | None, costs: Any, by_amount: bool) 
         if by_amount:
             raise ValueError("amounts need a threshold that is chosen by costs, such as threshold='cost=5'.")
         return float(threshold)
-    rule = parse_rule("f1" if threshold is None else threshold)
-    return with_costs(rule, costs if isinstance(rule, LowestCost) else None, by_amount)
+    rule = rules.parse_rule("f1" if threshold is None else threshold)
+    return rules.with_costs(rule, costs if isinstance(rule, LowestCost) else None, by_amount)
 
 
 def threshold_facts(sweep: Sweep, choice: ThresholdChoice | float, costs: Any = None) -> Thresholds:
@@ -189,9 +180,9 @@ def decision_facts(
     sample: Any,
 ) -> RowByRow:
     """Decisions by a rule, whose columns are given or in the sample, compared with a threshold."""
-    parsed, read = parse_decision(rule), {}
+    parsed, read = rules.parse_decision(rule), {}
     for name in parsed.columns:
-        values = columns[name] if columns is not None and name in columns else numbers_of(sample, name)
+        values = columns[name] if columns is not None and name in columns else rules.numbers_of(sample, name)
         if values is None:
             raise ValueError(f"The rule {parsed.text!r} reads {name!r}, which is in neither decide_columns nor X.")
         read[name] = np.asarray(values, dtype=np.float64)
@@ -210,7 +201,7 @@ def explorer_texts(alerts: Alerts, threshold: float) -> dict[str, str]:
     """The texts of the explorer at a threshold, by the name of the element that shows each."""
     found, missed = alerts.true_positives, alerts.false_negatives
     return {
-        "sentence": headline(float(alerts.precision), float(alerts.recall)) if alerts.n_alerts else NO_ALERTS,
+        "sentence": rules.headline(float(alerts.precision), float(alerts.recall)) if alerts.n_alerts else NO_ALERTS,
         "threshold": threshold_text(threshold),
         "found": whole(found),
         "false-alarms": whole(alerts.false_positives),
@@ -225,153 +216,65 @@ def explorer_texts(alerts: Alerts, threshold: float) -> dict[str, str]:
     }
 
 
-def explorer(facts: Facts) -> Html:
-    thresholds = facts.thresholds
+def explorer(thresholds: Thresholds, ranking: RankingFacts, rare_rows: str) -> html.Section:
+    """The section with the slider. Its elements are in explorer.html; the script replaces their texts."""
     every = [explorer_texts(thresholds.alerts(place), value) for place, value in enumerate(thresholds.values)]
-    texts = every[thresholds.suggested]
-    texts |= _promised(thresholds.chosen)
-    curve = html.figure(
-        "Precision and recall",
-        precision_recall_curve(facts.ranking, thresholds),
-        "Every threshold is a point of the curve. The dot is the one chosen here.",
-    )
-    return html.section(
-        "explorer",
-        "Choose a threshold",
-        html.paragraph(
-            "A lower threshold finds more ",
-            html.label(facts.case.rows),
-            " and raises more false alarms. Move the slider to compare.",
-            class_="lead",
-        ),
-        html.columns(
-            html.element("div", _slider(thresholds, texts), _measures(texts), _costs(thresholds)),
-            html.element("div", curve, _matrix(texts)),
-        ),
-        html.json_script("explorer-data", _data(thresholds, every)),
-    )
-
-
-def _shown(texts: dict[str, str], name: str, tag: str = "span") -> Html:
-    """An element whose text the script replaces."""
-    return html.element(tag, texts[name], data_show=name)
-
-
-def _slider(thresholds: Thresholds, texts: dict[str, str]) -> Html:
-    rule = "Given" if thresholds.chosen is None else thresholds.chosen.rule
+    alerts, chosen, texts = thresholds.suggested_alerts, thresholds.chosen, every[thresholds.suggested]
+    rule = "Given" if chosen is None else chosen.rule
     presets = {"suggested": "Best F1"} if rule == "f1" else {"suggested": rule, "f1": "Best F1"}
-    buttons = [
-        html.element("button", words, type="button", data_preset=name)
-        for name, words in {**presets, "cost": "Lowest cost"}.items()
-    ]
-    return html.element(
-        "div",
-        html.element(
-            "label", "An alert for every score of at least ", _shown(texts, "threshold", "b"), for_="threshold"
-        ),
-        html.slider("threshold", len(thresholds.values), thresholds.suggested, aria_valuetext=texts["threshold"]),
-        html.element("div", html.element("span", "more alerts"), html.element("span", "fewer alerts"), class_="ends"),
-        html.element("div", buttons, class_="presets"),
-        html.element("p", texts["sentence"], class_="sentence", data_show="sentence", aria_live="polite"),
-        class_="slider",
-    )
-
-
-def _measures(texts: dict[str, str]) -> Html:
-    shown = {
-        "Precision": ("precision", "precision-interval"),
-        "Recall": ("recall", "recall-interval"),
-        "F1": ("f1",),
-        "Alerts per 1,000": ("per-thousand",),
-    }
-    figures = [(name, *(_shown(texts, key) for key in keys)) for name, keys in shown.items()]
-    return html.figures_list(figures, class_="numbers small")
-
-
-def _matrix(texts: dict[str, str]) -> Html:
-    def row(name: str, *cells: tuple[str, str, str]) -> Html:
-        shown = [
-            html.element("td", _shown(texts, key, "b"), html.element("span", words), class_=class_)
-            for key, words, class_ in cells
-        ]
-        return html.element("tr", html.element("th", name, scope="row"), shown)
-
-    head = html.element(
-        "tr", html.element("td"), html.element("th", "Rare", scope="col"), html.element("th", "Common", scope="col")
-    )
-    rows = [
-        row("Alert", ("found", "found", "hit"), ("false-alarms", "false alarms", "false")),
-        row("No alert", ("missed", "missed", "miss"), ("left-alone", "no alert needed", "rest")),
-    ]
-    caption = html.element("caption", "Number of rows")
-    return html.element("table", caption, html.element("thead", head), html.element("tbody", rows), class_="matrix")
-
-
-def _costs(thresholds: Thresholds) -> Html:
-    alerts = thresholds.alerts(thresholds.suggested)
+    presets["cost"] = "Lowest cost"
+    by_amount = None
+    if chosen is not None:  # its intervals allow for the choice on these rows
+        texts |= {"precision-interval": between(chosen.precision), "recall-interval": between(chosen.recall)}
+        if chosen.by_amount and chosen.cost is not None:
+            by_amount = html.paragraph(
+                "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen "
+                f"threshold costs {cost_text(chosen.cost.value)}.",
+                class_="note",
+            )
     cost = alerts.false_positives * thresholds.cost_false_alarm + alerts.false_negatives * thresholds.cost_missed
-    texts = {"cost": cost_text(cost), "cost-without": cost_text(thresholds.n_cases * thresholds.cost_missed)}
-    return html.element(
-        "fieldset",
-        html.element("legend", "Costs: enter your own figures"),
-        _cost_input("cost-false-alarm", "A false alarm costs", thresholds.cost_false_alarm),
-        _cost_input("cost-missed", "A missed rare row costs", thresholds.cost_missed),
-        html.paragraph(
-            "Total: ",
-            _shown(texts, "cost", "b"),
-            " at this threshold, ",
-            _shown(texts, "cost-without", "b"),
-            " without any alert.",
-        ),
-        _by_amount(thresholds.chosen),
+    filled = html.filled(
+        "explorer.html",
+        {
+            **texts,
+            "rare-rows": html.label(rare_rows),
+            "last": len(thresholds.values) - 1,
+            "suggested": thresholds.suggested,
+            "presets": [html.element("button", presets[name], type="button", data_preset=name) for name in presets],
+            "cost-false-alarm": f"{thresholds.cost_false_alarm:g}",
+            "cost-missed": f"{thresholds.cost_missed:g}",
+            "cost": cost_text(cost),
+            "cost-without": cost_text(thresholds.n_cases * thresholds.cost_missed),
+            "by-amount": by_amount,
+            "curve": html.figure(
+                "Precision and recall",
+                precision_recall_curve(ranking, alerts),
+                "Every threshold is a point of the curve. The dot is the one chosen here.",
+            ),
+        },
     )
-
-
-def _by_amount(chosen: Chosen | None) -> Html | None:
-    """The input has one cost for all missed rare rows."""
-    if chosen is None or not chosen.by_amount or chosen.cost is None:
-        return None
-    return html.paragraph(
-        "Here every missed rare row costs the mean amount. By the amounts of the rows themselves, the chosen threshold "
-        f"costs {cost_text(chosen.cost.value)}.",
-        class_="note",
-    )
-
-
-def _promised(chosen: Chosen | None) -> dict[str, str]:
-    """The intervals of a threshold that was chosen on these rows allow for that choice."""
-    if chosen is None:
-        return {}
-    return {"precision-interval": between(chosen.precision), "recall-interval": between(chosen.recall)}
-
-
-def _cost_input(id: str, words: str, value: float) -> Html:
-    return html.element(
-        "label",
-        words,
-        html.element("input", type="number", id=id, min=0, step="any", value=f"{value:g}", autocomplete="off"),
-        for_=id,
-    )
-
-
-def _data(thresholds: Thresholds, texts: Sequence[dict[str, str]]) -> dict[str, Any]:
-    """Every text at every threshold, so that the script has none of its own."""
-    places = range(len(thresholds.values))
-    return {
-        "texts": {name: [at[name] for at in texts] for name in texts[0]},
+    # Every text at every threshold, so that the script has none of its own.
+    data = {
+        "texts": {name: [at[name] for at in every] for name in texts},
         "found": thresholds.found,
         "falseAlarms": thresholds.false_alarms,
         "cases": thresholds.n_cases,
         "others": thresholds.n_others,
         "suggested": thresholds.suggested,
-        "bestF1": max(places, key=lambda place: (float(thresholds.alerts(place).f1), place)),
+        "bestF1": max(range(len(every)), key=lambda place: (float(thresholds.alerts(place).f1), place)),
     }
+    return html.section("explorer", "Threshold", "Choose a threshold", filled, html.json_script("explorer-data", data))
 
 
-def decision(facts: Facts) -> Html | None:
-    found = facts.decision
-    if found is None:
-        return None
+DECIDED_COLUMNS: html.Columns = {
+    "Number": ("n_alerts", whole),
+    "Rare rows found": ("found", whole),
+    "Precision": ("precision", percent),
+    "Cost": ("cost", cost_text),
+}
+
+
+def decision(found: RowByRow) -> html.Section:
     saved = found.by_threshold.cost - found.row_by_row.cost
     compared = "less than" if saved > 0 else "more than"
     rows = {
@@ -381,22 +284,13 @@ def decision(facts: Facts) -> Html | None:
     }
     return html.section(
         "decision",
+        "Row by row",
         "Decisions row by row",
-        html.paragraph(
+        html.lead(
             "By the rule ",
-            html.element("code", found.rule),
+            html.code(found.rule),
             f" these rows cost {cost_text(found.row_by_row.cost)}, {cost_text(abs(saved))} {compared} by the suggested "
             "threshold. The left side of the rule is the expected loss of a row, its right side the cost of an alert.",
-            class_="lead",
         ),
-        html.table(
-            ["Alerts", "Number", "Rare rows found", "Precision", "Cost"],
-            [[name, *_cells(one)] for name, one in rows.items()],
-            numbers=range(1, 5),
-        ),
+        html.records(DECIDED_COLUMNS, rows, "Alerts"),
     )
-
-
-def _cells(one: Decided) -> list[str]:
-    precision = percent(one.found / one.n_alerts) if one.n_alerts else ""
-    return [whole(one.n_alerts), whole(one.found), precision, cost_text(one.cost)]

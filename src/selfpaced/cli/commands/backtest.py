@@ -186,7 +186,9 @@ def run(options: Namespace) -> None:
         from selfpaced.report import backtest_page
         from selfpaced.storage import write_whole
 
-        write_whole(page, backtest_page(found.folds, request.training.target))
+        budget = None if request.top is None else Budget(request.top, request.per or "day", request.timezone)
+        how = (request.training.target, request.rolling, budget, request.decide)
+        write_whole(page, backtest_page(found.folds, found.courses, *how))
         talk.say(f"The report is in {page}.")
     talk.result(
         {
