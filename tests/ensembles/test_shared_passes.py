@@ -11,10 +11,10 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.training import SharedPasses
-from selfpaced.tables.files import StreamedTable
+from selfpaced.tables.files.file import File
 from selfpaced.tables.sources import open_table
 
-N_MEMBERS = 4
+N_MEMBERS, N_SCOUTS, BATCH_ROWS = 4, 3, 4096
 
 
 class FailsOnManyRows(ClassifierMixin, BaseEstimator):
@@ -26,7 +26,7 @@ class FailsOnManyRows(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X):
-        if len(X) == 512:  # batches of the table
+        if len(X) == BATCH_ROWS:  # of the table
             raise RuntimeError("no more memory")
         return self.tree_.predict_proba(X)
 
@@ -40,22 +40,29 @@ def recipes(*others):
     ]
 
 
+def written(folder, n_rows):
+    X, y = make_fraud(n_rows=n_rows, n_frauds=80, n_features=4, random_state=0)
+    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_parquet(folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    X, y = make_fraud(n_rows=4000, n_frauds=80, n_features=4, random_state=0)
-    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
-    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_parquet(path)
-    return path
+    """A table that is larger than the sample that recipes are judged by."""
+    return written(tmp_path_factory.mktemp("large"), n_rows=30_000)
 
 
 def opened(path):
-    return open_table(path, target="label", batch_rows=512)
+    return open_table(path, target="label", batch_rows=BATCH_ROWS)
 
 
 @pytest.fixture
 def passes(monkeypatch):
-    made, batches = [], StreamedTable.batches
-    monkeypatch.setattr(StreamedTable, "batches", lambda table: made.append(1) or batches(table))
+    """The columns that are read in each pass over the file."""
+    made, batches = [], File.batches
+    monkeypatch.setattr(
+        File, "batches", lambda file, columns, size: made.append(columns) or batches(file, columns, size)
+    )
     return made
 
 
@@ -70,8 +77,19 @@ def test_all_recipes_are_trained_in_as_many_passes_as_one(path, passes, monkeypa
     equal_weights(monkeypatch)
     model = AutoSelfPacedClassifier(recipes(), random_state=0).fit_table(opened(path))
     assert len(model.ensembles_) == 3
-    # One pass brings the minority, one the sample to judge by, one the first draws, and one serves each later round.
-    assert len(passes) == 3 + N_MEMBERS
+    # One pass brings the labels, and one the minority with the first draw of the scouts.
+    # Their rounds take a pass each, and the sample to judge by two: one finds the hard rows, one draws.
+    to_judge = 2 + N_SCOUTS + 2
+    assert len(passes) == to_judge + 1 + N_MEMBERS  # the first draws, and the rounds after them
+
+
+def test_a_table_that_is_judged_whole_is_read_three_times(tmp_path, passes, monkeypatch):
+    """Once for the labels, once for the minority, and once into memory."""
+    equal_weights(monkeypatch)
+    path = written(tmp_path, n_rows=4000)
+    model = AutoSelfPacedClassifier(recipes(), random_state=0).fit_table(opened(path))
+    assert len(model.ensembles_) == 3
+    assert len(passes) == 3
 
 
 def test_the_model_is_that_of_recipes_trained_one_after_the_other(path, monkeypatch):

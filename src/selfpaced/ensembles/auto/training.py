@@ -272,6 +272,10 @@ class AutoTraining:
         n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
         with ignoring_expected_warnings(), errors_of_callbacks():
             split = self._split(n_rare)
+            if not needs_scout(split) and self.table.bytes_in_memory is None and hasattr(self.table, "loaded"):
+                # The sample will be the whole table. Once it is loaded, the recipes need not read the files either.
+                self.table = self.table.loaded()
+                split = self._split(n_rare, split.minority)
             self.features = split.minority.features
             self._by_name, skipped = self._recipes(split, n_rare)
             recipes = {name: self._by_name[name] for name in self._by_name if name not in skipped}
@@ -336,7 +340,8 @@ class AutoTraining:
     def _fits(self, names: Sequence[str], minority: Rows) -> Iterator[tuple[Model | Exception, float]]:
         """The models of recipes, trained on the whole table, or the error that each failed with, and the seconds.
 
-        Recipes share the rows of the minority. Those that read files share the passes over them, too.
+        Recipes share the rows of the minority. Those that read files share the passes over them, too. Rows in memory
+        are not read, and one recipe after the other takes less memory.
         """
         fits = [self.ensemble(name).as_fit() for name in names]
         n_features = minority.features.shape[1]
@@ -344,7 +349,8 @@ class AutoTraining:
         if at_once and can_be_trained_side_by_side(fits, self.table, self.labels, n_features, self._n_threads):
             yield from trained_side_by_side(fits, self.table, self._n_threads)
             return
-        if self._clock.limit is None and len(fits) > 1 and hasattr(self.table, "batches"):
+        reads_files = self.table.bytes_in_memory is None and hasattr(self.table, "batches")
+        if self._clock.limit is None and len(fits) > 1 and reads_files:
             shared = SharedPasses()
             works = [
                 partial(self._fit, name, fit, minority, shared.read) for name, fit in zip(names, fits, strict=True)
