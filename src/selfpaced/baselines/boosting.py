@@ -145,7 +145,13 @@ class TrainedMember(NamedTuple):
 
 
 class BaselineEnsemble(AveragingEnsemble):
-    """An ensemble that is trained on rows in memory. A subclass trains the members."""
+    """An ensemble that is trained on rows in memory. A subclass trains the members.
+
+    Attributes
+    ----------
+    n_training_rows_ : list of int
+        The number of rows, real and synthetic, that each member was trained on.
+    """
 
     @abstractmethod
     def _members(self, task: TrainingTask) -> Iterable[TrainedMember]:
@@ -210,7 +216,23 @@ RowsOfRound = Callable[[int, Floats], TrainingRows]
 
 
 class BoostingEnsemble(BaselineEnsemble):
-    """AdaBoost.M2. A subclass chooses the rows of every round."""
+    """AdaBoost.M2. A subclass chooses the rows of every round.
+
+    Parameters
+    ----------
+    estimator : classifier, default=DecisionTreeClassifier()
+        The base model. Its `fit` must accept `sample_weight`. It sees the labels as class numbers 0, 1, ...
+    n_estimators : int, default=10
+        The number of members. A model that is not better than chance on all real rows does not become a member, and
+        the weights of the rows are reset. Two such models in a row end the training.
+    learning_rate : float, default=1.0
+        A factor of the weight of each member, and thereby of the change of the row weights in a round.
+
+    Attributes
+    ----------
+    estimator_weights_ : ndarray of shape (n_members,)
+        The weight of each member in the mean of the probabilities.
+    """
 
     learning_rate: Any
 

@@ -19,7 +19,7 @@ from selfpaced.baselines.boosting import (
     TrainingRows,
     TrainingTask,
 )
-from selfpaced.ensembles import LARGEST_RANDOM_STATE, check_whole
+from selfpaced.ensembles import LARGEST_RANDOM_STATE, check_whole, with_inherited_entries
 from selfpaced.exceptions import need
 from selfpaced.pools import Ids, bootstrap, mix
 from selfpaced.tables import Labels
@@ -51,7 +51,13 @@ class Smote:
 
 
 class SyntheticRowsEnsemble(BaselineEnsemble):
-    """An ensemble with synthetic rows. It needs numbers without missing values. The only metadata are weights."""
+    """An ensemble with synthetic rows. It needs numbers without missing values. The only metadata are weights.
+
+    Parameters
+    ----------
+    k_neighbors : int, default=5
+        The number of neighbours among which SMOTE chooses; fewer if there are fewer rows.
+    """
 
     _numbers_only = True
 
@@ -69,6 +75,7 @@ class SyntheticRowsEnsemble(BaselineEnsemble):
         return tags
 
 
+@with_inherited_entries
 class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
     """SMOTEBagging: members trained on bags that mix drawn and synthetic rare rows in changing shares.
 
@@ -79,41 +86,11 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
 
     Parameters
     ----------
-    estimator : classifier, default=DecisionTreeClassifier()
-        The base model. It sees the labels as class numbers 0, 1, ...
-    n_estimators : int, default=10
-        The number of members.
     bags : {"growing", "full"}, default="growing"
         "growing": a share b of every class's rows, at least 2, is drawn with replacement. Then SMOTE makes every class
         as large as the largest in the bag. These are the sizes that the Self-paced Ensemble paper reports.
         "full": the method as published. Every bag draws as many rows of the largest class as it has, with replacement.
         Every other class becomes as large: the share b of these rows is drawn with replacement, SMOTE makes the rest.
-    k_neighbors : int, default=5
-        The number of neighbours among which SMOTE chooses; fewer if there are fewer rows.
-    n_jobs : int, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of the draws, of SMOTE and of every `random_state` inside the base model. The same number gives the same
-        members.
-
-    Attributes
-    ----------
-    estimators_ : list of estimator
-        The fitted members.
-    n_training_rows_ : list of int
-        The number of rows, real and synthetic, that each member was trained on.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        The number of training rows of each of `classes_`.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The names of the features, if X had names.
-    feature_importances_ : ndarray of shape (n_features,)
-        The mean importance of each feature, if the members have importances.
 
     See Also
     --------
@@ -252,6 +229,7 @@ class Bags:
         return {"sample_weight": np.concatenate([*drawn, np.repeat(means, [part.n_new for part in parts])])}
 
 
+@with_inherited_entries
 class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
     """SMOTEBoost: each member is trained on all rows, weighted by boosting, and on the synthetic rare rows so far.
 
@@ -266,40 +244,6 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
 
     Parameters
     ----------
-    estimator : classifier, default=DecisionTreeClassifier()
-        The base model. Its `fit` must accept `sample_weight`. It sees the labels as class numbers 0, 1, ...
-    n_estimators : int, default=10
-        The number of members. A model that is not better than chance on all real rows does not become a member, and
-        the weights of the rows are reset. Two such models in a row end the training.
-    k_neighbors : int, default=5
-        The number of neighbours among which SMOTE chooses; fewer if the class has fewer rows.
-    learning_rate : float, default=1.0
-        A factor of the weight of each member, and thereby of the change of the row weights in a round.
-    n_jobs : int, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of SMOTE and of every `random_state` inside the base model. The same number gives the same members.
-
-    Attributes
-    ----------
-    estimators_ : list of estimator
-        The fitted members.
-    estimator_weights_ : ndarray of shape (n_members,)
-        The weight of each member in the mean of the probabilities.
-    n_training_rows_ : list of int
-        The number of rows, real and synthetic, that each member was trained on.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        The number of training rows of each of `classes_`.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The names of the features, if X had names.
-    feature_importances_ : ndarray of shape (n_features,)
-        The mean importance of each feature, weighted as the members are, if they have importances.
 
     See Also
     --------

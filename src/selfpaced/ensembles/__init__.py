@@ -16,6 +16,7 @@ from selfpaced.ensembles.checks import (
     parameters_of,
     split_by_row,
     summaries_of,
+    with_inherited_entries,
 )
 from selfpaced.ensembles.fit import naming_the_round, rows_to_draw
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory

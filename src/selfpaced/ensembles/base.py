@@ -176,7 +176,37 @@ class ScoresTables:
 
 
 class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
-    """An ensemble whose probabilities are the mean of its members'. A subclass defines `fit`."""
+    """An ensemble whose probabilities are the mean of its members'. A subclass defines `fit`.
+
+    Parameters
+    ----------
+    estimator : classifier, default=DecisionTreeClassifier()
+        The base model. It sees the labels as class numbers 0, 1, ...
+    n_estimators : int, default=10
+        The number of members.
+    n_jobs : int, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of everything random, and of every `random_state` inside the base model. The same number gives the same
+        members.
+
+    Attributes
+    ----------
+    estimators_ : list of estimator
+        The fitted members.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    pos_label_ : label
+        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, weighted as the members are, if they have importances.
+    """
 
     estimator: Any
     n_estimators: Any

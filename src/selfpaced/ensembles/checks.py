@@ -32,11 +32,21 @@ from selfpaced.tables import (
 )
 
 
+Kind = TypeVar("Kind", bound=type)
+
+
 def parameters_of(kind: type[Any]) -> Mapping[str, Parameter]:
     """The named parameters of a constructor, in order."""
     named = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
     _, *parameters = inspect.signature(kind.__init__).parameters.values()  # the first one is self
     return {each.name: each for each in parameters if each.kind in named}
+
+
+def described(kind: type[Any], section: str) -> dict[str, str]:
+    """The entries of a section of the numpydoc of a class, such as those of its parameters, by name."""
+    text = re.search(rf"(?ms)^{section}\n-+\n(.*?)(\n\n|\Z)", inspect.getdoc(kind) or "")
+    entries = re.finditer(r"(?m)^(\w+) : .*\n(?:    .*\n?)+", "" if text is None else text[1] + "\n")
+    return {entry[1]: entry[0] for entry in entries}
 
 
 def summaries_of(kind: type[Any]) -> Mapping[str, str]:
@@ -46,9 +56,23 @@ def summaries_of(kind: type[Any]) -> Mapping[str, str]:
     >>> summaries_of(SelfPacedEnsembleClassifier)["estimator"]
     'The base model.'
     """
-    _, _, entries = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")
-    texts = re.findall(r"(?m)^(\w+) : .*\n((?:    .*\n)+)", entries.partition("\n\n")[0] + "\n")
-    return {name: re.split(r"(?<=\.)\s", " ".join(text.split()))[0] for name, text in texts}
+    texts = {name: " ".join(entry.partition("\n")[2].split()) for name, entry in described(kind, "Parameters").items()}
+    return {name: re.split(r"(?<=\.)\s", text)[0] for name, text in texts.items()}
+
+
+def with_inherited_entries(kind: Kind) -> Kind:
+    """A class whose docstring also describes the parameters and attributes that only its base classes describe."""
+    parts = re.split(r"(?m)^(\w[\w ]+)\n-+\n", inspect.getdoc(kind) or "")
+    sections = {"Parameters": "", "Attributes": ""} | dict(zip(parts[1::2], parts[2::2], strict=True))
+    for title in ("Parameters", "Attributes"):
+        known: dict[str, str] = {}
+        for each in reversed(kind.__mro__):
+            known |= described(each, title)
+        # Attributes of the class itself come first.
+        names = parameters_of(kind) if title == "Parameters" else {**described(kind, title), **known}
+        sections[title] = "".join(known[name] for name in names if name in known) + "\n"
+    kind.__doc__ = parts[0] + "".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items())
+    return kind
 
 
 def give_constructor(kind: type[Any], parameters: Sequence[Parameter]) -> None:

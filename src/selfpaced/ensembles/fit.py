@@ -28,7 +28,7 @@ from selfpaced.ensembles.cross_fitting import (
     prior_correction,
 )
 from selfpaced.ensembles.members import MemberFactory
-from selfpaced.ensembles.pools import Stopwatch, TimedPool, Weighting
+from selfpaced.ensembles.pools import FitPool, Stopwatch, Weighting
 from selfpaced.exceptions import warn
 from selfpaced.model import Model, Part, RowReader, reader_for, record_of
 from selfpaced.pools import Rows
@@ -198,7 +198,7 @@ class _Loop:
         row is read before.
         """
         stopwatch = Stopwatch(self.split.seconds_reading)
-        pools = [TimedPool(pool, stopwatch) for pool in self._pools()]
+        pools = self._pools(stopwatch)
         honest: dict[int, HonestScores] = {}
         steps = self.fit.algorithm(pools, n_draw, self._fit_member(stopwatch, honest))
         models: list[Any] = []
@@ -238,9 +238,14 @@ class _Loop:
         by_class = dict(zip(self.split.pools, pools, strict=True))
         return fitted_calibrator(self.fit.calibration, self.split, by_class, members, self.fit.n_threads)
 
-    def _pools(self) -> Sequence[MajorityPool[Rows]]:
-        pools, weighting = self.notes.checkpoint.replaying(self.split), self.fit.weighting
-        return pools if weighting is None else weighting.applied_to_pools(pools, self.split.counts)
+    def _pools(self, stopwatch: Stopwatch) -> list[FitPool]:
+        kept, names, weighting = self.notes.checkpoint, self.split.names, self.fit.weighting
+        kept.check_features(self.split.minority.features.shape[1])
+        correction = None if weighting is None else weighting.correction(self.split.counts)
+        return [
+            FitPool(pool, stopwatch, partial(kept.bins, name=names[number]), correction)
+            for number, pool in self.split.pools.items()
+        ]
 
     def _blocks(self, drawn: Sequence[Rows]) -> list[Rows]:
         """The rows of a member's training set by class, with their weights."""

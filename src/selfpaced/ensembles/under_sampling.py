@@ -28,6 +28,7 @@ from selfpaced.ensembles.checks import (
     fit_metadata,
     roles_with,
     split_by_row,
+    with_inherited_entries,
 )
 from selfpaced.ensembles.fit import Algorithm, Fit, Notes
 from selfpaced.ensembles.pools import weighting_named
@@ -37,7 +38,20 @@ from selfpaced.tables import LabelledTable, Table
 
 
 class UnderSamplingEnsemble(DoubtingEnsemble):
-    """An ensemble whose members see all minority rows and as many rows drawn from each larger class."""
+    """An ensemble whose members see all minority rows and as many rows drawn from each larger class.
+
+    Parameters
+    ----------
+    ratio : float, default=1.0
+        Rows drawn from each larger class per minority row.
+    callbacks : Callback or list of Callback, default=None
+        Callbacks during the fit; see `selfpaced.callbacks`.
+
+    Attributes
+    ----------
+    rounds_ : list of Round
+        Notes of each round (`selfpaced.callbacks.Round`). All rows of a class are in one bin.
+    """
 
     # Whether a member can be trained before the ones before it are there.
     _members_are_independent = False
@@ -181,6 +195,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         )
 
 
+@with_inherited_entries
 class UnderBaggingClassifier(UnderSamplingEnsemble):
     """Under-bagging: members trained on all rare rows and as many common rows drawn at random.
 
@@ -191,35 +206,6 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
         The base model, as in `SelfPacedEnsembleClassifier`.
-    n_estimators : int, default=10
-        The number of members.
-    ratio : float, default=1.0
-        Rows drawn from each larger class per minority row.
-    n_jobs : int, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
-    callbacks : Callback or list of Callback, default=None
-        Callbacks during the fit; see `selfpaced.callbacks`.
-
-    Attributes
-    ----------
-    estimators_ : list of estimator
-        The fitted members.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        The number of training rows of each of `classes_`.
-    rounds_ : list of Round
-        Notes of each round (`selfpaced.callbacks.Round`). All rows of a class are in one bin.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The names of the features, if X had names.
-    feature_importances_ : ndarray of shape (n_features,)
-        The mean importance of each feature, if the members have importances.
 
     See Also
     --------
@@ -247,6 +233,7 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
         return partial(under_bagging, n_models=n_members)
 
 
+@with_inherited_entries
 class BalanceCascadeClassifier(UnderSamplingEnsemble):
     """BalanceCascade: under-bagging that drops the common rows which the ensemble already classifies well.
 
@@ -262,35 +249,6 @@ class BalanceCascadeClassifier(UnderSamplingEnsemble):
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
         The base model, as in `SelfPacedEnsembleClassifier`. The article uses AdaBoost.
-    n_estimators : int, default=10
-        The number of members.
-    ratio : float, default=1.0
-        Rows drawn from each larger class per minority row.
-    n_jobs : int, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
-    callbacks : Callback or list of Callback, default=None
-        Callbacks during the fit; see `selfpaced.callbacks`.
-
-    Attributes
-    ----------
-    estimators_ : list of estimator
-        The fitted members.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        The number of training rows of each of `classes_`.
-    rounds_ : list of Round
-        Notes of each round (`selfpaced.callbacks.Round`). All rows of a class are in one bin.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The names of the features, if X had names.
-    feature_importances_ : ndarray of shape (n_features,)
-        The mean importance of each feature, if the members have importances.
 
     See Also
     --------

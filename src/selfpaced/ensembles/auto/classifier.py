@@ -15,7 +15,14 @@ from selfpaced.callbacks import Callback, Round
 from selfpaced.ensembles.auto.recipes import Columns, columns_of, default_recipes
 from selfpaced.ensembles.auto.training import AutoTraining, recipes_to_try
 from selfpaced.ensembles.base import bases_of
-from selfpaced.ensembles.checks import check_groups, check_labels, check_table, roles_with, weights_only
+from selfpaced.ensembles.checks import (
+    check_groups,
+    check_labels,
+    check_table,
+    roles_with,
+    weights_only,
+    with_inherited_entries,
+)
 from selfpaced.ensembles.suspects import DoubtingEnsemble
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.model import LogOddsPool, Model, check_features, reader_for, record_of
@@ -31,6 +38,7 @@ from selfpaced.tables import (
 )
 
 
+@with_inherited_entries
 class AutoSelfPacedClassifier(DoubtingEnsemble):
     """The best model without tuning: a blend of the self-paced recipes that rank held-out rows best.
 
@@ -75,16 +83,6 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         How the ensembles' probabilities become one.
     calibrator_ : Calibrator or None
         The map of the calibration.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        Rows of each of `classes_` in the training data.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, if X had names.
 
     See Also
     --------
