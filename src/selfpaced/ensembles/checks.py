@@ -31,7 +31,6 @@ from selfpaced.tables import (
     refuse_missing_labels,
 )
 
-
 Kind = TypeVar("Kind", bound=type)
 
 
