@@ -1,5 +1,8 @@
 """Recipes that are trained from files share the passes over them, and one split."""
 
+from threading import Barrier
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +14,7 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.training import SharedPasses
+from selfpaced.pools import Pass
 from selfpaced.tables.files.file import File
 from selfpaced.tables.sources import open_table
 
@@ -69,7 +73,7 @@ def passes(monkeypatch):
 def equal_weights(monkeypatch):
     """Every recipe becomes a part of the blend, whatever it is worth."""
     monkeypatch.setattr(
-        "selfpaced.ensembles.auto.choosing.blend_weights", lambda scores, *_: np.full(len(scores), 1 / len(scores))
+        "selfpaced.ensembles.auto.judging.blend_weights", lambda scores, *_: np.full(len(scores), 1 / len(scores))
     )
 
 
@@ -108,6 +112,27 @@ def test_an_error_of_one_recipe_during_a_pass_ends_only_that_recipe(path, monkey
     assert sorted(model.ensembles_) == ["bags", "linear", "trees"]
 
 
+def test_a_fit_that_needs_one_thread_leaves_the_others_theirs():
+    shared, both, inside, most_inside = SharedPasses(), Barrier(2, timeout=30), [], []
+
+    class Rows:
+        def batches(self):
+            return [SimpleNamespace(start=0, stop=1), SimpleNamespace(start=1, stop=2)]
+
+    def alone(batch):
+        inside.append(batch)
+        most_inside.append(len(inside))
+        inside.remove(batch)
+
+    def asking(work, n_threads):
+        return lambda: shared.read(Rows(), Pass(work, n_threads, lambda n_rows: None, lambda seconds: None))
+
+    # The barrier lets nobody through unless both batches are worked on at the same time.
+    found = shared.run([asking(alone, 1), asking(lambda batch: both.wait(), 2)])
+    assert [result for result, _ in found] == [None, None]
+    assert set(most_inside) == {1}
+
+
 def test_an_interrupted_fit_leaves_no_work_behind():
     shared, went_on = SharedPasses(), []
 
@@ -118,8 +143,6 @@ def test_an_interrupted_fit_leaves_no_work_behind():
     def work():
         shared.read(Rows(), asked)
         went_on.append(1)
-
-    from selfpaced.pools import Pass
 
     asked = Pass(lambda batch: None, 1, lambda n_rows: None, lambda seconds: None)
     with pytest.raises(KeyboardInterrupt):

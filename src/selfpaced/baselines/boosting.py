@@ -13,20 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from selfpaced.ensembles import (
-    AveragingEnsemble,
-    MemberFactory,
-    check_classifier,
-    check_jobs,
-    check_labels,
-    check_positive,
-    check_seed,
-    check_weighable,
-    check_whole,
-    fit_metadata,
-    naming_the_round,
-    split_by_row,
-)
+from selfpaced.ensembles import AveragingEnsemble, MemberFactory, checks, naming_the_round
 from selfpaced.model import readable
 from selfpaced.scoring import mean_probabilities, scorer_of
 from selfpaced.tables import InMemoryTable, Labels
@@ -175,14 +162,14 @@ class BaselineEnsemble(AveragingEnsemble):
         self : estimator
             The fitted ensemble.
         """
-        n_members = check_whole("n_estimators", self.n_estimators)
-        seed = check_seed(self.random_state)
-        n_threads = effective_n_jobs(check_jobs(self.n_jobs))
-        base = self._check_base(check_classifier(self._base()))
+        n_members = checks.check_whole("n_estimators", self.n_estimators)
+        seed = checks.check_seed(self.random_state)
+        n_threads = effective_n_jobs(checks.check_jobs(self.n_jobs))
+        base = self._check_base(checks.check_classifier(self._base()))
 
         X = self._checked(X)
-        labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
+        labels = checks.check_labels(y, X)
+        per_row, for_all = checks.split_by_row(checks.fit_metadata(self, [base], labels, fit_params), len(labels.codes))
         weights = per_row.pop("sample_weight", None)
         self._check_row_metadata(per_row)
         table, factory = readable(X, [base], per_row), MemberFactory([base], seed, for_all)
@@ -241,7 +228,7 @@ class BoostingEnsemble(BaselineEnsemble):
         """Check the parameters of the sampling. Return the function that gives the training rows of each round."""
 
     def _members(self, task: TrainingTask) -> Iterator[TrainedMember]:
-        learning_rate = check_positive("learning_rate", self.learning_rate)
+        learning_rate = checks.check_positive("learning_rate", self.learning_rate)
         work = _Work(task, self._rows_of_round(task))
         weights = np.ones(task.table.n_rows) if task.weights is None else np.asarray(task.weights, dtype=np.float64)
         n_classes = task.labels.classes.size
@@ -250,7 +237,7 @@ class BoostingEnsemble(BaselineEnsemble):
         return (TrainedMember(step.model, work.n_rows[step.number], step.weight) for step in steps)
 
     def _check_base(self, base: Any) -> Any:
-        return check_weighable(base)
+        return checks.check_weighable(base)
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.baselines.boosting import (
-    BaselineEnsemble,
-    BoostingEnsemble,
-    Floats,
-    RowsOfRound,
-    TrainedMember,
-    TrainingRows,
-    TrainingTask,
-)
-from selfpaced.ensembles import LARGEST_RANDOM_STATE, check_whole, with_inherited_entries
+from selfpaced.baselines import boosting
+from selfpaced.baselines.boosting import BaselineEnsemble, BoostingEnsemble
+from selfpaced.ensembles import LARGEST_RANDOM_STATE, checks, with_inherited_entries
 from selfpaced.exceptions import need
 from selfpaced.pools import Ids, bootstrap, mix
 from selfpaced.tables import Labels
@@ -138,8 +131,8 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _members(self, task: TrainingTask) -> Iterator[TrainedMember]:
-        smote = Smote(check_whole("k_neighbors", self.k_neighbors), task.seed)
+    def _members(self, task: boosting.TrainingTask) -> Iterator[boosting.TrainedMember]:
+        smote = Smote(checks.check_whole("k_neighbors", self.k_neighbors), task.seed)
         classes = [task.labels.ids(number) for number in range(task.labels.classes.size)]
         return Bags(task, task.table.span(0, task.table.n_rows), classes, parts_named(self.bags), smote).members()
 
@@ -191,13 +184,13 @@ def parts_named(name: Any) -> PartsOfBag:
 class Bags:
     """One bag after the other, and a member from each."""
 
-    task: TrainingTask
+    task: boosting.TrainingTask
     features: Numbers
     classes: Sequence[Ids]
     parts_of_bag: PartsOfBag
     smote: Smote
 
-    def members(self) -> Iterator[TrainedMember]:
+    def members(self) -> Iterator[boosting.TrainedMember]:
         for number in range(self.task.n_members):
             parts = self.parts_of_bag(self.classes, number % 10 + 1, partial(self._draw, number))
             drawn = np.concatenate([part.drawn for part in parts])
@@ -208,7 +201,7 @@ class Bags:
                     np.repeat(np.arange(len(parts)), [part.n_new for part in parts]),
                 ]
             )
-            yield TrainedMember(self.task.factory.fit(number, rows, y, self._metadata(parts)), len(rows))
+            yield boosting.TrainedMember(self.task.factory.fit(number, rows, y, self._metadata(parts)), len(rows))
 
     def _draw(self, bag: int, class_number: int, n_rows: int) -> Ids:
         return bootstrap(self.classes[class_number], n_rows, mix(self.task.seed, class_number), bag)
@@ -296,8 +289,8 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _rows_of_round(self, task: TrainingTask) -> RowsOfRound:
-        smote = Smote(check_whole("k_neighbors", self.k_neighbors), task.seed)
+    def _rows_of_round(self, task: boosting.TrainingTask) -> boosting.RowsOfRound:
+        smote = Smote(checks.check_whole("k_neighbors", self.k_neighbors), task.seed)
         return _GrowingRows(task.table.span(0, task.table.n_rows), task.labels, smote)
 
 
@@ -312,11 +305,11 @@ class _GrowingRows:
         self._y = labels.codes
         self._counts = labels.counts.copy()
 
-    def __call__(self, number: int, weights: Floats) -> TrainingRows:
+    def __call__(self, number: int, weights: boosting.Floats) -> boosting.TrainingRows:
         if number > 0:
             self._grow(number)
         synthetic = np.full(self._y.size - weights.size, weights.mean())
-        return TrainingRows(self._features, self._y, np.concatenate([weights, synthetic]), {})
+        return boosting.TrainingRows(self._features, self._y, np.concatenate([weights, synthetic]), {})
 
     def _grow(self, number: int) -> None:
         room = self._labels.counts.max() - self._counts

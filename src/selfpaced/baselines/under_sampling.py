@@ -7,15 +7,9 @@ from typing import Any
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.baselines.boosting import (
-    BoostingEnsemble,
-    Floats,
-    RowsOfRound,
-    TrainingRows,
-    TrainingTask,
-    with_mean_one,
-)
-from selfpaced.ensembles import UnderBaggingClassifier, check_positive, rows_to_draw, with_inherited_entries
+from selfpaced.baselines import boosting
+from selfpaced.baselines.boosting import BoostingEnsemble
+from selfpaced.ensembles import UnderBaggingClassifier, checks, rows_to_draw, with_inherited_entries
 from selfpaced.tables import split_classes, stack
 
 
@@ -121,13 +115,15 @@ class RUSBoostClassifier(BoostingEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _rows_of_round(self, task: TrainingTask) -> RowsOfRound:
+    def _rows_of_round(self, task: boosting.TrainingTask) -> boosting.RowsOfRound:
         labels = task.labels
         split = split_classes(task.table, labels, task.seed, task.n_threads)
-        n_draw = rows_to_draw(check_positive("ratio", self.ratio), labels)
+        n_draw = rows_to_draw(checks.check_positive("ratio", self.ratio), labels)
 
-        def draw(number: int, weights: Floats) -> TrainingRows:
+        def draw(number: int, weights: boosting.Floats) -> boosting.TrainingRows:
             rows = stack([split.minority, *(pool.draw([n_draw], number) for pool in split.pools.values())])
-            return TrainingRows(rows.features, labels.codes[rows.ids], with_mean_one(weights[rows.ids]), rows.metadata)
+            return boosting.TrainingRows(
+                rows.features, labels.codes[rows.ids], boosting.with_mean_one(weights[rows.ids]), rows.metadata
+            )
 
         return draw

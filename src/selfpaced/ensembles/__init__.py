@@ -4,17 +4,9 @@ from selfpaced.ensembles.base import AveragingEnsemble, bases_of, predicting_in_
 from selfpaced.ensembles.checks import (
     FEWEST_MINORITY_ROWS,
     check_classes,
-    check_classifier,
-    check_jobs,
     check_labels,
-    check_positive,
-    check_seed,
-    check_weighable,
-    check_whole,
-    fit_metadata,
     give_constructor,
     parameters_of,
-    split_by_row,
     summaries_of,
     with_inherited_entries,
 )

@@ -17,16 +17,9 @@ from sklearn.metrics import average_precision_score
 from selfpaced.algorithms import MajorityPool, Sample, Step
 from selfpaced.calibration import Calibrator
 from selfpaced.callbacks import BinNotes, CallbackList, FitPlan, Round, Stop
+from selfpaced.ensembles import cross_fitting
 from selfpaced.ensembles.checkpoint import Checkpoint
 from selfpaced.ensembles.checks import check_classes, check_known_labels, check_present, warn_of_few_rows
-from selfpaced.ensembles.cross_fitting import (
-    CrossFitted,
-    HonestScores,
-    cross_fit,
-    fitted_calibrator,
-    needs_copies,
-    prior_correction,
-)
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.pools import FitPool, Stopwatch, Weighting
 from selfpaced.exceptions import warn
@@ -125,7 +118,7 @@ class Fit:
             held_out = None if notes.eval_set is None else EvalSet(notes.eval_set, reader, labels, self.n_threads)
             with hinting_at_columns(table.schema, features):
                 part, calibrator = _Loop(self, split, notes, held_out).run(n_draw)
-        if needs_copies(self.calibration):
+        if cross_fitting.needs_copies(self.calibration):
             warn_of_few_rows(labels)
         record = record_of(labels, table.roles, table.schema, part.members, table.snapshot)
         trained_on = replace(record, categories=reader.categories)
@@ -140,7 +133,7 @@ class Fit:
     def _plan(self, labels: ClassCounts, notes: Notes) -> FitPlan:
         """The information for callbacks at the beginning of a fit."""
         n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
-        calibrates = needs_copies(self.calibration)
+        calibrates = cross_fitting.needs_copies(self.calibration)
         return FitPlan(self.n_members, n_rows, n_minority, notes.eval_set is not None, self.first_round, calibrates)
 
 
@@ -199,7 +192,7 @@ class _Loop:
         """
         stopwatch = Stopwatch(self.split.seconds_reading)
         pools = self._pools(stopwatch)
-        honest: dict[int, HonestScores] = {}
+        honest: dict[int, cross_fitting.HonestScores] = {}
         steps = self.fit.algorithm(pools, n_draw, self._fit_member(stopwatch, honest))
         models: list[Any] = []
         rounds: list[Round] = []
@@ -222,21 +215,21 @@ class _Loop:
         self,
         pools: Sequence[MajorityPool[Rows]],
         models: Sequence[Any],
-        honest: Mapping[int, HonestScores],
+        honest: Mapping[int, cross_fitting.HonestScores],
         n_kept: int,
         n_draw: int,
     ) -> Calibrator | None:
         if self.fit.calibration is None:
             return None
-        if not needs_copies(self.fit.calibration):
+        if not cross_fitting.needs_copies(self.fit.calibration):
             weighting = self.fit.weighting
-            return prior_correction(self.split.counts, self.split.minority_class, n_draw, weighting)
+            return cross_fitting.prior_correction(self.split.counts, self.split.minority_class, n_draw, weighting)
         by_number = dict(enumerate(models, start=self.fit.first_round))
-        members = [CrossFitted(by_number[number], honest[number]) for number in range(1, n_kept + 1)]
+        members = [cross_fitting.CrossFitted(by_number[number], honest[number]) for number in range(1, n_kept + 1)]
         for pool in pools:
             pool.score(models[-1])
         by_class = dict(zip(self.split.pools, pools, strict=True))
-        return fitted_calibrator(self.fit.calibration, self.split, by_class, members, self.fit.n_threads)
+        return cross_fitting.fitted_calibrator(self.fit.calibration, self.split, by_class, members, self.fit.n_threads)
 
     def _pools(self, stopwatch: Stopwatch) -> list[FitPool]:
         kept, names, weighting = self.notes.checkpoint, self.split.names, self.fit.weighting
@@ -254,7 +247,7 @@ class _Loop:
             return [minority, *drawn]
         return [minority.weighted(np.ones(len(minority))), *map(weighting.applied_to, drawn)]
 
-    def _fit_member(self, stopwatch: Stopwatch, honest: dict[int, HonestScores]) -> FitMember:
+    def _fit_member(self, stopwatch: Stopwatch, honest: dict[int, cross_fitting.HonestScores]) -> FitMember:
         """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class.
 
         If the calibration needs them, `honest` gets the scores of each member's copies.
@@ -272,9 +265,9 @@ class _Loop:
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
                 model = self._fitted(partial(factory.fit, number, rows.features, y, rows.arguments))
-            if needs_copies(self.fit.calibration) and self.fit.first_round + number > 0:
+            if cross_fitting.needs_copies(self.fit.calibration) and self.fit.first_round + number > 0:
                 with stopwatch.running("calibrating"):
-                    scores = cross_fit(factory, number, rows, y, self.fit.seed, self.fit.n_threads)
+                    scores = cross_fitting.cross_fit(factory, number, rows, y, self.fit.seed, self.fit.n_threads)
                 honest[self.fit.first_round + number] = scores
             return model
 

@@ -14,16 +14,8 @@ from sklearn.utils import check_consistent_length
 from selfpaced.algorithms import hardness_named
 from selfpaced.calibration import PriorCorrection
 from selfpaced.callbacks import Round
+from selfpaced.ensembles import checks
 from selfpaced.ensembles.base import AveragingEnsemble
-from selfpaced.ensembles.checks import (
-    check_groups,
-    check_jobs,
-    check_known_labels,
-    check_seed,
-    check_whole,
-    fit_metadata,
-    split_by_row,
-)
 from selfpaced.ensembles.cross_fitting import cross_fit_all, honest_means, prior_correction
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.pools import weighting_named
@@ -217,8 +209,8 @@ class DoubtingEnsemble(AveragingEnsemble):
             The hardness of each row, at least 0.
         """
         table = self._fitted.reader(X)
-        labels = check_known_labels(y, X, self.classes_)
-        doubts = 1 - own_probabilities(self.model_.means(table, check_jobs(self.n_jobs)), labels)
+        labels = checks.check_known_labels(y, X, self.classes_)
+        doubts = 1 - own_probabilities(self.model_.means(table, checks.check_jobs(self.n_jobs)), labels)
         return hardness_named(self.get_params(deep=False).get("hardness", "absolute"))(
             np.clip(doubts, 0, 1).astype(np.float32)
         )
@@ -286,8 +278,8 @@ class DoubtingEnsemble(AveragingEnsemble):
         (True, True)
         """
         table = self._fitted.reader(X)
-        labels = check_known_labels(y, X, self.classes_)
-        n = check_whole("n", n)
+        labels = checks.check_known_labels(y, X, self.classes_)
+        n = checks.check_whole("n", n)
         seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
         if seen is None and (trained_on or (trained_on is None and ids is not None)):
             raise ValueError(
@@ -303,12 +295,14 @@ class DoubtingEnsemble(AveragingEnsemble):
                 "their doubts are too small. If they are other rows, set trained_on=False."
             )
         if seen is None:
-            means = self.model_.means(table, check_jobs(self.n_jobs))
+            means = self.model_.means(table, checks.check_jobs(self.n_jobs))
         else:
             if (groups is None) != (self.trained_on_.group is None):
                 given = "without groups. Omit" if self.trained_on_.group is None else "with groups. Pass the same as"
                 raise ValueError(f"The ensemble was trained {given} groups=.")
-            means = self._honest_means(table.with_metadata(check_groups(groups, labels)), labels, seen, fit_params)
+            means = self._honest_means(
+                table.with_metadata(checks.check_groups(groups, labels)), labels, seen, fit_params
+            )
         calibrator = self.calibrator_ or self._prior_correction()
         return most_doubted(calibrator(means), labels, n, label, seen is not None)
 
@@ -318,8 +312,12 @@ class DoubtingEnsemble(AveragingEnsemble):
     def _honest_means(
         self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
     ) -> NDArray[np.float64]:
-        bases, seed, n_threads = self._bases(), check_seed(self.random_state), effective_n_jobs(check_jobs(self.n_jobs))
-        per_row, for_all = split_by_row(fit_metadata(self, bases, labels, fit_params), table.n_rows)
+        bases, seed, n_threads = (
+            self._bases(),
+            checks.check_seed(self.random_state),
+            effective_n_jobs(checks.check_jobs(self.n_jobs)),
+        )
+        per_row, for_all = checks.split_by_row(checks.fit_metadata(self, bases, labels, fit_params), table.n_rows)
         per_row |= {} if table.groups is None else {GROUP: table.groups}
         factory, table = MemberFactory(bases, seed, for_all, n_threads), table.with_metadata(per_row)
         first_number = 1 - self._first_round

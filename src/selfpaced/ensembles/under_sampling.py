@@ -14,22 +14,8 @@ from joblib import effective_n_jobs
 from selfpaced.algorithms import balance_cascade, under_bagging
 from selfpaced.calibration import check_method
 from selfpaced.callbacks import Callback, CallbackList
+from selfpaced.ensembles import checks
 from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
-from selfpaced.ensembles.checks import (
-    check_classifiers,
-    check_groups,
-    check_jobs,
-    check_labels,
-    check_positive,
-    check_seed,
-    check_table,
-    check_takes_weights,
-    check_whole,
-    fit_metadata,
-    roles_with,
-    split_by_row,
-    with_inherited_entries,
-)
 from selfpaced.ensembles.fit import Algorithm, Fit, Notes
 from selfpaced.ensembles.pools import weighting_named
 from selfpaced.ensembles.suspects import DoubtingEnsemble
@@ -104,10 +90,12 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         """
         fit, notes = self.as_fit(), Notes(CallbackList(self.callbacks), eval_set=eval_set)
         X = check_features(self, X, reset=True)
-        labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, fit.bases, labels, fit_params), len(labels.codes))
-        rows = readable(X, fit.bases, per_row | check_groups(groups, labels))
-        table = LabelledTable(rows, labels, roles=roles_with(groups))
+        labels = checks.check_labels(y, X)
+        per_row, for_all = checks.split_by_row(
+            checks.fit_metadata(self, fit.bases, labels, fit_params), len(labels.codes)
+        )
+        rows = readable(X, fit.bases, per_row | checks.check_groups(groups, labels))
+        table = LabelledTable(rows, labels, roles=checks.roles_with(groups))
         return self._keep(replace(fit, arguments=for_all).run(table, notes), labels)
 
     def fit_table(
@@ -151,13 +139,13 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         CheckpointError
             If the checkpoint is damaged or belongs to another fit.
         """
-        check_table(table)
+        checks.check_table(table)
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         folder = checkpoint_folder(checkpoint)
         fit = self.as_fit(stored_seed(folder) if self.random_state is None else None)
         if table.roles.weight_column is not None:
-            check_takes_weights(fit.bases, "the table has sample weights")
+            checks.check_takes_weights(fit.bases, "the table has sample weights")
         kept = Checkpoint(folder, None if folder is None else identity_of_fit(self, fit.seed, table), allow)
         model = fit.run(table, Notes(CallbackList(self.callbacks), kept, eval_set))
         return self._keep(model, table.labels())
@@ -175,27 +163,27 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         Fit
             What turns a table into a `Model`.
         """
-        n_members = check_whole("n_estimators", self.n_estimators)
+        n_members = checks.check_whole("n_estimators", self.n_estimators)
         optional = self.get_params(deep=False)  # some of the ensembles have these parameters
         weighting = weighting_named(optional.get("weighting"))
-        bases = check_classifiers(self._bases())
+        bases = checks.check_classifiers(self._bases())
         if weighting is not None:
-            check_takes_weights(bases, f"weighting={optional['weighting']!r} weights the rows that are drawn")
+            checks.check_takes_weights(bases, f"weighting={optional['weighting']!r} weights the rows that are drawn")
         return Fit(
             n_members,
             self._algorithm(n_members),
-            check_positive("ratio", self.ratio),
-            check_seed(self.random_state) if seed is None else seed,
+            checks.check_positive("ratio", self.ratio),
+            checks.check_seed(self.random_state) if seed is None else seed,
             bases,
             self._first_round,
-            effective_n_jobs(check_jobs(self.n_jobs)),
+            effective_n_jobs(checks.check_jobs(self.n_jobs)),
             check_method(optional.get("calibration")),
             weighting,
             self._members_are_independent,
         )
 
 
-@with_inherited_entries
+@checks.with_inherited_entries
 class UnderBaggingClassifier(UnderSamplingEnsemble):
     """Under-bagging: members trained on all rare rows and as many common rows drawn at random.
 
@@ -233,7 +221,7 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
         return partial(under_bagging, n_models=n_members)
 
 
-@with_inherited_entries
+@checks.with_inherited_entries
 class BalanceCascadeClassifier(UnderSamplingEnsemble):
     """BalanceCascade: under-bagging that drops the common rows which the ensemble already classifies well.
 

@@ -10,35 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
+from selfpaced import tables
 from selfpaced.calibration import BEST_METHOD, PriorCorrection
 from selfpaced.callbacks import Callback, Round
+from selfpaced.ensembles import checks
 from selfpaced.ensembles.auto.recipes import Columns, columns_of, default_recipes
 from selfpaced.ensembles.auto.training import AutoTraining, recipes_to_try
 from selfpaced.ensembles.base import bases_of
-from selfpaced.ensembles.checks import (
-    check_groups,
-    check_labels,
-    check_table,
-    roles_with,
-    weights_only,
-    with_inherited_entries,
-)
 from selfpaced.ensembles.suspects import DoubtingEnsemble
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.model import LogOddsPool, Model, check_features, reader_for, record_of
-from selfpaced.tables import (
-    InMemoryTable,
-    LabelledTable,
-    Labels,
-    Table,
-    as_trained,
-    is_frame,
-    polars_as_arrow,
-    schema_of_frame,
-)
 
 
-@with_inherited_entries
+@checks.with_inherited_entries
 class AutoSelfPacedClassifier(DoubtingEnsemble):
     """The best model without tuning: a blend of the self-paced recipes that rank held-out rows best.
 
@@ -142,15 +126,17 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         self : estimator
             The fitted ensemble.
         """
-        schema = schema_of_frame(X) if is_frame(X) else None
-        X = check_features(self, X if schema is None else as_trained(schema, X), reset=True)
-        labels = check_labels(y, X)
-        weights = weights_only(fit_params, labels)
-        rows = InMemoryTable(polars_as_arrow(X), weights | check_groups(groups, labels))
-        return self._adopt(AutoTraining(self, LabelledTable(rows, labels, schema=schema, roles=roles_with(groups))))
+        schema = tables.schema_of_frame(X) if tables.is_frame(X) else None
+        X = check_features(self, X if schema is None else tables.as_trained(schema, X), reset=True)
+        labels = checks.check_labels(y, X)
+        weights = checks.weights_only(fit_params, labels)
+        rows = tables.InMemoryTable(tables.polars_as_arrow(X), weights | checks.check_groups(groups, labels))
+        return self._adopt(
+            AutoTraining(self, tables.LabelledTable(rows, labels, schema=schema, roles=checks.roles_with(groups)))
+        )
 
     def fit_table(
-        self, table: Table, *, checkpoint: str | PathLike[str] | None = None, allow: str | Sequence[str] = ()
+        self, table: tables.Table, *, checkpoint: str | PathLike[str] | None = None, allow: str | Sequence[str] = ()
     ) -> Self:
         """Choose among the recipes, and train those with a weight, on rows that need not fit into memory.
 
@@ -168,7 +154,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         self : estimator
             The fitted ensemble.
         """
-        check_table(table)
+        checks.check_table(table)
         return self._adopt(AutoTraining(self, table, checkpoint=checkpoint, allow=allow))
 
     @classmethod
@@ -185,8 +171,12 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         list of (str, estimator) tuples
             Names and unfitted ensembles, as for `recipes`.
         """
-        schema = schema_of_frame(X) if is_frame(X) else None
-        columns = Columns(None, {}) if X is None else columns_of(X if schema is None else as_trained(schema, X), schema)
+        schema = tables.schema_of_frame(X) if tables.is_frame(X) else None
+        columns = (
+            Columns(None, {})
+            if X is None
+            else columns_of(X if schema is None else tables.as_trained(schema, X), schema)
+        )
         return list(default_recipes(columns).items())
 
     @property
@@ -238,7 +228,11 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         return tags
 
     def _honest_means(
-        self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
+        self,
+        table: tables.InMemoryTable,
+        labels: tables.Labels,
+        seen: Sequence[NDArray[np.intp]],
+        fit_params: dict[str, Any],
     ) -> NDArray[np.float64]:
         parts, start = [], 0
         for each in self.ensembles_.values():
