@@ -46,14 +46,8 @@ def boost(
     A model that is not better than chance does not become a member: the weights have become too extreme, and boosting
     starts again from the first ones (Breiman 1998). If the next model is not better either, there are no more members.
 
-    Parameters
-    ----------
-    fit : Callable[[int, Floats], Any]
-        Trains a member from its number, 0 at first, and the weights of all rows.
-    doubts_of : Callable[[Any], Floats]
-        Gives each row's doubt: the probability that a member gives to the classes the row does not belong to.
-    weights : Floats
-        The first weights of the rows. Their scale does not matter; `fit` gets them with a mean of 1.
+    `fit` trains a member from its number, 0 at first, and the weights of all rows, with a mean of 1. `doubts_of` gives
+    each row's doubt: the probability that a member gives to the classes the row does not belong to.
     """
     weights = first_weights = with_mean_one(weights)
     n_members = 0
@@ -104,19 +98,11 @@ def with_mean_one(weights: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """The checked training rows, and all that members are trained with.
+    """The checked training rows, and all that members are trained with."""
 
-    Attributes
-    ----------
-    table : InMemoryTable
-        The features, and metadata of each row other than weights.
-    weights : NDArray[Any] | None
-        The weights of the rows; None if there are none.
-    """
-
-    table: InMemoryTable
+    table: InMemoryTable  # the features, and metadata of each row other than weights
     labels: Labels
-    weights: NDArray[Any] | None
+    weights: NDArray[Any] | None  # of the rows; None if there are none
     factory: MemberFactory
     seed: int
     n_members: int

@@ -109,14 +109,8 @@ class FinishedRound:
 class Checkpoint:
     """The rounds that a fit has finished. Without a folder there are none, and none are kept.
 
-    Parameters
-    ----------
-    folder : PrivateFolder | None
-        The folder of the rounds.
-    plan : Mapping[str, Any]
-        The description of the fit, by name. A folder with the rounds of another plan is refused.
-    allow : str | Sequence[str], default=()
-        The names of types that the files may hold besides those on the library's list.
+    `plan` describes the fit, by name: a folder with the rounds of another plan is refused. `allow` names types that the
+    files may hold besides those on the library's list.
     """
 
     def __init__(

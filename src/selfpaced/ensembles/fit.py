@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score
 
 from selfpaced.algorithms import MajorityPool, Sample, Step
 from selfpaced.calibration import Calibrator
-from selfpaced.callbacks import BinNotes, CallbackList, FitPlan, Round, Stop
+from selfpaced.callbacks import BinNotes, CallbackList, FitPlan, Round
 from selfpaced.ensembles import cross_fitting
 from selfpaced.ensembles.checkpoint import Checkpoint
 from selfpaced.ensembles.checks import check_classes, check_known_labels, check_present, warn_of_few_rows
@@ -67,43 +67,28 @@ Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, FitMember], Iterator[St
 
 @dataclass(frozen=True)
 class Notes:
-    """What a fit reports to, is scored on, and is resumed from.
-
-    Attributes
-    ----------
-    eval_set : tuple (X, y) or None
-        Held-out rows by which the ensemble is scored after each round.
-    """
+    """What a fit reports to, is scored on, and is resumed from."""
 
     callbacks: CallbackList = field(default_factory=CallbackList)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    eval_set: Any = None
+    eval_set: Any = None  # held-out rows (X, y) by which the ensemble is scored after each round
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Checked parameters, which turn the split of a table into a `Model`. It holds no rows and no estimator.
-
-    Attributes
-    ----------
-    first_round : int
-        0 if the algorithm begins with a warm-up, a model that does not become a member.
-    independent : bool
-        Whether a member can be trained before the ones before it are there.
-    arguments : mapping of str to Any
-        Arguments of the base models' `fit` that are the same for every member.
-    """
+    """Checked parameters, which turn the split of a table into a `Model`. It holds no rows and no estimator."""
 
     n_members: int
     algorithm: Algorithm
     ratio: float
     seed: int
     bases: Sequence[Any]
-    first_round: int
+    first_round: int  # 0 if the algorithm begins with a warm-up, a model that does not become a member
     n_threads: int = 1
     calibration: str | None = None
     weighting: Weighting | None = None
-    independent: bool = False
+    independent: bool = False  # whether a member can be trained before the ones before it are there
+    # Arguments of the base models' `fit` that are the same for every member.
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, table: Table, notes: Notes, split: ClassSplit | None = None) -> Model:
@@ -169,12 +154,6 @@ def hinting_at_columns(schema: Schema | None, features: Any) -> Iterator[None]:
         raise
 
 
-def _n_kept(members: list[Any], stop: Stop) -> int:
-    if not 1 <= stop.keep <= len(members):
-        raise ValueError(f"A callback asked to keep {stop.keep} members. It must keep 1 to {len(members)}.")
-    return stop.keep
-
-
 @dataclass(frozen=True)
 class _Loop:
     """The loop of a fit: it runs the algorithm on the pools of a split, and keeps notes of every round."""
@@ -205,10 +184,17 @@ class _Loop:
             if stop is not None:
                 break
         members = models[1 - self.fit.first_round :]
-        n_kept = len(members) if stop is None else _n_kept(members, stop)
+        n_kept = len(members) if stop is None else stop.keep
+        if not 1 <= n_kept <= len(members):
+            raise ValueError(f"A callback asked to keep {n_kept} members. It must keep 1 to {len(members)}.")
         with stopwatch.running("calibrating"):
             calibrator = self._calibrator(pools, models, honest, n_kept, n_draw)
-        rounds[-1] = _with_calibration(rounds[-1], stopwatch.read())
+        last, seconds = rounds[-1], stopwatch.read()
+        rounds[-1] = replace(
+            last,
+            seconds_calibrating=last.seconds_calibrating + seconds["calibrating"],
+            seconds_reading=last.seconds_reading + seconds["reading"],
+        )
         return Part(tuple(members[:n_kept]), None, tuple(rounds)), calibrator
 
     def _calibrator(
@@ -337,15 +323,6 @@ class _Loop:
         if weighting is None:
             return None
         return np.concatenate([np.ones(len(self.split.minority)), *map(weighting.weights_of, drawn)])
-
-
-def _with_calibration(last: Round, seconds: Mapping[str, float]) -> Round:
-    """The last round with the time of the calibration after it added."""
-    return replace(
-        last,
-        seconds_calibrating=last.seconds_calibrating + seconds["calibrating"],
-        seconds_reading=last.seconds_reading + seconds["reading"],
-    )
 
 
 def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:

@@ -48,14 +48,9 @@ class Stopwatch:
 
 
 class FitPool:
-    """A pool as a fit uses it: timed, at equal shares of the classes if it has a correction, and with finished rounds.
+    """A pool as a fit uses it: timed, and answered by the notes of a round if it is finished.
 
-    Parameters
-    ----------
-    notes : Callable[[int], BinNotes | None]
-        The notes of a finished round, which answer in the place of the pool; None for a round that is to come.
-    correction : PriorCorrection | None
-        Maps the probabilities of models back to equal shares of the classes, before they score.
+    A correction maps the probabilities of models back to equal shares of the classes before they score.
     """
 
     def __init__(
@@ -98,21 +93,11 @@ class FitPool:
 
 @dataclass(frozen=True)
 class Weighting:
-    """How drawn rows are weighted.
+    """How drawn rows are weighted."""
 
-    Attributes
-    ----------
-    power : float
-        A drawn row that stands for n rows has the weight n ** power.
-    uniform_share : float, default=0.0
-        The share of the rows that are drawn at random from the whole class, so that no bin is missed.
-    rebalances : bool, default=False
-        Whether hardness is computed from probabilities that are mapped back to equal shares of the classes.
-    """
-
-    power: float
-    uniform_share: float = 0.0
-    rebalances: bool = False
+    power: float  # a drawn row that stands for n rows has the weight n ** power
+    uniform_share: float = 0.0  # of the rows that are drawn at random from the whole class, so that no bin is missed
+    rebalances: bool = False  # whether hardness is computed from probabilities at equal shares of the classes
 
     def weights_of(self, drawn: Rows) -> NDArray[np.float64]:
         """The weights of drawn rows."""

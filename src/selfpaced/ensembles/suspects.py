@@ -106,13 +106,8 @@ def suspects_in_table(
 ) -> Suspects:
     """The most doubtful rows. One probability of each row is kept, and the training rows of the members are loaded.
 
-    Parameters
-    ----------
-    table : StreamedTable
-        Rows with labels, opened to be scored by the model.
-    trained_on : NDArray[np.bool_] | None
-        Which rows the model was trained on; None for none of them. If the training rows had another order, all rows are
-        treated as other rows.
+    The table has labels and is opened to be scored by the model. `trained_on` says which rows the model was trained on;
+    None for none of them. If the training rows had another order, all rows are treated as other rows.
     """
     from selfpaced.predicting import streamed  # files are read by few programs
 
@@ -138,14 +133,17 @@ def _as_known(labels: Labels, model: Any) -> Labels:
             f"The labels are {names}, but the model was trained with {known} and does not know {unknown[0]!r}."
         )
     numbers = np.array([known.index(name) for name in names], dtype=np.uint8)
-    codes = numbers[labels.codes]
-    return Labels(model.classes_, np.bincount(codes, minlength=len(known)).astype(np.int64), codes)
+    return _counted(model.classes_, numbers[labels.codes])
+
+
+def _counted(classes: NDArray[Any], codes: NDArray[np.unsignedinteger]) -> Labels:
+    """Labels by their class numbers. Classes without a row stay."""
+    return Labels(classes, np.bincount(codes, minlength=classes.size).astype(np.int64), codes)
 
 
 def _seen(model: Any, labels: Labels, trained_on: NDArray[np.bool_]) -> list[NDArray[np.intp]] | None:
     """The positions of the training rows of each member in the table; None if these are not the training rows."""
-    codes = labels.codes[trained_on]
-    own = Labels(labels.classes, np.bincount(codes, minlength=labels.classes.size).astype(np.int64), codes)
+    own = _counted(labels.classes, labels.codes[trained_on])
     places = places_of_training_rows(model.rounds_of_members, own, model.class_counts_)
     positions = np.flatnonzero(trained_on)
     return None if places is None else [positions[each] for each in places]
@@ -173,9 +171,8 @@ def _honest(
     chosen[some] = True
     metadata = {} if model.trained_on_.group is None else {GROUP: _groups(model, table)[some]}
     rows = InMemoryTable(table.part(chosen).features(), metadata)
-    codes = labels.codes[some]
-    own = Labels(labels.classes, np.bincount(codes, minlength=labels.classes.size).astype(np.int64), codes)
-    means: Floats = model._honest_means(rows, own, [np.searchsorted(some, each) for each in seen], {})
+    places, own = [np.searchsorted(some, each) for each in seen], _counted(labels.classes, labels.codes[some])
+    means: Floats = model._honest_means(rows, own, places, {})
     return means
 
 

@@ -64,12 +64,8 @@ class Blend:
 class Chooser:
     """Chooses among recipes, given by name. `on_step` is called with the name of a recipe and what happens to it.
 
-    Parameters
-    ----------
-    judge : Judge | None
-        Compares the recipes; None if there are too few rare rows.
-    fits : Callable[[Sequence[str]], Iterator[tuple[Model | Exception, float]]]
-        Trains recipes, given by name, on the whole table. Returns the model of each or its error, and the seconds.
+    `judge` compares the recipes; it is None if there are too few rare rows. `fits` trains recipes, given by name, on
+    the whole table: it gives the model of each or its error, and the seconds.
     """
 
     def __init__(

@@ -208,13 +208,7 @@ def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
 
 
 class AutoTraining:
-    """One fit. `model` is the classifier with its parameters, which are checked before a row is read.
-
-    Parameters
-    ----------
-    checkpoint, allow
-        As for `fit_table`.
-    """
+    """One fit. `model` is the classifier with its parameters, which are checked before a row is read."""
 
     def __init__(
         self,
