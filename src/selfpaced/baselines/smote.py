@@ -103,13 +103,8 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
     --------
     >>> from selfpaced.baselines import SMOTEBaggingClassifier
     >>> from selfpaced.datasets import make_checkerboard
-    >>> from sklearn.metrics import average_precision_score
-    >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = make_checkerboard(random_state=0)
-    >>> X_test, y_test = make_checkerboard(random_state=1)
-    >>> model = SMOTEBaggingClassifier(DecisionTreeClassifier(max_depth=10), random_state=0).fit(X, y)
-    >>> average_precision_score(y_test, model.predict_proba(X_test)[:, 1]) > 0.4
-    True
+    >>> model = SMOTEBaggingClassifier(random_state=0).fit(X, y)
     >>> model.n_training_rows_[:3]
     [2000, 4000, 6000]
     """
@@ -235,9 +230,6 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
 
     X is an array or a frame (pandas, polars, pyarrow) of numbers without missing values; members see arrays.
 
-    Parameters
-    ----------
-
     See Also
     --------
     SMOTEBaggingClassifier : Bags with synthetic rare rows.
@@ -261,13 +253,8 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
     --------
     >>> from selfpaced.baselines import SMOTEBoostClassifier
     >>> from selfpaced.datasets import make_checkerboard
-    >>> from sklearn.metrics import average_precision_score
-    >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = make_checkerboard(random_state=0)
-    >>> X_test, y_test = make_checkerboard(random_state=1)
-    >>> model = SMOTEBoostClassifier(DecisionTreeClassifier(max_depth=10), random_state=0).fit(X, y)
-    >>> average_precision_score(y_test, model.predict_proba(X_test)[:, 1]) > 0.4
-    True
+    >>> model = SMOTEBoostClassifier(random_state=0).fit(X, y)
     >>> model.n_training_rows_[:3]
     [11000, 12000, 13000]
     """
