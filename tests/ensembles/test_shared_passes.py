@@ -1,5 +1,8 @@
 """Recipes that are trained from files share the passes over them, and one split."""
 
+from threading import Barrier
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,10 +14,11 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.training import SharedPasses
-from selfpaced.tables.files import StreamedTable
+from selfpaced.pools import Pass
+from selfpaced.tables.files.file import File
 from selfpaced.tables.sources import open_table
 
-N_MEMBERS = 4
+N_MEMBERS, N_SCOUTS, BATCH_ROWS = 4, 3, 4096
 
 
 class FailsOnManyRows(ClassifierMixin, BaseEstimator):
@@ -26,7 +30,7 @@ class FailsOnManyRows(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X):
-        if len(X) == 512:  # batches of the table
+        if len(X) == BATCH_ROWS:  # of the table
             raise RuntimeError("no more memory")
         return self.tree_.predict_proba(X)
 
@@ -40,29 +44,36 @@ def recipes(*others):
     ]
 
 
+def written(folder, n_rows):
+    X, y = make_fraud(n_rows=n_rows, n_frauds=80, n_features=4, random_state=0)
+    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_parquet(folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    X, y = make_fraud(n_rows=4000, n_frauds=80, n_features=4, random_state=0)
-    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
-    pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_parquet(path)
-    return path
+    """A table that is larger than the sample that recipes are judged by."""
+    return written(tmp_path_factory.mktemp("large"), n_rows=30_000)
 
 
 def opened(path):
-    return open_table(path, target="label", batch_rows=512)
+    return open_table(path, target="label", batch_rows=BATCH_ROWS)
 
 
 @pytest.fixture
 def passes(monkeypatch):
-    made, batches = [], StreamedTable.batches
-    monkeypatch.setattr(StreamedTable, "batches", lambda table: made.append(1) or batches(table))
+    """The columns that are read in each pass over the file."""
+    made, batches = [], File.batches
+    monkeypatch.setattr(
+        File, "batches", lambda file, columns, size: made.append(columns) or batches(file, columns, size)
+    )
     return made
 
 
 def equal_weights(monkeypatch):
     """Every recipe becomes a part of the blend, whatever it is worth."""
     monkeypatch.setattr(
-        "selfpaced.ensembles.auto.choosing.blend_weights", lambda scores, *_: np.full(len(scores), 1 / len(scores))
+        "selfpaced.ensembles.auto.judging.blend_weights", lambda scores, *_: np.full(len(scores), 1 / len(scores))
     )
 
 
@@ -70,8 +81,19 @@ def test_all_recipes_are_trained_in_as_many_passes_as_one(path, passes, monkeypa
     equal_weights(monkeypatch)
     model = AutoSelfPacedClassifier(recipes(), random_state=0).fit_table(opened(path))
     assert len(model.ensembles_) == 3
-    # One pass brings the minority, one the sample to judge by, one the first draws, and one serves each later round.
-    assert len(passes) == 3 + N_MEMBERS
+    # One pass brings the labels, and one the minority with the first draw of the scouts.
+    # Their rounds take a pass each, and the sample to judge by two: one finds the hard rows, one draws.
+    to_judge = 2 + N_SCOUTS + 2
+    assert len(passes) == to_judge + 1 + N_MEMBERS  # the first draws, and the rounds after them
+
+
+def test_a_table_that_is_judged_whole_is_read_three_times(tmp_path, passes, monkeypatch):
+    """Once for the labels, once for the minority, and once into memory."""
+    equal_weights(monkeypatch)
+    path = written(tmp_path, n_rows=4000)
+    model = AutoSelfPacedClassifier(recipes(), random_state=0).fit_table(opened(path))
+    assert len(model.ensembles_) == 3
+    assert len(passes) == 3
 
 
 def test_the_model_is_that_of_recipes_trained_one_after_the_other(path, monkeypatch):
@@ -90,6 +112,27 @@ def test_an_error_of_one_recipe_during_a_pass_ends_only_that_recipe(path, monkey
     assert sorted(model.ensembles_) == ["bags", "linear", "trees"]
 
 
+def test_a_fit_that_needs_one_thread_leaves_the_others_theirs():
+    shared, both, inside, most_inside = SharedPasses(), Barrier(2, timeout=30), [], []
+
+    class Rows:
+        def batches(self):
+            return [SimpleNamespace(start=0, stop=1), SimpleNamespace(start=1, stop=2)]
+
+    def alone(batch):
+        inside.append(batch)
+        most_inside.append(len(inside))
+        inside.remove(batch)
+
+    def asking(work, n_threads):
+        return lambda: shared.read(Rows(), Pass(work, n_threads, lambda n_rows: None, lambda seconds: None))
+
+    # The barrier lets nobody through unless both batches are worked on at the same time.
+    found = shared.run([asking(alone, 1), asking(lambda batch: both.wait(), 2)])
+    assert [result for result, _ in found] == [None, None]
+    assert set(most_inside) == {1}
+
+
 def test_an_interrupted_fit_leaves_no_work_behind():
     shared, went_on = SharedPasses(), []
 
@@ -100,8 +143,6 @@ def test_an_interrupted_fit_leaves_no_work_behind():
     def work():
         shared.read(Rows(), asked)
         went_on.append(1)
-
-    from selfpaced.pools import Pass
 
     asked = Pass(lambda batch: None, 1, lambda n_rows: None, lambda seconds: None)
     with pytest.raises(KeyboardInterrupt):

@@ -13,20 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from selfpaced.ensembles import (
-    AveragingEnsemble,
-    MemberFactory,
-    check_classifier,
-    check_jobs,
-    check_labels,
-    check_positive,
-    check_seed,
-    check_weighable,
-    check_whole,
-    fit_metadata,
-    naming_the_round,
-    split_by_row,
-)
+from selfpaced.ensembles import AveragingEnsemble, MemberFactory, checks, naming_the_round
 from selfpaced.model import readable
 from selfpaced.scoring import mean_probabilities, scorer_of
 from selfpaced.tables import InMemoryTable, Labels
@@ -59,14 +46,8 @@ def boost(
     A model that is not better than chance does not become a member: the weights have become too extreme, and boosting
     starts again from the first ones (Breiman 1998). If the next model is not better either, there are no more members.
 
-    Parameters
-    ----------
-    fit : Callable[[int, Floats], Any]
-        Trains a member from its number, 0 at first, and the weights of all rows.
-    doubts_of : Callable[[Any], Floats]
-        Gives each row's doubt: the probability that a member gives to the classes the row does not belong to.
-    weights : Floats
-        The first weights of the rows. Their scale does not matter; `fit` gets them with a mean of 1.
+    `fit` trains a member from its number, 0 at first, and the weights of all rows, with a mean of 1. `doubts_of` gives
+    each row's doubt: the probability that a member gives to the classes the row does not belong to.
     """
     weights = first_weights = with_mean_one(weights)
     n_members = 0
@@ -117,19 +98,11 @@ def with_mean_one(weights: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """The checked training rows, and all that members are trained with.
+    """The checked training rows, and all that members are trained with."""
 
-    Attributes
-    ----------
-    table : InMemoryTable
-        The features, and metadata of each row other than weights.
-    weights : NDArray[Any] | None
-        The weights of the rows; None if there are none.
-    """
-
-    table: InMemoryTable
+    table: InMemoryTable  # the features, and metadata of each row other than weights
     labels: Labels
-    weights: NDArray[Any] | None
+    weights: NDArray[Any] | None  # of the rows; None if there are none
     factory: MemberFactory
     seed: int
     n_members: int
@@ -145,7 +118,13 @@ class TrainedMember(NamedTuple):
 
 
 class BaselineEnsemble(AveragingEnsemble):
-    """An ensemble that is trained on rows in memory. A subclass trains the members."""
+    """An ensemble that is trained on rows in memory. A subclass trains the members.
+
+    Attributes
+    ----------
+    n_training_rows_ : list of int
+        The number of rows, real and synthetic, that each member was trained on.
+    """
 
     @abstractmethod
     def _members(self, task: TrainingTask) -> Iterable[TrainedMember]:
@@ -169,14 +148,14 @@ class BaselineEnsemble(AveragingEnsemble):
         self : estimator
             The fitted ensemble.
         """
-        n_members = check_whole("n_estimators", self.n_estimators)
-        seed = check_seed(self.random_state)
-        n_threads = effective_n_jobs(check_jobs(self.n_jobs))
-        base = self._check_base(check_classifier(self._base()))
+        n_members = checks.check_whole("n_estimators", self.n_estimators)
+        seed = checks.check_seed(self.random_state)
+        n_threads = effective_n_jobs(checks.check_jobs(self.n_jobs))
+        base = self._check_base(checks.check_classifier(self._base()))
 
         X = self._checked(X)
-        labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, [base], labels, fit_params), len(labels.codes))
+        labels = checks.check_labels(y, X)
+        per_row, for_all = checks.split_by_row(checks.fit_metadata(self, [base], labels, fit_params), len(labels.codes))
         weights = per_row.pop("sample_weight", None)
         self._check_row_metadata(per_row)
         table, factory = readable(X, [base], per_row), MemberFactory([base], seed, for_all)
@@ -210,7 +189,23 @@ RowsOfRound = Callable[[int, Floats], TrainingRows]
 
 
 class BoostingEnsemble(BaselineEnsemble):
-    """AdaBoost.M2. A subclass chooses the rows of every round."""
+    """AdaBoost.M2. A subclass chooses the rows of every round.
+
+    Parameters
+    ----------
+    estimator : classifier, default=DecisionTreeClassifier()
+        The base model. Its `fit` must accept `sample_weight`. It sees the labels as class numbers 0, 1, ...
+    n_estimators : int, default=10
+        The number of members. A model that is not better than chance on all real rows does not become a member, and
+        the weights of the rows are reset. Two such models in a row end the training.
+    learning_rate : float, default=1.0
+        A factor of the weight of each member, and thereby of the change of the row weights in a round.
+
+    Attributes
+    ----------
+    estimator_weights_ : ndarray of shape (n_members,)
+        The weight of each member in the mean of the probabilities.
+    """
 
     learning_rate: Any
 
@@ -219,7 +214,7 @@ class BoostingEnsemble(BaselineEnsemble):
         """Check the parameters of the sampling. Return the function that gives the training rows of each round."""
 
     def _members(self, task: TrainingTask) -> Iterator[TrainedMember]:
-        learning_rate = check_positive("learning_rate", self.learning_rate)
+        learning_rate = checks.check_positive("learning_rate", self.learning_rate)
         work = _Work(task, self._rows_of_round(task))
         weights = np.ones(task.table.n_rows) if task.weights is None else np.asarray(task.weights, dtype=np.float64)
         n_classes = task.labels.classes.size
@@ -228,7 +223,7 @@ class BoostingEnsemble(BaselineEnsemble):
         return (TrainedMember(step.model, work.n_rows[step.number], step.weight) for step in steps)
 
     def _check_base(self, base: Any) -> Any:
-        return check_weighable(base)
+        return checks.check_weighable(base)
 
 
 @dataclass(frozen=True)

@@ -7,37 +7,22 @@ from typing import Any
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.baselines.boosting import (
-    BoostingEnsemble,
-    Floats,
-    RowsOfRound,
-    TrainingRows,
-    TrainingTask,
-    with_mean_one,
-)
-from selfpaced.ensembles import UnderBaggingClassifier, check_positive, rows_to_draw
+from selfpaced.baselines import boosting
+from selfpaced.baselines.boosting import BoostingEnsemble
+from selfpaced.ensembles import UnderBaggingClassifier, checks, rows_to_draw, with_inherited_entries
 from selfpaced.tables import split_classes, stack
 
 
+@with_inherited_entries
 class EasyEnsembleClassifier(UnderBaggingClassifier):
     """EasyEnsemble: under-bagging whose members are boosted.
 
-    It is `UnderBaggingClassifier` with AdaBoost as the base model, and has the same attributes.
+    It is `UnderBaggingClassifier` with AdaBoost as the base model.
 
     Parameters
     ----------
     estimator : classifier, default=AdaBoostClassifier of 10 trees of depth 10
         The base model. Trees of depth 1, the default of AdaBoost, cannot describe a rare class with several centres.
-    n_estimators : int, default=10
-        The number of members.
-    ratio : float, default=1.0
-        Rows drawn from each larger class per minority row.
-    n_jobs : int or None, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores.
-    random_state : int, RandomState or None, default=None
-        Seed of all draws and of every `random_state` inside the base model.
-    callbacks : Callback, list of Callback or None, default=None
-        Callbacks during the fit; see `selfpaced.callbacks`.
 
     See Also
     --------
@@ -65,6 +50,7 @@ class EasyEnsembleClassifier(UnderBaggingClassifier):
         return self.estimator
 
 
+@with_inherited_entries
 class RUSBoostClassifier(BoostingEnsemble):
     """RUSBoost: each member is trained on all rare rows and as many random common rows, weighted by boosting.
 
@@ -78,40 +64,8 @@ class RUSBoostClassifier(BoostingEnsemble):
 
     Parameters
     ----------
-    estimator : classifier, default=DecisionTreeClassifier()
-        The base model. Its `fit` must accept `sample_weight`. It sees the labels as class numbers 0, 1, ...
-    n_estimators : int, default=10
-        The number of members. A model that is not better than chance on all rows does not become a member, and the
-        weights of the rows are reset. Two such models in a row end the training.
     ratio : float, default=1.0
         Rows drawn from each larger class per minority row.
-    learning_rate : float, default=1.0
-        A factor of the weight of each member, and thereby of the change of the row weights in a round.
-    n_jobs : int, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
-
-    Attributes
-    ----------
-    estimators_ : list of estimator
-        The fitted members.
-    estimator_weights_ : ndarray of shape (n_members,)
-        The weight of each member in the mean of the probabilities.
-    n_training_rows_ : list of int
-        The number of rows that each member was trained on.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        The number of training rows of each of `classes_`.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The names of the features, if X had names.
-    feature_importances_ : ndarray of shape (n_features,)
-        The mean importance of each feature, weighted as the members are, if they have importances.
 
     See Also
     --------
@@ -161,13 +115,15 @@ class RUSBoostClassifier(BoostingEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _rows_of_round(self, task: TrainingTask) -> RowsOfRound:
+    def _rows_of_round(self, task: boosting.TrainingTask) -> boosting.RowsOfRound:
         labels = task.labels
         split = split_classes(task.table, labels, task.seed, task.n_threads)
-        n_draw = rows_to_draw(check_positive("ratio", self.ratio), labels)
+        n_draw = rows_to_draw(checks.check_positive("ratio", self.ratio), labels)
 
-        def draw(number: int, weights: Floats) -> TrainingRows:
+        def draw(number: int, weights: boosting.Floats) -> boosting.TrainingRows:
             rows = stack([split.minority, *(pool.draw([n_draw], number) for pool in split.pools.values())])
-            return TrainingRows(rows.features, labels.codes[rows.ids], with_mean_one(weights[rows.ids]), rows.metadata)
+            return boosting.TrainingRows(
+                rows.features, labels.codes[rows.ids], boosting.with_mean_one(weights[rows.ids]), rows.metadata
+            )
 
         return draw

@@ -4,18 +4,11 @@ from selfpaced.ensembles.base import AveragingEnsemble, bases_of, predicting_in_
 from selfpaced.ensembles.checks import (
     FEWEST_MINORITY_ROWS,
     check_classes,
-    check_classifier,
-    check_jobs,
     check_labels,
-    check_positive,
-    check_seed,
-    check_weighable,
-    check_whole,
-    fit_metadata,
     give_constructor,
     parameters_of,
-    split_by_row,
     summaries_of,
+    with_inherited_entries,
 )
 from selfpaced.ensembles.fit import naming_the_round, rows_to_draw
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, MemberFactory

@@ -17,15 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from selfpaced.calibration import BEST_METHOD, FITTED_MAPS, Calibrator, fit_calibrator
-from selfpaced.ensembles.checks import (
-    check_jobs,
-    check_known_labels,
-    check_present,
-    check_share,
-    check_weights,
-    named_bases,
-    warn_of_few_rows,
-)
+from selfpaced.ensembles import checks
 from selfpaced.model import Model, Part, RecipeResult, TrainedOn, check_features, check_numbers, reader_for, record_of
 from selfpaced.scoring import Spread
 from selfpaced.tables import ClassCounts, Labels, Roles, names_of
@@ -42,12 +34,12 @@ def calibrator_by(model: Model, X: Any, labels: Labels, method: str, sample_weig
     if method not in FITTED_MAPS:
         raise ValueError(f"method must be one of {sorted(FITTED_MAPS)}; got {method!r}.")
     for number in range(labels.classes.size):
-        check_present(labels, number, "y", "calibrated by")
+        checks.check_present(labels, number, "y", "calibrated by")
     means = model.means(X, n_jobs)
     if (means == means[0]).all():
         raise ValueError("All rows get the same score from the ensemble: there is nothing to calibrate.")
-    weights = np.ones(labels.codes.size) if sample_weight is None else check_weights(sample_weight, labels)
-    warn_of_few_rows(labels)
+    weights = np.ones(labels.codes.size) if sample_weight is None else checks.check_weights(sample_weight, labels)
+    checks.warn_of_few_rows(labels)
     return fit_calibrator(method, means, labels.codes, weights.astype(np.float64), model.trained_on.minority_number)
 
 
@@ -82,7 +74,7 @@ class ScoresTables:
         from selfpaced.predicting import open_to_score, scores_of  # files are read by few programs
 
         table = open_to_score(self._fitted, source, Roles(), reading)
-        return scores_of(self.model_, table, check_jobs(self.n_jobs), reading.get("progress"))
+        return scores_of(self.model_, table, checks.check_jobs(self.n_jobs), reading.get("progress"))
 
     def write_predictions(
         self,
@@ -126,7 +118,7 @@ class ScoresTables:
             table,
             output,
             threshold=threshold,
-            n_jobs=check_jobs(self.n_jobs),
+            n_jobs=checks.check_jobs(self.n_jobs),
             progress=reading.get("progress"),
             on_scores=on_scores,
         )
@@ -172,11 +164,43 @@ class ScoresTables:
             raise ValueError("The column of labels is not known. Name it: evaluate_table(source, target='...').")
         table = open_to_score(model, source, Roles(target, model.trained_on.pos_label), reading)
         is_rare = rare_rows(model.trained_on, table)
-        return evaluation(is_rare, scores_of(model, table, check_jobs(self.n_jobs), reading.get("progress")), threshold)
+        return evaluation(
+            is_rare, scores_of(model, table, checks.check_jobs(self.n_jobs), reading.get("progress")), threshold
+        )
 
 
 class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
-    """An ensemble whose probabilities are the mean of its members'. A subclass defines `fit`."""
+    """An ensemble whose probabilities are the mean of its members'. A subclass defines `fit`.
+
+    Parameters
+    ----------
+    estimator : classifier, default=DecisionTreeClassifier()
+        The base model. It sees the labels as class numbers 0, 1, ...
+    n_estimators : int, default=10
+        The number of members.
+    n_jobs : int, default=None
+        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of everything random, and of every `random_state` inside the base model. The same number gives the same
+        members.
+
+    Attributes
+    ----------
+    estimators_ : list of estimator
+        The fitted members.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    pos_label_ : label
+        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
+    class_counts_ : ndarray of shape (n_classes,)
+        The number of training rows of each of `classes_`.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the features, if X had names.
+    feature_importances_ : ndarray of shape (n_features,)
+        The mean importance of each feature, weighted as the members are, if they have importances.
+    """
 
     estimator: Any
     n_estimators: Any
@@ -241,7 +265,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         ndarray of shape (n_rows, n_classes)
             One column for each of `classes_`.
         """
-        return self._fitted.probabilities(X, check_jobs(self.n_jobs))
+        return self._fitted.probabilities(X, checks.check_jobs(self.n_jobs))
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Yield the probabilities of the first member, of the first two together, and so on.
@@ -256,7 +280,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         iterator of ndarray of shape (n_rows, n_classes)
             One array for each member, the last of which is that of `predict_proba`.
         """
-        return self._fitted.staged(self._fitted.reader(X), check_jobs(self.n_jobs))
+        return self._fitted.staged(self._fitted.reader(X), checks.check_jobs(self.n_jobs))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """The logarithm of `predict_proba`; minus infinity where that is 0.
@@ -352,7 +376,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         >>> (high - low)[:, 1].round(1).tolist()
         [0.1, 0.8]
         """
-        return self._fitted.spread(X, check_share(share), check_jobs(self.n_jobs))
+        return self._fitted.spread(X, checks.check_share(share), checks.check_jobs(self.n_jobs))
 
     def recalibrated(self, X: Any, y: Any, method: str = BEST_METHOD, *, sample_weight: Any = None) -> Self:
         """The same ensemble, calibrated by rows that it was not trained on.
@@ -390,8 +414,8 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         True
         """
         model = self._fitted
-        labels = check_known_labels(y, X, self.classes_)
-        calibrator = calibrator_by(model, X, labels, method, sample_weight, check_jobs(self.n_jobs))
+        labels = checks.check_known_labels(y, X, self.classes_)
+        calibrator = calibrator_by(model, X, labels, method, sample_weight, checks.check_jobs(self.n_jobs))
         return self.with_model(model.recalibrated(calibrator, method))
 
     def with_model(self, model: Model) -> Self:
@@ -463,7 +487,7 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         """
         passed_on = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(method_mapping=passed_on, **named_bases(self._bases()))
+        return router.add(method_mapping=passed_on, **checks.named_bases(self._bases()))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

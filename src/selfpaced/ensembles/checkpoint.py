@@ -17,15 +17,12 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from selfpaced.algorithms import MajorityPool
-from selfpaced.callbacks import Round
+from selfpaced.callbacks import BinNotes, Round
 from selfpaced.ensembles.cross_fitting import HonestScores
-from selfpaced.ensembles.pools import ReplayingPool
 from selfpaced.exceptions import CheckpointError
 from selfpaced.model import check_contents
-from selfpaced.pools import Rows
 from selfpaced.storage import PrivateFolder, UnknownTypeError, dumped, import_skops, loaded, private_folder, versions_of
-from selfpaced.tables import ClassSplit, Table
+from selfpaced.tables import Table
 
 # Parameters that do not change the model, or only by the speed of the machine. The seed replaces random_state.
 NOT_IN_THE_MODEL = ("callbacks", "client", "fit_on", "n_jobs", "random_state", "time_limit")
@@ -112,14 +109,8 @@ class FinishedRound:
 class Checkpoint:
     """The rounds that a fit has finished. Without a folder there are none, and none are kept.
 
-    Parameters
-    ----------
-    folder : PrivateFolder | None
-        The folder of the rounds.
-    plan : Mapping[str, Any]
-        The description of the fit, by name. A folder with the rounds of another plan is refused.
-    allow : str | Sequence[str], default=()
-        The names of types that the files may hold besides those on the library's list.
+    `plan` describes the fit, by name: a folder with the rounds of another plan is refused. `allow` names types that the
+    files may hold besides those on the library's list.
     """
 
     def __init__(
@@ -156,17 +147,17 @@ class Checkpoint:
         content = dumped(parts, "The member", ALLOWING, self._allow, "Fit without a checkpoint.")
         self._folder.write(_file_name(round.number), content)
 
-    def replaying(self, split: ClassSplit) -> list[MajorityPool[Rows]]:
-        """The pools of the larger classes; asked about finished rounds, they answer from the notes."""
-        if not self._saved:
-            return list(split.pools.values())
-        n_features = split.minority.features.shape[1]
+    def bins(self, number: int, name: Any) -> BinNotes | None:
+        """The notes of a finished round about the class with this name, or None."""
+        return self._saved[number].round.bins[name] if number in self._saved else None
+
+    def check_features(self, n_features: int) -> None:
+        """Refuse models of other features."""
         for number, saved in self._saved.items():
             if getattr(saved.model, "n_features_in_", n_features) != n_features:
                 raise CheckpointError(
                     f"Round {number} of the checkpoint has a model of other features. Remove the folder."
                 )
-        return [ReplayingPool(pool, split.names[number], self.round) for number, pool in split.pools.items()]
 
     def _begin(self, folder: PrivateFolder, plan: str) -> None:
         try:

@@ -17,19 +17,11 @@ from sklearn.utils import assert_all_finite, check_consistent_length, check_rand
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
+from selfpaced import tables
 from selfpaced.exceptions import warn
 from selfpaced.pools import GROUP
-from selfpaced.tables import (
-    ClassCounts,
-    Labels,
-    Roles,
-    Table,
-    encode_labels,
-    group_hashes,
-    read_labels,
-    refuse_bad,
-    refuse_missing_labels,
-)
+
+Kind = TypeVar("Kind", bound=type)
 
 
 def parameters_of(kind: type[Any]) -> Mapping[str, Parameter]:
@@ -39,6 +31,13 @@ def parameters_of(kind: type[Any]) -> Mapping[str, Parameter]:
     return {each.name: each for each in parameters if each.kind in named}
 
 
+def described(kind: type[Any], section: str) -> dict[str, str]:
+    """The entries of a section of the numpydoc of a class, such as those of its parameters, by name."""
+    text = re.search(rf"(?ms)^{section}\n-+\n(.*?)(\n\n|\Z)", inspect.getdoc(kind) or "")
+    entries = re.finditer(r"(?m)^(\w+) : .*\n(?:    .*\n?)+", "" if text is None else text[1] + "\n")
+    return {entry[1]: entry[0] for entry in entries}
+
+
 def summaries_of(kind: type[Any]) -> Mapping[str, str]:
     """What the numpydoc of a class says about each parameter, up to the first full stop.
 
@@ -46,9 +45,23 @@ def summaries_of(kind: type[Any]) -> Mapping[str, str]:
     >>> summaries_of(SelfPacedEnsembleClassifier)["estimator"]
     'The base model.'
     """
-    _, _, entries = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")
-    texts = re.findall(r"(?m)^(\w+) : .*\n((?:    .*\n)+)", entries.partition("\n\n")[0] + "\n")
-    return {name: re.split(r"(?<=\.)\s", " ".join(text.split()))[0] for name, text in texts}
+    texts = {name: " ".join(entry.partition("\n")[2].split()) for name, entry in described(kind, "Parameters").items()}
+    return {name: re.split(r"(?<=\.)\s", text)[0] for name, text in texts.items()}
+
+
+def with_inherited_entries(kind: Kind) -> Kind:
+    """A class whose docstring also describes the parameters and attributes that only its base classes describe."""
+    parts = re.split(r"(?m)^(\w[\w ]+)\n-+\n", inspect.getdoc(kind) or "")
+    sections = {"Parameters": "", "Attributes": ""} | dict(zip(parts[1::2], parts[2::2], strict=True))
+    for title in ("Parameters", "Attributes"):
+        known: dict[str, str] = {}
+        for each in reversed(kind.__mro__):
+            known |= described(each, title)
+        # Attributes of the class itself come first.
+        names = parameters_of(kind) if title == "Parameters" else {**described(kind, title), **known}
+        sections[title] = "".join(known[name] for name in names if name in known) + "\n"
+    kind.__doc__ = parts[0] + "".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items())
+    return kind
 
 
 def give_constructor(kind: type[Any], parameters: Sequence[Parameter]) -> None:
@@ -67,24 +80,24 @@ def give_constructor(kind: type[Any], parameters: Sequence[Parameter]) -> None:
     kind.__init__ = __init__
 
 
-Counted = TypeVar("Counted", bound=ClassCounts)
+Counted = TypeVar("Counted", bound=tables.ClassCounts)
 
 FEWEST_MINORITY_ROWS = 2
 FEW_TO_CALIBRATE_BY = 20
 
 
-def check_groups(groups: Any, labels: Labels) -> dict[str, NDArray[np.uint64]]:
+def check_groups(groups: Any, labels: tables.Labels) -> dict[str, NDArray[np.uint64]]:
     """The hash of each row's group, as metadata of the rows; empty without groups. Missing groups are refused."""
     if groups is None:
         return {}
     values = column_or_1d(groups)
     check_consistent_length(labels.codes, values)
-    return {GROUP: group_hashes(values)}
+    return {GROUP: tables.group_hashes(values)}
 
 
-def roles_with(groups: Any) -> Roles:
+def roles_with(groups: Any) -> tables.Roles:
     """The roles of a table in memory, by its groups: their column has the name of the array, if it has one."""
-    return Roles(group_column=None if groups is None else str(getattr(groups, "name", None) or "groups"))
+    return tables.Roles(group_column=None if groups is None else str(getattr(groups, "name", None) or "groups"))
 
 
 def check_whole(name: str, value: Any, at_most: int | None = None) -> int:
@@ -145,9 +158,9 @@ def check_seed(random_state: Any) -> int:
     return int(high << 32 | low)
 
 
-def check_labels(y: Any, X: Any) -> Labels:
+def check_labels(y: Any, X: Any) -> tables.Labels:
     """y as class numbers: at least two classes, and enough rows of the smallest."""
-    return check_classes(read_labels(y, X), "y")
+    return check_classes(tables.read_labels(y, X), "y")
 
 
 def check_classes(labels: Counted, where: str) -> Counted:
@@ -166,28 +179,28 @@ def check_classes(labels: Counted, where: str) -> Counted:
 
 def check_table(table: Any) -> None:
     """Refuse anything but a table of `open_table`."""
-    if not isinstance(table, Table):
+    if not isinstance(table, tables.Table):
         raise TypeError(
             f"fit_table needs a table that selfpaced.open_table returns; got {type(table).__name__}. "
             "For arrays and frames in memory, call fit(X, y)."
         )
 
 
-def check_known_labels(y: Any, X: Any, classes: NDArray[Any], where: str = "y") -> Labels:
+def check_known_labels(y: Any, X: Any, classes: NDArray[Any], where: str = "y") -> tables.Labels:
     """Labels numbered like those of the training rows. `where` is the name of the labels in errors."""
     y = column_or_1d(y)
     check_consistent_length(X, y)
-    refuse_missing_labels(y)
+    tables.refuse_missing_labels(y)
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
         raise ValueError(
             f"{where} has labels that the training rows do not have: {unknown.tolist()}. The classes of the training "
             f"rows are {classes.tolist()}."
         )
-    return encode_labels(y, classes)
+    return tables.encode_labels(y, classes)
 
 
-def warn_of_few_rows(labels: ClassCounts) -> None:
+def warn_of_few_rows(labels: tables.ClassCounts) -> None:
     """Warn about a calibration by few rows, which is not reliable."""
     smallest = int(labels.counts.argmin())
     if labels.counts[smallest] < FEW_TO_CALIBRATE_BY:
@@ -197,7 +210,7 @@ def warn_of_few_rows(labels: ClassCounts) -> None:
         )
 
 
-def check_present(labels: Labels, class_number: int, where: str, what_for: str) -> None:
+def check_present(labels: tables.Labels, class_number: int, where: str, what_for: str) -> None:
     """Refuse labels without a row of a class."""
     if labels.counts[class_number] == 0:
         raise ValueError(
@@ -213,7 +226,9 @@ def named_bases(bases: Sequence[Any]) -> dict[str, Any]:
     return {f"estimator_{number}": base for number, base in enumerate(bases)}
 
 
-def fit_metadata(ensemble: Any, bases: Sequence[Any], labels: Labels, given: Mapping[str, Any]) -> dict[str, Any]:
+def fit_metadata(
+    ensemble: Any, bases: Sequence[Any], labels: tables.Labels, given: Mapping[str, Any]
+) -> dict[str, Any]:
     """The arguments of the base models' `fit`, checked: those that they requested, or a sample_weight."""
     given = {name: value for name, value in given.items() if value is not None}
     if "sample_weight" in given:
@@ -233,7 +248,7 @@ def fit_metadata(ensemble: Any, bases: Sequence[Any], labels: Labels, given: Map
     return given
 
 
-def weights_only(given: Mapping[str, Any], labels: Labels) -> dict[str, Any]:
+def weights_only(given: Mapping[str, Any], labels: tables.Labels) -> dict[str, Any]:
     """The sample weights among the arguments of a `fit` that takes no others, checked."""
     others = sorted(set(given) - {"sample_weight"})
     if others:
@@ -287,7 +302,7 @@ def _length(value: Any) -> int | None:
     return len(value)
 
 
-def check_weights(sample_weight: Any, labels: Labels) -> NDArray[Any]:
+def check_weights(sample_weight: Any, labels: tables.Labels) -> NDArray[Any]:
     """Weights as numbers that are not negative, and not all 0 in any class."""
     weights = np.asarray(sample_weight)
     if weights.ndim != 1:
@@ -296,7 +311,7 @@ def check_weights(sample_weight: Any, labels: Labels) -> NDArray[Any]:
         raise ValueError(f"sample_weight must be numbers; got an array of {weights.dtype}.")
     check_consistent_length(labels.codes, weights)
     assert_all_finite(weights, input_name="sample_weight")
-    refuse_bad(weights, "sample_weight")
+    tables.refuse_bad(weights, "sample_weight")
     by_class = np.bincount(labels.codes, weights=weights, minlength=labels.classes.size)
     if not by_class.all():
         name = labels.names[int(by_class.argmin())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,18 +53,10 @@ N_FOLDS = {0: 5, 1000: 3, 10_000: 2}
 
 @dataclass(frozen=True)
 class GroupCopies:
-    """The copies of a member, each trained without some groups.
+    """The copies of a member, each trained without some groups."""
 
-    Attributes
-    ----------
-    groups : NDArray[np.uint64]
-        The groups that the member was trained on, sorted.
-    parts : NDArray[np.intp]
-        The number of the copy that has not seen each of them.
-    """
-
-    groups: NDArray[np.uint64]
-    parts: NDArray[np.intp]
+    groups: NDArray[np.uint64]  # the groups that the member was trained on, sorted
+    parts: NDArray[np.intp]  # the number of the copy that has not seen each of them
     models: list[Any]
 
     def numbers_for(self, groups: NDArray[np.uint64]) -> NDArray[np.intp]:
@@ -178,34 +170,26 @@ def folds(
         )
     if groups is None:
         return stratified_parts(row_keys(ids.astype(np.uint64), seed, FOLDS_ROUND + number), y, n_folds)
-    n_folds = min(n_folds, _refuse_one_group(groups, y))
+    n_folds = min(n_folds, _fewest_values(groups, y))
     parts = parts_of_groups(groups, y, seed, FOLDS_ROUND + number, n_folds)
-    _refuse_classes_in_one_part(parts, y)
+    _fewest_values(parts, y)
     return parts
 
 
-def _refuse_one_group(groups: NDArray[np.uint64], y: NDArray[np.integer]) -> int:
-    """The number of groups that the class with the fewest groups has: at least 2."""
-    numbers = np.unique(y)
-    n_groups = [np.unique(groups[y == number]).size for number in numbers]
-    if min(n_groups) < 2:
-        _refuse_parts(int(numbers[np.argmin(n_groups)]))
-    return min(n_groups)
+def _fewest_values(groups_or_parts: NDArray[Any], y: NDArray[np.integer]) -> int:
+    """The number of groups or parts of the class with the fewest: at least 2.
 
-
-def _refuse_classes_in_one_part(parts: NDArray[np.intp], y: NDArray[np.integer]) -> None:
-    for number in np.unique(y):
-        if np.unique(parts[y == number]).size < 2:
-            _refuse_parts(int(number))
-
-
-def _refuse_parts(number: int) -> NoReturn:
-    """A copy without the only part that has rows of a class would not know the class."""
-    raise ValueError(
-        f"The rows of class number {number} in a member's training set are in too few groups. Cross-fitting holds out "
-        "whole groups, and no row of the class would be left. Give smaller groups, omit groups, or set "
-        "calibration=None."
-    )
+    A copy without the only part that has rows of a class would not know the class.
+    """
+    found = {int(number): np.unique(groups_or_parts[y == number]).size for number in np.unique(y)}
+    number = min(found, key=lambda each: found[each])
+    if found[number] < 2:
+        raise ValueError(
+            f"The rows of class number {number} in a member's training set are in too few groups. Cross-fitting holds "
+            "out whole groups, and no row of the class would be left. Give smaller groups, omit groups, or set "
+            "calibration=None."
+        )
+    return found[number]
 
 
 def honest_means(
@@ -262,14 +246,13 @@ def fitted_calibrator(
 ) -> Calibrator:
     """The map of a method that needs rows. The pools have scored all models of the fit."""
     blocks = {split.minority_class: split.minority} | {number: _sample(pool) for number, pool in pools.items()}
-    rows, n_classes = stack(list(blocks.values())), len(split.counts)
-    return fit_calibrator(
-        method,
-        honest_means(members, InMemoryTable(rows.features, rows.metadata), rows.ids, n_classes, n_threads),
-        np.repeat(list(blocks), [len(block) for block in blocks.values()]),
-        np.concatenate([_weights(block) for block in blocks.values()]),
-        split.minority_class,
-    )
+    classes = np.repeat(list(blocks), [len(block) for block in blocks.values()])
+    weights = np.concatenate([_weights(block) for block in blocks.values()])
+    rows = stack(list(blocks.values()))
+    del blocks  # the rows are in memory once while they are scored
+    table = InMemoryTable(rows.features, rows.metadata)
+    means = honest_means(members, table, rows.ids, len(split.counts), n_threads)
+    return fit_calibrator(method, means, classes, weights, split.minority_class)
 
 
 def _sample(pool: MajorityPool[Rows]) -> Rows:

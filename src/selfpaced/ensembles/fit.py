@@ -16,19 +16,12 @@ from sklearn.metrics import average_precision_score
 
 from selfpaced.algorithms import MajorityPool, Sample, Step
 from selfpaced.calibration import Calibrator
-from selfpaced.callbacks import BinNotes, CallbackList, FitPlan, Round, Stop
+from selfpaced.callbacks import BinNotes, CallbackList, FitPlan, Round
+from selfpaced.ensembles import cross_fitting
 from selfpaced.ensembles.checkpoint import Checkpoint
 from selfpaced.ensembles.checks import check_classes, check_known_labels, check_present, warn_of_few_rows
-from selfpaced.ensembles.cross_fitting import (
-    CrossFitted,
-    HonestScores,
-    cross_fit,
-    fitted_calibrator,
-    needs_copies,
-    prior_correction,
-)
 from selfpaced.ensembles.members import MemberFactory
-from selfpaced.ensembles.pools import Stopwatch, TimedPool, Weighting
+from selfpaced.ensembles.pools import FitPool, Stopwatch, Weighting
 from selfpaced.exceptions import warn
 from selfpaced.model import Model, Part, RowReader, reader_for, record_of
 from selfpaced.pools import Rows
@@ -74,43 +67,28 @@ Algorithm = Callable[[Sequence[MajorityPool[Rows]], int, FitMember], Iterator[St
 
 @dataclass(frozen=True)
 class Notes:
-    """What a fit reports to, is scored on, and is resumed from.
-
-    Attributes
-    ----------
-    eval_set : tuple (X, y) or None
-        Held-out rows by which the ensemble is scored after each round.
-    """
+    """What a fit reports to, is scored on, and is resumed from."""
 
     callbacks: CallbackList = field(default_factory=CallbackList)
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    eval_set: Any = None
+    eval_set: Any = None  # held-out rows (X, y) by which the ensemble is scored after each round
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Checked parameters, which turn the split of a table into a `Model`. It holds no rows and no estimator.
-
-    Attributes
-    ----------
-    first_round : int
-        0 if the algorithm begins with a warm-up, a model that does not become a member.
-    independent : bool
-        Whether a member can be trained before the ones before it are there.
-    arguments : mapping of str to Any
-        Arguments of the base models' `fit` that are the same for every member.
-    """
+    """Checked parameters, which turn the split of a table into a `Model`. It holds no rows and no estimator."""
 
     n_members: int
     algorithm: Algorithm
     ratio: float
     seed: int
     bases: Sequence[Any]
-    first_round: int
+    first_round: int  # 0 if the algorithm begins with a warm-up, a model that does not become a member
     n_threads: int = 1
     calibration: str | None = None
     weighting: Weighting | None = None
-    independent: bool = False
+    independent: bool = False  # whether a member can be trained before the ones before it are there
+    # Arguments of the base models' `fit` that are the same for every member.
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, table: Table, notes: Notes, split: ClassSplit | None = None) -> Model:
@@ -125,7 +103,7 @@ class Fit:
             held_out = None if notes.eval_set is None else EvalSet(notes.eval_set, reader, labels, self.n_threads)
             with hinting_at_columns(table.schema, features):
                 part, calibrator = _Loop(self, split, notes, held_out).run(n_draw)
-        if needs_copies(self.calibration):
+        if cross_fitting.needs_copies(self.calibration):
             warn_of_few_rows(labels)
         record = record_of(labels, table.roles, table.schema, part.members, table.snapshot)
         trained_on = replace(record, categories=reader.categories)
@@ -140,7 +118,7 @@ class Fit:
     def _plan(self, labels: ClassCounts, notes: Notes) -> FitPlan:
         """The information for callbacks at the beginning of a fit."""
         n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
-        calibrates = needs_copies(self.calibration)
+        calibrates = cross_fitting.needs_copies(self.calibration)
         return FitPlan(self.n_members, n_rows, n_minority, notes.eval_set is not None, self.first_round, calibrates)
 
 
@@ -176,12 +154,6 @@ def hinting_at_columns(schema: Schema | None, features: Any) -> Iterator[None]:
         raise
 
 
-def _n_kept(members: list[Any], stop: Stop) -> int:
-    if not 1 <= stop.keep <= len(members):
-        raise ValueError(f"A callback asked to keep {stop.keep} members. It must keep 1 to {len(members)}.")
-    return stop.keep
-
-
 @dataclass(frozen=True)
 class _Loop:
     """The loop of a fit: it runs the algorithm on the pools of a split, and keeps notes of every round."""
@@ -198,8 +170,8 @@ class _Loop:
         row is read before.
         """
         stopwatch = Stopwatch(self.split.seconds_reading)
-        pools = [TimedPool(pool, stopwatch) for pool in self._pools()]
-        honest: dict[int, HonestScores] = {}
+        pools = self._pools(stopwatch)
+        honest: dict[int, cross_fitting.HonestScores] = {}
         steps = self.fit.algorithm(pools, n_draw, self._fit_member(stopwatch, honest))
         models: list[Any] = []
         rounds: list[Round] = []
@@ -212,35 +184,47 @@ class _Loop:
             if stop is not None:
                 break
         members = models[1 - self.fit.first_round :]
-        n_kept = len(members) if stop is None else _n_kept(members, stop)
+        n_kept = len(members) if stop is None else stop.keep
+        if not 1 <= n_kept <= len(members):
+            raise ValueError(f"A callback asked to keep {n_kept} members. It must keep 1 to {len(members)}.")
         with stopwatch.running("calibrating"):
             calibrator = self._calibrator(pools, models, honest, n_kept, n_draw)
-        rounds[-1] = _with_calibration(rounds[-1], stopwatch.read())
+        last, seconds = rounds[-1], stopwatch.read()
+        rounds[-1] = replace(
+            last,
+            seconds_calibrating=last.seconds_calibrating + seconds["calibrating"],
+            seconds_reading=last.seconds_reading + seconds["reading"],
+        )
         return Part(tuple(members[:n_kept]), None, tuple(rounds)), calibrator
 
     def _calibrator(
         self,
         pools: Sequence[MajorityPool[Rows]],
         models: Sequence[Any],
-        honest: Mapping[int, HonestScores],
+        honest: Mapping[int, cross_fitting.HonestScores],
         n_kept: int,
         n_draw: int,
     ) -> Calibrator | None:
         if self.fit.calibration is None:
             return None
-        if not needs_copies(self.fit.calibration):
+        if not cross_fitting.needs_copies(self.fit.calibration):
             weighting = self.fit.weighting
-            return prior_correction(self.split.counts, self.split.minority_class, n_draw, weighting)
+            return cross_fitting.prior_correction(self.split.counts, self.split.minority_class, n_draw, weighting)
         by_number = dict(enumerate(models, start=self.fit.first_round))
-        members = [CrossFitted(by_number[number], honest[number]) for number in range(1, n_kept + 1)]
+        members = [cross_fitting.CrossFitted(by_number[number], honest[number]) for number in range(1, n_kept + 1)]
         for pool in pools:
             pool.score(models[-1])
         by_class = dict(zip(self.split.pools, pools, strict=True))
-        return fitted_calibrator(self.fit.calibration, self.split, by_class, members, self.fit.n_threads)
+        return cross_fitting.fitted_calibrator(self.fit.calibration, self.split, by_class, members, self.fit.n_threads)
 
-    def _pools(self) -> Sequence[MajorityPool[Rows]]:
-        pools, weighting = self.notes.checkpoint.replaying(self.split), self.fit.weighting
-        return pools if weighting is None else weighting.applied_to_pools(pools, self.split.counts)
+    def _pools(self, stopwatch: Stopwatch) -> list[FitPool]:
+        kept, names, weighting = self.notes.checkpoint, self.split.names, self.fit.weighting
+        kept.check_features(self.split.minority.features.shape[1])
+        correction = None if weighting is None else weighting.correction(self.split.counts)
+        return [
+            FitPool(pool, stopwatch, partial(kept.bins, name=names[number]), correction)
+            for number, pool in self.split.pools.items()
+        ]
 
     def _blocks(self, drawn: Sequence[Rows]) -> list[Rows]:
         """The rows of a member's training set by class, with their weights."""
@@ -249,7 +233,7 @@ class _Loop:
             return [minority, *drawn]
         return [minority.weighted(np.ones(len(minority))), *map(weighting.applied_to, drawn)]
 
-    def _fit_member(self, stopwatch: Stopwatch, honest: dict[int, HonestScores]) -> FitMember:
+    def _fit_member(self, stopwatch: Stopwatch, honest: dict[int, cross_fitting.HonestScores]) -> FitMember:
         """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class.
 
         If the calibration needs them, `honest` gets the scores of each member's copies.
@@ -267,9 +251,9 @@ class _Loop:
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
             with stopwatch.running("fitting"):
                 model = self._fitted(partial(factory.fit, number, rows.features, y, rows.arguments))
-            if needs_copies(self.fit.calibration) and self.fit.first_round + number > 0:
+            if cross_fitting.needs_copies(self.fit.calibration) and self.fit.first_round + number > 0:
                 with stopwatch.running("calibrating"):
-                    scores = cross_fit(factory, number, rows, y, self.fit.seed, self.fit.n_threads)
+                    scores = cross_fitting.cross_fit(factory, number, rows, y, self.fit.seed, self.fit.n_threads)
                 honest[self.fit.first_round + number] = scores
             return model
 
@@ -339,15 +323,6 @@ class _Loop:
         if weighting is None:
             return None
         return np.concatenate([np.ones(len(self.split.minority)), *map(weighting.weights_of, drawn)])
-
-
-def _with_calibration(last: Round, seconds: Mapping[str, float]) -> Round:
-    """The last round with the time of the calibration after it added."""
-    return replace(
-        last,
-        seconds_calibrating=last.seconds_calibrating + seconds["calibrating"],
-        seconds_reading=last.seconds_reading + seconds["reading"],
-    )
 
 
 def _bin_notes(sample: Sample[Rows], n_rows: int) -> BinNotes:

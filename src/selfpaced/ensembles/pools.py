@@ -1,4 +1,4 @@
-"""Pools that replay finished rounds, measure time, or weight the rows that are drawn."""
+"""The pools of a fit, the time that they take, and the weights of the rows that they give."""
 
 from __future__ import annotations
 
@@ -14,43 +14,9 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms import Hardness, HardnessBins, MajorityPool, Outlook
 from selfpaced.calibration import PriorCorrection
-from selfpaced.callbacks import BinNotes, Round
+from selfpaced.callbacks import BinNotes
 from selfpaced.pools import Rows
 from selfpaced.scoring import Rebalanced
-
-
-class ReplayingPool:
-    """A pool that answers for finished rounds from their notes. `finished` gives the notes of a round, or None."""
-
-    def __init__(self, pool: MajorityPool[Rows], name: Any, finished: Callable[[int], Round | None]) -> None:
-        self._pool = pool
-        self._name = name
-        self._finished = finished
-
-    @property
-    def n_rows(self) -> int:
-        return self._pool.n_rows
-
-    def score(self, model: Any) -> None:
-        self._pool.score(model)
-
-    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
-        notes = None if outlook is None else self._notes(outlook.round_number)
-        if notes is None:
-            return self._pool.cut(hardness, n_bins, outlook)
-        return HardnessBins(notes.counts, notes.mean_hardness)
-
-    def draw(self, quota: Sequence[int], round_number: int) -> Rows:
-        if self._notes(round_number) is None:
-            return self._pool.draw(quota, round_number)
-        return Rows(np.empty(0, dtype=np.uint64), None, {})  # the member was trained already
-
-    def keep_hardest(self, n_rows: int, round_number: int) -> None:
-        self._pool.keep_hardest(n_rows, round_number)
-
-    def _notes(self, round_number: int) -> BinNotes | None:
-        finished = self._finished(round_number)
-        return None if finished is None else finished.bins[self._name]
 
 
 class Stopwatch:
@@ -81,12 +47,23 @@ class Stopwatch:
         return seconds
 
 
-class TimedPool:
-    """A pool whose methods are timed by a stopwatch."""
+class FitPool:
+    """A pool as a fit uses it: timed, and answered by the notes of a round if it is finished.
 
-    def __init__(self, pool: MajorityPool[Rows], stopwatch: Stopwatch) -> None:
+    A correction maps the probabilities of models back to equal shares of the classes before they score.
+    """
+
+    def __init__(
+        self,
+        pool: MajorityPool[Rows],
+        stopwatch: Stopwatch,
+        notes: Callable[[int], BinNotes | None],
+        correction: PriorCorrection | None,
+    ) -> None:
         self._pool = pool
         self._stopwatch = stopwatch
+        self._notes = notes
+        self._correction = correction
 
     @property
     def n_rows(self) -> int:
@@ -94,13 +71,18 @@ class TimedPool:
 
     def score(self, model: Any) -> None:
         with self._stopwatch.running("scoring"):
-            self._pool.score(model)
+            self._pool.score(model if self._correction is None else Rebalanced(model, self._correction))
 
     def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
+        notes = None if outlook is None else self._notes(outlook.round_number)
+        if notes is not None:
+            return HardnessBins(notes.counts, notes.mean_hardness)
         with self._stopwatch.running("scoring"):
             return self._pool.cut(hardness, n_bins, outlook)
 
     def draw(self, quota: Sequence[int], round_number: int) -> Rows:
+        if self._notes(round_number) is not None:
+            return Rows(np.empty(0, dtype=np.uint64), None, {})  # the member was trained already
         with self._stopwatch.running("drawing"):
             return self._pool.draw(quota, round_number)
 
@@ -111,21 +93,11 @@ class TimedPool:
 
 @dataclass(frozen=True)
 class Weighting:
-    """How drawn rows are weighted.
+    """How drawn rows are weighted."""
 
-    Attributes
-    ----------
-    power : float
-        A drawn row that stands for n rows has the weight n ** power.
-    uniform_share : float, default=0.0
-        The share of the rows that are drawn at random from the whole class, so that no bin is missed.
-    rebalances : bool, default=False
-        Whether hardness is computed from probabilities that are mapped back to equal shares of the classes.
-    """
-
-    power: float
-    uniform_share: float = 0.0
-    rebalances: bool = False
+    power: float  # a drawn row that stands for n rows has the weight n ** power
+    uniform_share: float = 0.0  # of the rows that are drawn at random from the whole class, so that no bin is missed
+    rebalances: bool = False  # whether hardness is computed from probabilities at equal shares of the classes
 
     def weights_of(self, drawn: Rows) -> NDArray[np.float64]:
         """The weights of drawn rows."""
@@ -137,12 +109,9 @@ class Weighting:
         """Drawn rows with their weights."""
         return drawn.weighted(self.weights_of(drawn))
 
-    def applied_to_pools(self, pools: Sequence[MajorityPool[Rows]], counts: Sequence[int]) -> list[MajorityPool[Rows]]:
-        """Pools that map the probabilities of models back to equal shares of the classes before they score."""
-        if not self.rebalances:
-            return list(pools)
-        correction = PriorCorrection(1 / np.asarray(counts, dtype=np.float64))
-        return [RebalancingPool(pool, correction) for pool in pools]
+    def correction(self, counts: Sequence[int]) -> PriorCorrection | None:
+        """What maps probabilities back to equal shares of the classes, if hardness needs that."""
+        return PriorCorrection(1 / np.asarray(counts, dtype=np.float64)) if self.rebalances else None
 
 
 # In the paper all rows have the same weight. Inverse weights restore the true shares of the classes, so that hardness
@@ -160,27 +129,3 @@ def weighting_named(name: Any) -> Weighting | None:
     if not isinstance(name, str) or name not in WEIGHTING:
         raise ValueError(f"weighting must be None or one of {sorted(WEIGHTING)}; got {name!r}.")
     return WEIGHTING[name]
-
-
-class RebalancingPool:
-    """A pool that scores by probabilities at equal shares of the classes."""
-
-    def __init__(self, pool: MajorityPool[Rows], correction: PriorCorrection) -> None:
-        self._pool = pool
-        self._correction = correction
-
-    @property
-    def n_rows(self) -> int:
-        return self._pool.n_rows
-
-    def score(self, model: Any) -> None:
-        self._pool.score(Rebalanced(model, self._correction))
-
-    def cut(self, hardness: Hardness, n_bins: int, outlook: Outlook | None = None) -> HardnessBins:
-        return self._pool.cut(hardness, n_bins, outlook)
-
-    def draw(self, quota: Sequence[int], round_number: int) -> Rows:
-        return self._pool.draw(quota, round_number)
-
-    def keep_hardest(self, n_rows: int, round_number: int) -> None:
-        self._pool.keep_hardest(n_rows, round_number)

@@ -8,7 +8,7 @@ from typing import Any
 
 from selfpaced.algorithms import hardness_named, pacing_named, self_paced
 from selfpaced.callbacks import Callback
-from selfpaced.ensembles.checks import check_whole
+from selfpaced.ensembles.checks import check_whole, with_inherited_entries
 from selfpaced.ensembles.fit import Algorithm
 from selfpaced.ensembles.pools import weighting_named
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
@@ -17,6 +17,7 @@ from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 MOST_BINS = 2**16
 
 
+@with_inherited_entries
 class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
     """Self-paced Ensemble: members trained on all rare rows and common rows drawn by how hard they are.
 
@@ -46,15 +47,9 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
     pacing : "tan" or callable, default="tan"
         The self-paced factor: `tan(i * pi / 2n)` in round i of n, or the result of a callable for (i, n). At 0 each bin
         contributes the same hardness; at infinity the same number of rows.
-    ratio : float, default=1.0
-        Rows drawn from each larger class per minority row.
     n_jobs : int, default=None
         Threads for scoring rows; None is 1 and -1 is all cores, as everywhere in scikit-learn. The result does not
         depend on it. Models of other libraries with their own `n_jobs`, such as LightGBM, use their own.
-    random_state : int, RandomState or None, default=None
-        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
-    callbacks : Callback or list of Callback, default=None
-        Callbacks during the fit; see `selfpaced.callbacks`.
     calibration : {"isotonic", "beta", "sigmoid", "prior"} or None, default=None
         How scores become probabilities. With None they do not: the mean of the members ranks rows well, but is far too
         high, because members are trained on equal shares of the classes. "prior" is the closed form for under-sampled
@@ -73,24 +68,10 @@ class SelfPacedEnsembleClassifier(UnderSamplingEnsemble):
 
     Attributes
     ----------
-    estimators_ : list of estimator
-        The fitted members.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        The number of training rows of each of `classes_`.
     rounds_ : list of Round
         For the warm-up (`rounds_[0]`) and each round: alpha, bins, quotas, rows used, seconds, eval_set score.
     calibrator_ : Calibrator or None
         The map of the calibration; None without one.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The names of the features, if X had names.
-    feature_importances_ : ndarray of shape (n_features,)
-        The mean importance of each feature, if the members have importances.
 
     See Also
     --------

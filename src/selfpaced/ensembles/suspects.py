@@ -14,16 +14,8 @@ from sklearn.utils import check_consistent_length
 from selfpaced.algorithms import hardness_named
 from selfpaced.calibration import PriorCorrection
 from selfpaced.callbacks import Round
+from selfpaced.ensembles import checks
 from selfpaced.ensembles.base import AveragingEnsemble
-from selfpaced.ensembles.checks import (
-    check_groups,
-    check_jobs,
-    check_known_labels,
-    check_seed,
-    check_whole,
-    fit_metadata,
-    split_by_row,
-)
 from selfpaced.ensembles.cross_fitting import cross_fit_all, honest_means, prior_correction
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.pools import weighting_named
@@ -114,13 +106,8 @@ def suspects_in_table(
 ) -> Suspects:
     """The most doubtful rows. One probability of each row is kept, and the training rows of the members are loaded.
 
-    Parameters
-    ----------
-    table : StreamedTable
-        Rows with labels, opened to be scored by the model.
-    trained_on : NDArray[np.bool_] | None
-        Which rows the model was trained on; None for none of them. If the training rows had another order, all rows are
-        treated as other rows.
+    The table has labels and is opened to be scored by the model. `trained_on` says which rows the model was trained on;
+    None for none of them. If the training rows had another order, all rows are treated as other rows.
     """
     from selfpaced.predicting import streamed  # files are read by few programs
 
@@ -146,14 +133,17 @@ def _as_known(labels: Labels, model: Any) -> Labels:
             f"The labels are {names}, but the model was trained with {known} and does not know {unknown[0]!r}."
         )
     numbers = np.array([known.index(name) for name in names], dtype=np.uint8)
-    codes = numbers[labels.codes]
-    return Labels(model.classes_, np.bincount(codes, minlength=len(known)).astype(np.int64), codes)
+    return _counted(model.classes_, numbers[labels.codes])
+
+
+def _counted(classes: NDArray[Any], codes: NDArray[np.unsignedinteger]) -> Labels:
+    """Labels by their class numbers. Classes without a row stay."""
+    return Labels(classes, np.bincount(codes, minlength=classes.size).astype(np.int64), codes)
 
 
 def _seen(model: Any, labels: Labels, trained_on: NDArray[np.bool_]) -> list[NDArray[np.intp]] | None:
     """The positions of the training rows of each member in the table; None if these are not the training rows."""
-    codes = labels.codes[trained_on]
-    own = Labels(labels.classes, np.bincount(codes, minlength=labels.classes.size).astype(np.int64), codes)
+    own = _counted(labels.classes, labels.codes[trained_on])
     places = places_of_training_rows(model.rounds_of_members, own, model.class_counts_)
     positions = np.flatnonzero(trained_on)
     return None if places is None else [positions[each] for each in places]
@@ -181,9 +171,8 @@ def _honest(
     chosen[some] = True
     metadata = {} if model.trained_on_.group is None else {GROUP: _groups(model, table)[some]}
     rows = InMemoryTable(table.part(chosen).features(), metadata)
-    codes = labels.codes[some]
-    own = Labels(labels.classes, np.bincount(codes, minlength=labels.classes.size).astype(np.int64), codes)
-    means: Floats = model._honest_means(rows, own, [np.searchsorted(some, each) for each in seen], {})
+    places, own = [np.searchsorted(some, each) for each in seen], _counted(labels.classes, labels.codes[some])
+    means: Floats = model._honest_means(rows, own, places, {})
     return means
 
 
@@ -217,8 +206,8 @@ class DoubtingEnsemble(AveragingEnsemble):
             The hardness of each row, at least 0.
         """
         table = self._fitted.reader(X)
-        labels = check_known_labels(y, X, self.classes_)
-        doubts = 1 - own_probabilities(self.model_.means(table, check_jobs(self.n_jobs)), labels)
+        labels = checks.check_known_labels(y, X, self.classes_)
+        doubts = 1 - own_probabilities(self.model_.means(table, checks.check_jobs(self.n_jobs)), labels)
         return hardness_named(self.get_params(deep=False).get("hardness", "absolute"))(
             np.clip(doubts, 0, 1).astype(np.float32)
         )
@@ -286,8 +275,8 @@ class DoubtingEnsemble(AveragingEnsemble):
         (True, True)
         """
         table = self._fitted.reader(X)
-        labels = check_known_labels(y, X, self.classes_)
-        n = check_whole("n", n)
+        labels = checks.check_known_labels(y, X, self.classes_)
+        n = checks.check_whole("n", n)
         seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
         if seen is None and (trained_on or (trained_on is None and ids is not None)):
             raise ValueError(
@@ -303,12 +292,14 @@ class DoubtingEnsemble(AveragingEnsemble):
                 "their doubts are too small. If they are other rows, set trained_on=False."
             )
         if seen is None:
-            means = self.model_.means(table, check_jobs(self.n_jobs))
+            means = self.model_.means(table, checks.check_jobs(self.n_jobs))
         else:
             if (groups is None) != (self.trained_on_.group is None):
                 given = "without groups. Omit" if self.trained_on_.group is None else "with groups. Pass the same as"
                 raise ValueError(f"The ensemble was trained {given} groups=.")
-            means = self._honest_means(table.with_metadata(check_groups(groups, labels)), labels, seen, fit_params)
+            means = self._honest_means(
+                table.with_metadata(checks.check_groups(groups, labels)), labels, seen, fit_params
+            )
         calibrator = self.calibrator_ or self._prior_correction()
         return most_doubted(calibrator(means), labels, n, label, seen is not None)
 
@@ -318,8 +309,12 @@ class DoubtingEnsemble(AveragingEnsemble):
     def _honest_means(
         self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
     ) -> NDArray[np.float64]:
-        bases, seed, n_threads = self._bases(), check_seed(self.random_state), effective_n_jobs(check_jobs(self.n_jobs))
-        per_row, for_all = split_by_row(fit_metadata(self, bases, labels, fit_params), table.n_rows)
+        bases, seed, n_threads = (
+            self._bases(),
+            checks.check_seed(self.random_state),
+            effective_n_jobs(checks.check_jobs(self.n_jobs)),
+        )
+        per_row, for_all = checks.split_by_row(checks.fit_metadata(self, bases, labels, fit_params), table.n_rows)
         per_row |= {} if table.groups is None else {GROUP: table.groups}
         factory, table = MemberFactory(bases, seed, for_all, n_threads), table.with_metadata(per_row)
         first_number = 1 - self._first_round

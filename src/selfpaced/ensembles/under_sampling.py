@@ -14,21 +14,8 @@ from joblib import effective_n_jobs
 from selfpaced.algorithms import balance_cascade, under_bagging
 from selfpaced.calibration import check_method
 from selfpaced.callbacks import Callback, CallbackList
+from selfpaced.ensembles import checks
 from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
-from selfpaced.ensembles.checks import (
-    check_classifiers,
-    check_groups,
-    check_jobs,
-    check_labels,
-    check_positive,
-    check_seed,
-    check_table,
-    check_takes_weights,
-    check_whole,
-    fit_metadata,
-    roles_with,
-    split_by_row,
-)
 from selfpaced.ensembles.fit import Algorithm, Fit, Notes
 from selfpaced.ensembles.pools import weighting_named
 from selfpaced.ensembles.suspects import DoubtingEnsemble
@@ -37,7 +24,20 @@ from selfpaced.tables import LabelledTable, Table
 
 
 class UnderSamplingEnsemble(DoubtingEnsemble):
-    """An ensemble whose members see all minority rows and as many rows drawn from each larger class."""
+    """An ensemble whose members see all minority rows and as many rows drawn from each larger class.
+
+    Parameters
+    ----------
+    ratio : float, default=1.0
+        Rows drawn from each larger class per minority row.
+    callbacks : Callback or list of Callback, default=None
+        Callbacks during the fit; see `selfpaced.callbacks`.
+
+    Attributes
+    ----------
+    rounds_ : list of Round
+        Notes of each round (`selfpaced.callbacks.Round`). All rows of a class are in one bin.
+    """
 
     # Whether a member can be trained before the ones before it are there.
     _members_are_independent = False
@@ -90,10 +90,12 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         """
         fit, notes = self.as_fit(), Notes(CallbackList(self.callbacks), eval_set=eval_set)
         X = check_features(self, X, reset=True)
-        labels = check_labels(y, X)
-        per_row, for_all = split_by_row(fit_metadata(self, fit.bases, labels, fit_params), len(labels.codes))
-        rows = readable(X, fit.bases, per_row | check_groups(groups, labels))
-        table = LabelledTable(rows, labels, roles=roles_with(groups))
+        labels = checks.check_labels(y, X)
+        per_row, for_all = checks.split_by_row(
+            checks.fit_metadata(self, fit.bases, labels, fit_params), len(labels.codes)
+        )
+        rows = readable(X, fit.bases, per_row | checks.check_groups(groups, labels))
+        table = LabelledTable(rows, labels, roles=checks.roles_with(groups))
         return self._keep(replace(fit, arguments=for_all).run(table, notes), labels)
 
     def fit_table(
@@ -137,13 +139,13 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         CheckpointError
             If the checkpoint is damaged or belongs to another fit.
         """
-        check_table(table)
+        checks.check_table(table)
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         folder = checkpoint_folder(checkpoint)
         fit = self.as_fit(stored_seed(folder) if self.random_state is None else None)
         if table.roles.weight_column is not None:
-            check_takes_weights(fit.bases, "the table has sample weights")
+            checks.check_takes_weights(fit.bases, "the table has sample weights")
         kept = Checkpoint(folder, None if folder is None else identity_of_fit(self, fit.seed, table), allow)
         model = fit.run(table, Notes(CallbackList(self.callbacks), kept, eval_set))
         return self._keep(model, table.labels())
@@ -161,26 +163,27 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         Fit
             What turns a table into a `Model`.
         """
-        n_members = check_whole("n_estimators", self.n_estimators)
+        n_members = checks.check_whole("n_estimators", self.n_estimators)
         optional = self.get_params(deep=False)  # some of the ensembles have these parameters
         weighting = weighting_named(optional.get("weighting"))
-        bases = check_classifiers(self._bases())
+        bases = checks.check_classifiers(self._bases())
         if weighting is not None:
-            check_takes_weights(bases, f"weighting={optional['weighting']!r} weights the rows that are drawn")
+            checks.check_takes_weights(bases, f"weighting={optional['weighting']!r} weights the rows that are drawn")
         return Fit(
             n_members,
             self._algorithm(n_members),
-            check_positive("ratio", self.ratio),
-            check_seed(self.random_state) if seed is None else seed,
+            checks.check_positive("ratio", self.ratio),
+            checks.check_seed(self.random_state) if seed is None else seed,
             bases,
             self._first_round,
-            effective_n_jobs(check_jobs(self.n_jobs)),
+            effective_n_jobs(checks.check_jobs(self.n_jobs)),
             check_method(optional.get("calibration")),
             weighting,
             self._members_are_independent,
         )
 
 
+@checks.with_inherited_entries
 class UnderBaggingClassifier(UnderSamplingEnsemble):
     """Under-bagging: members trained on all rare rows and as many common rows drawn at random.
 
@@ -191,35 +194,6 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
         The base model, as in `SelfPacedEnsembleClassifier`.
-    n_estimators : int, default=10
-        The number of members.
-    ratio : float, default=1.0
-        Rows drawn from each larger class per minority row.
-    n_jobs : int, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
-    callbacks : Callback or list of Callback, default=None
-        Callbacks during the fit; see `selfpaced.callbacks`.
-
-    Attributes
-    ----------
-    estimators_ : list of estimator
-        The fitted members.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        The number of training rows of each of `classes_`.
-    rounds_ : list of Round
-        Notes of each round (`selfpaced.callbacks.Round`). All rows of a class are in one bin.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The names of the features, if X had names.
-    feature_importances_ : ndarray of shape (n_features,)
-        The mean importance of each feature, if the members have importances.
 
     See Also
     --------
@@ -247,6 +221,7 @@ class UnderBaggingClassifier(UnderSamplingEnsemble):
         return partial(under_bagging, n_models=n_members)
 
 
+@checks.with_inherited_entries
 class BalanceCascadeClassifier(UnderSamplingEnsemble):
     """BalanceCascade: under-bagging that drops the common rows which the ensemble already classifies well.
 
@@ -262,35 +237,6 @@ class BalanceCascadeClassifier(UnderSamplingEnsemble):
     ----------
     estimator : classifier, default=DecisionTreeClassifier()
         The base model, as in `SelfPacedEnsembleClassifier`. The article uses AdaBoost.
-    n_estimators : int, default=10
-        The number of members.
-    ratio : float, default=1.0
-        Rows drawn from each larger class per minority row.
-    n_jobs : int, default=None
-        Threads for scoring rows; None is 1 and -1 is all cores. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Seed of all draws and of every `random_state` inside the base model. The same number gives the same members.
-    callbacks : Callback or list of Callback, default=None
-        Callbacks during the fit; see `selfpaced.callbacks`.
-
-    Attributes
-    ----------
-    estimators_ : list of estimator
-        The fitted members.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        The number of training rows of each of `classes_`.
-    rounds_ : list of Round
-        Notes of each round (`selfpaced.callbacks.Round`). All rows of a class are in one bin.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        The names of the features, if X had names.
-    feature_importances_ : ndarray of shape (n_features,)
-        The mean importance of each feature, if the members have importances.
 
     See Also
     --------

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
@@ -19,6 +20,7 @@ from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.report import Report, report_of_scores, suspect_rows
+from selfpaced.scoring import over_stream
 from selfpaced.tables import NewCategories, Roles, moments_in
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import parse_decision
@@ -56,13 +58,19 @@ def scored_in_stages(
     is_rare, column = rare_rows(model.trained_on_, table), model.trained_on_.score_column
     if not _has_stages(model):
         return is_rare, scores_of(model.model_, table, model.n_jobs, progress), None
-    parts, new = [], NewCategories()
-    for batch in table.batches():
+    parts, new, scorers = [], NewCategories(), model.model_.scorers[0]
+
+    def stages_of(batch: Any) -> tuple[int, list[Floats]]:
         batch.check()
         rows = replace(batch, new_categories=new).features().to_pandas()
-        parts.append([stage[:, column].copy() for stage in model.staged_predict_proba(rows)])
+        return batch.stop, [stage[:, column].copy() for stage in model.model_.staged(rows, 1)]
+
+    # Batches are scored side by side, and one at a time by members with their own threads.
+    n_threads = min([effective_n_jobs(model.n_jobs), *(each.threads for each in scorers if each.threads is not None)])
+    for n_scored, found in over_stream(stages_of, table.batches(), n_threads):
+        parts.append(found)
         if progress is not None:
-            progress(batch.stop, table.n_rows)
+            progress(n_scored, table.n_rows)
     new.warn()
     stages = [np.concatenate(stage) for stage in zip(*parts, strict=True)]
     return is_rare, stages[-1], [aucprc(is_rare, stage) for stage in stages]

@@ -13,15 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.calibration import Calibrator, fit_calibrator
-from selfpaced.ensembles.auto.judging import (
-    Judge,
-    Judgement,
-    aucprc_of,
-    blend_weights,
-    difference_of_levels,
-    shifted,
-    standard_error,
-)
+from selfpaced.ensembles.auto import judging
 from selfpaced.ensembles.checkpoint import ALLOWING, plan_hash
 from selfpaced.exceptions import CheckpointError, ModelFileError, TableError, warn
 from selfpaced.model import LogOddsPool, Model, RecipeResult, equal_pool, log_odds, pool_of
@@ -72,18 +64,14 @@ class Blend:
 class Chooser:
     """Chooses among recipes, given by name. `on_step` is called with the name of a recipe and what happens to it.
 
-    Parameters
-    ----------
-    judge : Judge | None
-        Compares the recipes; None if there are too few rare rows.
-    fits : Callable[[Sequence[str]], Iterator[tuple[Model | Exception, float]]]
-        Trains recipes, given by name, on the whole table. Returns the model of each or its error, and the seconds.
+    `judge` compares the recipes; it is None if there are too few rare rows. `fits` trains recipes, given by name, on
+    the whole table: it gives the model of each or its error, and the seconds.
     """
 
     def __init__(
         self,
         recipes: Mapping[str, Any],
-        judge: Judge | None,
+        judge: judging.Judge | None,
         fits: Callable[[Sequence[str]], Iterator[tuple[Model | Exception, float]]],
         clock: Clock,
         on_step: Callable[[str, str], None],
@@ -94,7 +82,7 @@ class Chooser:
         self._clock = clock
         self._on_step = on_step
         self._results = {name: RecipeResult(name) for name in recipes}
-        self._judged: dict[str, Judgement] = {}
+        self._judged: dict[str, judging.Judgement] = {}
 
     def chosen(self, classes: Sequence[int], calibration: str | None, saved: Judgements) -> Blend:
         """The blend. `classes` are the numbers of the classes that are pooled."""
@@ -117,7 +105,7 @@ class Chooser:
             self._note(name, weight=weight)
         return Blend(models, pool, calibrator, list(self._results.values()))
 
-    def _judge_all(self, judge: Judge, saved: Judgements) -> None:
+    def _judge_all(self, judge: judging.Judge, saved: Judgements) -> None:
         known = {name: earlier for name in self._recipes if (earlier := saved.get(name)) is not None}
         at_once, names = None, list(self._recipes)
         if self._clock.limit is None:
@@ -131,7 +119,9 @@ class Chooser:
                 self._note(name, note=TIME_IS_UP)
                 continue
             self._on_step(name, "judging")
-            found: Judgement | Exception = known.get(name) or next(at_once or judge.judged([self._recipes[name]]))
+            found: judging.Judgement | Exception = known.get(name) or next(
+                at_once or judge.judged([self._recipes[name]])
+            )
             if isinstance(found, Exception):
                 self._note_failure(name, found)
                 continue
@@ -140,9 +130,9 @@ class Chooser:
             self._take(name, found, judge)
         self._judged = {name: self._judged[name] for name in self._recipes if name in self._judged}
 
-    def _take(self, name: str, found: Judgement, judge: Judge) -> None:
-        score = aucprc_of(found.probabilities, judge.rows)
-        error = standard_error(found.probabilities, judge.rows, judge.seed)
+    def _take(self, name: str, found: judging.Judgement, judge: judging.Judge) -> None:
+        score = judging.aucprc_of(found.probabilities, judge.rows)
+        error = judging.standard_error(found.probabilities, judge.rows, judge.seed)
         self._judged[name] = found
         self._note(name, aucprc=score, standard_error=error, seconds_judging=found.seconds)
 
@@ -160,7 +150,7 @@ class Chooser:
             (log_odds(each) - centre) / spread
             for each, centre, spread in zip(honest, scale.centres, scale.spreads, strict=True)
         ]
-        weights = blend_weights(standard, rows, self._judge.seed)
+        weights = judging.blend_weights(standard, rows, self._judge.seed)
         for name, weight in zip(self._judged, weights.tolist(), strict=True):
             if weight == 0:
                 self._note(name, note="no weight: the others are better without it")
@@ -200,7 +190,9 @@ class Chooser:
         """The pooled scores of the copies, at the level of the models."""
         assert self._judge is not None
         scores = pool([self._judge.rescored(each) for each in models.values()])
-        return shifted(copies, difference_of_levels(copies, scores, calibrator, self._judge.weights_of_common_rows))
+        return judging.shifted(
+            copies, judging.difference_of_levels(copies, scores, calibrator, self._judge.weights_of_common_rows)
+        )
 
     def _calibrator(self, method: str | None, pooled: Floats) -> Calibrator | None:
         if method is None or self._judge is None:
@@ -223,10 +215,10 @@ class Chooser:
 class Judgements:
     """The judgements of an earlier fit that was interrupted. Here there are none, and none are kept."""
 
-    def get(self, name: str) -> Judgement | None:
+    def get(self, name: str) -> judging.Judgement | None:
         return None
 
-    def put(self, name: str, judgement: Judgement) -> None:
+    def put(self, name: str, judgement: judging.Judgement) -> None:
         pass
 
 
@@ -238,7 +230,7 @@ class SavedJudgements(Judgements):
         self._plan = plan_hash(plan)
         self._allow = allow
 
-    def get(self, name: str) -> Judgement | None:
+    def get(self, name: str) -> judging.Judgement | None:
         file = _file_name(name)
         if not self._folder.has(file):
             return None
@@ -246,7 +238,7 @@ class SavedJudgements(Judgements):
         try:
             parts = loaded(BytesIO(content), path, ALLOWING, self._allow)
             belongs = (parts.pop("plan"), parts.pop("name")) == (self._plan, name)
-            found = Judgement(**parts)
+            found = judging.Judgement(**parts)
         except Exception as error:  # damaged files may raise anything
             raise CheckpointError(
                 f"{path} of the checkpoint is damaged. Remove it, and the recipe is judged again."
@@ -255,7 +247,7 @@ class SavedJudgements(Judgements):
             raise CheckpointError(f"{path} belongs to another fit. Remove it, and the recipe is judged again.")
         return found
 
-    def put(self, name: str, judgement: Judgement) -> None:
+    def put(self, name: str, judgement: judging.Judgement) -> None:
         file = _file_name(name)
         if not self._folder.has(file):
             parts = {"plan": self._plan, "name": name, **vars(judgement)}

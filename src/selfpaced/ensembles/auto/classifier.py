@@ -10,27 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
+from selfpaced import tables
 from selfpaced.calibration import BEST_METHOD, PriorCorrection
 from selfpaced.callbacks import Callback, Round
+from selfpaced.ensembles import checks
 from selfpaced.ensembles.auto.recipes import Columns, columns_of, default_recipes
 from selfpaced.ensembles.auto.training import AutoTraining, recipes_to_try
 from selfpaced.ensembles.base import bases_of
-from selfpaced.ensembles.checks import check_groups, check_labels, check_table, roles_with, weights_only
 from selfpaced.ensembles.suspects import DoubtingEnsemble
 from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.model import LogOddsPool, Model, check_features, reader_for, record_of
-from selfpaced.tables import (
-    InMemoryTable,
-    LabelledTable,
-    Labels,
-    Table,
-    as_trained,
-    is_frame,
-    polars_as_arrow,
-    schema_of_frame,
-)
 
 
+@checks.with_inherited_entries
 class AutoSelfPacedClassifier(DoubtingEnsemble):
     """The best model without tuning: a blend of the self-paced recipes that rank held-out rows best.
 
@@ -75,16 +67,6 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         How the ensembles' probabilities become one.
     calibrator_ : Calibrator or None
         The map of the calibration.
-    classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
-    pos_label_ : label
-        The label whose probability is the score: that of the rarest class, unless a table was opened with another one.
-    class_counts_ : ndarray of shape (n_classes,)
-        Rows of each of `classes_` in the training data.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, if X had names.
 
     See Also
     --------
@@ -144,15 +126,17 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         self : estimator
             The fitted ensemble.
         """
-        schema = schema_of_frame(X) if is_frame(X) else None
-        X = check_features(self, X if schema is None else as_trained(schema, X), reset=True)
-        labels = check_labels(y, X)
-        weights = weights_only(fit_params, labels)
-        rows = InMemoryTable(polars_as_arrow(X), weights | check_groups(groups, labels))
-        return self._adopt(AutoTraining(self, LabelledTable(rows, labels, schema=schema, roles=roles_with(groups))))
+        schema = tables.schema_of_frame(X) if tables.is_frame(X) else None
+        X = check_features(self, X if schema is None else tables.as_trained(schema, X), reset=True)
+        labels = checks.check_labels(y, X)
+        weights = checks.weights_only(fit_params, labels)
+        rows = tables.InMemoryTable(tables.polars_as_arrow(X), weights | checks.check_groups(groups, labels))
+        return self._adopt(
+            AutoTraining(self, tables.LabelledTable(rows, labels, schema=schema, roles=checks.roles_with(groups)))
+        )
 
     def fit_table(
-        self, table: Table, *, checkpoint: str | PathLike[str] | None = None, allow: str | Sequence[str] = ()
+        self, table: tables.Table, *, checkpoint: str | PathLike[str] | None = None, allow: str | Sequence[str] = ()
     ) -> Self:
         """Choose among the recipes, and train those with a weight, on rows that need not fit into memory.
 
@@ -170,7 +154,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         self : estimator
             The fitted ensemble.
         """
-        check_table(table)
+        checks.check_table(table)
         return self._adopt(AutoTraining(self, table, checkpoint=checkpoint, allow=allow))
 
     @classmethod
@@ -187,8 +171,12 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         list of (str, estimator) tuples
             Names and unfitted ensembles, as for `recipes`.
         """
-        schema = schema_of_frame(X) if is_frame(X) else None
-        columns = Columns(None, {}) if X is None else columns_of(X if schema is None else as_trained(schema, X), schema)
+        schema = tables.schema_of_frame(X) if tables.is_frame(X) else None
+        columns = (
+            Columns(None, {})
+            if X is None
+            else columns_of(X if schema is None else tables.as_trained(schema, X), schema)
+        )
         return list(default_recipes(columns).items())
 
     @property
@@ -240,7 +228,11 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         return tags
 
     def _honest_means(
-        self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
+        self,
+        table: tables.InMemoryTable,
+        labels: tables.Labels,
+        seen: Sequence[NDArray[np.intp]],
+        fit_params: dict[str, Any],
     ) -> NDArray[np.float64]:
         parts, start = [], 0
         for each in self.ensembles_.values():

@@ -37,14 +37,8 @@ LARGEST_DIFFERENCE = 20.0  # in log-odds; those of scores are clipped to less
 def difference_of_levels(copies: Floats, ensembles: Floats, calibrator: Calibrator, weights: Floats) -> float:
     """How much to add to the log-odds of copies to bring them to the level of the ensembles.
 
-    Parameters
-    ----------
-    copies, ensembles : Floats
-        The pooled scores of both for the same rows, of shape (n_rows, 2).
-    calibrator : Calibrator
-        The map that is fitted to the copies.
-    weights : Floats
-        The weights of the rows. Rows on which the ensembles were trained should have none.
+    Both have pooled scores for the same rows, of shape (n_rows, 2). The calibrator is fitted to the copies. Rows on
+    which the ensembles were trained should have no weights.
     """
 
     def excess(difference: float) -> float:
@@ -80,21 +74,11 @@ Chosen = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Labelled:
-    """The labels and the weights of some rows, by which rankings are judged.
+    """The labels and the weights of some rows, by which rankings are judged."""
 
-    Attributes
-    ----------
-    classes : NDArray[np.integer]
-        The number of each row's class.
-    weights : Floats
-        How many rows each row stands for.
-    ranked : Sequence[int]
-        The classes whose rankings count: the rare one, or all of them if there are more than two.
-    """
-
-    classes: NDArray[np.integer]
-    weights: Floats
-    ranked: Sequence[int]
+    classes: NDArray[np.integer]  # the number of each row's class
+    weights: Floats  # how many rows each row stands for
+    ranked: Sequence[int]  # the classes whose rankings count: the rare one, or all if there are more than two
 
 
 def aucprc_of(probabilities: Floats, rows: Labelled, weights: Floats | None = None) -> float:
@@ -132,12 +116,8 @@ def blend_weights(honest: Sequence[Floats], rows: Labelled, seed: int) -> Floats
     """How much each recipe counts; the weights add up to 1.
 
     Half of a weight follows the AUCPRC of the recipe alone, the other half how often it is part of the best mixture.
-
-    Parameters
-    ----------
-    honest : Sequence[Floats]
-        For each recipe, its log-odds for rows that it was not trained on, on the scale that all recipes share: a column
-        for each class.
+    `honest` has the log-odds of each recipe for rows that it was not trained on, on the scale that all recipes share: a
+    column for each class.
     """
     mixtures = _mixtures(honest, rows)
     shares = [(_by_own_score(mixtures, w) + _by_best_mixture(mixtures, w)) / 2 for w in _resampled(rows, seed)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -21,21 +22,11 @@ MOST_CATEGORIES_OF_GBDT = 255
 
 @dataclass(frozen=True)
 class Columns:
-    """What a base model must know about the features of a table.
+    """What a base model must know about the features of a table."""
 
-    Attributes
-    ----------
-    names : Sequence[str] | None
-        The names of all features; None if they have none. Features without names are numbers.
-    categorical : dict[str, int]
-        The number of categories of each categorical feature, by name.
-    are_sparse : bool, default=False
-        Whether the features are a sparse matrix.
-    """
-
-    names: Sequence[str] | None
-    categorical: dict[str, int]
-    are_sparse: bool = False
+    names: Sequence[str] | None  # of all features; None if they have none. Features without names are numbers.
+    categorical: dict[str, int]  # the number of categories of each categorical feature, by name
+    are_sparse: bool = False  # whether the features are a sparse matrix
 
     @property
     def numbers(self) -> list[str]:
@@ -87,10 +78,6 @@ def _gbdt(columns: Columns) -> Any:
     return with_codes(model, many)
 
 
-def _lightgbm(columns: Columns) -> Any:
-    return lightgbm(columns, n_estimators=50)
-
-
 def lightgbm(columns: Columns, **parameters: Any) -> Any:
     """LightGBM for small training sets. It reads categories of pandas frames and missing values by itself."""
     try:
@@ -113,10 +100,6 @@ def catboost(columns: Columns, **parameters: Any) -> Any:
     return with_codes(model, columns.categorical)
 
 
-def _catboost(columns: Columns) -> Any:
-    return catboost(columns, iterations=200)
-
-
 def _logistic(columns: Columns) -> Any:
     from sklearn.linear_model import LogisticRegression
 
@@ -129,10 +112,6 @@ def _knn(columns: Columns) -> Any:
     return with_scales(KNeighborsClassifier(), columns)
 
 
-def _mlp(columns: Columns) -> Any:
-    return neural_network(columns, max_iter=300)
-
-
 def neural_network(columns: Columns, max_iter: int = 100) -> Any:
     """A network with one hidden layer. Its training stops after `max_iter` passes, converged or not."""
     from sklearn.neural_network import MLPClassifier
@@ -143,13 +122,13 @@ def neural_network(columns: Columns, max_iter: int = 100) -> Any:
 BASES: dict[str, Callable[[Columns], Any]] = {
     "tree": _tree,
     "gbdt": _gbdt,
-    "lightgbm": _lightgbm,
-    "catboost": _catboost,
+    "lightgbm": partial(lightgbm, n_estimators=50),
+    "catboost": partial(catboost, iterations=200),
     "forest": _forest,
     "extra_trees": _extra_trees,
     "logistic": _logistic,
     "knn": _knn,
-    "mlp": _mlp,
+    "mlp": partial(neural_network, max_iter=300),
 }
 
 
@@ -238,8 +217,8 @@ class MinoritySize:
 UNKNOWN_SIZE = MinoritySize(0, 0)
 
 
-def _lightgbm_recipe(
-    columns: Columns, size: MinoritySize, ratio: float, weighting: str | None, **parameters: Any
+def _of_lightgbm(
+    columns: Columns, size: MinoritySize, ratio: float, weighting: str | None = None, **parameters: Any
 ) -> Recipe:
     ratio = size.ratio(ratio, MOST_NUMBERS)
     if size.is_large:
@@ -247,40 +226,11 @@ def _lightgbm_recipe(
     return Recipe(lightgbm(columns, **parameters), ratio=ratio, weighting=weighting)
 
 
-def _small_trees(columns: Columns, size: MinoritySize) -> Recipe:
-    return _lightgbm_recipe(columns, size, ratio=1, weighting=None, n_estimators=100, num_leaves=8)
+def _of_slow_kind(base: Callable[[Columns], Any], ratio: float, columns: Columns, size: MinoritySize) -> Recipe:
+    return Recipe(base(columns), ratio=size.ratio(ratio, MOST_NUMBERS_OF_SLOW_KINDS))
 
 
-def _many_rows(columns: Columns, size: MinoritySize) -> Recipe:
-    return _lightgbm_recipe(columns, size, ratio=10, weighting=None, n_estimators=100)
-
-
-def _weighted_rows(columns: Columns, size: MinoritySize) -> Recipe:
-    slow = {"n_estimators": 150, "learning_rate": 0.05, "num_leaves": 8, "colsample_bytree": 0.7}
-    return _lightgbm_recipe(columns, size, ratio=20, weighting="sqrt", **slow)
-
-
-def _linear(columns: Columns, size: MinoritySize) -> Recipe:
-    return _slow(base_model("logistic", columns), size, ratio=10)
-
-
-def _neural_network(columns: Columns, size: MinoritySize) -> Recipe:
-    return _slow(neural_network(columns), size, ratio=5)
-
-
-def _extra_trees_recipe(columns: Columns, size: MinoritySize) -> Recipe:
-    return _slow(base_model("extra_trees", columns), size, ratio=20)
-
-
-def _catboost_recipe(columns: Columns, size: MinoritySize) -> Recipe:
-    return _slow(catboost(columns, iterations=200), size, ratio=20)
-
-
-def _slow(base: Any, size: MinoritySize, ratio: float) -> Recipe:
-    return Recipe(base, ratio=size.ratio(ratio, MOST_NUMBERS_OF_SLOW_KINDS))
-
-
-def _gbdt_recipe(columns: Columns, size: MinoritySize) -> Recipe:
+def _of_gbdt(columns: Columns, size: MinoritySize) -> Recipe:
     return Recipe(base_model("gbdt", columns))
 
 
@@ -293,19 +243,31 @@ class DefaultRecipe:
     is_slow: bool = True
 
 
+WEIGHTED_ROWS: dict[str, Any] = {
+    "ratio": 20,
+    "weighting": "sqrt",
+    "n_estimators": 150,
+    "learning_rate": 0.05,
+    "num_leaves": 8,
+    "colsample_bytree": 0.7,
+}
 # The cheapest come first, because a time limit may skip the others. The first recipe finds the hard rows of large
 # tables.
 RECIPES = {
-    "LightGBM, small trees": DefaultRecipe("lightgbm", _small_trees, is_slow=False),
-    "linear": DefaultRecipe("sklearn", _linear),
-    "LightGBM, many common rows": DefaultRecipe("lightgbm", _many_rows, is_slow=False),
-    "LightGBM, weighted rows": DefaultRecipe("lightgbm", _weighted_rows, is_slow=False),
-    "neural network": DefaultRecipe("sklearn", _neural_network),
-    "extra trees": DefaultRecipe("sklearn", _extra_trees_recipe),
-    "CatBoost": DefaultRecipe("catboost", _catboost_recipe),
+    "LightGBM, small trees": DefaultRecipe(
+        "lightgbm", partial(_of_lightgbm, ratio=1, n_estimators=100, num_leaves=8), is_slow=False
+    ),
+    "linear": DefaultRecipe("sklearn", partial(_of_slow_kind, _logistic, 10)),
+    "LightGBM, many common rows": DefaultRecipe(
+        "lightgbm", partial(_of_lightgbm, ratio=10, n_estimators=100), is_slow=False
+    ),
+    "LightGBM, weighted rows": DefaultRecipe("lightgbm", partial(_of_lightgbm, **WEIGHTED_ROWS), is_slow=False),
+    "neural network": DefaultRecipe("sklearn", partial(_of_slow_kind, neural_network, 5)),
+    "extra trees": DefaultRecipe("sklearn", partial(_of_slow_kind, _extra_trees, 20)),
+    "CatBoost": DefaultRecipe("catboost", partial(_of_slow_kind, BASES["catboost"], 20)),
 }
 # Recipes that replace LightGBM if it is not installed.
-INSTEAD = {"gradient boosting": DefaultRecipe("sklearn", _gbdt_recipe, is_slow=False)}
+INSTEAD = {"gradient boosting": DefaultRecipe("sklearn", _of_gbdt, is_slow=False)}
 
 
 def default_recipes(columns: Columns, size: MinoritySize = UNKNOWN_SIZE) -> dict[str, Any]:

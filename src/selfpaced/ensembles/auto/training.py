@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
 from os import PathLike
-from threading import Event, Thread
+from threading import BoundedSemaphore, Event, Thread
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -19,28 +19,7 @@ from sklearn.base import clone
 
 from selfpaced.calibration import FITTED_MAPS, check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan, Round, Stop
-from selfpaced.ensembles.auto.choosing import (
-    NOT_OF_A_RECIPE,
-    TIME_IS_UP,
-    Blend,
-    CallbackError,
-    Chooser,
-    Clock,
-    Judgements,
-    SavedJudgements,
-)
-from selfpaced.ensembles.auto.judging import (
-    FEWEST_RARE_ROWS,
-    N_MEMBERS,
-    Judge,
-    WorkingSample,
-    folds_of,
-    ignoring_expected_warnings,
-    needs_scout,
-    uncalibrated,
-    values_in_a_row,
-    working_sample,
-)
+from selfpaced.ensembles.auto import choosing, judging
 from selfpaced.ensembles.auto.recipes import Columns, MinoritySize, columns_of, default_recipes, not_installed, too_slow
 from selfpaced.ensembles.base import bases_of
 from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
@@ -61,17 +40,17 @@ class _Abandoned(BaseException):
 
 @dataclass
 class _Turn:
-    """One fit: it runs while it has its turn, and waits for a pass over the table or for its next turn."""
+    """One fit. It works while it has its turn, and otherwise waits for the next one, or for a pass over the table."""
 
     work: Callable[[], Any]
-    goes_on: Event = field(default_factory=Event)
-    waits: Event = field(default_factory=Event)
-    asked: tuple[Any, Pass] | None = None
-    failure: Exception | None = None
-    found: Any = None
+    begins: Event = field(default_factory=Event)
+    ends: Event = field(default_factory=Event)
+    table: Any = None  # to be read in the next pass
+    asked: Pass | None = None
+    found: Any = None  # the result of the fit, or the exception that ended it
+    failure: Exception | None = None  # of the work in a pass
     seconds: float = 0.0
-    ended: bool = False
-    abandoned: bool = False
+    is_over: bool = False
 
 
 class SharedPasses:
@@ -82,57 +61,50 @@ class SharedPasses:
     """
 
     def __init__(self) -> None:
-        self._turns: list[_Turn] = []
         self._present: _Turn | None = None
+        self._are_abandoned = False
 
     def run(self, works: Sequence[Callable[[], Any]]) -> list[tuple[Any, float]]:
         """The result of each fit, or the exception that it raised, and the seconds that it worked."""
-        self._turns = [_Turn(work) for work in works]
-        threads = [
-            Thread(target=copy_context().run, args=(self._work, turn, get_config()), daemon=True)
-            for turn in self._turns
-        ]
+        turns = [_Turn(work) for work in works]
+        threads = [Thread(target=copy_context().run, args=(self._work, turn, get_config())) for turn in turns]
         for thread in threads:
+            thread.daemon = True
             thread.start()
         try:
-            while running := [turn for turn in self._turns if not turn.ended]:
+            while running := [turn for turn in turns if not turn.is_over]:
                 for turn in running:
-                    self._give(turn)
-                self._read(turn for turn in running if turn.asked is not None)
+                    begin, self._present = time.perf_counter(), turn
+                    turn.begins.set()
+                    turn.ends.wait()
+                    turn.ends.clear()
+                    turn.seconds += time.perf_counter() - begin
+                self._read(running)
         finally:
-            for turn in self._turns:
-                turn.abandoned = True
-                turn.goes_on.set()
+            self._are_abandoned = True
+            for turn in turns:
+                turn.begins.set()
         for thread in threads:
             thread.join()
-        return [(turn.found, turn.seconds) for turn in self._turns]
+        return [(turn.found, turn.seconds) for turn in turns]
 
     def read(self, table: Any, asked: Pass) -> None:
         """What a fit calls for a pass over the table. It returns when the pass is done."""
         turn = self._present
         assert turn is not None
-        turn.asked = table, asked
-        turn.waits.set()
+        turn.table, turn.asked = table, asked
+        turn.ends.set()
         self._wait(turn)
         if turn.failure is not None:
             raise turn.failure
 
-    def _give(self, turn: _Turn) -> None:
-        """Let a fit work until it waits for a pass or ends."""
+    def _read(self, turns: Sequence[_Turn]) -> None:
         begin = time.perf_counter()
-        self._present = turn
-        turn.waits.clear()
-        turn.goes_on.set()
-        turn.waits.wait()
-        turn.seconds += time.perf_counter() - begin
-
-    def _read(self, turns: Iterable[_Turn]) -> None:
-        asking = [(turn, *turn.asked) for turn in turns if turn.asked is not None]
-        if not asking:
-            return
-        begin = time.perf_counter()
-        read_pass(asking[0][1], Pass.together([_guarded(turn, asked) for turn, _, asked in asking]))
-        for turn, _, _ in asking:
+        asking = [(turn, turn.asked) for turn in turns if turn.asked is not None]
+        if asking:
+            most = max(asked.n_threads for _, asked in asking)
+            read_pass(asking[0][0].table, Pass.together([_guarded(turn, asked, most) for turn, asked in asking]))
+        for turn, _ in asking:
             turn.asked = None
             turn.seconds += (time.perf_counter() - begin) / len(asking)
 
@@ -146,31 +118,33 @@ class SharedPasses:
         except Exception as error:  # base models raise errors of all kinds
             turn.found = error
         finally:
-            turn.ended = True
-            turn.waits.set()
+            turn.is_over = True
+            turn.ends.set()
 
-    @staticmethod
-    def _wait(turn: _Turn) -> None:
-        turn.goes_on.wait()
-        turn.goes_on.clear()
-        if turn.abandoned:
+    def _wait(self, turn: _Turn) -> None:
+        turn.begins.wait()
+        turn.begins.clear()
+        if self._are_abandoned:
             raise _Abandoned
 
 
-def _guarded(turn: _Turn, asked: Pass) -> Pass:
-    """A pass whose first error ends the fit that asked for it, and no other."""
+def _guarded(turn: _Turn, asked: Pass, n_threads: int) -> Pass:
+    """A pass whose first error ends the fit that asked for it, and no other.
 
-    def guarded(step: Callable[[Any], Any]) -> Callable[[Any], None]:
-        def guarded_step(given: Any) -> None:
+    It keeps to its own number of threads, so that the others need not.
+    """
+    room = BoundedSemaphore(asked.n_threads)
+
+    def guarded(step: Callable[[Any], Any], given: Any) -> None:
+        with room:
             if turn.failure is None:
                 try:
                     step(given)
                 except Exception as error:
                     turn.failure = error
 
-        return guarded_step
-
-    return replace(asked, work=guarded(asked.work), on_batch=guarded(asked.on_batch))
+    work, on_batch = partial(guarded, asked.work), partial(guarded, asked.on_batch)
+    return replace(asked, work=work, on_batch=on_batch, n_threads=n_threads)
 
 
 # Every process gets a copy of the rows.
@@ -205,7 +179,7 @@ def _trained(fit: Fit, table: Table) -> tuple[Model | Exception, float]:
     begin = time.perf_counter()
     try:
         # The other processes have the other cores.
-        with parallel_config("sequential"), ignoring_expected_warnings():
+        with parallel_config("sequential"), judging.ignoring_expected_warnings():
             found: Model | Exception = replace(fit, n_threads=1).run(table, Notes())
     except Exception as error:  # base models raise errors of all kinds
         found = error
@@ -234,13 +208,7 @@ def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
 
 
 class AutoTraining:
-    """One fit. `model` is the classifier with its parameters, which are checked before a row is read.
-
-    Parameters
-    ----------
-    checkpoint, allow
-        As for `fit_table`.
-    """
+    """One fit. `model` is the classifier with its parameters, which are checked before a row is read."""
 
     def __init__(
         self,
@@ -251,7 +219,7 @@ class AutoTraining:
     ) -> None:
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
-        self._clock = Clock(_check_limit(model.time_limit), time.perf_counter())
+        self._clock = choosing.Clock(_check_limit(model.time_limit), time.perf_counter())
         self.calibration = _check_calibration(model.calibration)
         self._callbacks = CallbackList(model.callbacks)
         self._folder = checkpoint_folder(checkpoint)
@@ -268,18 +236,24 @@ class AutoTraining:
             self._plan = identity_of_fit(_with_recipes(model), self._seed, table)
             Checkpoint(self._folder, self._plan, allow)  # refuses the folder of another fit
 
-    def run(self) -> Blend:
+    def run(self) -> choosing.Blend:
         n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
-        with ignoring_expected_warnings(), errors_of_callbacks():
+        with judging.ignoring_expected_warnings(), errors_of_callbacks():
             split = self._split(n_rare)
+            if not judging.needs_scout(split) and self.table.bytes_in_memory is None and hasattr(self.table, "loaded"):
+                # The sample will be the whole table. Once it is loaded, the recipes need not read the files either.
+                self.table = self.table.loaded()
+                split = self._split(n_rare, split.minority)
             self.features = split.minority.features
             self._by_name, skipped = self._recipes(split, n_rare)
             recipes = {name: self._by_name[name] for name in self._by_name if name not in skipped}
             plan = FitPlan(2 * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
             with self._callbacks.during(plan):
-                judge = self._judge(recipes, split) if n_rare >= FEWEST_RARE_ROWS else None
+                judge = self._judge(recipes, split) if n_rare >= judging.FEWEST_RARE_ROWS else None
                 told = self._callbacks.on_recipe_begin
-                chooser = Chooser(recipes, judge, lambda names: self._fits(names, split.minority), self._clock, told)
+                chooser = choosing.Chooser(
+                    recipes, judge, lambda names: self._fits(names, split.minority), self._clock, told
+                )
                 blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
         return replace(blend, results=[*blend.results, *skipped.values()])
@@ -291,7 +265,7 @@ class AutoTraining:
         if self._given is not None:
             return self._given, {}
         features = split.minority.features
-        size = MinoritySize(n_rare, values_in_a_row(features))
+        size = MinoritySize(n_rare, judging.values_in_a_row(features))
         slow = too_slow(size) if self._clock.limit is None else []
         known = default_recipes(columns_of(features, self.table.schema), size)
         return known, {result.name: result for result in [*slow, *not_installed()]}
@@ -304,25 +278,29 @@ class AutoTraining:
         on_rows = Forwarding(self._callbacks).on_rows_read
         return self.table.split(SplitPlan(self._seed, self._n_threads, n_draw, 0, on_rows, minority))
 
-    def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> Judge:
+    def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> judging.Judge:
         sample = (
-            self._sample_by_scouts(recipes, split) if needs_scout(split) else working_sample(split, None, self._seed)
+            self._sample_by_scouts(recipes, split)
+            if judging.needs_scout(split)
+            else judging.working_sample(split, None, self._seed)
         )
-        folds, n_classes = folds_of(sample, self._seed), len(self.labels.classes)
-        return Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
+        folds, n_classes = judging.folds_of(sample, self._seed), len(self.labels.classes)
+        return judging.Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
 
-    def _sample_by_scouts(self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit) -> WorkingSample:
+    def _sample_by_scouts(
+        self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit
+    ) -> judging.WorkingSample:
         """The sample, after a small ensemble of the first recipe that works has found the hard rows."""
         self._callbacks.on_recipe_begin("the hard rows", "finding")
         for recipe in recipes.values():
             try:
-                return working_sample(split, self._scouted(recipe, split), self._seed)
-            except NOT_OF_A_RECIPE:
+                return judging.working_sample(split, self._scouted(recipe, split), self._seed)
+            except choosing.NOT_OF_A_RECIPE:
                 raise
             except Exception:  # it will fail again when it is judged, and be reported then
                 pass
             split = self._split(len(split.minority), split.minority)  # pools without the models of the one that failed
-        return working_sample(
+        return judging.working_sample(
             split, self._scouted(next(iter(recipes.values())), split), self._seed
         )  # to raise its error
 
@@ -336,7 +314,8 @@ class AutoTraining:
     def _fits(self, names: Sequence[str], minority: Rows) -> Iterator[tuple[Model | Exception, float]]:
         """The models of recipes, trained on the whole table, or the error that each failed with, and the seconds.
 
-        Recipes share the rows of the minority. Those that read files share the passes over them, too.
+        Recipes share the rows of the minority. Those that read files share the passes over them, too. Rows in memory
+        are not read, and one recipe after the other takes less memory.
         """
         fits = [self.ensemble(name).as_fit() for name in names]
         n_features = minority.features.shape[1]
@@ -344,7 +323,8 @@ class AutoTraining:
         if at_once and can_be_trained_side_by_side(fits, self.table, self.labels, n_features, self._n_threads):
             yield from trained_side_by_side(fits, self.table, self._n_threads)
             return
-        if self._clock.limit is None and len(fits) > 1 and hasattr(self.table, "batches"):
+        reads_files = self.table.bytes_in_memory is None and hasattr(self.table, "batches")
+        if self._clock.limit is None and len(fits) > 1 and reads_files:
             shared = SharedPasses()
             works = [
                 partial(self._fit, name, fit, minority, shared.read) for name, fit in zip(names, fits, strict=True)
@@ -366,7 +346,7 @@ class AutoTraining:
             random_state=mix(self._seed, self._number(name)) % LARGEST_RANDOM_STATE,
             n_jobs=self._model.n_jobs,
             callbacks=None,
-            **uncalibrated(recipe),
+            **judging.uncalibrated(recipe),
         )
         return ensemble
 
@@ -382,18 +362,22 @@ class AutoTraining:
         """The place of a recipe among the sorted names, which does not depend on the order of the list."""
         return sorted(self._by_name).index(name)
 
-    def _judgements(self) -> Judgements:
-        return Judgements() if self._folder is None else SavedJudgements(self._folder, self._plan, self._allow)
+    def _judgements(self) -> choosing.Judgements:
+        return (
+            choosing.Judgements()
+            if self._folder is None
+            else choosing.SavedJudgements(self._folder, self._plan, self._allow)
+        )
 
-    def _warn(self, blend: Blend, n_rare: int) -> None:
+    def _warn(self, blend: choosing.Blend, n_rare: int) -> None:
         """Warn about what a user would not expect of the model."""
         rarest = self.labels.names[self.labels.rarest]
-        if n_rare < FEWEST_RARE_ROWS:
+        if n_rare < judging.FEWEST_RARE_ROWS:
             warn(
-                f"The class {rarest!r} has {n_rare} rows. Comparing recipes needs at least {FEWEST_RARE_ROWS}. All "
-                "recipes have the same weight, and the scores are not calibrated."
+                f"The class {rarest!r} has {n_rare} rows. Comparing recipes needs at least {judging.FEWEST_RARE_ROWS}. "
+                "All recipes have the same weight, and the scores are not calibrated."
             )
-        late = [repr(result.name) for result in blend.results if result.note == TIME_IS_UP]
+        late = [repr(result.name) for result in blend.results if result.note == choosing.TIME_IS_UP]
         if late:
             warn(f"The time limit of {self._clock.limit} s was reached. Skipped recipes: {', '.join(late)}.")
         if blend.calibrator is not None:
@@ -410,7 +394,7 @@ class Forwarding(Callback):
         try:
             self._callbacks.on_rows_read(n_read, n_rows)
         except Exception as error:
-            raise CallbackError(error) from error
+            raise choosing.CallbackError(error) from error
 
 
 @contextmanager
@@ -418,7 +402,7 @@ def errors_of_callbacks() -> Iterator[None]:
     """Errors of callbacks are raised unchanged."""
     try:
         yield
-    except CallbackError as failed:
+    except choosing.CallbackError as failed:
         raise failed.error from None
 
 
@@ -428,11 +412,11 @@ class Deadline(Callback):
     It has as many as the copies that were judged, at least: with fewer, its scores would not fit their calibration.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: choosing.Clock) -> None:
         self._clock = clock
 
     def on_round_end(self, round: Round) -> Stop | None:
-        return Stop(keep=round.number) if round.number >= N_MEMBERS and not self._clock.allows(0.0) else None
+        return Stop(keep=round.number) if round.number >= judging.N_MEMBERS and not self._clock.allows(0.0) else None
 
 
 def _with_recipes(model: Any) -> Any:
