@@ -19,7 +19,7 @@ from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.report import Report, report_of_scores, suspect_rows
-from selfpaced.tables import NewCategories, Roles, moments_in
+from selfpaced.tables import NewCategories, Roles, moments_in, with_open_categories
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import parse_decision
 
@@ -136,7 +136,8 @@ def _report(
         scores,
         pos_label=rare,
         model=model,
-        sample=table.part(chosen).features(),
+        # New categories are values of their own, as in monitoring. The model reads them as missing values.
+        sample=replace(table, schema=with_open_categories(table.schema)).part(chosen).features(),
         sample_rows=rows,
         ids=None if request.id is None else table.column(request.id),
         target=table.roles.target,
