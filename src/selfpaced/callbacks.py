@@ -54,19 +54,6 @@ class Round:
         The time for a calibration: for copies of the member, and in the last round for the map.
     seconds_reading : float, default=0.0
         The part of scoring and drawing in which rows were read from files. Other threads score meanwhile.
-
-    See Also
-    --------
-    selfpaced.callbacks.Callback : Gets each round during a fit.
-
-    Examples
-    --------
-    >>> from selfpaced import SelfPacedEnsembleClassifier
-    >>> from selfpaced.datasets import make_checkerboard
-    >>> X, y = make_checkerboard(n_minority=50, n_majority=500, random_state=0)
-    >>> rounds = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit(X, y).rounds_
-    >>> [(each.number, each.n_rows) for each in rounds]
-    [(0, 100), (1, 100), (2, 100)]
     """
 
     number: int
@@ -134,16 +121,6 @@ class FitPlan:
         Whether a calibration that needs rows follows.
     n_recipes : int, default=0
         The number of recipes that are compared; 0 in a fit of one ensemble.
-
-    See Also
-    --------
-    Callback : Gets the plan in `on_fit_begin`.
-
-    Examples
-    --------
-    >>> from selfpaced.callbacks import FitPlan
-    >>> FitPlan(n_members=10, n_rows=1_000, n_minority=20, has_eval_set=False).n_minority
-    20
     """
 
     n_members: int
@@ -163,17 +140,6 @@ class Stop:
     ----------
     keep : int
         The number of members that are kept.
-
-    See Also
-    --------
-    Callback : Returns it from `on_round_end`.
-    EarlyStopping : Decides by the score.
-
-    Examples
-    --------
-    >>> from selfpaced.callbacks import Stop
-    >>> Stop(keep=3)
-    Stop(keep=3)
     """
 
     keep: int

@@ -32,17 +32,6 @@ class Alerts:
         Alerts that are positives, and alerts that are negatives.
     false_negatives, true_negatives : int, float or ndarray
         Positives without an alert, and negatives without an alert.
-
-    See Also
-    --------
-    alerts_at_threshold : Counts the alerts at a threshold.
-    alerts_at_k : Counts the alerts of a budget.
-
-    Examples
-    --------
-    >>> alerts = Alerts(true_positives=8, false_positives=2, false_negatives=2, true_negatives=988)
-    >>> float(alerts.precision), float(alerts.recall), float(alerts.f1)
-    (0.8, 0.8, 0.8)
     """
 
     true_positives: Number

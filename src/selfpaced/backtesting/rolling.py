@@ -267,15 +267,11 @@ def backtest(
         fitted.fit(table.take(fold.train), given[fold.train], **along)
         column = int(np.flatnonzero(fitted.classes_ == rare)[0])
         scores = fitted.predict_proba(table.take(fold.test))[:, column]
-        return np.asarray(scores, dtype=np.float64), has_probabilities(fitted)
+        # Scores of our ensembles are probabilities if they are calibrated.
+        return np.asarray(scores, dtype=np.float64), getattr(fitted, "calibrator_", True) is not None
 
     trials = {name: partial(trial, model) for name, model in named.items()}
     return pd.DataFrame([one.as_row() for one in run_backtest(rows, cv.folds(X, given), trials)])
-
-
-def has_probabilities(model: Any) -> bool:
-    """Whether scores are probabilities: those of our ensembles are if they are calibrated."""
-    return getattr(model, "calibrator_", True) is not None
 
 
 def _column(name: str, X: Any, cost_columns: Mapping[str, Any]) -> Floats:

@@ -45,32 +45,16 @@ SMOOTHING = 0.5  # rows added to each bin, so that an empty one does not make th
 
 @dataclass(frozen=True)
 class FeatureReference:
-    """The distribution of a column.
-
-    Attributes
-    ----------
-    kind : str
-        "number" or "category".
-    n_missing : int
-        The number of rows with a missing value.
-    counts : tuple[int, ...]
-        The rows of each of `numbers` and in each bin of the other numbers; or of each of `categories` and, at the end,
-        of all other categories.
-    numbers : tuple[float, ...]
-        The numbers that are counted one by one, because many rows have them.
-    edges : tuple[float, ...]
-        The inner ends of the bins of the other numbers. A bin holds the values up to its end.
-    categories : tuple[str, ...]
-        The categories that are counted one by one.
-    """
+    """The distribution of a column."""
 
     name: str
-    kind: str
-    n_missing: int
+    kind: str  # "number" or "category"
+    n_missing: int  # rows with a missing value
+    # The rows of each of `numbers` and in each bin of the other numbers; or of each category, and of all others.
     counts: tuple[int, ...]
-    numbers: tuple[float, ...] = ()
-    edges: tuple[float, ...] = ()
-    categories: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()  # that are counted one by one, because many rows have them
+    edges: tuple[float, ...] = ()  # the inner ends of the bins of the others; a bin holds the values up to its end
+    categories: tuple[str, ...] = ()  # that are counted one by one
 
     @property
     def all_counts(self) -> Counts:
@@ -451,16 +435,11 @@ def p_value(before: Counts, now: Counts) -> float:
     n_before, n_now = float(before.sum()), float(now.sum())
     if not n_before or not n_now:
         return 1.0
-    share = min(n_before, n_now) / (n_before + n_now)
-    total = before + now
-    large = total * share >= FEWEST_EXPECTED
+    large = (before + now) * min(n_before, n_now) / (n_before + n_now) >= FEWEST_EXPECTED
     a, b = (np.append(each[large], each[~large].sum()).astype(np.float64) for each in (before, now))
-    both = a + b
-    a, b, both = a[both > 0], b[both > 0], both[both > 0]
-    if both.size < 2:
-        return 1.0
-    statistic = np.sum((a * np.sqrt(n_now / n_before) - b * np.sqrt(n_before / n_now)) ** 2 / both)
-    return float(chi2.sf(statistic, both.size - 1))
+    used = a + b > 0
+    statistic = np.sum((a * np.sqrt(n_now / n_before) - b * np.sqrt(n_before / n_now))[used] ** 2 / (a + b)[used])
+    return float(chi2.sf(statistic, used.sum() - 1)) if used.sum() > 1 else 1.0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

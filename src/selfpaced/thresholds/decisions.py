@@ -243,7 +243,8 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"{self.estimator!r} has no predict_proba. Give a classifier with probabilities.")
         labels = column_or_1d(y, warn=True)
-        routed = _routed(self, fit_params)
+        is_routed = bool(fit_params) and get_config()["enable_metadata_routing"]
+        routed = dict(process_routing(self, "fit", **fit_params).estimator.fit) if is_routed else fit_params
         self.estimator_ = clone(self.estimator).fit(X, y, **routed)
         self.classes_ = self.estimator_.classes_
         self.pos_label_ = self._rare_label(labels)
@@ -253,7 +254,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if getattr(self.estimator_, "calibrator_", self) is None:
             warnings.warn(
                 f"{type(self.estimator_).__name__} is not calibrated, so its scores are far higher than probabilities, "
-                'and there will be too many alerts. Set calibration="isotonic", or call calibrate(X, y).',
+                'and there will be too many alerts. Set calibration="isotonic", or use recalibrated(X, y).',
                 stacklevel=2,
             )
         return self
@@ -349,14 +350,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def _rare_number(self) -> int:
         return int(np.flatnonzero(self.classes_ == self.pos_label_)[0])
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """The metadata that `predict` consumes, and those that `fit` passes on.
-
-        Returns
-        -------
-        MetadataRouter
-            The routing, as for any meta-estimator of scikit-learn.
-        """
+    def get_metadata_routing(self) -> MetadataRouter:  # scikit-learn documents it
         passed_on = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=passed_on)
@@ -367,12 +361,6 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.input_tags.sparse, inner.input_tags.allow_nan
         tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         return tags
-
-
-def _routed(model: Any, given: dict[str, Any]) -> dict[str, Any]:
-    if not given or not get_config()["enable_metadata_routing"]:
-        return given
-    return dict(process_routing(model, "fit", **given).estimator.fit)
 
 
 def numbers_of(X: Any, name: str) -> Any:

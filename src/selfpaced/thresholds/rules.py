@@ -75,6 +75,7 @@ class Rule(ABC):
     may_be_silent = False  # whether to raise no alerts is a choice
     prefers_more = False  # whether the lowest of equally good thresholds is taken, not the highest
     about: ClassVar[tuple[str, ...]] = ()
+    costs: Costs | None = None
 
     @abstractmethod
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
