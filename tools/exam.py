@@ -11,7 +11,7 @@ import sys
 import time
 
 TABLES_A_ROUND = 40
-EXAM = "tests/exam/test_same_rows_same_scores.py"
+EXAM = "tests/exam"
 ON_SPARK = [
     f"tests/cluster/test_spark.py::test_the_same_rows_on_spark_{what}"
     for what in ("train_the_model_of_the_file", "get_the_same_scores")

@@ -8,31 +8,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from selfpaced.exceptions import need
 
 __all__ = ["Callback", "EarlyStopping", "FitPlan", "ProgressBar", "Round", "Stop"]
 
 
 @dataclass(frozen=True)
 class BinNotes:
-    """The hardness bins of one larger class in one round.
+    """The hardness bins of one larger class in one round."""
 
-    Attributes
-    ----------
-    counts : NDArray[np.int64]
-        The number of rows in each bin.
-    mean_hardness : NDArray[np.float64]
-        The mean hardness of the rows in each bin; NaN in an empty bin.
-    quota : NDArray[np.int64]
-        The number of rows drawn from each bin.
-    """
-
-    counts: NDArray[np.int64]
-    mean_hardness: NDArray[np.float64]
-    quota: NDArray[np.int64]
+    counts: NDArray[np.int64]  # of rows in each bin
+    mean_hardness: NDArray[np.float64]  # of the rows in each bin; NaN in an empty bin
+    quota: NDArray[np.int64]  # rows drawn from each bin
 
 
 @dataclass(frozen=True)
@@ -62,19 +54,6 @@ class Round:
         The time for a calibration: for copies of the member, and in the last round for the map.
     seconds_reading : float, default=0.0
         The part of scoring and drawing in which rows were read from files. Other threads score meanwhile.
-
-    See Also
-    --------
-    selfpaced.callbacks.Callback : Gets each round during a fit.
-
-    Examples
-    --------
-    >>> from selfpaced import SelfPacedEnsembleClassifier
-    >>> from selfpaced.datasets import make_checkerboard
-    >>> X, y = make_checkerboard(n_minority=50, n_majority=500, random_state=0)
-    >>> rounds = SelfPacedEnsembleClassifier(n_estimators=2, random_state=0).fit(X, y).rounds_
-    >>> [(each.number, each.n_rows) for each in rounds]
-    [(0, 100), (1, 100), (2, 100)]
     """
 
     number: int
@@ -142,16 +121,6 @@ class FitPlan:
         Whether a calibration that needs rows follows.
     n_recipes : int, default=0
         The number of recipes that are compared; 0 in a fit of one ensemble.
-
-    See Also
-    --------
-    Callback : Gets the plan in `on_fit_begin`.
-
-    Examples
-    --------
-    >>> from selfpaced.callbacks import FitPlan
-    >>> FitPlan(n_members=10, n_rows=1_000, n_minority=20, has_eval_set=False).n_minority
-    20
     """
 
     n_members: int
@@ -171,17 +140,6 @@ class Stop:
     ----------
     keep : int
         The number of members that are kept.
-
-    See Also
-    --------
-    Callback : Returns it from `on_round_end`.
-    EarlyStopping : Decides by the score.
-
-    Examples
-    --------
-    >>> from selfpaced.callbacks import Stop
-    >>> Stop(keep=3)
-    Stop(keep=3)
     """
 
     keep: int
@@ -344,18 +302,14 @@ class ProgressBar(Callback):
 
 
 def _rich_progress(file: Any) -> Any:
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    except ImportError as error:
-        raise ImportError("The progress bar needs rich: pip install 'selfpaced[cli]'") from error
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(file=file, stderr=file is None),
+    rich, console = (need(f"rich.{part}", "cli", "The progress bar") for part in ("progress", "console"))
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
     )
+    return rich.Progress(*columns, console=console.Console(file=file, stderr=file is None))
 
 
 class EarlyStopping(Callback):
@@ -364,14 +318,10 @@ class EarlyStopping(Callback):
     It works with `fit` and `fit_table` of Self-paced Ensemble, BalanceCascade, under-bagging and EasyEnsemble. The
     ensemble has `len(model.estimators_)` members. `n_estimators` is not changed, and `rounds_` has all rounds.
 
-    Early stopping saves time and members, but does not improve quality. On three datasets with two kinds of members
-    (`benchmarks/stopping.py`) all 50 members ranked better than the kept ones, by 0.001 to 0.05 AUCPRC. They were still
-    better if they were trained on the rows of the eval_set too. The best score on the eval_set was 0.004 to 0.03 too
-    high, so report the scores of other rows.
-
-    The pacing of Self-paced Ensemble depends on the number of members. Early stopping keeps the first rounds of a
-    longer schedule, which differ from the rounds of a smaller `n_estimators`. Training with that number afterwards was
-    better in 3 of 12 cases.
+    Early stopping saves time and members, but does not improve quality: in `benchmarks/stopping.py` all 50 members
+    ranked better than the kept ones, by 0.001 to 0.05 AUCPRC. The best score on the eval_set was 0.004 to 0.03 too
+    high, so report the scores of other rows. Early stopping keeps the first rounds of the pacing of all members, which
+    differ from the rounds of a smaller `n_estimators`.
 
     Parameters
     ----------
@@ -412,7 +362,11 @@ class EarlyStopping(Callback):
     def on_fit_begin(self, plan: FitPlan) -> None:
         if not plan.has_eval_set:
             raise ValueError("EarlyStopping needs scores on held-out rows. Give fit an eval_set=(X, y).")
-        _check_stopping(self.patience, self.min_delta)
+        patience, min_delta = cast("tuple[Any, Any]", (self.patience, self.min_delta))
+        if not isinstance(patience, Integral) or isinstance(patience, bool) or int(patience) < 1:
+            raise ValueError(f"patience must be a whole number of rounds >= 1; got {patience!r}.")
+        if not isinstance(min_delta, Real) or isinstance(min_delta, bool) or not 0 <= float(min_delta) < 1:
+            raise ValueError(f"min_delta, a difference of AUCPRC, must be at least 0 and below 1; got {min_delta!r}.")
         self._n_members = plan.n_members
         self.best_round_ = 0
         self.best_score_ = float("-inf")
@@ -424,13 +378,6 @@ class EarlyStopping(Callback):
             self.best_round_, self.best_score_ = round.number, round.score
         out_of_patience = round.number - self.best_round_ >= self.patience
         return Stop(keep=self.best_round_) if out_of_patience or round.number == self._n_members else None
-
-
-def _check_stopping(patience: Any, min_delta: Any) -> None:
-    if not isinstance(patience, Integral) or isinstance(patience, bool) or int(patience) < 1:
-        raise ValueError(f"patience must be a whole number of rounds >= 1; got {patience!r}.")
-    if not isinstance(min_delta, Real) or isinstance(min_delta, bool) or not 0 <= float(min_delta) < 1:
-        raise ValueError(f"min_delta, a difference of AUCPRC, must be at least 0 and below 1; got {min_delta!r}.")
 
 
 class CallbackList:

@@ -28,25 +28,10 @@ class Alerts:
 
     Attributes
     ----------
-    true_positives : int, float or ndarray
-        Alerts that are positives.
-    false_positives : int, float or ndarray
-        Alerts that are negatives.
-    false_negatives : int, float or ndarray
-        Positives without an alert.
-    true_negatives : int, float or ndarray
-        Negatives without an alert.
-
-    See Also
-    --------
-    alerts_at_threshold : Counts the alerts at a threshold.
-    alerts_at_k : Counts the alerts of a budget.
-
-    Examples
-    --------
-    >>> alerts = Alerts(true_positives=8, false_positives=2, false_negatives=2, true_negatives=988)
-    >>> float(alerts.precision), float(alerts.recall), float(alerts.f1)
-    (0.8, 0.8, 0.8)
+    true_positives, false_positives : int, float or ndarray
+        Alerts that are positives, and alerts that are negatives.
+    false_negatives, true_negatives : int, float or ndarray
+        Positives without an alert, and negatives without an alert.
     """
 
     true_positives: Number
@@ -104,7 +89,7 @@ class Alerts:
         """Matthews' correlation of alerts and labels."""
         tp, fp, fn, tn = (
             np.asarray(count, dtype=np.float64)  # the products of four counts exceed the range of integers
-            for count in (self.true_positives, self.false_positives, self.false_negatives, self.true_negatives)
+            for count in vars(self).values()
         )
         return _share(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
 
@@ -390,15 +375,8 @@ def _rare_label(labels: NDArray[Any], pos_label: Any) -> Any:
     return 1
 
 
-def _some(labels: NDArray[Any]) -> list[Any]:
-    found: list[Any] = np.unique(labels)[:5].tolist()
-    return found
+def _some(labels: NDArray[Any]) -> Any:
+    return np.unique(labels)[:5].tolist()
 
 
-__all__ = [
-    "Alerts",
-    "alerts_at_k",
-    "alerts_at_threshold",
-    "aucprc",
-    "best_threshold",
-]
+__all__ = ["Alerts", "alerts_at_k", "alerts_at_threshold", "aucprc", "best_threshold"]

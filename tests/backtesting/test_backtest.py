@@ -135,3 +135,39 @@ def test_a_fold_that_is_skipped_has_the_reason_and_the_others_go_on():
     assert (first.note, first.reached.aucprc, first.n_test) == ("not today", None, folds[0].test.size)
     assert others
     assert all(one.note is None and one.reached.aucprc is not None for one in others)
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"y": np.arange(N_ROWS + 1) % 2}, "inconsistent numbers of samples"),
+        ({"y": np.where(np.arange(N_ROWS) == 5, np.nan, 1.0)}, "y contains NaN"),
+        ({"groups": np.arange(N_ROWS + 1)}, "inconsistent numbers of samples"),
+        ({"groups": np.array([None, *range(N_ROWS - 1)], dtype=object)}, "has no value in 1 of 3,000 rows"),
+        ({"budget": "2/year"}, "A period is one of"),
+        ({"decide": "p*amount>5", "cost_columns": {"amount": np.full(N_ROWS, -1.0)}}, "is negative"),
+    ],
+    ids=["more labels", "a missing label", "more groups", "a missing group", "another period", "negative costs"],
+)
+def test_what_cannot_be_backtested_is_refused_before_the_first_fit(rows, given, complaint):
+    X, y, times = rows
+    with pytest.raises(ValueError, match=complaint):
+        backtest("not a model", X, **{"y": y, "cv": RollingTimeSplit(times, "14d"), **given})
+
+
+def test_a_fold_whose_training_rows_lack_the_rarest_class_is_kept_with_the_reason(rows):
+    X, _, times = rows
+    kinds = np.arange(N_ROWS) % 2
+    kinds[1500::15] = 2
+    found = backtest(DecisionTreeClassifier(), X, kinds, RollingTimeSplit(times, "10d", first="20d"))
+    skipped = found["n_train_rare"] < 2
+    assert 0 < skipped.sum() < len(found)
+    assert found["aucprc"].isna().tolist() == skipped.tolist()
+    assert found.loc[skipped, "note"].tolist() == ["0 rare rows to train on"] * skipped.sum()
+
+
+def test_rows_may_be_lists(rows):
+    X, y, times = rows
+    cv = RollingTimeSplit(times, "20d")
+    found, expected = (backtest(small(), each, y, cv) for each in (X.to_numpy().tolist(), X.to_numpy()))
+    pd.testing.assert_frame_equal(found.drop(columns="seconds"), expected.drop(columns="seconds"))

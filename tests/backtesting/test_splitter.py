@@ -1,5 +1,7 @@
 """Folds in the order of time."""
 
+from datetime import timedelta
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -108,6 +110,9 @@ def test_folds_without_a_second_class_are_left_out_with_a_warning():
         ({"every": 7}, "every 7 has no unit, but the times are dates"),
         ({"every": "seven days"}, "every must be a duration such as 7d"),
         ({"delay": "7x"}, "delay must be a duration such as 7d"),
+        ({"delay": timedelta(days=-7)}, "delay must not be negative"),
+        ({"every": "0.001s"}, "is too short for times from 2024-01-01"),
+        ({"times": np.arange(60) + 2**60, "every": 60}, "is too short for times from"),
         ({"times": "when"}, "is not a column of X"),
         ({"times": np.arange(60), "every": "7d"}, "'7d' has a unit, but the times are numbers"),
         ({"times": np.where(np.arange(60) == 3, np.datetime64("NaT"), DAYS)}, "has no time in 1 of 60 rows"),
@@ -128,3 +133,16 @@ def test_times_of_other_rows_are_refused():
 def test_a_missing_time_is_a_table_error_and_a_value_error():
     assert issubclass(TableError, ValueError)
     assert span_in("2w", DAYS, "every") == np.timedelta64(14, "D")
+
+
+def test_times_with_32_bits_have_the_folds_of_the_same_times_with_64():
+    """Seconds of 2024 are 128 apart with 32 bits: a minute later is the same number."""
+    times = (1_700_000_000 + np.arange(60) * 256).astype(np.float32)
+    short, long = (RollingTimeSplit(times.astype(kind), 60).folds() for kind in (np.float32, np.float64))
+    assert [fold.test.tolist() for fold in short] == [fold.test.tolist() for fold in long]
+    assert len(short) > 20
+
+
+def test_labels_of_other_rows_are_refused():
+    with pytest.raises(ValueError, match="y has 61 labels, but there are 60 rows"):
+        RollingTimeSplit(DAYS).folds(y=np.arange(61) % 2)

@@ -56,6 +56,16 @@ def test_of_each_group_at_most_one_row_is_an_alert(run, july, folder):
     assert (alerts.groupby(weeks).size() <= 7).all()
 
 
+def test_whole_numbers_that_a_float_rounds_are_costs(run, july, folder):
+    large = pd.read_parquet(july).assign(price=2**53 + 1)
+    large.to_parquet("large.parquet")
+    options = ("--decide", "p*price>100", "-o", "scores.parquet")
+    code, _, complaint = run("predict", july.parent / MODEL, "large.parquet", *options)
+    assert code == 0, complaint
+    scores = pd.read_parquet("scores.parquet")
+    assert (scores["alert"] == (scores["score"] * 2.0**53 > 100)).all()
+
+
 def test_a_rule_and_a_number_of_rows_go_together(run, july, folder):
     scores = scored(run, july, folder, "--decide", "p*price>5", "--top", 10, "--keep", "price")
     gains = scores["score"] * scores["price"] - 5
@@ -74,6 +84,10 @@ def test_a_script_is_told_how_many_alerts_there_are(run, july, folder):
         (("--decide", "p*channel>5"), "string. Name a column of numbers"),
         (("--decide", "p*balance>5"), "has no finite number in"),
         (("--decide", "p*prise>5"), "has no column 'prise'"),
+        (("--decide", "p*amount>5"), "rows is negative. Costs must be at least 0"),
+        (("--decide", "p*price/0>5"), "rows is infinite. The rule divides by 0"),
+        (("--decide", "p*1e400>1"), "is too large"),
+        (("--decide", "p*price" + "*(1" * 5000 + ">5"), "is not a rule for decisions"),
         (("--top", 0), "--top must be at least 1"),
         (("--top", 5, "--per", "day"), "needs other options"),
         (("--group", "card"), "--group card needs other options"),

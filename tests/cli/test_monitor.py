@@ -1,13 +1,15 @@
 """`selfpaced monitor`: files that a model scores in service."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from selfpaced.cli import main
-from selfpaced.persistence import read_card
+from selfpaced.monitoring import make_reference
+from selfpaced.persistence import load_model, read_card, save_model
 from tests.cli.commands import CSV, MODEL
 
 NEW = "new.parquet"
@@ -54,6 +56,20 @@ def test_labels_that_have_arrived_are_compared_with_what_was_expected(run, files
     assert arrived["found"] == rows.sum()
 
 
+@pytest.mark.filterwarnings("ignore::selfpaced.exceptions.NewCategoryWarning")  # which a report gives, too
+def test_a_report_on_the_same_rows_has_the_same_drift(run, files, folder):
+    """Also in a column with new categories, which are other values than the missing ones."""
+    _, found = monitored(run, files, "moved.parquet")
+    labels = pd.read_parquet(files / "same.parquet")["is_fraud"]
+    pd.read_parquet(files / "moved.parquet").assign(is_fraud=labels).to_parquet("labelled.parquet")
+    code, _, said = run("report", files / MODEL, "labelled.parquet", "-o", "r.html", "--facts", "r.json")
+    assert code == 0, said
+    reported = {one["name"]: one["drift"] for one in json.loads((folder / "r.json").read_text())["data"]["columns"]}
+    for drift in found["all"]["drifts"]:
+        own = reported[drift["name"]]
+        assert (own["psi"], own["missing"]) == (pytest.approx(drift["psi"]), drift["missing"])
+
+
 def test_every_period_has_its_figures(run, files, folder, mixed):
     options = ("--by", "month", "--time-column", "when", "--html", "monitor.html", "--alarm", "alerts>1")
     code, found = monitored(run, files, "same.parquet", *options)
@@ -93,7 +109,7 @@ def test_a_model_file_keeps_a_small_reference_or_none(run, files, folder):
         (("--alarm", "psy>1"), "is not a limit such as 'psi>0.25'"),
         (("--by", "day"), "--by day --time-column COL"),
         (("--by", "day", "--time-column", "channel"), "Write times as dates such as"),
-        (("--target", "channel"), "The model knows [0, 1]"),
+        (("--target", "channel"), "the model knows [0, 1]"),
         (("--target", "fraud"), "has no column 'fraud'"),
     ],
 )
@@ -118,3 +134,62 @@ def test_other_columns_and_types_are_refused(run, files, folder, mixed, changed,
     code, _, said = run("monitor", files / MODEL, NEW)
     assert code == 2
     assert complaint in said
+
+
+@pytest.fixture(scope="session")
+def one_label(mixed, payments):
+    """A model of the label 2 against 0 and 1, and one of "c" against "a" and "b"."""
+    kinds = np.where(mixed["is_fraud"] == 1, 2, np.arange(len(mixed)) % 2)
+    for name, labels in (("whole", kinds), ("text", np.array(list("abc"))[kinds])):
+        rows = mixed.assign(kind=labels).drop(columns="is_fraud")
+        rows.to_parquet(payments / f"{name}.parquet")
+        command = ("train", payments / f"{name}.parquet", "--target", "kind", "--pos-label", max(labels))
+        options = ("--base", "tree", "--members", 2, "--calibration", "sigmoid", "-q", "-o", payments / f"{name}.skops")
+        assert main([*map(str, command), *map(str, options)]) == 0
+    return payments
+
+
+@pytest.mark.parametrize(
+    ("model", "written"),
+    [
+        ("whole", lambda kind: kind.astype(str)),
+        ("whole", lambda kind: kind + 0.4),
+        ("whole", lambda kind: kind == 2),
+        ("text", lambda kind: kind.str.upper()),
+        ("text", lambda kind: kind + " "),
+    ],
+    ids=["strings", "fractions", "booleans", "capitals", "spaces"],
+)
+@pytest.mark.parametrize("command", ["monitor", "evaluate"])
+def test_labels_written_otherwise_than_in_training_are_refused(run, one_label, folder, command, model, written):
+    rows = pd.read_parquet(one_label / f"{model}.parquet")
+    rows.assign(kind=written(rows["kind"])).to_parquet(NEW)
+    code, _, said = run(command, one_label / f"{model}.skops", NEW, "--target", "kind")
+    assert code == 2
+    assert "labels" in said
+    assert "'kind'" in said
+
+
+def test_labels_of_one_against_all_are_counted(run, one_label, folder):
+    """Also if no row with the one label is known yet."""
+    rows = pd.read_parquet(one_label / "whole.parquet")
+    for n_rare in (90, 0):
+        rows[(rows["kind"] < 2) | (n_rare > 0)].to_parquet(NEW)
+        code, out, _ = run("monitor", one_label / "whole.skops", NEW, "--target", "kind", "--json")
+        assert (code, json.loads(out)["all"]["labelled"]["found"]) == (0, n_rare)
+
+
+def test_a_sample_in_the_reference_is_mentioned(run, files, folder):
+    reference = replace(read_card(files / MODEL).reference, n_counted=500)
+    save_model(load_model(files / MODEL), "sampled.skops", reference=reference)
+    code, out, _ = run("monitor", "sampled.skops", files / "same.parquet")
+    assert code == 0
+    assert "compared with 600 held-out rows of the training (their scores; and their columns in a sample of 500" in out
+
+
+def test_a_reference_of_other_columns_is_refused(run, files, folder):
+    reference = make_reference(np.zeros((30, 2)), np.linspace(0, 1, 30))
+    save_model(load_model(files / MODEL), "other.skops", reference=reference)
+    code, _, said = run("monitor", "other.skops", files / "same.parquet")
+    assert code == 2
+    assert "column 'x0', which is not a feature of the model" in said

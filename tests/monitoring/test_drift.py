@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import asdict
+from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -79,11 +81,11 @@ def test_no_row_can_be_told_from_a_reference():
     assert (name.categories, name.counts) == (("Ann",), (480, 20))
 
 
-def test_a_number_that_few_rows_have_is_no_end_of_a_bin():
+def test_a_number_that_few_rows_have_is_not_named():
     children = np.repeat([0.0, 1.0, 2.0, 11.0, 12.0], [500, 200, 100, 1, 12])
     (reference,) = make_reference(pd.DataFrame({"children": children}), np.linspace(0, 1, 813)).features
-    assert reference.edges == (0.0, 1.0, 2.0)
-    assert reference.counts == (500, 200, 100, 13)
+    assert (reference.numbers, reference.edges) == ((0.0, 1.0, 2.0, 12.0), ())
+    assert reference.counts == (500, 200, 100, 12, 1)
 
 
 def test_a_reference_of_many_columns_stays_small():
@@ -151,3 +153,129 @@ def test_sparse_rows_have_the_reference_of_dense_ones():
     rows = np.where(np.random.default_rng(0).random((500, 3)) < 0.8, 0, 1.5)
     scores = np.linspace(0, 1, 500)
     assert make_reference(sparse.csr_matrix(rows), scores) == make_reference(rows, scores)
+
+
+CODES = np.repeat([0.0, 1.0, 2.0], [600, 300, 100])
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (CODES, np.where(CODES == 2, 99, CODES)),
+        (CODES, np.where(CODES == 0, -1, CODES)),
+        (CODES, np.where(CODES == 1, 0.5, CODES)),
+        (CODES > 1, np.where(CODES > 1, 1000, 0)),
+        (np.ones(1000), np.full(1000, 2.0)),
+        (np.where(CODES == 0, 0, np.arange(1000.0)), np.where(CODES == 0, -5, np.arange(1000.0))),
+    ],
+    ids=["above", "below", "between", "a flag", "a constant", "a value that most rows have"],
+)
+def test_new_values_of_a_column_with_few_values_are_drift(before, now):
+    reference = make_reference(pd.DataFrame({"code": before}), np.linspace(0, 1, 1000))
+    (drift,) = measure_drift(reference, pd.DataFrame({"code": now}))
+    assert drift.is_large
+    (same,) = measure_drift(reference, pd.DataFrame({"code": before}))
+    assert (same.psi, same.p_value) == (0, 1)
+
+
+def test_a_fraction_is_the_same_number_with_32_and_64_bits():
+    shares = np.repeat([0.1, 0.7, 1 / 3], 100)
+    scores = np.linspace(0, 1, 300)
+    for one, other in ((np.float32, np.float64), (np.float64, np.float32)):
+        reference = make_reference(pd.DataFrame({"share": shares.astype(one)}), scores)
+        assert measure_drift(reference, pd.DataFrame({"share": shares.astype(other)}))[0].psi == 0
+
+
+def some_missing(values, kind):
+    """60 rows of an Arrow type, every fifth of them without a value."""
+    return pa.array([None if row % 5 == 0 else values[row % len(values)] for row in range(60)], kind)
+
+
+ALL_TYPES = pa.table(
+    {
+        "whole": some_missing([0, 1, 2], pa.int64()),
+        "large": some_missing([2**60, 2**61], pa.int64()),
+        "flag": some_missing([True, False], pa.bool_()),
+        "text": some_missing(["a", "b"], pa.string()),
+        "category": some_missing(["a", "b"], pa.string()).dictionary_encode(),
+        "code": some_missing([7, 8], pa.int64()).dictionary_encode(),
+        "day": some_missing([date(2024, 1, 31), date(2024, 2, 29)], pa.date32()),
+        "time": some_missing([datetime(2024, 1, 31, 12), datetime(1969, 1, 1)], pa.timestamp("ns")),
+        "zone": some_missing([datetime(2024, 1, 31, 12), datetime(2025, 1, 1)], pa.timestamp("us", "Asia/Tokyo")),
+        "decimal": some_missing([Decimal("0.25"), Decimal("7.50")], pa.decimal128(9, 2)),
+        "float": some_missing([0.1, 1 / 3], pa.float32()),
+    }
+)
+KINDS = {
+    "pandas": lambda table: table.to_pandas(),
+    "nullable": lambda table: table.to_pandas().convert_dtypes(),
+    "arrow types": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.from_arrow,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("name", ALL_TYPES.column_names)
+def test_every_type_has_the_same_figures_in_frames_of_every_kind(name, kind):
+    """A missing value is missing in all of them: None, NaN, NaT or NA."""
+    table, scores = ALL_TYPES.select([name]), np.linspace(0, 1, 60)
+    expected = make_reference(table, scores)
+    assert expected.features[0].n_missing == 12
+    assert make_reference(kind(table), scores) == expected
+    assert measure_drift(expected, kind(table)) == measure_drift(expected, table)
+
+
+@pytest.mark.parametrize("values", [np.arange(100.0), ["a", "b"] * 50], ids=["numbers", "strings"])
+@pytest.mark.parametrize("kind", [object, np.float64], ids=["objects", "floats"])
+def test_a_column_without_any_value_is_compared_with_numbers_and_with_strings(values, kind):
+    full, empty = pd.DataFrame({"a": values}), pd.DataFrame({"a": np.full(100, np.nan, dtype=kind)})
+    scores = np.linspace(0, 1, 100)
+    for before, now, shares in ((full, empty, (0, 1)), (empty, full, (1, 0))):
+        (drift,) = measure_drift(make_reference(before, scores), now)
+        assert drift.is_large
+        assert (drift.missing_before, drift.missing) == shares
+
+
+def test_a_reference_says_how_many_rows_were_counted():
+    rows, scores = np.zeros((300, 2)), np.linspace(0, 1, 300)
+    assert (make_reference(rows, scores).n_rows, make_reference(rows, scores).n_counted) == (300, 300)
+    sample = make_reference(rows[::3], scores, is_sample=True)
+    assert (sample.n_rows, sample.n_counted) == (300, 100)
+
+
+@pytest.mark.parametrize(
+    ("X", "scores", "complaint"),
+    [
+        (np.zeros((3, 1)), [0.1, 0.2], "X has 3 rows, but there are 2 scores"),
+        (np.zeros((2, 1)), [0.1, 0.2, 0.3], "or, if X is a sample of the rows that were scored, is_sample=True"),
+        (np.zeros((2, 1)), [0.1, np.nan], "scores contains NaN"),
+        (np.zeros((2, 1)), [0.1, np.inf], "scores contains infinity"),
+        (np.zeros((0, 1)), [], "at least one row"),
+        (np.zeros(3), [0.1, 0.2, 0.3], "a table with rows and columns"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), [0.1], "several columns with the name 'a'"),
+        (pd.DataFrame({"a": [np.inf]}), [0.1], "Column 'a' contains infinity"),
+    ],
+)
+def test_rows_and_scores_that_make_no_reference_are_refused(X, scores, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        make_reference(X, scores)
+
+
+def test_a_threshold_that_is_not_a_number_is_refused():
+    with pytest.raises(ValueError, match="threshold contains NaN"):
+        make_reference(np.zeros((2, 1)), [0.1, 0.2], threshold=np.nan)
+
+
+@pytest.mark.parametrize(
+    ("X", "complaint"),
+    [
+        (np.zeros((5, 3)), "X has 3 columns, but the reference was made of 2"),
+        (np.zeros((0, 2)), "at least one row"),
+        (np.full((5, 2), np.inf), "Column 'x0' contains infinity"),
+        (pd.DataFrame(np.zeros((5, 3)), columns=["x0", "x1", "x1"]), "several columns with the name 'x1'"),
+    ],
+)
+def test_rows_that_cannot_be_compared_are_refused(X, complaint):
+    reference = make_reference(np.zeros((20, 2)), np.linspace(0, 1, 20))
+    with pytest.raises(ValueError, match=complaint):
+        measure_drift(reference, X)

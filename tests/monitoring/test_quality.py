@@ -49,3 +49,17 @@ def test_without_a_threshold_or_rare_rows_there_is_less_to_say():
     found = measure_quality(np.zeros(10, dtype=bool), p)
     assert (found.aucprc, found.precision, found.recall) == (None, None, None)
     assert estimate_quality(np.zeros(3), 0.5).recall is None
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "complaint"),
+    [
+        ([0.2, 1.5], "must be between 0 and 1; got numbers from 0.2 to 1.5"),
+        ([-0.1, 0.5], "must be between 0 and 1; got numbers from -0.1 to 0.5"),
+        ([0.1, np.nan], "probabilities contains NaN"),
+        ([[0.1, 0.9], [0.2, 0.8]], "1d array"),
+    ],
+)
+def test_numbers_that_are_not_probabilities_estimate_nothing(probabilities, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        estimate_quality(probabilities, 0.5)

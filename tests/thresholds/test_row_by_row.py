@@ -47,6 +47,19 @@ def test_the_cost_is_that_of_all_alerts_and_of_missed_rare_rows():
         "p*amount.real>5",
         "p**2>1",
         "p>'a'",
+        "(p*amount>5",
+        "p*amount)>5",
+        "p*(amount>5)",
+        "p*amount>5)",
+        "p*amount 3>5",
+        "3amount*p>5",
+        "p*+amount>5",
+        "p*()>5",
+        "p(amount)>5",
+        "p>=5",
+        "p>5>",
+        "p*1__0>5",
+        "p*amount>``",
     ],
 )
 def test_what_is_no_rule_is_refused_with_an_example(text):
@@ -55,8 +68,64 @@ def test_what_is_no_rule_is_refused_with_an_example(text):
 
 
 def test_missing_amounts_are_refused():
-    with pytest.raises(ValueError, match="has no value in 1 of 3 rows"):
+    with pytest.raises(ValueError, match="in 1 of 3 rows is not known"):
         parse_decision("p*amount>5").alerts(P, {"amount": np.array([1.0, np.nan, 1.0])})
+
+
+@pytest.mark.parametrize("text", ["p*amount/0>5", "p*amount>5/0", "p*amount/(amount-2)>5", "p*amount*1e308*100>5"])
+def test_infinite_costs_are_refused(text):
+    with pytest.raises(ValueError, match=r"rows is infinite\. The rule divides by 0, or its numbers are too large"):
+        parse_decision(text).alerts(P, AMOUNT)
+
+
+@pytest.mark.parametrize("text", ["p*1e400>1", f"p*amount>{10**400}"])
+def test_a_number_that_is_too_large_is_refused(text):
+    with pytest.raises(ValueError, match="is too large"):
+        parse_decision(text)
+
+
+@pytest.mark.parametrize("text", ["p*amount>5", "p*(0-amount)>5", "p*100>amount", "-p*amount>-5"])
+def test_negative_costs_are_refused(text):
+    amounts = {"amount": np.array([500.0, -2.0, 10.0])}
+    decision = parse_decision(text)
+    with pytest.raises(ValueError, match=r"is negative\. Costs must be at least 0"):
+        decision.alerts(P, amounts)
+    with pytest.raises(ValueError, match=r"is negative\. Costs must be at least 0"):
+        decision.cost(np.ones(3, dtype=bool), np.zeros(3, dtype=bool), amounts)
+
+
+def test_names_are_those_of_the_columns_letter_by_letter():
+    """The micro sign and the Greek letter mu look alike. Python takes both for one name."""
+    micro, mu = "\u00b5", "\u03bc"
+    assert parse_decision(f"p*{micro}>{mu}").columns == (micro, mu)
+    assert parse_decision("p*P*`<`>pp").columns == ("P", "<", "pp")
+
+
+def test_a_rule_may_be_long_and_deep():
+    long, deep = "p*amount" + "*1" * 5000, "(" * 5000 + "p*amount" + ")" * 5000
+    for text in (long, deep):
+        assert parse_decision(f"{text}>5").alerts(P, AMOUNT).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        "amount-3-2",
+        "amount/2/2",
+        "2+amount*3",
+        "(2+amount)*3",
+        "-amount*-2",
+        "amount--2",
+        "2*(amount-(1-amount)/2)",
+        "1_000.5+.5e1",
+        "--amount",
+        "10-(-amount+2)*-3",
+    ],
+)
+def test_operators_bind_as_in_python(side):
+    amounts = {"amount": np.array([3.5])}
+    gain = parse_decision(f"p*1e6>{side}+1e5").gains(np.ones(1), amounts)[0]
+    assert gain == 1e6 - (eval(side, {"amount": 3.5}) + 1e5)
 
 
 def test_the_best_rows_of_each_period_are_taken_and_no_more():

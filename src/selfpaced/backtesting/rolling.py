@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import has_fit_parameter
 
-from selfpaced.backtesting.splitter import Fold, RollingTimeSplit
+from selfpaced.backtesting.splitter import Fold, RollingTimeSplit, moments_of
+from selfpaced.ensembles import FEWEST_MINORITY_ROWS
 from selfpaced.metrics import aucprc
-from selfpaced.tables import InMemoryTable, Moments, encode_labels, periods_of
+from selfpaced.tables import InMemoryTable, Moments, group_hashes, periods_of, read_labels
 from selfpaced.thresholds import Decision, best_rows, numbers_of, parse_decision
 
 Floats = NDArray[np.float64]
@@ -159,13 +160,22 @@ Trial = Callable[[Fold], tuple[Floats, bool]]
 
 
 def run_backtest(rows: JudgedRows, folds: Sequence[Fold], trials: Mapping[str, Trial]) -> Iterator[FoldResult]:
-    """The results of models, given by name, in all folds, one after the other."""
+    """The results of models, given by name, in all folds, one after the other.
+
+    A fold has no figures without enough rare rows to train on. What the figures need is checked before the first fit.
+    """
+    if rows.budget is not None:
+        rows.budget.periods(rows.moments[:1])
+    if rows.decision is not None:
+        rows.decision.cost(rows.is_rare, rows.is_rare, rows.costs or {})
     for number, fold in enumerate(folds, start=1):
         tested, trained_rare = rows.part(fold.test), rows.is_rare[fold.train]
         counts = int(trained_rare.size), int(trained_rare.sum()), int(tested.is_rare.size), int(tested.is_rare.sum())
         for name, trial in trials.items():
             start, found, note = time.perf_counter(), Reached(None, None), None
             try:
+                if not FEWEST_MINORITY_ROWS <= trained_rare.sum() < trained_rare.size:
+                    raise SkipFoldError(f"{trained_rare.sum()} rare rows to train on")
                 found = measure_fold(tested, *trial(fold))
                 note = None if tested.is_rare.any() else "no rare row in the test rows"
             except SkipFoldError as reason:
@@ -234,36 +244,34 @@ def backtest(
     import pandas as pd
 
     named = models if isinstance(models, Mapping) else {type(models).__name__: models}
-    given = np.asarray(y)
-    labels = encode_labels(column_or_1d(y))
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    given, labels = np.asarray(y), read_labels(y, X)
     rare = labels.classes[labels.rarest]
     decision = None if decide is None else parse_decision(decide)
     rows = JudgedRows(
         np.asarray(labels.codes == labels.rarest),
-        cv.moments(X),
-        None if groups is None else column_or_1d(groups),
+        moments_of(cv.times, X),
+        None if groups is None else group_hashes(column_or_1d(groups)),
         None if budget is None else Budget.of(budget),
         decision,
         {name: _column(name, X, cost_columns or {}) for name in (() if decision is None else decision.columns)},
     )
     table = InMemoryTable(X)
+    if rows.groups is not None:
+        check_consistent_length(X, groups)
 
     def trial(model: Any, fold: Fold) -> tuple[Floats, bool]:
         fitted = clone(model)
-        has_groups = rows.groups is not None and has_fit_parameter(fitted, "groups")
-        along = {"groups": rows.groups[fold.train]} if has_groups and rows.groups is not None else {}
+        has_groups = groups is not None and has_fit_parameter(fitted, "groups")
+        along = {"groups": column_or_1d(groups)[fold.train]} if has_groups else {}
         fitted.fit(table.take(fold.train), given[fold.train], **along)
         column = int(np.flatnonzero(fitted.classes_ == rare)[0])
         scores = fitted.predict_proba(table.take(fold.test))[:, column]
-        return np.asarray(scores, dtype=np.float64), has_probabilities(fitted)
+        # Scores of our ensembles are probabilities if they are calibrated.
+        return np.asarray(scores, dtype=np.float64), getattr(fitted, "calibrator_", True) is not None
 
     trials = {name: partial(trial, model) for name, model in named.items()}
     return pd.DataFrame([one.as_row() for one in run_backtest(rows, cv.folds(X, given), trials)])
-
-
-def has_probabilities(model: Any) -> bool:
-    """Whether scores are probabilities: those of our ensembles are if they are calibrated."""
-    return getattr(model, "calibrator_", True) is not None
 
 
 def _column(name: str, X: Any, cost_columns: Mapping[str, Any]) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator
 
+from selfpaced.exceptions import warn
 from selfpaced.tables import Moments, checked_moments, is_frame, kind_of
 
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -26,6 +27,8 @@ def span_in(given: Any, moments: Any, name: str) -> Any:
     (np.timedelta64(129600000000,'us'), 1.5)
     """
     number, unit = _parts(given, name)
+    if not number >= 0:
+        raise ValueError(f"{name} must not be negative; got {given!r}.")
     if moments.dtype.kind == "M":
         if unit not in UNITS:
             raise ValueError(
@@ -54,6 +57,7 @@ def _parts(given: Any, name: str) -> tuple[float, str]:
 
 
 EXPANDING = "expanding"
+MOST_TESTS = 100_000
 # The first training of expanding folds takes this share of the time span of the rows.
 FIRST_SHARE = 1 / 3
 
@@ -68,48 +72,6 @@ class Fold:
     end: Any
 
 
-@dataclass(frozen=True)
-class Rolling:
-    """Where the folds begin and end, as `RollingTimeSplit` explains it."""
-
-    every: Any
-    delay: Any = None
-    window: Any = None
-    first: Any = None
-
-    def folds(self, moments: Moments) -> list[Fold]:
-        """All folds, in the order of time. Tests without rows are skipped."""
-        every = span_in(self.every, moments, "every")
-        zero = every * 0
-        if every <= zero:
-            raise ValueError(f"every must be longer than 0; got {self.every!r}.")
-        delay = zero if self.delay is None else span_in(self.delay, moments, "delay")
-        window = None if self.window in (None, EXPANDING) else span_in(self.window, moments, "window")
-        earliest, latest = moments.min(), moments.max()
-        begin = _whole_day(earliest + self._first(moments, window) + delay, every)
-        folds = []
-        while begin <= latest:
-            known = moments + delay <= begin
-            recent = True if window is None else moments + delay > begin - window
-            test = np.flatnonzero((moments >= begin) & (moments < begin + every))
-            train = np.flatnonzero(known & (moments < begin) & recent)
-            if test.size and train.size:
-                folds.append(Fold(train, test, begin, begin + every))
-            begin = begin + every
-        if not folds:
-            raise ValueError(
-                f"There is no time for a test: the rows are from {earliest} to {latest}, and the first test begins "
-                f"after the first training rows ({self.first or self.window or 'a third of the time'}) and the delay "
-                f"({self.delay or 0}). Choose shorter ones."
-            )
-        return folds
-
-    def _first(self, moments: Moments, window: Any) -> Any:
-        if self.first is not None:
-            return span_in(self.first, moments, "first")
-        return (moments.max() - moments.min()) * FIRST_SHARE if window is None else window
-
-
 def _whole_day(begin: Any, every: Any) -> Any:
     """A moment, or the next midnight of UTC if tests last whole days, so that days are not divided."""
     day = np.timedelta64(1, "D")
@@ -119,11 +81,12 @@ def _whole_day(begin: Any, every: Any) -> Any:
     return (midnight if midnight == begin else midnight + day).astype(begin.dtype)
 
 
-class RollingTimeSplit(BaseEstimator):  # type: ignore[misc]
+class RollingTimeSplit(BaseEstimator, BaseCrossValidator):  # type: ignore[misc]
     """Splits in the order of time with a delay of the labels, for scikit-learn's `cross_validate` and searches.
 
     Every fold trains on rows whose labels are known when its test begins, and tests on the rows after. This is how a
-    model is used in production. With a random split a model would be trained on rows after the test rows.
+    model is used in production. With a random split a model would be trained on rows after the test rows. Folds whose
+    training rows are all of one class are skipped with a warning if `split` is given labels.
 
     Parameters
     ----------
@@ -162,44 +125,11 @@ class RollingTimeSplit(BaseEstimator):  # type: ignore[misc]
         self.window = window
         self.first = first
 
+    # scikit-learn documents both methods. Groups of the training rows may occur in tests, as they do in production.
     def split(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Positions of training rows and of test rows, fold by fold.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_rows, n_features), default=None
-            Rows; needed if `times` is the name of a column.
-        y : array-like of shape (n_rows,), default=None
-            Labels. If they are given, folds whose training rows are all of one class are skipped with a warning.
-        groups : object, default=None
-            Not used. Groups of the training rows may occur in tests, as they do in production.
-
-        Yields
-        ------
-        tuple of (ndarray, ndarray)
-            Positions of training rows, and of test rows.
-        """
-        kept = list(self.folds(X, y))
-        for fold in kept:
-            yield fold.train, fold.test
+        return ((fold.train, fold.test) for fold in self.folds(X, y))
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of folds.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_rows, n_features), default=None
-            Rows; needed if `times` is the name of a column.
-        y : array-like of shape (n_rows,), default=None
-            Labels. If they are given, folds whose training rows are all of one class are skipped with a warning.
-        groups : object, default=None
-            Not used. Groups of the training rows may occur in tests, as they do in production.
-
-        Returns
-        -------
-        int
-            The number of folds.
-        """
         return len(self.folds(X, y))
 
     def folds(self, X: Any = None, y: Any = None) -> list[Fold]:
@@ -222,46 +152,70 @@ class RollingTimeSplit(BaseEstimator):  # type: ignore[misc]
         ValueError
             If there is no time for a test, or if no fold has training rows of two classes.
         """
-        moments = self.moments(X)
-        folds = Rolling(self.every, self.delay, self.window, self.first).folds(moments)
+        moments = moments_of(self.times, X)
+        folds = self._all_folds(moments if moments.dtype.kind == "M" else moments.astype(np.float64))
         if y is None:
             return folds
         labels = np.asarray(y)
+        if labels.shape[0] != moments.size:
+            raise ValueError(
+                f"y has {labels.shape[0]} labels, but there are {moments.size} rows. Give one for each row."
+            )
         kept = [fold for fold in folds if np.unique(labels[fold.train]).size > 1]
         if len(kept) < len(folds):
-            warnings.warn(
-                f"{len(folds) - len(kept)} of {len(folds)} folds have training rows of one class only: they are left "
-                "out.",
-                stacklevel=2,
-            )
+            n_folds = f"{len(folds) - len(kept)} of {len(folds)} folds"
+            warn(f"{n_folds} have training rows of one class only: they are left out.")
         if not kept:
             raise ValueError("No fold has training rows of two classes. Choose a longer window or first.")
         return kept
 
-    def moments(self, X: Any = None) -> Moments:
-        """The time of each row, checked.
+    def _all_folds(self, moments: Moments) -> list[Fold]:
+        """All folds, in the order of time. Tests without rows are skipped."""
+        every = span_in(self.every, moments, "every")
+        zero = every * 0
+        if every <= zero:
+            raise ValueError(f"every must be longer than 0; got {self.every!r}.")
+        delay = zero if self.delay is None else span_in(self.delay, moments, "delay")
+        is_expanding = self.window is None or (isinstance(self.window, str) and self.window == EXPANDING)
+        window = None if is_expanding else span_in(self.window, moments, "window")
+        earliest, latest = moments.min(), moments.max()
+        first = (latest - earliest) * FIRST_SHARE if window is None else window
+        if self.first is not None:
+            first = span_in(self.first, moments, "first")
+        begin = _whole_day(earliest + first + delay, every)
+        n_tests = int((latest - begin) / every) + 1
+        if n_tests > MOST_TESTS or (moments.dtype.kind != "M" and begin + every / 1000 == begin):
+            raise ValueError(
+                f"every={self.every!r} is too short for times from {earliest} to {latest}: there would be {n_tests:,} "
+                f"tests, and at most {MOST_TESTS:,} are possible; or the times are too large to differ by a thousandth "
+                "of it. Choose a longer one, or give times as dates."
+            )
+        folds = []
+        for number in range(n_tests + 1):  # the division may have been rounded down
+            start, end = begin + number * every, begin + (number + 1) * every
+            known = moments + delay <= start
+            recent = True if window is None else moments + delay > start - window
+            test = np.flatnonzero((moments >= start) & (moments < end))
+            train = np.flatnonzero(known & (moments < start) & recent)
+            if test.size and train.size:
+                folds.append(Fold(train, test, start, end))
+        if not folds:
+            raise ValueError(
+                f"There is no time for a test: the rows are from {earliest} to {latest}, and the first test begins "
+                f"after the first training rows ({self.first or self.window or 'a third of the time'}) and the delay "
+                f"({self.delay or 0}). Choose shorter ones."
+            )
+        return folds
 
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_rows, n_features), default=None
-            Rows; needed if `times` is the name of a column.
 
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Dates or numbers.
-
-        Raises
-        ------
-        ValueError
-            If X does not have the column, or another number of rows.
-        """
-        if isinstance(self.times, str):
-            if not is_frame(X) or self.times not in kind_of(X).names(X):
-                raise ValueError(f"times={self.times!r} is not a column of X. Give the name of a column, or the times.")
-            return checked_moments(X[self.times], f"Column {self.times!r}")
-        moments = checked_moments(self.times)
-        n_rows = moments.size if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
-        if n_rows != moments.size:
-            raise ValueError(f"times has {moments.size} values, but X has {n_rows} rows. Every row needs a time.")
-        return moments
+def moments_of(times: Any, X: Any = None) -> Moments:
+    """The time of each row, checked. `times` has them, or is the name of a column of X."""
+    if isinstance(times, str):
+        if not is_frame(X) or times not in kind_of(X).names(X):
+            raise ValueError(f"times={times!r} is not a column of X. Give the name of a column, or the times.")
+        return checked_moments(X[times], f"Column {times!r}")
+    moments = checked_moments(times)
+    n_rows = moments.size if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows != moments.size:
+        raise ValueError(f"times has {moments.size} values, but X has {n_rows} rows. Every row needs a time.")
+    return moments

@@ -187,7 +187,7 @@ def numbers_in(table: StreamedTable, decision: Decision | None) -> dict[str, Flo
 def _numbers(table: StreamedTable, name: str, what: str) -> Floats:
     column = table.column(name)
     try:
-        numbers: Any = column.cast("float64")
+        numbers: Any = column.cast("float64", safe=False)  # large whole numbers are rounded
     except (ValueError, NotImplementedError) as error:  # Arrow's errors are of these types
         raise TableError(f"{what} is {column.type}. Name a column of numbers.") from error
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)

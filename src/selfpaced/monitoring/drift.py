@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
+from decimal import Decimal
+from functools import partial
 from math import floor, log10
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import chi2
+from sklearn.utils import assert_all_finite, column_or_1d
 
-from selfpaced.tables import is_frame, kind_of
+from selfpaced.tables import checked_moments, is_frame, kind_of, refuse_infinity
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 MOST_ROWS = 50_000
 N_BINS = 10
-FEW_VALUES = 20  # a column with no more different numbers has a bin for each
-FEWEST_ROWS = 10  # of a bin, or of a category that is named
+FEW_VALUES = 20  # of a column with no more different numbers, each is counted by itself
+FEWEST_ROWS = 10  # of a bin, or of a number or a category that is named
 MOST_CATEGORIES = 30
 LONGEST_CATEGORY = 60
 MOST_BYTES = 200_000
@@ -29,48 +34,54 @@ DIGITS = 3  # of the ends of bins, within the range of most values
 
 SCORE_SHARES = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
 
+# The rate of false alarms: with rows like those of the reference, so many monitorings in a hundred name any column.
+ERROR_RATE = 0.01
+# The chi-squared distribution is close enough where so many rows are expected in each bin.
+FEWEST_EXPECTED = 5.0
+# What the field calls some drift.
+SOME_DRIFT = 0.1
+SMOOTHING = 0.5  # rows added to each bin, so that an empty one does not make the index infinite
+
 
 @dataclass(frozen=True)
 class FeatureReference:
-    """The distribution of a column.
-
-    Attributes
-    ----------
-    kind : str
-        "number" or "category".
-    n_missing : int
-        The number of rows with a missing value.
-    edges : tuple[float, ...]
-        The inner ends of the bins of numbers. A bin holds the values up to its end.
-    categories : tuple[str, ...]
-        The categories that are counted one by one.
-    counts : tuple[int, ...]
-        The number of rows in each bin; or of each category, and at the end of all other categories.
-    """
+    """The distribution of a column."""
 
     name: str
-    kind: str
-    n_missing: int
+    kind: str  # "number" or "category"
+    n_missing: int  # rows with a missing value
+    # The rows of each of `numbers` and in each bin of the other numbers; or of each category, and of all others.
     counts: tuple[int, ...]
-    edges: tuple[float, ...] = ()
-    categories: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()  # that are counted one by one, because many rows have them
+    edges: tuple[float, ...] = ()  # the inner ends of the bins of the others; a bin holds the values up to its end
+    categories: tuple[str, ...] = ()  # that are counted one by one
 
     @property
-    def all_counts(self) -> NDArray[np.int64]:
+    def all_counts(self) -> Counts:
         """The counts, with the number of missing values at the end."""
         return np.array([*self.counts, self.n_missing], dtype=np.int64)
 
+    def fits(self, column: Any) -> bool:
+        """Whether a column is of the same kind: numbers or strings. A column without any value fits both."""
+        return are_numbers(column) == (self.kind == "number") or not any(self.counts) or bool(_missing(column).all())
+
     def places_of(self, column: Any) -> NDArray[np.intp]:
         """The place in `all_counts` of each value of a column: floats with NaN, or strings with None."""
+        if not self.fits(column):
+            was, now = ("numbers", "strings") if self.kind == "number" else ("strings", "numbers")
+            raise ValueError(f"Column {self.name!r} holds {now}, but the reference has {was}.")
         last = len(self.counts)
-        if self.kind == "number":
-            numbers = np.asarray(column, dtype=np.float64)
-            return np.where(np.isnan(numbers), last, np.searchsorted(np.array(self.edges), numbers, side="left"))
-        known = {value: place for place, value in enumerate(self.categories)}
-        texts = ["" if value is None else value for value in column]
-        is_missing = np.array([value is None for value in column], dtype=bool)
-        places = np.array([known.get(value, last - 1) for value in texts], dtype=np.intp)
-        return np.where(is_missing, last, places)
+        if are_numbers(column) != (self.kind == "number"):  # either the reference or the column has no value
+            return np.where(_missing(column), last, last - 1)
+        if self.kind == "category":
+            known = {value: place for place, value in enumerate(self.categories)}
+            return np.array([last if each is None else known.get(each, last - 1) for each in column], dtype=np.intp)
+        places = len(self.numbers) + np.searchsorted(np.array(self.edges), column, side="left")
+        if self.numbers:
+            named, compared = np.array(self.numbers), _as_compared(column)
+            nearest = np.searchsorted(named, compared).clip(max=named.size - 1)
+            places = np.where(named[nearest] == compared, nearest, places)
+        return np.where(np.isnan(column), last, places)
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,9 @@ class Reference:
     Attributes
     ----------
     n_rows : int
-        The number of rows that were counted.
+        The number of rows that were scored.
+    n_counted : int
+        The number of them whose columns were counted: all of them, or a sample.
     features : tuple[FeatureReference, ...]
         The distributions of the columns.
     scores : FeatureReference
@@ -94,6 +107,7 @@ class Reference:
     """
 
     n_rows: int
+    n_counted: int
     features: tuple[FeatureReference, ...]
     scores: FeatureReference
     mean_score: float
@@ -102,17 +116,19 @@ class Reference:
     n_features_not_kept: int = 0
 
 
-def make_reference(X: Any, scores: Any, *, threshold: float | None = None) -> Reference:
+def make_reference(X: Any, scores: Any, *, threshold: float | None = None, is_sample: bool = False) -> Reference:
     """The reference of a model, from rows that it was not trained on.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
-        The features as the model reads them, of all rows or of a sample. At most 50,000 are counted, evenly spaced.
+        The features as the model reads them. At most 50,000 rows are counted, evenly spaced.
     scores : array-like of shape (n_rows,)
         The model's scores of these rows. All of them are counted.
     threshold : float, default=None
         The lowest score of an alert.
+    is_sample : bool, default=False
+        Whether X has only some of the rows that the scores belong to.
 
     Returns
     -------
@@ -122,7 +138,7 @@ def make_reference(X: Any, scores: Any, *, threshold: float | None = None) -> Re
     Raises
     ------
     ValueError
-        If X has no rows.
+        If X has no rows, a column twice or infinite values, or if the scores are not one finite number for each row.
 
     See Also
     --------
@@ -137,60 +153,90 @@ def make_reference(X: Any, scores: Any, *, threshold: float | None = None) -> Re
     >>> [feature.name for feature in reference.features], len(reference.features[0].counts)
     (['x0', 'x1'], 10)
     """
-    given = np.asarray(scores, dtype=np.float64)
-    if not given.size:
-        raise ValueError("X has no rows. A reference needs at least one.")
-    rows = as_table(X)
-    if rows.shape[0] > MOST_ROWS:
-        rows = kind_of(rows).take(rows, np.linspace(0, rows.shape[0] - 1, MOST_ROWS).astype(np.intp))
-    features = tuple(feature_reference(name, column) for name, column in columns_in(rows))
+    rows, given = _table(X), finite_numbers(scores, "scores")
+    n_rows = rows.shape[0]
+    if n_rows > given.size or (n_rows < given.size and not is_sample):
+        raise ValueError(
+            f"X has {n_rows:,} rows, but there are {given.size:,} scores. Give the score of each row of X; or, if X is "
+            "a sample of the rows that were scored, is_sample=True."
+        )
+    if n_rows > MOST_ROWS:
+        rows = kind_of(rows).take(rows, np.linspace(0, n_rows - 1, MOST_ROWS).astype(np.intp))
     reference = Reference(
         int(given.size),
-        features,
+        int(rows.shape[0]),
+        tuple(feature_reference(name, values()) for name, values in _columns(rows).items()),
         number_reference("score", given, SCORE_SHARES),
         float(given.mean()),
         threshold,
-        None if threshold is None else float((given >= threshold).mean()),
+        None if threshold is None else float((given >= finite_numbers([threshold], "threshold")).mean()),
     )
     return _small_enough(reference)
 
 
-def columns_in(X: Any) -> Iterator[tuple[str, Any]]:
-    """The columns of a table of any kind, by name: floats with NaN, or lists of strings with None."""
-    return ((str(name), values_of(column)) for name, column in kind_of(X).columns(X))
+def finite_numbers(given: Any, name: str) -> Floats:
+    """One finite number for each row, as floats. `name` is what errors call them."""
+    values = np.asarray(column_or_1d(given), dtype=np.float64)
+    assert_all_finite(values, input_name=name)
+    return values
 
 
-def as_table(X: Any) -> Any:
-    """Frames and sparse matrices as they are; everything else as an array of numbers."""
-    return X if is_frame(X) or sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+def _table(X: Any) -> Any:
+    """Frames and sparse matrices as they are; everything else as an array of numbers. Some rows are needed."""
+    rows = X if is_frame(X) or sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    if len(rows.shape) != 2 or not rows.shape[0]:
+        raise ValueError(f"X must be a table with rows and columns, and at least one row; its shape is {rows.shape}.")
+    return rows
+
+
+def _columns(rows: Any) -> dict[str, Callable[[], Any]]:
+    """The columns of a table of any kind, by their names, which must differ. Infinite values are refused."""
+    names = [str(name) for name in kind_of(rows).names(rows)]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has several columns with the name {twice!r}. Give each column its own name.")
+
+    def read(position: int) -> Any:
+        values = values_of(kind_of(rows).column(rows, position))
+        if are_numbers(values):
+            refuse_infinity(values, f"Column {names[position]!r}")
+        return values
+
+    return {name: partial(read, position) for position, name in enumerate(names)}
 
 
 def values_of(column: Any) -> Any:
-    """The values of a column: floats with NaN for numbers and (in seconds) dates; else a list of strings with None."""
-    if column.is_number:
+    """The values of a column: floats with NaN for numbers and (in seconds) dates; else a list of strings with None.
+
+    Columns of Python objects are what their values are, as for a model.
+    """
+    if column.is_number or column.is_date:
         return column.floats()
-    values = [None if is_missing(value) else value for value in column.objects()]
-    some = next((value for value in values if value is not None), None)
-    if isinstance(some, date | np.datetime64):
-        return np.array([np.nan if value is None else _seconds(value) for value in values])
-    return [None if value is None else str(value) for value in values]
+    texts = column.texts()
+    known = [value for value, text in zip(column.objects(), texts, strict=True) if text is not None]
+    if known and all(isinstance(value, date) for value in known):
+        numbers = checked_moments(np.array(known, dtype=object)).astype(np.int64) / 1e6
+    elif known and all(isinstance(value, Real | Decimal | np.bool_) for value in known):
+        numbers = np.array(known, dtype=np.float64)
+    else:
+        return texts
+    found = np.full(len(texts), np.nan)
+    found[[text is not None for text in texts]] = numbers
+    return found
 
 
 def are_numbers(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.dtype.kind == "f"
 
 
-def is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+def _missing(values: Any) -> NDArray[np.bool_]:
+    return np.isnan(values) if are_numbers(values) else np.array([value is None for value in values], dtype=bool)
 
 
-def _seconds(moment: Any) -> float:
-    """A date or a time as seconds since 1970. Times without a zone are UTC."""
-    if isinstance(moment, np.datetime64):
-        return float(moment.astype("datetime64[us]").astype(np.int64) / 1e6)
-    if not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
-    return float((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+def _as_compared(numbers: Floats) -> Floats:
+    """Numbers as they are compared one by one: fractions with 32 bits, because some arrays and files have no more."""
+    with np.errstate(over="ignore"):
+        return np.where(numbers == np.rint(numbers), numbers, numbers.astype(np.float32))
 
 
 def feature_reference(name: str, column: Any) -> FeatureReference:
@@ -210,24 +256,32 @@ def feature_reference(name: str, column: Any) -> FeatureReference:
 
 
 def number_reference(name: str, column: Floats, shares: Sequence[float] | None = None) -> FeatureReference:
-    """The distribution of numbers, by bins of equally many rows, or by bins that end at `shares` of the rows."""
+    """The distribution of numbers: of those that many rows have, one by one, and of the others by bins.
+
+    The bins have equally many rows, or end at `shares` of all rows. No number is named that few rows have.
+    """
     known = np.sort(column[~np.isnan(column)])
-    n_missing = int(column.size - known.size)
-    distinct, n_each = np.unique(known, return_counts=True)
-    if distinct.size <= FEW_VALUES and shares is None:
-        edges = distinct[:-1][n_each[:-1] >= FEWEST_ROWS]
-    else:
+    compared = _as_compared(known)
+    distinct, n_each = np.unique(compared, return_counts=True)
+    is_discrete = distinct.size <= FEW_VALUES
+    is_named = n_each >= max(FEWEST_ROWS, 0 if is_discrete else known.size / N_BINS)
+    if shares is not None:
+        is_discrete, is_named = False, np.zeros(distinct.size, dtype=bool)
+    others = known[~np.isin(compared, distinct[is_named])]
+    edges = np.empty(0)
+    if others.size and not is_discrete:
         wanted = np.arange(1, N_BINS) / N_BINS if shares is None else np.asarray(shares)
-        edges = np.unique(_rounded(np.quantile(known, wanted, method="inverted_cdf"))) if known.size else np.empty(0)
-    counts = np.bincount(np.searchsorted(edges, known, side="left"), minlength=edges.size + 1)
+        edges = np.unique(_rounded(np.quantile(others, wanted, method="inverted_cdf")))
+    counts = np.bincount(np.searchsorted(edges, others, side="left"), minlength=edges.size + 1)
     ends, sizes = _merged(edges.tolist(), counts.tolist())
-    return FeatureReference(name, "number", n_missing, tuple(sizes), edges=tuple(ends))
+    values, n_rows = distinct[is_named].tolist(), n_each[is_named].tolist()
+    return FeatureReference(name, "number", column.size - known.size, (*n_rows, *sizes), tuple(values), tuple(ends))
 
 
 def _rounded(edges: Floats) -> Floats:
     """The ends of bins, rounded to a few digits of their range, so that they are not values of rows."""
     spread = float(edges[-1] - edges[0])
-    if spread <= 0 or not np.isfinite(spread):
+    if spread <= 1e-300 or not np.isfinite(spread):
         return edges
     unit = 10.0 ** (floor(log10(spread)) - DIGITS)
     return np.round(edges / unit) * unit
@@ -258,17 +312,6 @@ def _size(facts: Any) -> int:
     """The size in bytes of facts in a card, whose lines are indented."""
     text = json.dumps(facts, indent=1)
     return len(text.encode()) + 8 * (text.count("\n") + 1)
-
-
-Counts = NDArray[np.int64]
-
-# The rate of false alarms: with rows like those of the reference, so many monitorings in a hundred name any column.
-ERROR_RATE = 0.01
-# The chi-squared distribution is close enough where so many rows are expected in each bin.
-FEWEST_EXPECTED = 5.0
-# What the field calls some drift.
-SOME_DRIFT = 0.1
-SMOOTHING = 0.5  # rows added to each bin, so that an empty one does not make the index infinite
 
 
 @dataclass(frozen=True)
@@ -324,7 +367,7 @@ def measure_drift(reference: Reference, X: Any) -> list[Drift]:
     Raises
     ------
     ValueError
-        If X lacks a column of the reference.
+        If X has no rows, lacks a column of the reference, or has strings where the reference has numbers.
 
     See Also
     --------
@@ -340,23 +383,19 @@ def measure_drift(reference: Reference, X: Any) -> list[Drift]:
     >>> [drift.name for drift in measure_drift(reference, rng.normal([0, 1, 0], size=(2000, 3))) if drift.is_real]
     ['x1']
     """
-    features, counts = {feature.name: feature for feature in reference.features}, {}
-    rows = as_table(X)
-    for name, values in columns_in(rows):
-        if name in features:
-            counts[name] = count_values(features[name], values)
-    missing = [name for name in features if name not in counts]
+    rows, features = _table(X), reference.features
+    columns = _columns(rows)
+    missing = [feature.name for feature in features if feature.name not in columns]
     if missing:
-        own = [str(name) for name in kind_of(rows).names(rows)]
-        raise ValueError(f"X has no column {missing[0]!r}, which the reference has. Its columns are {own}.")
-    return drift_of_counts(reference.features, counts)
+        raise ValueError(f"X has no column {missing[0]!r}, which the reference has. Its columns are {list(columns)}.")
+    n_columns = len(features) + reference.n_features_not_kept
+    if not is_frame(rows) and len(columns) != n_columns:
+        raise ValueError(f"X has {len(columns)} columns, but the reference was made of {n_columns}.")
+    return drift_of_counts(features, {one.name: count_values(one, columns[one.name]()) for one in features})
 
 
 def count_values(feature: FeatureReference, values: Any) -> Counts:
-    """The rows of a column in each place of `feature.all_counts`. Numbers for strings, and the reverse, are refused."""
-    if are_numbers(values) != (feature.kind == "number"):
-        was, now = ("numbers", "strings") if feature.kind == "number" else ("strings", "numbers")
-        raise ValueError(f"Column {feature.name!r} holds {now}, but the reference has {was}.")
+    """The rows of a column in each place of `feature.all_counts`."""
     return np.bincount(feature.places_of(values), minlength=len(feature.counts) + 1)
 
 
@@ -396,16 +435,11 @@ def p_value(before: Counts, now: Counts) -> float:
     n_before, n_now = float(before.sum()), float(now.sum())
     if not n_before or not n_now:
         return 1.0
-    share = min(n_before, n_now) / (n_before + n_now)
-    total = before + now
-    large = total * share >= FEWEST_EXPECTED
+    large = (before + now) * min(n_before, n_now) / (n_before + n_now) >= FEWEST_EXPECTED
     a, b = (np.append(each[large], each[~large].sum()).astype(np.float64) for each in (before, now))
-    both = a + b
-    a, b, both = a[both > 0], b[both > 0], both[both > 0]
-    if both.size < 2:
-        return 1.0
-    statistic = np.sum((a * np.sqrt(n_now / n_before) - b * np.sqrt(n_before / n_now)) ** 2 / both)
-    return float(chi2.sf(statistic, both.size - 1))
+    used = a + b > 0
+    statistic = np.sum((a * np.sqrt(n_now / n_before) - b * np.sqrt(n_before / n_now))[used] ** 2 / (a + b)[used])
+    return float(chi2.sf(statistic, used.sum() - 1)) if used.sum() > 1 else 1.0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

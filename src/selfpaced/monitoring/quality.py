@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from selfpaced.metrics import aucprc
-from selfpaced.monitoring.drift import Counter, Drift, Reference, drift_of_counts
+from selfpaced.monitoring.drift import Counter, Drift, Reference, drift_of_counts, finite_numbers
 from selfpaced.thresholds import CONFIDENCE, Interval, share_interval
 
 Floats = NDArray[np.float64]
@@ -61,6 +61,11 @@ def estimate_quality(probabilities: Any, threshold: float | None = None) -> Esti
     Estimate
         The expected number of rare rows, and with a threshold the expected precision and recall of its alerts.
 
+    Raises
+    ------
+    ValueError
+        If the probabilities are not numbers between 0 and 1.
+
     See Also
     --------
     measure_drift : The drift of columns.
@@ -71,9 +76,14 @@ def estimate_quality(probabilities: Any, threshold: float | None = None) -> Esti
     >>> found.expected, found.precision, found.recall
     (1.6, 0.75, 0.9375)
     """
-    p = np.asarray(probabilities, dtype=np.float64)
+    p = finite_numbers(probabilities, "probabilities")
+    if p.size and not 0 <= p.min() <= p.max() <= 1:
+        raise ValueError(
+            f"probabilities must be between 0 and 1; got numbers from {p.min():g} to {p.max():g}. Scores that are not "
+            "calibrated estimate nothing."
+        )
     expected = float(p.sum())
-    alerts = None if threshold is None else p >= threshold
+    alerts = None if threshold is None else p >= finite_numbers([threshold], "threshold")
     in_alerts = 0.0 if alerts is None else float(p[alerts].sum())
     n_alerts = None if alerts is None else int(alerts.sum())
     return Estimate(

@@ -5,6 +5,7 @@ from selfpaced.predicting.tables import (
     RowsDone,
     ScoringOptions,
     TableEvaluation,
+    check_labels,
     evaluation,
     open_to_score,
     rare_rows,

@@ -262,19 +262,47 @@ def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
     """Which rows of a table have the label that the score is about. All labels must be known to the model."""
     if table.n_rows == 0:
         raise TableError("The table has no rows, so the model cannot be evaluated.")
-    labels = table.labels()
-    known, rare = list(trained_on.classes), trained_on.classes[trained_on.score_column]
+    labels, rare = table.labels(), trained_on.classes[trained_on.score_column]
     if table.roles.pos_label is not None:
         rare = named_among(labels.names, table.roles.pos_label)
-    # For a model of one label against all others, all other labels are one class.
-    unknown = [name for name in labels.names if name not in known and not trained_on.is_one_against_all]
-    if rare not in labels.names or unknown:
+    if rare not in labels.names or not trained_on.is_one_against_all:
+        check_labels(trained_on, labels.names, table.roles.target)
+    if rare not in labels.names:
         raise TableError(
-            f"The labels in column {table.roles.target!r} are {labels.names}; the model knows {known}. An evaluation "
-            f"needs rows with the label {rare!r}, and no unknown labels."
+            f"The labels in column {table.roles.target!r} are {labels.names}. An evaluation needs rows with the label "
+            f"{rare!r}."
         )
     is_rare: NDArray[np.bool_] = labels.codes == labels.names.index(rare)
     return is_rare
+
+
+def check_labels(trained_on: TrainedOn, names: Sequence[Any], target: str | None) -> None:
+    """Refuse labels of rows that the model does not know, or that write the label of its score in another way.
+
+    For a model of one label against all others, all other labels are one class, and rows may lack the one label.
+    """
+    known, label = list(trained_on.classes), trained_on.score_label
+    strange = [name for name in names if name not in known]
+    if trained_on.is_one_against_all:
+        known = [label]
+        strange = [] if label in names else [name for name in names if _may_mean(name, label)]
+    if strange:
+        raise TableError(
+            f"The labels in column {target!r} are {list(names)[:20]}; the model knows {known}, and cannot tell what "
+            f"{strange[:3]} means. Write the labels as they were in training."
+        )
+
+
+def _may_mean(name: Any, label: Any) -> bool:
+    """Whether a label is of another type than the known one, or differs from it only in case or spaces.
+
+    >>> [_may_mean(*labels) for labels in (("2", 2), (2.4, 2), (True, 2), ("C", "c"), ("b", "c"), (3.0, 2))]
+    [True, True, True, True, False, False]
+    """
+    kinds = [
+        type(one) if isinstance(one, bool) or not isinstance(one, float | int) else one % 1 for one in (name, label)
+    ]
+    return kinds[0] != kinds[1] or str(name).strip().casefold() == str(label).strip().casefold()
 
 
 def evaluation(is_positive: NDArray[np.bool_], scores: Floats, threshold: float | None = None) -> TableEvaluation:

@@ -119,7 +119,7 @@ def data_facts(
     for column in columns_of(looked_at, places):
         columns.append(column_facts(column))
         feature = before.get(column.name)
-        if feature is not None and (feature.kind == "number") == (column.measured.dtype.kind == "f"):
+        if feature is not None and feature.fits(column.measured):
             counts[column.name] = monitoring.count_values(feature, column.measured)
     drifts = {one.name: one for one in monitoring.drift_of_counts(list(before.values()), counts)}
     reasons = {str(name): str(reason) for name, reason in (dropped or {}).items()}

@@ -1,6 +1,13 @@
 """Tables: every source of rows that a user can name, split into minority rows and majority pools."""
 
-from selfpaced.tables.frames import NewCategories, as_trained, categories_in, schema_of_frame, warn_of_new
+from selfpaced.tables.frames import (
+    NewCategories,
+    as_trained,
+    categories_in,
+    schema_of_frame,
+    warn_of_new,
+    with_open_categories,
+)
 from selfpaced.tables.labels import (
     MOST_LABELS,
     ClassCounts,

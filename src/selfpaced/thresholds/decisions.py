@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import operator
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -23,15 +24,16 @@ from selfpaced.thresholds.costs import Costs
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Floats]
 
-PROBABILITY = "p"
 EXAMPLE = "p*amount>5"
-_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
-_QUOTED = re.compile(r"`([^`]+)`")
+PROBABILITY = ("p", "p")
+OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "negate": 3, ")": 0}
+# Names stay as they are written, letter by letter.
+PARTS = re.compile(
+    r"\s*(?:(?P<number>(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|`(?P<column>[^`]+)`|(?P<p>p\b)|(?P<name>[^\W\d]\w*)"
+    r"|(?P<sign>[-+*/()<>]))"
+)
+Part = tuple[str, str]  # its kind, a group of the pattern, and its text
 
 
 @dataclass(frozen=True)
@@ -40,20 +42,14 @@ class Decision:
 
     text: str
     columns: tuple[str, ...]  # that it reads
-    _left: ast.expr
-    _right: ast.expr
-    _names: Mapping[str, str]
+    # Both sides, each with the operators behind the parts that they combine.
+    _loss: tuple[Part, ...]
+    _alert: tuple[Part, ...]
 
     def gains(self, probabilities: Floats, columns: Columns) -> Floats:
         """The expected loss of a row minus the cost of its alert. Rows with a positive gain are alerts."""
-        known = {PROBABILITY: probabilities, **{name: columns[of] for name, of in self._names.items()}}
-        gains = np.asarray(_value(self._left, known) - _value(self._right, known), dtype=np.float64)
-        gains = np.broadcast_to(gains, probabilities.shape)
-        if np.isnan(gains).any():
-            raise ValueError(
-                f"The rule {self.text!r} has no value in {int(np.isnan(gains).sum()):,} of {gains.size:,} rows: one of "
-                f"the columns {list(self.columns)} has missing values. Fill them in: every row needs its costs."
-            )
+        _, alert = self._costs(probabilities.size, columns)
+        gains: Floats = self._checked(_value(self._loss, probabilities, columns), "expected loss", -np.inf) - alert
         return gains
 
     def alerts(self, probabilities: Floats, columns: Columns) -> NDArray[np.bool_]:
@@ -63,8 +59,23 @@ class Decision:
 
     def cost(self, is_rare: NDArray[np.bool_], is_alert: NDArray[np.bool_], columns: Columns) -> float:
         """The total cost: the right side for every alert, and the left side at p = 1 for every missed rare row."""
-        known = {PROBABILITY: np.ones(is_rare.size), **{name: columns[of] for name, of in self._names.items()}}
-        return Costs.of_alerts(_value(self._left, known), _value(self._right, known)).total_of_rows(is_rare, is_alert)
+        return Costs.of_alerts(*self._costs(is_rare.size, columns)).total_of_rows(is_rare, is_alert)
+
+    def _costs(self, n_rows: int, columns: Columns) -> tuple[Floats, Floats]:
+        """The cost of missing each row if it is rare, and the cost of its alert."""
+        missed, alert = (_value(side, np.ones(n_rows), columns) for side in (self._loss, self._alert))
+        return self._checked(missed, "cost of a missed row"), self._checked(alert, "cost of an alert")
+
+    def _checked(self, values: Floats, what: str, least: float = 0.0) -> Floats:
+        for reason, is_wrong in {
+            "not known. One of its columns has missing values, or 0 is divided by 0": np.isnan(values),
+            "infinite. The rule divides by 0, or its numbers are too large": np.isinf(values),
+            "negative. Costs must be at least 0": values < least,
+        }.items():
+            if is_wrong.any():
+                n_rows = f"{int(is_wrong.sum()):,} of {values.size:,} rows"
+                raise ValueError(f"By the rule {self.text!r} the {what} in {n_rows} is {reason}.")
+        return values
 
     def __str__(self) -> str:
         return self.text
@@ -80,28 +91,24 @@ def parse_decision(text: str) -> Decision:
     >>> decision.alerts(np.array([0.02, 0.9]), {"amount": np.array([500.0, 2.0])}).tolist()
     [True, False]
     """
-    quoted = _QUOTED.findall(str(text))
-    names = {f"__column_{number}": name for number, name in enumerate(quoted)}
-    numbers = iter(names)
-    code = _QUOTED.sub(lambda _: next(numbers), str(text))
+    found = list(PARTS.finditer(str(text).rstrip()))
+    parts = [
+        ("column" if part.lastgroup == "name" else str(part.lastgroup), part[str(part.lastgroup)]) for part in found
+    ]
     try:
-        comparison = ast.parse(code.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
+        (place,) = (place for place, part in enumerate(parts) if part in (("sign", "<"), ("sign", ">")))
+        loss, alert = _postfix(parts[:place]), _postfix(parts[place + 1 :])
+    except ValueError:
         raise _unreadable(text) from None
-    if not (isinstance(comparison, ast.Compare) and len(comparison.ops) == 1):
+    if parts[place][1] == "<":
+        loss, alert = alert, loss
+    is_read = "".join(part[0] for part in found) == str(text).rstrip()
+    if not is_read or PROBABILITY not in loss or PROBABILITY in alert:
         raise _unreadable(text)
-    left, right = comparison.left, comparison.comparators[0]
-    if isinstance(comparison.ops[0], ast.Lt):
-        left, right = right, left
-    elif not isinstance(comparison.ops[0], ast.Gt):
-        raise _unreadable(text)
-    for side in (left, right):
-        _check(side, text)
-    if PROBABILITY not in _names_in(left) or PROBABILITY in _names_in(right):
-        raise _unreadable(text)
-    found = [name for name in (*_names_in(left), *_names_in(right)) if name != PROBABILITY]
-    known = {name: names.get(name, name) for name in dict.fromkeys(found)}
-    return Decision(str(text), tuple(known.values()), left, right, known)
+    if not all(isfinite(float(number)) for kind, number in parts if kind == "number"):
+        raise ValueError(f"A number in the rule {text!r} is too large. Write a smaller one.")
+    columns = dict.fromkeys(name for kind, name in (*loss, *alert) if kind == "column")
+    return Decision(str(text), tuple(columns), loss, alert)
 
 
 def _unreadable(text: str) -> ValueError:
@@ -112,29 +119,45 @@ def _unreadable(text: str) -> ValueError:
     )
 
 
-def _check(node: ast.expr, text: str) -> None:
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        _check(node.left, text)
-        _check(node.right, text)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        _check(node.operand, text)
-    elif isinstance(node, ast.Constant):
-        if isinstance(node.value, bool) or not isinstance(node.value, int | float):
-            raise _unreadable(text)
-    elif not isinstance(node, ast.Name):
-        raise _unreadable(text)
+def _postfix(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts of one side with the operators behind what they combine. So a long rule needs no recursion."""
+    done: list[Part] = []
+    waiting: list[str] = []
+    wants_value = True  # and not an operator
+    for kind, text in parts:
+        if wants_value != (kind != "sign" or text == "(" or (text == "-" and wants_value)):
+            raise ValueError
+        if kind != "sign":
+            done.append((kind, text))
+            wants_value = False
+        elif wants_value:
+            waiting.append("negate" if text == "-" else text)
+        else:
+            while waiting and waiting[-1] != "(" and STRENGTH[waiting[-1]] >= STRENGTH[text]:
+                done.append(("sign", waiting.pop()))
+            if text != ")":
+                waiting.append(text)
+                wants_value = True
+            elif not waiting or waiting.pop() != "(":
+                raise ValueError
+    if wants_value or "(" in waiting:
+        raise ValueError
+    return (*done, *(("sign", sign) for sign in reversed(waiting)))
 
 
-def _names_in(node: ast.expr) -> list[str]:
-    return [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
-
-
-def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
-    if isinstance(node, ast.UnaryOp):
-        return -_value(node.operand, known)
-    return known[node.id] if isinstance(node, ast.Name) else float(node.value)  # type: ignore[attr-defined]
+def _value(side: Sequence[Part], p: Floats, columns: Columns) -> Floats:
+    """The value of one side in each row."""
+    stack: list[Any] = []
+    with np.errstate(all="ignore"):  # what is not finite is refused afterwards
+        for kind, text in side:
+            if kind != "sign":
+                stack.append(p if kind == "p" else columns[text] if kind == "column" else np.float64(text))
+            elif text == "negate":
+                stack.append(-stack.pop())
+            else:
+                right = stack.pop()
+                stack.append(OPERATORS[text](stack.pop(), right))
+    return np.broadcast_to(np.asarray(stack.pop(), dtype=np.float64), p.shape)
 
 
 Cost = float | str | Callable[[Any], Any]
@@ -220,7 +243,8 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"{self.estimator!r} has no predict_proba. Give a classifier with probabilities.")
         labels = column_or_1d(y, warn=True)
-        routed = _routed(self, fit_params)
+        is_routed = bool(fit_params) and get_config()["enable_metadata_routing"]
+        routed = dict(process_routing(self, "fit", **fit_params).estimator.fit) if is_routed else fit_params
         self.estimator_ = clone(self.estimator).fit(X, y, **routed)
         self.classes_ = self.estimator_.classes_
         self.pos_label_ = self._rare_label(labels)
@@ -230,7 +254,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if getattr(self.estimator_, "calibrator_", self) is None:
             warnings.warn(
                 f"{type(self.estimator_).__name__} is not calibrated, so its scores are far higher than probabilities, "
-                'and there will be too many alerts. Set calibration="isotonic", or call calibrate(X, y).',
+                'and there will be too many alerts. Set calibration="isotonic", or use recalibrated(X, y).',
                 stacklevel=2,
             )
         return self
@@ -326,14 +350,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def _rare_number(self) -> int:
         return int(np.flatnonzero(self.classes_ == self.pos_label_)[0])
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """The metadata that `predict` consumes, and those that `fit` passes on.
-
-        Returns
-        -------
-        MetadataRouter
-            The routing, as for any meta-estimator of scikit-learn.
-        """
+    def get_metadata_routing(self) -> MetadataRouter:  # scikit-learn documents it
         passed_on = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=passed_on)
@@ -346,19 +363,14 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return tags
 
 
-def _routed(model: Any, given: dict[str, Any]) -> dict[str, Any]:
-    from sklearn import get_config
-
-    if not given or not get_config()["enable_metadata_routing"]:
-        return given
-    return dict(process_routing(model, "fit", **given).estimator.fit)
-
-
 def numbers_of(X: Any, name: str) -> Any:
     """A column of a frame of any kind, as numbers if it has a type of numbers; None if there is no such column."""
-    if not is_frame(X) or name not in kind_of(X).names(X):
+    names = kind_of(X).names(X) if is_frame(X) else []
+    if name not in names:
         return None
-    column = kind_of(X).column(X, kind_of(X).names(X).index(name))
+    if names.count(name) > 1:
+        raise ValueError(f"X has several columns with the name {name!r}. Give each column its own name.")
+    column = kind_of(X).column(X, names.index(name))
     return column.floats() if column.is_number else list(column.objects())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import floor, log10
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,8 @@ class Rule(ABC):
 
     may_be_silent = False  # whether to raise no alerts is a choice
     prefers_more = False  # whether the lowest of equally good thresholds is taken, not the highest
+    about: ClassVar[tuple[str, ...]] = ()
+    costs: Costs | None = None
 
     @abstractmethod
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
@@ -84,7 +86,7 @@ class Rule(ABC):
 
     def promises(self) -> tuple[str, ...]:
         """The names of the figures that the rule is about."""
-        return ()
+        return self.about
 
     def best(self, alerts: Alerts, lost: Number = None) -> Any:
         """The place of the best threshold, the last axis being that of thresholds from the highest down."""
@@ -123,6 +125,7 @@ class PrecisionAtLeast(Rule):
     """The threshold with the highest recall among those with at least this precision."""
 
     precision: float
+    about = ("precision", "recall")
 
     def __post_init__(self) -> None:
         _check_share("precision", self.precision)
@@ -130,9 +133,6 @@ class PrecisionAtLeast(Rule):
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
         missing = alerts.precision - self.precision
         return np.where(missing >= 0, alerts.recall, missing)
-
-    def promises(self) -> tuple[str, ...]:
-        return ("precision", "recall")
 
     def unmet(self, thresholds: NDArray[Any], alerts: Alerts) -> str | None:
         highest = int(np.argmax(alerts.precision))
@@ -154,6 +154,7 @@ class RecallAtLeast(Rule):
 
     recall: float
     prefers_more = True  # the same precision with more cases found
+    about = ("recall", "precision")
 
     def __post_init__(self) -> None:
         _check_share("recall", self.recall)
@@ -161,9 +162,6 @@ class RecallAtLeast(Rule):
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
         missing = alerts.recall - self.recall
         return np.where(missing >= 0, alerts.precision, missing)
-
-    def promises(self) -> tuple[str, ...]:
-        return ("recall", "precision")
 
     def __str__(self) -> str:
         return f"recall>={self.recall:.15g}"
@@ -175,6 +173,7 @@ class AlertsAtMost(Rule):
 
     alerts: float
     per: float | None = None
+    about = ("alert_share", "precision", "recall")
 
     def __post_init__(self) -> None:
         if not 0 < self.alerts <= (self.alerts if self.per is None else self.per) < np.inf:
@@ -188,9 +187,6 @@ class AlertsAtMost(Rule):
         else:
             left = self.alerts * alerts.n_rows - alerts.n_alerts * self.per  # integers, which are exact
         return np.where(left >= 0, alerts.n_alerts, left) / np.maximum(alerts.n_rows, 1)
-
-    def promises(self) -> tuple[str, ...]:
-        return ("alert_share", "precision", "recall")
 
     def unmet(self, thresholds: NDArray[Any], alerts: Alerts) -> str | None:
         if self.value(alerts)[0] >= 0:
@@ -210,14 +206,12 @@ class LowestCost(Rule):
 
     costs: Costs | None = None
     may_be_silent = True
+    about = ("cost",)
 
     def value(self, alerts: Alerts, lost: Number = None) -> Number:
         if self.costs is None or (self.costs.missed is None and lost is None):
             raise ValueError(f"The rule {str(self)!r} needs the cost of a missed case, such as cost=5:100, or amounts.")
         return -self.costs.total(alerts, lost) / np.maximum(alerts.n_rows, 1)
-
-    def promises(self) -> tuple[str, ...]:
-        return ("cost",)
 
     def __str__(self) -> str:
         return "cost" if self.costs is None else f"cost={self.costs}"
@@ -283,14 +277,6 @@ def _meant(text: str) -> str | None:
     return next(iter(get_close_matches(text, [*BEST, *WRITTEN])), None)
 
 
-def _best(name: str) -> Rule:
-    return Best(SHORT.get(name, name))
-
-
-def _budget(alerts: str, per: str | None) -> Rule:
-    return AlertsAtMost(float(alerts), None if per is None else float(per))
-
-
 def _cost(false_alarm: str | None, missed: str | None) -> Rule:
     if false_alarm is None:
         return LowestCost()
@@ -301,10 +287,10 @@ def _cost(false_alarm: str | None, missed: str | None) -> Rule:
 
 _NUMBER = r"(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 _PATTERNS: dict[str, Callable[..., Rule]] = {
-    f"({'|'.join([*MEASURES, *SHORT])})": _best,
+    f"({'|'.join([*MEASURES, *SHORT])})": lambda name: Best(SHORT.get(name) or name),
     f"precision>={_NUMBER}": lambda share: PrecisionAtLeast(float(share)),
     f"recall>={_NUMBER}": lambda share: RecallAtLeast(float(share)),
-    f"alerts<={_NUMBER}(?:/{_NUMBER})?": _budget,
+    f"alerts<={_NUMBER}(?:/{_NUMBER})?": lambda n, per: AlertsAtMost(float(n), None if per is None else float(per)),
     f"cost(?:={_NUMBER}(?::{_NUMBER})?)?": _cost,
 }
 

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.metrics import MEASURES, Alerts, Number, alerts_at_all_thresholds
-from selfpaced.thresholds.costs import Costs
-from selfpaced.thresholds.rules import LowestCost, Rule
+from selfpaced.thresholds.rules import Rule
 
 MOST_STEPS = 2000  # thresholds among which the repeated choices are made
 MOST_NEAR = 300  # among them those with about as many alerts as the chosen one
@@ -82,12 +81,7 @@ def intervals_of(
 
 def _figures(alerts: Alerts, lost: Number, rule: Rule) -> dict[str, Number]:
     figures = {name: figure(alerts) for name, figure in FIGURES.items()}
-    costs = costs_in(rule)
-    return figures if costs is None else {**figures, "cost": costs.total(alerts, lost)}
-
-
-def costs_in(rule: Rule) -> Costs | None:
-    return rule.costs if isinstance(rule, LowestCost) else None
+    return figures if rule.costs is None else {**figures, "cost": rule.costs.total(alerts, lost)}
 
 
 def _drawn_at(sweep: Sweep, place: int, n_draws: int, rng: np.random.Generator) -> tuple[Alerts, Floats | None]:
@@ -198,7 +192,8 @@ def short_threshold(lowest: float, below: float | None = None) -> float:
     """
     for bound in (_below_float32(lowest), lowest):
         for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
-            rounded = _in_digits(bound, digits, ROUND_FLOOR)
+            exact = Decimal(bound)
+            rounded = float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_FLOOR))
             if below is None or rounded > below:
                 return rounded
     return float(lowest)
@@ -220,11 +215,6 @@ def _below_float32(value: float) -> float:
         single = np.float32(value)
         below = (float(single) + float(np.nextafter(single, np.float32(-np.inf)))) / 2
     return below if np.isfinite(below) and single != 0 else float(value)
-
-
-def _in_digits(value: float, digits: int, rounding: str) -> float:
-    exact = Decimal(value)
-    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding))
 
 
 Floats = NDArray[np.float64]

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 import numpy as np
+from sklearn.base import clone
 
-from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, Rolling, SkipFoldError, run_backtest
+from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, RollingTimeSplit, SkipFoldError, run_backtest
 from selfpaced.cli.commands.train import calibration_for, model_for
 from selfpaced.cli.opening import OpenedSource, check_output, open_source
 from selfpaced.cli.output import Talk, kept_warnings, table
 from selfpaced.cli.request import Floats, TrainRequest, numbers_in
-from selfpaced.ensembles import FEWEST_MINORITY_ROWS
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError
 from selfpaced.model import named_among
@@ -30,7 +30,7 @@ class BacktestRequest:
 
     training: TrainRequest  # the rows, and how models are trained on them; its `time_column` is needed
     bases: Sequence[str]  # the kinds of members to compare
-    rolling: Rolling  # where the folds begin and end
+    cv: RollingTimeSplit  # where the folds begin and end; its times are the name of a column
     # The budget of alerts: `top` alerts in each period, by default a day. None for no budget.
     top: int | None = None
     per: str | None = None
@@ -80,7 +80,7 @@ def backtest_file(request: BacktestRequest, on_result: Callable[[FoldResult], No
     warned: list[str] = []
     trials = {base: partial(_fold_scores, each, source, whole, warned) for base, each in by_base.items()}
     results = []
-    for result in run_backtest(whole, request.rolling.folds(whole.moments), trials):
+    for result in run_backtest(whole, clone(request.cv).set_params(times=whole.moments).folds(), trials):
         results.append(result)
         on_result(result)
     courses = [course_of(base, [one for one in results if one.model == base]) for base in request.bases]
@@ -94,10 +94,8 @@ def _whole(request: BacktestRequest, source: OpenedSource, time_column: str, dec
     times = table.column(time_column)
     moments, zone = moments_in(times, time_column), request.timezone or zone_of(times)
     budget = None if request.top is None else Budget(request.top, request.per or "day", zone)
-    if budget is not None:
-        if budget.top < 1:
-            raise TableError(f"--top must be at least 1; got {budget.top}.")
-        budget.periods(moments[:1])  # refuses times without days before an hour of work
+    if budget is not None and budget.top < 1:
+        raise TableError(f"--top must be at least 1; got {budget.top}.")
     return JudgedRows(
         np.asarray(labels.codes == labels.names.index(rare)),
         moments,
@@ -112,9 +110,6 @@ def _fold_scores(
     asked: TrainRequest, source: OpenedSource, whole: JudgedRows, warned: list[str], fold: Fold
 ) -> tuple[Floats, bool]:
     """The scores of the test rows of a fold, and whether they are probabilities. Warnings of the fit are added."""
-    is_rare = whole.is_rare[fold.train]
-    if is_rare.sum() < FEWEST_MINORITY_ROWS or is_rare.all():
-        raise SkipFoldError(f"{is_rare.sum()} rare rows to train on")
     rows = np.arange(whole.is_rare.size)
     train, test = (source.table.part(np.isin(rows, some)) for some in (fold.train, fold.test))
     model = model_for(asked, columns_of(None, source.table.schema), calibration_for(asked, train))
@@ -203,9 +198,11 @@ def run(options: Namespace) -> None:
 def request_of(options: Namespace) -> BacktestRequest:
     """The options of the command."""
     training = TrainRequest.of(Namespace(**{**vars(options), "base": options.base[0], "delay": None}))
-    rolling = Rolling(options.every, options.delay, options.window, options.first)
+    spans = {name: getattr(options, name) for name in ("every", "delay", "window", "first")}
     budget = options.top, options.per, options.timezone
-    return BacktestRequest(training, options.base, rolling, *budget, options.decide)
+    return BacktestRequest(
+        training, options.base, RollingTimeSplit(options.time_column, **spans), *budget, options.decide
+    )
 
 
 def columns_named(request: BacktestRequest) -> list[str]:

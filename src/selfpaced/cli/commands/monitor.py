@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from selfpaced.monitoring import (
     parse_limit,
 )
 from selfpaced.persistence import load_ensemble, read_card
-from selfpaced.predicting import RowsDone, open_to_score, streamed
+from selfpaced.predicting import RowsDone, check_labels, open_to_score, streamed
 from selfpaced.tables import Roles, moments_in, periods_of, plain, zone_of
 from selfpaced.tables.files import StreamedBatch, StreamedTable
 
@@ -124,11 +125,11 @@ def _periods(table: StreamedTable, request: MonitorRequest) -> tuple[list[str], 
 
 def _counters(model: Any, reference: Reference, n_periods: int) -> dict[str, Counter]:
     schema = model.trained_on_.schema
-    known = {} if schema is None else {one.name: one.categories for one in schema.columns}
+    known = model.trained_on_.categories or {}
+    if schema is not None:
+        known = {one.name: one.categories for one in schema.columns if one.categories is not None}
     return {
-        feature.name: Counter(
-            feature, n_periods, None if known.get(feature.name) is None else frozenset(known[feature.name] or ())
-        )
+        feature.name: Counter(feature, n_periods, frozenset(known[feature.name]) if feature.name in known else None)
         for feature in reference.features
     }
 
@@ -153,7 +154,12 @@ def _scored(
 
 def _values(batch: StreamedBatch, features: Any, name: str) -> Any:
     """A feature as the reference counts it: strings as they are in the table, including unknown categories."""
-    column = next(one for one in batch.schema.columns if one.name == name)
+    column = next((one for one in batch.schema.columns if one.name == name), None)
+    if column is None:
+        raise TableError(
+            f"The reference in the model file has a column {name!r}, which is not a feature of the model. Make the "
+            "reference of the features that the model reads."
+        )
     if column.categories is not None:
         return plain(batch.batch.column(column.source)).to_pylist()
     return np.asarray(features.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -161,18 +167,10 @@ def _values(batch: StreamedBatch, features: Any, name: str) -> Any:
 
 def _labels(model: Any, table: StreamedTable, target: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which rows are rare, and which rows have a label. Labels that the model does not know are refused."""
-    trained_on = model.trained_on_
     labels = plain(table.column(target)).to_pylist()
     is_known = np.array([label is not None and label == label for label in labels], dtype=bool)
-    names = [*trained_on.classes, trained_on.score_label]
-    strange = [label for label in dict.fromkeys(labels) if label is not None and label == label and label not in names]
-    if strange and not trained_on.is_one_against_all:
-        raise TableError(
-            f"Column {target!r} has labels that the model does not know, such as {strange[:3]}. The model knows "
-            f"{list(trained_on.classes)}."
-        )
-    is_rare = np.array([label == trained_on.score_label for label in labels], dtype=bool)
-    return is_rare & is_known, is_known
+    check_labels(model.trained_on_, list(dict.fromkeys(compress(labels, is_known))), target)
+    return np.array([label == model.trained_on_.score_label for label in labels], dtype=bool) & is_known, is_known
 
 
 def _alarms(limits: Sequence[Limit], whole: PeriodFigures, periods: dict[str, PeriodFigures]) -> list[Alarm]:
@@ -207,6 +205,7 @@ def run(options: Namespace) -> int:
     talk.result(
         {
             "n_rows": found.whole.n_rows,
+            "reference": {"n_rows": found.reference.n_rows, "n_counted": found.reference.n_counted},
             "threshold": found.threshold,
             "alarms": [asdict(one) for one in found.alarms],
             "all": asdict(found.whole),
@@ -234,8 +233,8 @@ def _tell(talk: Talk, found: Monitored) -> None:
         "than chance explains."
     )
     talk.say(
-        f"{whole.n_rows:,} rows, compared with {found.reference.n_rows:,} held-out rows of the training. "
-        f"{_estimate(whole)}"
+        f"{whole.n_rows:,} rows, compared with {found.reference.n_rows:,} held-out rows of the training"
+        f"{_counted(found.reference)}. {_estimate(whole)}"
     )
     if not found.is_calibrated:
         talk.say("The scores of this model are not probabilities, so nothing can be estimated without labels.")
@@ -250,6 +249,13 @@ def _tell(talk: Talk, found: Monitored) -> None:
     talk.say(f"\n{table(rows, header=header)}\n")
     if found.periods:
         talk.say(table([_period(name, one) for name, one in found.periods.items()], header=PERIODS) + "\n")
+
+
+def _counted(reference: Reference) -> str:
+    """Which rows of the reference have been counted column by column, if not all."""
+    if reference.n_counted == reference.n_rows:
+        return ""
+    return f" (their scores; and their columns in a sample of {reference.n_counted:,} rows)"
 
 
 PERIODS = ["", "rows", "alerts", "expected", "precision", "recall", "score PSI", "drifted", "known", "found"]

@@ -21,7 +21,7 @@ from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.report import Report, report_of_scores, suspect_rows
 from selfpaced.scoring import over_stream
-from selfpaced.tables import NewCategories, Roles, moments_in
+from selfpaced.tables import NewCategories, Roles, moments_in, with_open_categories
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import parse_decision
 
@@ -144,7 +144,8 @@ def _report(
         scores,
         pos_label=rare,
         model=model,
-        sample=table.part(chosen).features(),
+        # New categories are values of their own, as in monitoring. The model reads them as missing values.
+        sample=replace(table, schema=with_open_categories(table.schema)).part(chosen).features(),
         sample_rows=rows,
         ids=None if request.id is None else table.column(request.id),
         target=table.roles.target,

@@ -90,9 +90,8 @@ class Trained:
     def reference(self) -> Reference:
         """The distribution of the held-out rows, for monitoring."""
         threshold = None if self.choice is None else self.choice.threshold
-        return make_reference(
-            self.data.some_test_rows(ROWS_COUNTED, self.request.seed), self.scores, threshold=threshold
-        )
+        some_rows = self.data.some_test_rows(ROWS_COUNTED, self.request.seed)
+        return make_reference(some_rows, self.scores, threshold=threshold, is_sample=True)
 
 
 def open_data(request: TrainRequest, progress: Progress | None = None) -> TrainingData:
