@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from selfpaced.backtesting import Budget, FoldResult, Rolling
+from selfpaced.backtesting import Budget, FoldResult, RollingTimeSplit
 from selfpaced.monitoring import Alarm, PeriodFigures, Reference, alarm_texts, figure_at
 from selfpaced.report import html
 from selfpaced.report.course import Followed, course_figure, followed
@@ -151,7 +151,7 @@ PERIOD_COLUMNS: html.Columns = {
 
 
 def backtest_page(
-    folds: Sequence[FoldResult], courses: Sequence[Any], target: str, rolling: Rolling, budget: Budget | None = None,
+    folds: Sequence[FoldResult], courses: Sequence[Any], target: str, rolling: RollingTimeSplit, budget: Budget | None = None,
     decide: str | None = None,
 ) -> str:  # fmt: skip
     """One HTML file from the results of all folds, the figures of each model over them, and how it was tested."""
@@ -202,7 +202,9 @@ def _reached(folds: Sequence[FoldResult], courses: Sequence[Any], tested_by: str
     )
 
 
-def _tested_by(folds: Sequence[FoldResult], rolling: Rolling, budget: Budget | None, decide: str | None) -> str:
+def _tested_by(
+    folds: Sequence[FoldResult], rolling: RollingTimeSplit, budget: Budget | None, decide: str | None
+) -> str:
     """The folds, the delay, the window, the budget and the rule, in sentences."""
     n_folds = len({one.fold for one in folds})
     expanding = rolling.window in (None, "expanding")

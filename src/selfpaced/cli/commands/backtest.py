@@ -182,7 +182,7 @@ def run(options: Namespace) -> None:
         from selfpaced.storage import write_whole
 
         budget = None if request.top is None else Budget(request.top, request.per or "day", request.timezone)
-        how = (request.training.target, request.rolling, budget, request.decide)
+        how = (request.training.target, request.cv, budget, request.decide)
         write_whole(page, backtest_page(found.folds, found.courses, *how))
         talk.say(f"The report is in {page}.")
     talk.result(
