@@ -15,7 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from selfpaced import trees
+import selfpaced.trees as trees
 from selfpaced.scoring.scorer import BYTES_AT_ONCE, Probabilities, Scorer, as_frame
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.

@@ -33,7 +33,7 @@ def as_float32(features: Any) -> Any:
     if issparse(features):
         return features.astype(np.float32, copy=False)
     rows = coded(features)
-    if rows is not None and not rows.categories:
+    if rows is not None and rows.is_exact and not rows.categories:
         features = rows.numbers.T
     if isinstance(features, np.ndarray):
         return np.ascontiguousarray(features, dtype=np.float32)
@@ -111,9 +111,7 @@ def _scorer(
             total += leaf_values.take(apply(rows), axis=0)
         return finish(total)
 
-    return Scorer(
-        view, score, BYTES_AT_ONCE, threads=None, reads_float32=True, reads_coded=True, is_fast=lambda: True
-    )
+    return Scorer(view, score, BYTES_AT_ONCE, threads=None, reads_float32=True, reads_coded=True, is_fast=lambda: True)
 
 
 def catboost_scorer(model: Any) -> Scorer | None:

@@ -7,21 +7,19 @@ that are columns of numbers are then encoded by a few operations. The result is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from selfpaced.scoring.scorer import Probabilities, Scorer, as_frame
 from selfpaced.trees import CodedRows, as_codes, coded
 
 Floats = NDArray[np.float64]
-Categories = Mapping[int, tuple[Any, ...]]
-# Writes what is made of some columns into an array, one row for each row.
-Write = Callable[[Floats, Floats], None]
 
 # The numbers that a table of encoded categories may hold: 32 MB.
 MOST_NUMBERS = 2**22
@@ -41,6 +39,7 @@ class LaidOutRows:
 
 def pipeline_scorer(model: Any, final: Scorer) -> Scorer | None:
     """The scorer of a pipeline; None if its encoder is not known. `final` is the scorer of the last step."""
+    final = _last_step(model[-1], final)
     encoder = _encoder_of([step for _, step in model.steps[:-1]])
     # The last step gets an array. Most models that were trained on a frame would warn of it.
     reads_arrays = final.reads_float32 or final.is_fast() or not hasattr(model[-1], "feature_names_in_")
@@ -83,16 +82,16 @@ def _positions(columns: Any, names: Any) -> list[int] | None:
     return [known.index(name) for name in names] if is_list else None
 
 
-def _part(step: Any, positions: list[int] | None) -> Part | None:
+def _part(step: Any, positions: list[int] | None) -> ColumnStep | None:
     if positions is None or step == "drop":
         return None
     if isinstance(step, str) or (_is(step, "FunctionTransformer") and step.func is None):
-        return Part(positions, Numbers())
+        return ColumnStep(positions, Numbers())
     if (_is(step, "OrdinalEncoder") or _is(step, "OneHotEncoder")) and step.handle_unknown in SILENT:
         is_plain = getattr(step, "drop", None) is None and not getattr(step, "sparse_output", False)
-        return Part(positions, CategoryTables(step)) if is_plain else None
+        return ColumnStep(positions, CategoryTables(step)) if is_plain else None
     numbers = _numbers([each for _, each in step.steps] if _is(step, "Pipeline") else [step])
-    return None if numbers is None else Part(positions, numbers)
+    return None if numbers is None else ColumnStep(positions, numbers)
 
 
 def _numbers(steps: Sequence[Any]) -> Numbers | None:
@@ -101,7 +100,8 @@ def _numbers(steps: Sequence[Any]) -> Numbers | None:
         return None
     imputer, scaler = steps
     filled = imputer.statistics_
-    is_known = imputer.add_indicator and imputer.missing_values is np.nan and scaler.with_mean and scaler.with_std
+    reads_nan = imputer.add_indicator and imputer.missing_values != imputer.missing_values
+    is_known = reads_nan and scaler.with_mean and scaler.with_std
     if not is_known or filled.dtype != np.float64 or np.isnan(filled).any():
         return None
     return Numbers(filled[:, np.newaxis], imputer.indicator_.features_, scaler.mean_, scaler.scale_)
@@ -117,18 +117,18 @@ class Numbers:
     scale: Any = None
 
     def __call__(self, columns: Floats) -> Floats:
-        """One row for each feature."""
+        """One row for each row, from one row for each column."""
         if self.filled is None:
-            return columns
+            return columns.T
         missing = np.isnan(columns)
         whole = np.concatenate([np.where(missing, self.filled, columns), missing[self.marked]])
         whole -= self.mean[:, np.newaxis]
         whole /= self.scale[:, np.newaxis]
-        return whole
+        return whole.T
 
 
 @dataclass(frozen=True)
-class Table:
+class CodeTable:
     """What an encoder makes of the categories of some columns.
 
     Attributes
@@ -136,17 +136,17 @@ class Table:
     base : Floats
         The encoded row in which all categories are missing.
     blocks : Sequence[tuple[Any, Floats]]
-        For each column, the places that it decides, and their numbers by code; the last ones for missing values.
+        For each column, the places that it decides, and their numbers, a row a code; the last one for missing values.
     """
 
     base: Floats
     blocks: Sequence[tuple[Any, Floats]]
 
     def __call__(self, columns: Floats) -> Floats:
-        codes = as_codes(columns)
-        encoded = np.repeat(self.base[:, np.newaxis], columns.shape[1], axis=1)
-        for (places, numbers), own in zip(self.blocks, codes, strict=True):
-            encoded[places] = numbers.take(own, axis=1)
+        encoded = np.empty((columns.shape[1], self.base.size))
+        encoded[:] = self.base
+        for (places, numbers), codes in zip(self.blocks, as_codes(columns), strict=True):
+            encoded[:, places] = numbers.take(codes, axis=0)
         return encoded
 
 
@@ -155,10 +155,10 @@ class CategoryTables:
 
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
-        self._tables: dict[tuple[tuple[Any, ...], ...], Table | None] = {}
+        self._tables: dict[tuple[tuple[Any, ...], ...], CodeTable | None] = {}
         self._lock = Lock()
 
-    def of(self, categories: tuple[tuple[Any, ...], ...]) -> Table | None:
+    def of(self, categories: tuple[tuple[Any, ...], ...]) -> CodeTable | None:
         """The table of some categories, one tuple for each column; None if they must be left to the encoder."""
         with self._lock:
             if categories not in self._tables:
@@ -167,11 +167,13 @@ class CategoryTables:
                 self._tables[categories] = self._made(categories)
             return self._tables[categories]
 
-    def _made(self, categories: tuple[tuple[Any, ...], ...]) -> Table | None:
+    def _made(self, categories: tuple[tuple[Any, ...], ...]) -> CodeTable | None:
         """Ask the encoder about a row in which all is missing, and about one row for each category of each column."""
         import pandas as pd
 
         sizes = [len(own) for own in categories]
+        if (1 + sum(sizes)) * len(self._encoder.get_feature_names_out()) > MOST_NUMBERS:
+            return None
         codes = np.full((len(sizes), 1 + sum(sizes)), -1)
         ends = 1 + np.cumsum(sizes)
         for own, size, end in zip(codes, sizes, ends, strict=True):
@@ -180,29 +182,35 @@ class CategoryTables:
         columns = zip(names, codes, categories, strict=True)
         frame = pd.DataFrame({name: pd.Categorical.from_codes(own, known) for name, own, known in columns})
         try:
-            encoded = np.asarray(self._encoder.transform(frame), dtype=np.float64).T
+            encoded = np.asarray(self._encoder.transform(frame), dtype=np.float64)
         except ValueError:
             return None
-        base, blocks = encoded[:, 0], []
+        base, decided = encoded[0], []
         for size, end in zip(sizes, ends, strict=True):
-            numbers = encoded[:, [*range(end - size, end), 0]]
-            others = base[:, np.newaxis]
-            places = np.flatnonzero(~((numbers == others) | (np.isnan(numbers) & np.isnan(others))).all(axis=1))
-            blocks.append((places, np.ascontiguousarray(numbers[places])))
-        n_decided = sum(places.size for places, _ in blocks)
-        is_apart = len(set(np.concatenate([places for places, _ in blocks]).tolist())) == n_decided
-        return Table(base, blocks) if is_apart else None
+            numbers = encoded[[*range(end - size, end), 0]]
+            is_same = (numbers == base) | (np.isnan(numbers) & np.isnan(base))
+            decided.append((np.flatnonzero(~is_same.all(axis=0)), numbers))
+        places = np.concatenate([own for own, _ in decided])
+        if np.unique(places).size < places.size:
+            return None
+        return CodeTable(base, [(_as_slice(own), np.ascontiguousarray(numbers[:, own])) for own, numbers in decided])
+
+
+def _as_slice(places: NDArray[np.intp]) -> Any:
+    """Consecutive places as a slice, which numpy writes to faster."""
+    is_run = places.size and places[-1] - places[0] == places.size - 1
+    return slice(int(places[0]), int(places[-1]) + 1) if is_run else places
 
 
 @dataclass(frozen=True)
-class Part:
+class ColumnStep:
     """A step for some columns of a frame."""
 
     positions: list[int]
     step: Numbers | CategoryTables
 
     def encoded(self, rows: CodedRows) -> Floats | None:
-        """One row for each feature; None if the step must be asked itself."""
+        """One row for each row; None if the step must be asked itself."""
         if isinstance(self.step, Numbers):
             has_categories = not rows.categories.keys().isdisjoint(self.positions)
             return None if has_categories else self.step(rows.numbers[self.positions])
@@ -216,15 +224,23 @@ class Part:
 class FrameEncoder:
     """What a column transformer makes of a frame."""
 
-    parts: Sequence[Part]
+    parts: Sequence[ColumnStep]
 
     def __call__(self, features: Any) -> Floats | None:
         rows = coded(features)
-        encoded = [] if rows is None else [part.encoded(rows) for part in self.parts]
-        whole = [each for each in encoded if each is not None]
-        if rows is None or len(whole) < len(encoded):
+        if rows is None or not rows.is_exact:
             return None
-        return np.ascontiguousarray(np.concatenate(whole).T) if self.is_by_rows else whole[0].T
+        encoded = [part.encoded(rows) for part in self.parts]
+        whole = [each for each in encoded if each is not None]
+        if len(whole) < len(encoded):
+            return None
+        if not self.is_by_rows:
+            return whole[0]
+        ends = np.cumsum([each.shape[1] for each in whole])
+        out = np.empty((len(rows), int(ends[-1])))
+        for each, end in zip(whole, ends, strict=True):
+            out[:, end - each.shape[1] : end] = each
+        return out
 
     @property
     def is_by_rows(self) -> bool:
@@ -241,4 +257,45 @@ class ArrayEncoder:
 
     def __call__(self, features: Any) -> Floats | None:
         is_plain = isinstance(features, np.ndarray) and features.dtype == np.float64 and features.flags.c_contiguous
-        return np.ascontiguousarray(self.numbers(features.T).T) if is_plain else None
+        return np.ascontiguousarray(self.numbers(features.T)) if is_plain else None
+
+
+def linear_score(model: Any) -> Callable[[Any], Probabilities] | None:
+    """Logistic regression of two classes, without the checks of `predict_proba`."""
+    return None if len(model.classes_) > 2 else lambda rows: _both(expit(rows @ model.coef_.T + model.intercept_))
+
+
+def network_score(model: Any) -> Callable[[Any], Probabilities] | None:
+    """The same for a network with one hidden layer."""
+    if model.n_layers_ != 3 or model.activation != "relu" or model.out_activation_ != "logistic":
+        return None
+    (first, last), (first_bias, last_bias) = model.coefs_, model.intercepts_
+
+    def score(rows: Any) -> Probabilities:
+        hidden = rows @ first
+        hidden += first_bias
+        np.maximum(hidden, 0, out=hidden)
+        return _both(expit(hidden @ last + last_bias))
+
+    return score
+
+
+def _both(second: Any) -> Probabilities:
+    return np.column_stack([1 - second, second])
+
+
+# Models whose `predict_proba` takes longer for its checks than for its arithmetic.
+DENSE = {"LogisticRegression": linear_score, "MLPClassifier": network_score}
+
+
+def _last_step(model: Any, final: Scorer) -> Scorer:
+    """The scorer of the last step for encoded rows. Numbers that are not finite are left to the model."""
+    make = next((make for name, make in DENSE.items() if _is(model, name)), None)
+    score = None if make is None else make(model)
+    if score is None:
+        return final
+
+    def finite_score(rows: Any) -> Probabilities:
+        return score(rows) if np.isfinite(rows.sum()) else final.score(rows)
+
+    return replace(final, score=finite_score, is_fast=lambda: True)

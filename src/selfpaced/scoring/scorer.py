@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from selfpaced.trees import CodedRows
+from selfpaced.trees import CodedRows, coded
 
 Probabilities = NDArray[np.floating]
 
@@ -68,6 +68,8 @@ def chunks_for(scorers: Sequence[Scorer], bytes_per_row: float, n_threads: int) 
 
 def probabilities_by(scorers: Sequence[Scorer], features: Any) -> Iterator[Probabilities]:
     """What each model says of some rows. The rows are laid out once for all models that share a view."""
+    rows = coded(features) if any(scorer.reads_coded for scorer in scorers) else None
+    features = features if rows is None else rows
     views: dict[Callable[[Any], Any], Any] = {}
     for scorer in scorers:
         if scorer.view not in views:

@@ -2,6 +2,7 @@
 
 from selfpaced.trees.bitvectors import SmallTrees, small_trees_of
 from selfpaced.trees.columns import (
+    LARGEST_WHOLE,
     CodedRows,
     SharedTrees,
     are_exact,

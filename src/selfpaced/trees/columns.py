@@ -34,11 +34,14 @@ class CodedRows:
         The categories of each categorical column, by its position. A code is a place among them.
     make_frame : Callable[[], Any]
         Gives the same rows as a pandas frame.
+    is_exact : bool, default=True
+        Whether the frame has no whole numbers that are too large for floats. LightGBM rounds them in the same way.
     """
 
     numbers: Floats
     categories: Mapping[int, tuple[Any, ...]]
     make_frame: Callable[[], Any]
+    is_exact: bool = True
     itemsize: int = 8
 
     @property
@@ -51,7 +54,7 @@ class CodedRows:
     def __getitem__(self, some: slice) -> CodedRows:
         if some.start == 0 and some.stop == len(self):
             return self
-        return CodedRows(self.numbers[:, some], self.categories, lambda: self.frame.iloc[some])
+        return CodedRows(self.numbers[:, some], self.categories, lambda: self.frame.iloc[some], self.is_exact)
 
     @cached_property
     def frame(self) -> Any:
@@ -96,16 +99,15 @@ def coded(features: Any) -> CodedRows | None:
         return None
     numbers = np.empty((len(types), len(features)))
     numbers[plain] = (features.iloc[:, plain] if categorical else features).to_numpy(np.float64).T
-    if not are_exact(numbers, types):
-        return None
     for at in categorical:
         numbers[at] = as_numbers(features.iloc[:, at].array.codes)
-    return CodedRows(numbers, {at: tuple(types[at].categories.tolist()) for at in categorical}, lambda: features)
+    categories = {at: tuple(types[at].categories.tolist()) for at in categorical}
+    return CodedRows(numbers, categories, lambda: features, are_exact(numbers, types))
 
 
 def are_exact(numbers: Floats, types: Sequence[Any]) -> bool:
     """Whether all whole numbers of some columns are the same as floats."""
-    wide = [at for at, kind in enumerate(types) if isinstance(kind, np.dtype) and kind.kind in "iu" and kind.itemsize == 8]
+    wide = [at for at, kind in enumerate(types) if str(kind) in ("int64", "uint64")]
     return not wide or bool((np.abs(numbers[wide]) < LARGEST_WHOLE).all())
 
 
@@ -119,22 +121,24 @@ def coded_batch(batch: Any) -> CodedRows | None:
     import pyarrow as pa
 
     numbers, categories = np.empty((batch.num_columns, batch.num_rows)), {}
-    types = []
     for at, column in enumerate(batch.columns):
         kind = column.type
-        types.append(None)
         if hasattr(column, "dictionary"):
             codes = column.indices.fill_null(-1) if column.indices.null_count else column.indices
             numbers[at] = as_numbers(codes.to_numpy())
             categories[at] = tuple(column.dictionary.to_pylist())
-        elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or (
-            pa.types.is_boolean(kind) and not column.null_count  # of booleans with missing values pandas makes objects
+        elif (
+            pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+            or (
+                pa.types.is_boolean(kind)
+                and not column.null_count  # of booleans with missing values pandas makes objects
+            )
         ):
             numbers[at] = column.to_numpy(zero_copy_only=False)
-            types[at] = np.dtype(kind.to_pandas_dtype())
         else:
             return None
-    return CodedRows(numbers, categories, batch.to_pandas) if are_exact(numbers, types) else None
+    return CodedRows(numbers, categories, batch.to_pandas, are_exact(numbers, batch.schema.types))
 
 
 def float64_columns(features: NDArray[Any]) -> Floats:

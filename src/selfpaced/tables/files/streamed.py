@@ -87,7 +87,7 @@ class StreamedBatch:
         return pa.RecordBatch.from_arrays(columns, names=names)
 
     def features_for(self, scorers: Sequence[Scorer]) -> Any:
-        """Columns of numbers, or floats for models that read nothing else; a pandas frame if there are other columns."""
+        """Columns of numbers; floats for models that read nothing else; a frame if there are columns of other kinds."""
         if all(scorer.reads_float32 for scorer in scorers) and not self.schema.has_categories:
             return _float32(self.features())
         features = self.features()
