@@ -1,6 +1,7 @@
 """Claim: frames with categories are scored faster than by LightGBM itself, and one row in 0.3 milliseconds.
 
     python benchmarks/scoring.py [--rows 500000] [--repeats 3] [--only frame] [--leave-out auto]
+    python benchmarks/scoring.py --rows 30000 --only blend      # a default blend: the second call, and single rows
 
 A generated table (`payment_table.py`): 118 columns, 20 of them categories, a third of the values missing, 3.5% rare
 rows. The ensemble has ten LightGBM members of 50 rounds, and uses all cores, as LightGBM does in what it is compared
@@ -30,6 +31,7 @@ from sklearn.base import clone
 from payment_table import payment_table
 from record import save, significant, versions_of
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.tables.sources import open_table
 from text_table import text_table
 
@@ -37,6 +39,7 @@ PACKAGES = ("selfpaced", "lightgbm", "scikit-learn", "pandas", "pyarrow", "numpy
 N_MEMBERS, N_ROUNDS, N_ROUNDS_ALONE = 10, 50, 100
 N_CALLS = 10_000
 SHARE_TRAINED_ON = 0.7
+N_ROWS_OF_BLEND = 20_000
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,27 @@ def single(trial: Trial) -> list[Result]:
     ]
 
 
+def blend(trial: Trial) -> list[Result]:
+    """A default blend of 70 columns, ten of them categories: the second call with one row and with 2,000 rows."""
+    names = [f"number_{number}" for number in range(60)] + [f"category_{number}" for number in range(10)]
+    rows, labels = trial.X[names][:N_ROWS_OF_BLEND], trial.y[:N_ROWS_OF_BLEND]
+    model = AutoSelfPacedClassifier(random_state=0).fit(rows, labels)
+    many = trial.X_test[names][:2000]
+    for some in (many[:1], many):
+        model.predict_proba(some)  # prepares what does not depend on the rows
+    score = model.row_scorer()
+    row, frame = many.iloc[0].to_dict(), many[:1]
+    score(row)
+    seconds = trial.in_turn(lambda: score(row), lambda: model.predict_proba(frame), lambda: model.predict_proba(many))
+    kept = ", ".join(each.name for each in model.recipes_ if each.weight)
+    print(f"The blend has {len(model.estimators_)} members: {kept}.")
+    titles = {"row_scorer, one row": 10, "predict_proba, one row of a frame": 10, "predict_proba, 2,000 rows": 75}
+    return [
+        Result("blend", f"{title}, milliseconds", 1e3 * each, target)
+        for (title, target), each in zip(titles.items(), seconds, strict=True)
+    ]
+
+
 def command(trial: Trial, base: str) -> list[Result]:
     """`selfpaced train` from a Parquet file to a model file, imports included, and LightGBM's fit on the same rows."""
     X, y = trial.whole
@@ -174,6 +198,7 @@ CASES: dict[str, Callable[[Trial], list[Result]]] = {
     "fit": fit,
     "calibration": calibration,
     "single": single,
+    "blend": blend,
     "lightgbm": partial(command, base="lightgbm"),
     "auto": partial(command, base="auto"),
 }

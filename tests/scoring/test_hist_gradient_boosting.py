@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from selfpaced.scoring import scorer_of, scorers_of
-from selfpaced.trees import ArrowRows
+from selfpaced.trees import coded_batch
 from selfpaced.trees.columns import FEW_ROWS
 
 RNG = np.random.default_rng(0)
@@ -37,7 +37,7 @@ def ours(model, rows):
 
 
 def is_by_trees(model, rows):
-    return len(prepared(model).view(rows).sums) > 0
+    return len(prepared(model).view(rows).probabilities) > 0
 
 
 @pytest.mark.parametrize("trained_on", [X, WITH_GAPS], ids=["plain", "gaps"])
@@ -91,7 +91,7 @@ def test_frames_with_categories_have_the_same_probabilities(seed):
 def test_record_batches_have_the_probabilities_of_the_frames_of_their_rows():
     rng = np.random.default_rng(0)
     model, rows = fit_frame(rng), frame_of(rng, 3000)
-    batch = ArrowRows(pa.RecordBatch.from_pandas(rows))
+    batch = coded_batch(pa.RecordBatch.from_pandas(rows))
     assert is_by_trees(model, batch)
     np.testing.assert_array_equal(ours(model, batch), model.predict_proba(rows))
 
@@ -134,5 +134,5 @@ def test_categories_at_other_places_than_in_training_are_left_to_the_model():
 
 def test_a_single_call_with_few_rows_is_not_worth_the_tables():
     scorer = scorer_of(fit())
-    assert not scorer.view(X).sums
-    assert scorer.view(X).sums
+    assert not scorer.view(X).probabilities
+    assert scorer.view(X).probabilities

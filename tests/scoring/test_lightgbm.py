@@ -13,8 +13,8 @@ from lightgbm import LGBMClassifier, early_stopping
 from scipy import sparse
 
 from selfpaced.scoring import boosting, probabilities_by, scorer_of, scorers_of
-from selfpaced.scoring.boosting import small_trees
-from selfpaced.trees import ArrowRows
+from selfpaced.scoring.boosting import trees_of
+from selfpaced.trees import coded_batch
 from selfpaced.trees.columns import FEW_ROWS
 
 RNG = np.random.default_rng(0)
@@ -49,7 +49,7 @@ def ours(model, rows=X):
 
 
 def is_by_trees(scorer, rows):
-    return len(scorer.view(rows).sums) > 0
+    return len(scorer.view(rows).probabilities) > 0
 
 
 BIT_MODELS = {
@@ -98,7 +98,7 @@ OTHER_MODELS = {
 @pytest.mark.parametrize("name", OTHER_MODELS)
 def test_other_boosters_are_asked_themselves(name):
     model = OTHER_MODELS[name]()
-    assert small_trees(model) is None
+    assert trees_of(model) is None
     np.testing.assert_array_equal(ours(model), own(model))
 
 
@@ -153,8 +153,8 @@ def thresholds_of(model):
 
 
 def test_the_trees_are_read_once_and_not_for_a_single_call_with_few_rows(monkeypatch):
-    model, real, n_read = fit(), boosting.read_booster, []
-    monkeypatch.setattr(boosting, "read_booster", lambda booster: n_read.append(1) or real(booster))
+    model, real, n_read = fit(), boosting.trees.read_booster, []
+    monkeypatch.setattr(boosting.trees, "read_booster", lambda booster: n_read.append(1) or real(booster))
     scorer = scorer_of(model)
     for expected in (0, 1, 1):
         np.testing.assert_array_equal(scorer.score(scorer.view(X))[:, 1], own(model))
@@ -167,8 +167,12 @@ def test_a_first_call_with_many_rows_is_worth_the_tables():
 
 
 def test_threads_that_share_a_scorer_read_the_trees_once_and_score_the_same(monkeypatch):
-    models, real, n_read = [fit(n_estimators=5, random_state=seed) for seed in range(3)], boosting.read_booster, []
-    monkeypatch.setattr(boosting, "read_booster", lambda booster: n_read.append(1) or real(booster))
+    models, real, n_read = (
+        [fit(n_estimators=5, random_state=seed) for seed in range(3)],
+        boosting.trees.read_booster,
+        [],
+    )
+    monkeypatch.setattr(boosting.trees, "read_booster", lambda booster: n_read.append(1) or real(booster))
     scorers = scorers_of(models)
 
     def score(n_rows):
@@ -247,17 +251,15 @@ def test_record_batches_are_scored_as_the_frames_of_their_rows(seed):
     batch = pa.RecordBatch.from_pandas(rows)
     assert batch.column("float").null_count > 0
     scorer = prepared(model)
-    view = scorer.view(ArrowRows(batch)[1000:4000])  # a slice, whose columns begin amid their buffers
-    assert view.sums
+    view = scorer.view(coded_batch(batch)[1000:4000])
+    assert view.probabilities
     np.testing.assert_array_equal(scorer.score(view)[:, 1], model.predict_proba(rows[1000:4000])[:, 1])
 
 
 def test_a_record_batch_with_booleans_and_missing_values_is_left_to_the_wrapper_as_a_frame():
-    model, rows = fit(pd.DataFrame({"a": X[:, 0], "b": X[:, 3] > 1})), pa.array([True, None] * 3)
+    rows = pa.array([True, None] * 3)
     batch = pa.RecordBatch.from_arrays([pa.array(X[:6, 0]), rows], names=["a", "b"])
-    view = prepared(model).view(ArrowRows(batch))
-    assert not view.sums
-    pd.testing.assert_frame_equal(view.rows, batch.to_pandas())
+    assert coded_batch(batch) is None
 
 
 def test_other_categories_than_in_training_are_scored_as_lightgbm_scores_them():

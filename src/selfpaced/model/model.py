@@ -235,7 +235,7 @@ class Model:
 
     def means(self, X: Any, n_jobs: int | None = None) -> Floats:
         """The probabilities before any calibration."""
-        return self.means_of(self.reader(X), effective_n_jobs(n_jobs))
+        return self.means_of(self.reader.coded(X), effective_n_jobs(n_jobs))
 
     def means_of(self, table: InMemoryTable, n_threads: int) -> Floats:
         """The probabilities before any calibration, of rows that the reader has read."""
@@ -247,7 +247,7 @@ class Model:
 
     def staged(self, X: Any, n_jobs: int | None = None) -> Iterator[Floats]:
         """The probabilities of the first member, of the first two together, and so on; of a blend, of its parts."""
-        table, n_threads = self.reader(X), effective_n_jobs(n_jobs)
+        table, n_threads = self.reader.coded(X), effective_n_jobs(n_jobs)
         if self.pool is None:
             stages = staged_probabilities(self.scorers[0], table, self.n_classes, n_threads, self.parts[0].weights)
             yield from map(self.calibrated, stages)
@@ -262,7 +262,7 @@ class Model:
 
         In a blend each member counts by the weight of its part, on the scale of all together.
         """
-        table, scorers = self.reader(X), []
+        table, scorers = self.reader.coded(X), []
         for number, some in enumerate(self.scorers):
             for scorer in some:
                 pooled = scorer if self.pool is None else scorer.then(partial(self.pool.alone, number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from selfpaced.model.coding import plan_for
 from selfpaced.tables import (
+    PANDAS,
     InMemoryTable,
     Schema,
     as_trained,
@@ -19,6 +21,7 @@ from selfpaced.tables import (
     float_array,
     float_columns,
     is_frame,
+    kind_of,
     polars_as_arrow,
     refuse_infinity,
     warn_of_new,
@@ -26,6 +29,8 @@ from selfpaced.tables import (
 
 # Packages whose models know the categories of pandas frames, and fail on those of polars.
 PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
+# The values of a frame that are held as columns of numbers beside it: 16 MB.
+MOST_CODED = 2**21
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,9 @@ class RowReader:
         Whether members get polars frames as Arrow tables.
     numbers_only : bool
         Whether members need an array of numbers without missing values.
+    types : mapping of str to str or tuple
+        The types of the other columns of such a frame that do not hold numbers, by name. If they are categories that
+        are not strings, the categories.
     """
 
     n_features: int
@@ -54,15 +62,12 @@ class RowReader:
     categories: Mapping[str, tuple[str, ...]] | None = None
     polars_as_arrow: bool = False
     numbers_only: bool = False
+    types: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, X: Any) -> InMemoryTable:
         """Rows in memory, ready for the members. Rows that were read before are returned unchanged."""
         if isinstance(X, InMemoryTable):
             return X
-        layout = _Layout.of(X)
-        if layout is not None and layout == vars(self).get("_known_layout"):
-            layout.refuse_infinity(X)  # all else was checked before
-            return InMemoryTable(X)
         known = SelfPacedModel()
         known.n_features_in_ = self.n_features
         if self.names is not None:
@@ -73,50 +78,32 @@ class RowReader:
         checked = check_features(known, rows, reset=False)
         if self.categories is not None:
             warn_of_new(self.categories, polars_as_arrow(checked))
-        if layout is not None and self.schema is None and not layout.has_new(self.categories):
-            # Not a field: a frame of the same types is then read in a fraction of the time.
-            object.__setattr__(self, "_known_layout", layout)
         return InMemoryTable(polars_as_arrow(checked) if self.polars_as_arrow else checked)
 
+    def coded(self, X: Any) -> InMemoryTable:
+        """The same rows. Of small pandas frames, all but the first are read as columns of numbers, which is faster.
+
+        A frame with other names or types than the one before is checked in full.
+        """
+        if self.numbers_only or kind_of(X) is not PANDAS or X.size > MOST_CODED:
+            return self(X)
+        plan = vars(self).get("_plan")
+        if plan is not None and plan.fits(X):
+            rows = plan(X)
+            return self(X) if rows is None else InMemoryTable(rows)
+        table = self(X)
+        # Not a field: it is made again where the model is loaded.
+        object.__setattr__(self, "_plan", plan_for(X, self.names, self.schema, self.all_categories))
+        return table
+
+    @property
+    def all_categories(self) -> dict[str, tuple[Any, ...]]:
+        """The categories of all columns of categories of a frame that members read as it is."""
+        others = {name: kind for name, kind in self.types.items() if isinstance(kind, tuple)}
+        return {**(self.categories or {}), **others}
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_known_layout"}
-
-
-class _Layout:
-    """The names and types of the columns of a pandas frame, by which a second frame of the same kind is recognised."""
-
-    def __init__(self, columns: Any, types: list[Any]) -> None:
-        self._columns, self._types = columns, types
-        self._floats = [place for place, kind in enumerate(types) if getattr(kind, "kind", "O") == "f"]
-
-    @staticmethod
-    def of(X: Any) -> _Layout | None:
-        """The layout of a frame whose floats are numpy's; None for anything else."""
-        if type(X).__module__.partition(".")[0] != "pandas" or len(X) == 0:
-            return None
-        types = list(X.dtypes)
-        return _Layout(X.columns, types) if all(_is_plain(kind) for kind in types) else None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Layout) and self._types == other._types and self._columns.equals(other._columns)
-
-    def has_new(self, known: Mapping[str, tuple[str, ...]] | None) -> bool:
-        """Whether there are categories that are not known."""
-        return any(
-            not set(kind.categories).issubset((known or {}).get(name, ()))
-            for name, kind in zip(self._columns, self._types, strict=True)
-            if hasattr(kind, "categories")
-        )
-
-    def refuse_infinity(self, X: Any) -> None:
-        infinite = np.isinf(X.iloc[:, self._floats].to_numpy()).any(axis=0)
-        if infinite.any():
-            name = self._columns[self._floats[int(infinite.argmax())]]
-            refuse_infinity(X[name].to_numpy(), f"Column {name!r} of X")
-
-
-def _is_plain(kind: Any) -> bool:
-    return isinstance(kind, np.dtype) or hasattr(kind, "categories")
+        return {name: value for name, value in vars(self).items() if name != "_plan"}
 
 
 class SelfPacedModel(BaseEstimator):  # type: ignore[misc]
@@ -146,7 +133,22 @@ def reader_for(features: Any, schema: Schema | None, bases: Sequence[Any], numbe
         (categories_in(features) or None) if schema is None else None,
         reads_pandas(bases),
         numbers_only,
+        _other_types(features) if schema is None and kind_of(features) is PANDAS else {},
     )
+
+
+def _other_types(frame: Any) -> dict[str, Any]:
+    """The types of the columns of a pandas frame that hold neither numbers nor strings as categories."""
+    found: dict[str, Any] = {}
+    for name, kind in frame.dtypes.items():
+        if hasattr(kind, "categories"):
+            categories = tuple(kind.categories.tolist())
+            if not all(isinstance(category, str) for category in categories):
+                is_plain = all(isinstance(category, str | int | float) for category in categories)
+                found[name] = categories if is_plain else str(kind)
+        elif getattr(kind, "kind", "O") not in "biuf":
+            found[name] = str(kind)
+    return found
 
 
 def reads_pandas(bases: Sequence[Any]) -> bool:

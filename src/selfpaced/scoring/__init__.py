@@ -12,5 +12,5 @@ from selfpaced.scoring.averaging import (
     staged_probabilities,
     timed,
 )
-from selfpaced.scoring.kinds import lightgbm_trees, scorer_of, scorers_of
+from selfpaced.scoring.kinds import scorer_of, scorers_of, without_library
 from selfpaced.scoring.scorer import Rebalanced, Scorer, chunks_for, probabilities_by

@@ -13,28 +13,17 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.special import expit
 from threadpoolctl import ThreadpoolController
 
-from selfpaced.scoring.scorer import BYTES_AT_ONCE, Probabilities, Scorer
-from selfpaced.trees import (
-    ArrowRows,
-    FrameColumns,
-    SharedTrees,
-    SmallTrees,
-    UnsupportedTreesError,
-    float64_columns,
-    hist_categories,
-    lightgbm_columns,
-    read_booster,
-    read_hist_gradient_boosting,
-    small_trees_of,
-)
+import selfpaced.trees as trees
+from selfpaced.scoring.scorer import BYTES_AT_ONCE, Probabilities, Scorer, as_frame
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE_OF_LIGHTGBM = 2**23
 # For fewer rows it takes longer to make the tables of a model's trees than to let the library score the rows.
 ROWS_WORTH_TABLES = 2**13
+
+Shared = tuple[Sequence[int], trees.SharedTrees]
 
 
 @dataclass(frozen=True)
@@ -45,15 +34,12 @@ class LaidOut:
     ----------
     rows : Any
         For models whose library scores them.
-    sums : Mapping[int, Callable[[], Any]]
-        For models with small trees, by the number of the model: gives the sums of the trees.
+    probabilities : Mapping[int, Callable[[], Any]]
+        For models with small trees, by the number of the model: gives the probabilities.
     """
 
     rows: Any
-    sums: Mapping[int, Callable[[], Any]]
-
-
-Shared = tuple[Sequence[int], SharedTrees]
+    probabilities: Mapping[int, Callable[[], Any]]
 
 
 class SharedView:
@@ -66,13 +52,10 @@ class SharedView:
     ----------
     share : Callable[[], Sequence[Shared]]
         Reads the trees: the numbers of models that can share the reading of rows, and their trees.
-    n_models : int
-        How many models there are.
     """
 
-    def __init__(self, share: Callable[[], Sequence[Shared]], n_models: int) -> None:
+    def __init__(self, share: Callable[[], Sequence[Shared]]) -> None:
         self._share = share
-        self._n_models = n_models
         self._was_called = False
         self._shared: Sequence[Shared] | None = None
         self._lock = Lock()
@@ -84,29 +67,57 @@ class SharedView:
                 self._shared = self._share()
             return self._shared
 
+    def has(self, number: int) -> bool:
+        """Whether a model has small trees."""
+        return any(number in numbers for numbers, _ in self.prepare())
+
     def __call__(self, features: Any) -> LaidOut:
         is_worth_tables = self._shared is not None or self._was_called or features.shape[0] >= ROWS_WORTH_TABLES
         self._was_called = True
-        sums: dict[int, Callable[[], Any]] = {}
-        for numbers, trees in self.prepare() if is_worth_tables else ():
-            sums |= zip(numbers, trees(features) or (), strict=False)
-        needs_rows = isinstance(features, ArrowRows) and len(sums) < self._n_models
-        return LaidOut(features.to_pandas() if needs_rows else features, sums)
+        found: dict[int, Callable[[], Any]] = {}
+        rows = features if isinstance(features, np.ndarray) else trees.coded(features)
+        for numbers, shared in self.prepare() if is_worth_tables and rows is not None else ():
+            found |= zip(numbers, shared(rows) or (), strict=False)
+        return LaidOut(features, found)
 
 
 @dataclass(frozen=True)
 class BoostedScore:
-    """The probabilities of one model: of two classes by the sums of its trees, or else by `own`, its library."""
+    """The probabilities of one model: by its small trees, or else by `own`, its library."""
 
     number: int
     own: Callable[[Any], Probabilities]
 
     def __call__(self, laid_out: LaidOut) -> Probabilities:
-        sums = laid_out.sums.get(self.number)
-        if sums is None:
-            return self.own(laid_out.rows)
-        second = expit(sums())
-        return np.column_stack([1 - second, second])
+        by_trees = laid_out.probabilities.get(self.number)
+        return self.own(as_frame(laid_out.rows)) if by_trees is None else by_trees()
+
+
+@dataclass(frozen=True, eq=False)
+class BoosterTrees:
+    """The small trees of an LGBMClassifier, which is scored by them alone: LightGBM need not be installed."""
+
+    trees: trees.SmallTrees
+    categories: Sequence[Sequence[Any]]
+    classes_: Any
+    n_jobs: int | None = None
+
+    def predict_proba(self, X: Any) -> Any:
+        raise TypeError(f"Rows of the type {type(X).__name__} are scored by LightGBM itself. Load the model instead.")
+
+
+def trees_of(model: Any) -> BoosterTrees | None:
+    """The trees of an LGBMClassifier for scoring as bit vectors; None if it has others, or an objective of its own."""
+    if isinstance(model, BoosterTrees):
+        return model
+    if callable(model.objective_):
+        return None
+    try:
+        small = trees.small_trees_of(trees.read_booster(model.booster_))
+    except trees.UnsupportedTreesError:
+        return None
+    categories = model.booster_.pandas_categorical or []
+    return None if small is None else BoosterTrees(small, categories, model.classes_, model.n_jobs)
 
 
 def lightgbm_scorers(models: Sequence[Any]) -> list[Scorer | None]:
@@ -114,9 +125,9 @@ def lightgbm_scorers(models: Sequence[Any]) -> list[Scorer | None]:
 
     A model with an objective of the user's own has none: its wrapper must convert the sums.
     """
-    view = SharedView(partial(_share_lightgbm, models), len(models))
+    view = SharedView(partial(_share_lightgbm, models))
     return [
-        None if callable(model.objective_) else _lightgbm_scorer(view, number, model)
+        None if callable(getattr(model, "objective_", None)) else _lightgbm_scorer(view, number, model)
         for number, model in enumerate(models)
     ]
 
@@ -125,10 +136,13 @@ def _lightgbm_scorer(view: SharedView, number: int, model: Any) -> Scorer:
     # Chunks go to as many threads as LightGBM itself would have used.
     threads = effective_n_jobs(-1 if model.n_jobs is None or model.n_jobs < 1 else model.n_jobs)
     score = BoostedScore(number, partial(_by_lightgbm, model))
-    return Scorer(view, score, BYTES_AT_ONCE_OF_LIGHTGBM, threads, reads_arrow=True)
+    is_fast = partial(view.has, number)
+    return Scorer(view, score, BYTES_AT_ONCE_OF_LIGHTGBM, threads, reads_coded=True, is_fast=is_fast)
 
 
 def _by_lightgbm(model: Any, rows: Any) -> Probabilities:
+    if isinstance(model, BoosterTrees):
+        return np.asarray(model.predict_proba(rows))
     if not isinstance(rows, np.ndarray):
         return np.asarray(model.predict_proba(rows, num_threads=1))
     probabilities: Probabilities = model.booster_.predict(rows, num_threads=1)
@@ -136,29 +150,23 @@ def _by_lightgbm(model: Any, rows: Any) -> Probabilities:
 
 
 def _share_lightgbm(models: Sequence[Any]) -> list[Shared]:
-    by_categories: dict[str, dict[int, SmallTrees]] = {}
+    by_categories: dict[str, dict[int, BoosterTrees]] = {}
     for number, model in enumerate(models):
-        trees = small_trees(model)
-        if trees is not None:
-            by_categories.setdefault(repr(model.booster_.pandas_categorical), {})[number] = trees
+        own = trees_of(model)
+        if own is not None:
+            by_categories.setdefault(repr(own.categories), {})[number] = own
     return [
-        _shared(some, FrameColumns(models[min(some)].booster_.pandas_categorical or []), lightgbm_columns)
+        _shared({number: own.trees for number, own in some.items()}, some[min(some)].categories, None, True)
         for some in by_categories.values()
     ]
 
 
-def _shared(trees: Mapping[int, SmallTrees], of_frame: FrameColumns, of_array: Any) -> Shared:
-    return list(trees), SharedTrees(list(trees.values()), of_frame, of_array)
-
-
-def small_trees(model: Any) -> SmallTrees | None:
-    """The trees of an LGBMClassifier for scoring as bit vectors; None if it has others, or an objective of its own."""
-    if callable(model.objective_):
-        return None
-    try:
-        return small_trees_of(read_booster(model.booster_))
-    except UnsupportedTreesError:
-        return None
+def _shared(
+    small: Mapping[int, trees.SmallTrees], known: Sequence[Any], at: Sequence[int] | None, of_lightgbm: bool
+) -> Shared:
+    # Models of scikit-learn with categories do not read arrays.
+    of_array = trees.lightgbm_columns if of_lightgbm else None if known else trees.float64_columns
+    return list(small), trees.SharedTrees(list(small.values()), known, at, of_array)
 
 
 def hist_gradient_boosting_scorers(models: Sequence[Any]) -> list[Scorer]:
@@ -166,10 +174,11 @@ def hist_gradient_boosting_scorers(models: Sequence[Any]) -> list[Scorer]:
 
     Chunks are scored in our threads rather than each in the model's own: those wait for each other on busy cores.
     """
-    view = SharedView(partial(_share_hist_gradient_boosting, models), len(models))
+    view = SharedView(partial(_share_hist_gradient_boosting, models))
+    scores = [BoostedScore(number, partial(_by_scikit_learn, model)) for number, model in enumerate(models)]
     return [
-        Scorer(view, BoostedScore(number, partial(_by_scikit_learn, model)), BYTES_AT_ONCE, None, reads_arrow=True)
-        for number, model in enumerate(models)
+        Scorer(view, score, BYTES_AT_ONCE, None, reads_coded=True, is_fast=partial(view.has, score.number))
+        for score in scores
     ]
 
 
@@ -186,18 +195,17 @@ def _controller() -> ThreadpoolController:
 
 
 def _share_hist_gradient_boosting(models: Sequence[Any]) -> list[Shared]:
-    """Each model with categories has an encoder of its own, so it shares nothing. It does not read arrays."""
-    of_numbers: dict[int, SmallTrees] = {}
+    """Each model with categories has an encoder of its own, so it shares nothing."""
+    of_numbers: dict[int, trees.SmallTrees] = {}
     shared: list[Shared] = []
     for number, model in enumerate(models):
         try:
-            categories = hist_categories(model)
-            trees = small_trees_of(read_hist_gradient_boosting(model))
-        except UnsupportedTreesError:
+            categories = trees.hist_categories(model)
+            small = trees.small_trees_of(trees.read_hist_gradient_boosting(model))
+        except trees.UnsupportedTreesError:
             continue
-        if trees is not None and categories:
-            read = FrameColumns(list(categories.values()), at=list(categories))
-            shared.append(_shared({number: trees}, read, None))
-        elif trees is not None:
-            of_numbers[number] = trees
-    return [*shared, _shared(of_numbers, FrameColumns([]), float64_columns)] if of_numbers else shared
+        if small is not None and categories:
+            shared.append(_shared({number: small}, list(categories.values()), list(categories), False))
+        elif small is not None:
+            of_numbers[number] = small
+    return [*shared, _shared(of_numbers, [], None, False)] if of_numbers else shared

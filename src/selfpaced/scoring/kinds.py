@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from inspect import getattr_static
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +17,27 @@ from scipy.special import softmax
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import assert_all_finite, check_array
 
-from selfpaced.scoring.scorer import Probabilities, Rebalanced, Scorer, as_is, plain_scorer, xgboost_scorer
-
-if TYPE_CHECKING:
-    from selfpaced.trees import SmallTrees
-
+from selfpaced.scoring.scorer import BYTES_AT_ONCE as BYTES_AT_ONCE_OF_PLAIN
+from selfpaced.scoring.scorer import Probabilities, Rebalanced, Scorer, as_frame, as_is, plain_scorer, xgboost_scorer
+from selfpaced.trees import coded
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE = 2**23
+FEW_ROWS, FEW_ROWS_OF_CATBOOST = 2**4, 2**8
 
 LeafValues = NDArray[np.float64]
 
 
 def as_float32(features: Any) -> Any:
     """The rows as scikit-learn's trees read them; no copy if they are so already."""
-    if isinstance(features, np.ndarray):
-        return np.ascontiguousarray(features, dtype=np.float32)
     if issparse(features):
         return features.astype(np.float32, copy=False)
-    return check_array(features, dtype=np.float32, ensure_all_finite=False)
+    rows = coded(features)
+    if rows is not None and rows.is_exact and not rows.categories:
+        features = rows.numbers.T
+    if isinstance(features, np.ndarray):
+        return np.ascontiguousarray(features, dtype=np.float32)
+    return check_array(as_frame(features), dtype=np.float32, ensure_all_finite=False)
 
 
 def as_finite_float32(features: Any) -> Any:
@@ -101,14 +104,33 @@ def _scorer(
     view: Callable[[Any], Any] = as_float32,
 ) -> Scorer:
     applies = [tree.tree_.apply for tree in trees]
+    values, ends = np.concatenate(leaves), np.cumsum([len(own) for own in leaves])
+    starts = np.array([[0], *ends[:-1, np.newaxis]])
+    leaves = np.split(values, ends[:-1])
 
     def score(rows: Any) -> Probabilities:
+        if rows.shape[0] <= FEW_ROWS:
+            # The values of all trees at once. An accumulated sum adds one tree after the other, too.
+            places = np.array([apply(rows) for apply in applies]) + starts
+            return finish(values.take(places, axis=0).cumsum(axis=0)[-1])
         total = leaves[0].take(applies[0](rows), axis=0)
         for apply, leaf_values in zip(applies[1:], leaves[1:], strict=True):
             total += leaf_values.take(apply(rows), axis=0)
         return finish(total)
 
-    return Scorer(view, score, BYTES_AT_ONCE, threads=None, reads_float32=True)
+    return Scorer(view, score, BYTES_AT_ONCE, threads=None, reads_float32=True, reads_coded=True, is_fast=lambda: True)
+
+
+def catboost_scorer(model: Any) -> Scorer | None:
+    """CatBoost on numbers, which it reads in 32 bits. For few rows its threads take longer to start than to work."""
+    if model.get_cat_feature_indices() or model.get_text_feature_indices() or model.get_embedding_feature_indices():
+        return None
+
+    def score(rows: Any) -> Probabilities:
+        threads = {"thread_count": 1} if len(rows) <= FEW_ROWS_OF_CATBOOST else {}
+        return np.asarray(model.predict_proba(rows, **threads))
+
+    return Scorer(as_float32, score, BYTES_AT_ONCE_OF_PLAIN, threads=1, reads_float32=True, reads_coded=True)
 
 
 Make = Callable[[Sequence[Any]], Sequence[Scorer | None]]
@@ -119,16 +141,23 @@ def _each(make: Callable[[Any], Scorer | None]) -> Make:
     return lambda models: [make(model) for model in models]
 
 
-def _boosted(name: str) -> Make:
-    """For kinds of models whose trees are read, by code that is imported when there is such a model."""
+def _lightgbm(models: Sequence[Any]) -> Sequence[Scorer | None]:
+    from selfpaced.scoring.boosting import lightgbm_scorers  # imported when there is such a model
 
-    def make(models: Sequence[Any]) -> Sequence[Scorer | None]:
-        from selfpaced.scoring import boosting
+    return lightgbm_scorers(models)
 
-        scorers: Sequence[Scorer | None] = getattr(boosting, name)(models)
-        return scorers
 
-    return make
+def _hist_gradient_boosting(models: Sequence[Any]) -> Sequence[Scorer | None]:
+    from selfpaced.scoring.boosting import hist_gradient_boosting_scorers
+
+    return hist_gradient_boosting_scorers(models)
+
+
+def _pipelines(models: Sequence[Any]) -> Sequence[Scorer | None]:
+    from selfpaced.scoring.pipelines import pipeline_scorer
+
+    finals = scorers_of([model[-1] for model in models])
+    return [pipeline_scorer(model, final) for model, final in zip(models, finals, strict=True)]
 
 
 # By package and class name, so that no package is imported for the sake of a model nobody uses.
@@ -138,9 +167,12 @@ SCORERS: dict[tuple[str, str], Make] = {
     ("sklearn", "ExtraTreesClassifier"): _each(forest_scorer),
     ("sklearn", "BaggingClassifier"): _each(bagging_scorer),
     ("sklearn", "AdaBoostClassifier"): _each(adaboost_scorer),
-    ("sklearn", "HistGradientBoostingClassifier"): _boosted("hist_gradient_boosting_scorers"),
-    ("lightgbm", "LGBMClassifier"): _boosted("lightgbm_scorers"),
+    ("sklearn", "HistGradientBoostingClassifier"): _hist_gradient_boosting,
+    ("lightgbm", "LGBMClassifier"): _lightgbm,
+    ("selfpaced", "BoosterTrees"): _lightgbm,
     ("xgboost", "XGBClassifier"): _each(xgboost_scorer),
+    ("catboost", "CatBoostClassifier"): _each(catboost_scorer),
+    ("sklearn", "Pipeline"): _pipelines,
 }
 
 
@@ -170,13 +202,21 @@ def _make(model: Any) -> Make | None:
     for kind in type(model).__mro__:
         make = SCORERS.get((kind.__module__.partition(".")[0], kind.__name__))
         # For a subclass with its own predict_proba, that method is called.
-        if make is not None and type(model).predict_proba is kind.predict_proba:  # type: ignore[attr-defined]
+        if make is not None and _predicts_as(model, kind):
             return make
     return None
 
 
-def lightgbm_trees(model: Any) -> SmallTrees | None:
-    """The trees of a LightGBM model that are scored as bits; None if they are large or not of two classes."""
-    from selfpaced.scoring.boosting import small_trees
+def _predicts_as(model: Any, kind: type) -> bool:
+    # Not by `getattr`: a pipeline makes its method anew each time.
+    return getattr_static(type(model), "predict_proba") is getattr_static(kind, "predict_proba")
 
-    return small_trees(model)
+
+def without_library(model: Any) -> Any:
+    """The small trees of a LightGBM model, which are scored without LightGBM; any other model as it is."""
+    if _make(model) is not _lightgbm:
+        return model
+    from selfpaced.scoring.boosting import trees_of
+
+    own = trees_of(model)
+    return model if own is None else own

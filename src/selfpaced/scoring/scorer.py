@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from selfpaced.trees import CodedRows, coded
+
 Probabilities = NDArray[np.floating]
 
 FEWEST_ROWS_AT_ONCE = 256
@@ -32,8 +34,10 @@ class Scorer:
         In how many threads chunks are scored; None for as many as the caller has.
     reads_float32 : bool, default=False
         Whether float32 numbers are all it sees of the rows, so that no frame need be made of them.
-    reads_arrow : bool, default=False
-        Whether its view takes `ArrowRows`.
+    reads_coded : bool, default=False
+        Whether its view takes `CodedRows`. Other views get a frame.
+    is_fast : Callable[[], bool]
+        Prepares what does not depend on the rows. Whether rows are then scored without the model's `predict_proba`.
     """
 
     view: Callable[[Any], Any]
@@ -41,7 +45,8 @@ class Scorer:
     bytes_at_once: int
     threads: int | None
     reads_float32: bool = False
-    reads_arrow: bool = False
+    reads_coded: bool = False
+    is_fast: Callable[[], bool] = lambda: False
 
     def then(self, step: Callable[[Any], Probabilities]) -> Scorer:
         """The same scorer with one more step after the probabilities."""
@@ -63,10 +68,12 @@ def chunks_for(scorers: Sequence[Scorer], bytes_per_row: float, n_threads: int) 
 
 def probabilities_by(scorers: Sequence[Scorer], features: Any) -> Iterator[Probabilities]:
     """What each model says of some rows. The rows are laid out once for all models that share a view."""
+    rows = coded(features) if any(scorer.reads_coded for scorer in scorers) else None
+    features = features if rows is None else rows
     views: dict[Callable[[Any], Any], Any] = {}
     for scorer in scorers:
         if scorer.view not in views:
-            views[scorer.view] = scorer.view(features)
+            views[scorer.view] = scorer.view(features if scorer.reads_coded else as_frame(features))
         yield scorer.score(views[scorer.view])
 
 
@@ -92,6 +99,11 @@ def plain_scorer(model: Any) -> Scorer:
 
 def as_is(features: Any) -> Any:
     return features
+
+
+def as_frame(features: Any) -> Any:
+    """Coded rows as a frame, for models that read nothing else; other features as they are."""
+    return features.frame if isinstance(features, CodedRows) else features
 
 
 def _prediction(model: Any) -> Any:

@@ -25,6 +25,7 @@ from selfpaced.tables.labels import (
 )
 from selfpaced.tables.memory import (
     KINDS,
+    PANDAS,
     InMemoryTable,
     LabelledTable,
     float_array,
@@ -59,10 +60,13 @@ from selfpaced.tables.table import (
     names_of,
 )
 from selfpaced.tables.times import (
+    OFFSET,
     PERIODS,
     Moments,
     are_strings,
     checked_moments,
+    date_pattern,
+    is_missing,
     moment_of,
     moments_in,
     periods_of,

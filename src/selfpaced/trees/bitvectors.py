@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from selfpaced.trees.tree import Bools, Floats, Ints, Link, TreeModel
 
@@ -438,16 +437,3 @@ def _known_codes(models: Sequence[SmallTrees]) -> tuple[Bools, Ints]:
         sizes.append(n_numbers)
     n_numbers = np.concatenate(sizes)
     return np.concatenate(tables), np.cumsum(n_numbers) - n_numbers
-
-
-class BoostersOfARow:
-    """The probabilities of one row by several boosters of two classes."""
-
-    def __init__(self, boosters: Sequence[SmallTrees]) -> None:
-        self._sums = RowSums(boosters)
-        self._factors = np.array([each.factor for each in boosters])
-
-    def __call__(self, row: Floats) -> Floats:
-        """The probabilities of both classes by each booster, a row each, for the features of a row as floats."""
-        probabilities: Floats = expit(self._factors * self._sums(row))
-        return np.column_stack([1 - probabilities, probabilities])

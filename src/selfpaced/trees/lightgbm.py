@@ -38,21 +38,6 @@ def read_booster(booster: Any) -> TreeModel:
     return TreeModel(trees, sums, n_sums, link_of(n_sums), factor=float(steepness) if steepness else 1.0)
 
 
-def frame_categories(booster: Any) -> dict[int, Sequence[Any]]:
-    """The categories of the columns that were categories in the frame which a booster was trained on, by position."""
-    known = booster.pandas_categorical or []
-    if not known:
-        return {}
-    listed = booster.model_to_string(num_iteration=1).partition("[categorical_feature: ")[2].partition("]")[0]
-    positions = [int(position) for position in listed.split(",") if position]
-    if len(positions) != len(known):
-        raise ValueError(
-            f"The model was trained on a frame with {len(known)} categorical columns, of which LightGBM lists "
-            f"{len(positions)}: ordered categories become numbers. Make numbers of them before training."
-        )
-    return dict(zip(positions, known, strict=True))
-
-
 def _fields(text: str) -> Fields:
     """The values of lines such as `num_leaves=31`, by name."""
     lines = (line.partition("=") for line in text.splitlines())

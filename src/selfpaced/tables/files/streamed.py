@@ -29,7 +29,7 @@ from selfpaced.tables.memory import refuse_infinity
 from selfpaced.tables.profile import look_through
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ID, WEIGHT, ClassSplit, Roles, SplitPlan
-from selfpaced.trees import ArrowRows
+from selfpaced.trees import coded_batch
 
 # Before the names of features that are in memory as the schema has them: the column that a feature is made of may have
 # the same name.
@@ -87,12 +87,12 @@ class StreamedBatch:
         return pa.RecordBatch.from_arrays(columns, names=names)
 
     def features_for(self, scorers: Sequence[Scorer]) -> Any:
-        """A pandas frame; plain numbers for models that read nothing else; the batch itself for those that read it."""
+        """Columns of numbers; floats for models that read nothing else; a frame if there are columns of other kinds."""
         if all(scorer.reads_float32 for scorer in scorers) and not self.schema.has_categories:
             return _float32(self.features())
-        if all(scorer.reads_arrow for scorer in scorers):
-            return ArrowRows(self.features())
-        return self.features().to_pandas()
+        features = self.features()
+        rows = coded_batch(features) if any(scorer.reads_coded for scorer in scorers) else None
+        return features.to_pandas() if rows is None else rows
 
     def parts(self, most_rows: int) -> Iterator[StreamedBatch]:
         """The same rows in several batches, none of more than so many rows. Nothing is copied."""

@@ -1,0 +1,301 @@
+"""Probabilities from pipelines of scikit-learn whose encoders are known: rows are read once for all members.
+
+Each member of an ensemble has an encoder of its own, fitted on its own rows. `transform` of scikit-learn spends
+milliseconds on frames, checks and categories. Here the encoder is asked once what it makes of each category, and rows
+that are columns of numbers are then encoded by a few operations. The result is the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from selfpaced.scoring.scorer import Probabilities, Scorer, as_frame
+from selfpaced.trees import CodedRows, as_codes, coded
+
+Floats = NDArray[np.float64]
+
+# The numbers that a table of encoded categories may hold: 32 MB.
+MOST_NUMBERS = 2**22
+# Tables of other categories are forgotten if there are more than this.
+MOST_TABLES = 16
+# With these, categories that are not known become numbers without a warning.
+SILENT = ("ignore", "infrequent_if_exist", "use_encoded_value")
+
+
+@dataclass(frozen=True)
+class LaidOutRows:
+    """Rows for a pipeline: encoded, as its last step reads them, or a frame or an array for all of its steps."""
+
+    rows: Any
+    are_encoded: bool
+
+
+def pipeline_scorer(model: Any, final: Scorer) -> Scorer | None:
+    """The scorer of a pipeline; None if its encoder is not known. `final` is the scorer of the last step."""
+    final = _last_step(model[-1], final)
+    encoder = _encoder_of([step for _, step in model.steps[:-1]])
+    # The last step gets an array. Most models that were trained on a frame would warn of it.
+    reads_arrays = final.reads_float32 or final.is_fast() or not hasattr(model[-1], "feature_names_in_")
+    if encoder is None or not reads_arrays:
+        return None
+
+    def view(features: Any) -> LaidOutRows:
+        encoded = encoder(features)
+        if encoded is None:
+            return LaidOutRows(as_frame(features), are_encoded=False)
+        return LaidOutRows(final.view(encoded), are_encoded=True)
+
+    def score(laid_out: LaidOutRows) -> Probabilities:
+        by: Callable[[Any], Probabilities] = final.score if laid_out.are_encoded else model.predict_proba
+        return by(laid_out.rows)
+
+    return Scorer(view, score, final.bytes_at_once, final.threads, reads_coded=True, is_fast=final.is_fast)
+
+
+def _encoder_of(steps: Sequence[Any]) -> Callable[[Any], Floats | None] | None:
+    """From rows to the array that some steps make of them; None if one of the steps is not known."""
+    if len(steps) == 1 and _is(steps[0], "ColumnTransformer"):
+        parts = [_part(step, _positions(steps[0], names)) for _, step, names in steps[0].transformers_ if len(names)]
+        known = [part for part in parts if part is not None]
+        # Of several parts with numbers only, the order in memory is not known.
+        is_known = len(known) == 1 or any(isinstance(part.step, CategoryTables) for part in known)
+        return FrameEncoder(known) if is_known and len(known) == len(parts) and not steps[0].sparse_output_ else None
+    numbers = _numbers(steps)
+    return None if numbers is None else ArrayEncoder(numbers)
+
+
+def _is(step: Any, name: str) -> bool:
+    return type(step).__name__ == name and type(step).__module__.partition(".")[0] == "sklearn"
+
+
+def _positions(columns: Any, names: Any) -> list[int] | None:
+    """The positions of some columns by their names; None if they are chosen in another way."""
+    known = getattr(columns, "feature_names_in_", np.array([])).tolist()
+    is_list = isinstance(names, list) and set(names) <= set(known)
+    return [known.index(name) for name in names] if is_list else None
+
+
+def _part(step: Any, positions: list[int] | None) -> ColumnStep | None:
+    if positions is None or step == "drop":
+        return None
+    if isinstance(step, str) or (_is(step, "FunctionTransformer") and step.func is None):
+        return ColumnStep(positions, Numbers())
+    if (_is(step, "OrdinalEncoder") or _is(step, "OneHotEncoder")) and step.handle_unknown in SILENT:
+        is_plain = getattr(step, "drop", None) is None and not getattr(step, "sparse_output", False)
+        return ColumnStep(positions, CategoryTables(step)) if is_plain else None
+    numbers = _numbers([each for _, each in step.steps] if _is(step, "Pipeline") else [step])
+    return None if numbers is None else ColumnStep(positions, numbers)
+
+
+def _numbers(steps: Sequence[Any]) -> Numbers | None:
+    """What an imputer that marks missing values and then a scaler do; None for other steps."""
+    if len(steps) != 2 or not (_is(steps[0], "SimpleImputer") and _is(steps[1], "StandardScaler")):
+        return None
+    imputer, scaler = steps
+    filled = imputer.statistics_
+    reads_nan = imputer.add_indicator and imputer.missing_values != imputer.missing_values
+    is_known = reads_nan and scaler.with_mean and scaler.with_std
+    if not is_known or filled.dtype != np.float64 or np.isnan(filled).any():
+        return None
+    return Numbers(filled[:, np.newaxis], imputer.indicator_.features_, scaler.mean_, scaler.scale_)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers as they are, or filled where they are missing, with marks of the missing ones, and scaled."""
+
+    filled: Floats | None = None
+    marked: Any = None
+    mean: Any = None
+    scale: Any = None
+
+    def __call__(self, columns: Floats) -> Floats:
+        """One row for each row, from one row for each column."""
+        if self.filled is None:
+            return columns.T
+        missing = np.isnan(columns)
+        whole = np.concatenate([np.where(missing, self.filled, columns), missing[self.marked]])
+        whole -= self.mean[:, np.newaxis]
+        whole /= self.scale[:, np.newaxis]
+        return whole.T
+
+
+@dataclass(frozen=True)
+class CodeTable:
+    """What an encoder makes of the categories of some columns.
+
+    Attributes
+    ----------
+    base : Floats
+        The encoded row in which all categories are missing.
+    blocks : Sequence[tuple[Any, Floats]]
+        For each column, the places that it decides, and their numbers, a row a code; the last one for missing values.
+    """
+
+    base: Floats
+    blocks: Sequence[tuple[Any, Floats]]
+
+    def __call__(self, columns: Floats) -> Floats:
+        encoded = np.empty((columns.shape[1], self.base.size))
+        encoded[:] = self.base
+        for (places, numbers), codes in zip(self.blocks, as_codes(columns), strict=True):
+            encoded[:, places] = numbers.take(codes, axis=0)
+        return encoded
+
+
+class CategoryTables:
+    """What a fitted encoder makes of categories: each column has tables, made when its categories are first seen."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._encoder = encoder
+        self._tables: dict[tuple[tuple[Any, ...], ...], CodeTable | None] = {}
+        self._lock = Lock()
+
+    def of(self, categories: tuple[tuple[Any, ...], ...]) -> CodeTable | None:
+        """The table of some categories, one tuple for each column; None if they must be left to the encoder."""
+        with self._lock:
+            if categories not in self._tables:
+                if len(self._tables) >= MOST_TABLES:
+                    self._tables.clear()
+                self._tables[categories] = self._made(categories)
+            return self._tables[categories]
+
+    def _made(self, categories: tuple[tuple[Any, ...], ...]) -> CodeTable | None:
+        """Ask the encoder about a row in which all is missing, and about one row for each category of each column."""
+        import pandas as pd
+
+        sizes = [len(own) for own in categories]
+        if (1 + sum(sizes)) * len(self._encoder.get_feature_names_out()) > MOST_NUMBERS:
+            return None
+        codes = np.full((len(sizes), 1 + sum(sizes)), -1)
+        ends = 1 + np.cumsum(sizes)
+        for own, size, end in zip(codes, sizes, ends, strict=True):
+            own[end - size : end] = np.arange(size)
+        names = self._encoder.feature_names_in_
+        columns = zip(names, codes, categories, strict=True)
+        frame = pd.DataFrame({name: pd.Categorical.from_codes(own, known) for name, own, known in columns})
+        try:
+            encoded = np.asarray(self._encoder.transform(frame), dtype=np.float64)
+        except ValueError:
+            return None
+        base, decided = encoded[0], []
+        for size, end in zip(sizes, ends, strict=True):
+            numbers = encoded[[*range(end - size, end), 0]]
+            is_same = (numbers == base) | (np.isnan(numbers) & np.isnan(base))
+            decided.append((np.flatnonzero(~is_same.all(axis=0)), numbers))
+        places = np.concatenate([own for own, _ in decided])
+        if np.unique(places).size < places.size:
+            return None
+        return CodeTable(base, [(_as_slice(own), np.ascontiguousarray(numbers[:, own])) for own, numbers in decided])
+
+
+def _as_slice(places: NDArray[np.intp]) -> Any:
+    """Consecutive places as a slice, which numpy writes to faster."""
+    is_run = places.size and places[-1] - places[0] == places.size - 1
+    return slice(int(places[0]), int(places[-1]) + 1) if is_run else places
+
+
+@dataclass(frozen=True)
+class ColumnStep:
+    """A step for some columns of a frame."""
+
+    positions: list[int]
+    step: Numbers | CategoryTables
+
+    def encoded(self, rows: CodedRows) -> Floats | None:
+        """One row for each row; None if the step must be asked itself."""
+        if isinstance(self.step, Numbers):
+            has_categories = not rows.categories.keys().isdisjoint(self.positions)
+            return None if has_categories else self.step(rows.numbers[self.positions])
+        if not set(self.positions) <= rows.categories.keys():
+            return None
+        table = self.step.of(tuple(rows.categories[position] for position in self.positions))
+        return None if table is None else table(rows.numbers[self.positions])
+
+
+@dataclass(frozen=True)
+class FrameEncoder:
+    """What a column transformer makes of a frame."""
+
+    parts: Sequence[ColumnStep]
+
+    def __call__(self, features: Any) -> Floats | None:
+        rows = coded(features)
+        if rows is None or not rows.is_exact:
+            return None
+        encoded = [part.encoded(rows) for part in self.parts]
+        whole = [each for each in encoded if each is not None]
+        if len(whole) < len(encoded):
+            return None
+        if not self.is_by_rows:
+            return whole[0]
+        ends = np.cumsum([each.shape[1] for each in whole])
+        out = np.empty((len(rows), int(ends[-1])))
+        for each, end in zip(whole, ends, strict=True):
+            out[:, end - each.shape[1] : end] = each
+        return out
+
+    @property
+    def is_by_rows(self) -> bool:
+        """Whether the rows stand in memory one after the other. Products of matrices are rounded accordingly."""
+        step = self.parts[0].step
+        return len(self.parts) > 1 or not (isinstance(step, Numbers) and len(step.marked) > 0)
+
+
+@dataclass(frozen=True)
+class ArrayEncoder:
+    """What an imputer and a scaler make of an array."""
+
+    numbers: Numbers
+
+    def __call__(self, features: Any) -> Floats | None:
+        is_plain = isinstance(features, np.ndarray) and features.dtype == np.float64 and features.flags.c_contiguous
+        return np.ascontiguousarray(self.numbers(features.T)) if is_plain else None
+
+
+def linear_score(model: Any) -> Callable[[Any], Probabilities] | None:
+    """Logistic regression of two classes, without the checks of `predict_proba`."""
+    return None if len(model.classes_) > 2 else lambda rows: _both(expit(rows @ model.coef_.T + model.intercept_))
+
+
+def network_score(model: Any) -> Callable[[Any], Probabilities] | None:
+    """The same for a network with one hidden layer."""
+    if model.n_layers_ != 3 or model.activation != "relu" or model.out_activation_ != "logistic":
+        return None
+    (first, last), (first_bias, last_bias) = model.coefs_, model.intercepts_
+
+    def score(rows: Any) -> Probabilities:
+        hidden = rows @ first
+        hidden += first_bias
+        np.maximum(hidden, 0, out=hidden)
+        return _both(expit(hidden @ last + last_bias))
+
+    return score
+
+
+def _both(second: Any) -> Probabilities:
+    return np.column_stack([1 - second, second])
+
+
+# Models whose `predict_proba` takes longer for its checks than for its arithmetic.
+DENSE = {"LogisticRegression": linear_score, "MLPClassifier": network_score}
+
+
+def _last_step(model: Any, final: Scorer) -> Scorer:
+    """The scorer of the last step for encoded rows. Numbers that are not finite are left to the model."""
+    make = next((make for name, make in DENSE.items() if _is(model, name)), None)
+    score = None if make is None else make(model)
+    if score is None:
+        return final
+
+    def finite_score(rows: Any) -> Probabilities:
+        return score(rows) if np.isfinite(rows.sum()) else final.score(rows)
+
+    return replace(final, score=finite_score, is_fast=lambda: True)

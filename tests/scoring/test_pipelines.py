@@ -1,0 +1,140 @@
+"""Pipelines whose encoders are known are scored without them, bit for bit as by their own `predict_proba`."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from selfpaced.ensembles.auto.recipes import Columns, catboost, with_codes, with_scales
+from selfpaced.scoring import probabilities_by, scorer_of, scorers_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer:sklearn.exceptions.ConvergenceWarning")
+
+
+def frame_of(seed, n_rows, categories="abcdef"):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({f"n{i}": rng.normal(size=n_rows) for i in range(4)})
+    frame = frame.where(rng.random(frame.shape) > 0.3)
+    frame["n1"] = frame["n1"].astype(np.float32)
+    frame["full"], frame["whole"] = rng.normal(size=n_rows), rng.integers(-5, 5, n_rows)
+    frame["is_new"] = rng.random(n_rows) < 0.5
+    for name in ("shop", "card"):
+        frame[name] = pd.Categorical.from_codes(rng.integers(-1, len(categories), n_rows), list(categories))
+    return frame
+
+
+TRAIN = frame_of(0, 60, "abcd")
+LABELS = (np.random.default_rng(0).random(60) < 0.4).astype(int)
+COLUMNS = Columns(list(TRAIN.columns), {"shop": 4, "card": 4})
+NUMBERS = Columns([name for name in TRAIN.columns if name not in ("shop", "card")], {})
+MODELS = {
+    "linear": with_scales(LogisticRegression(max_iter=1000), COLUMNS),
+    "network": with_scales(MLPClassifier((16,), max_iter=20), COLUMNS),
+    "three classes": with_scales(LogisticRegression(max_iter=1000), COLUMNS),
+    "deep network": with_scales(MLPClassifier((8, 8), activation="tanh", max_iter=20), COLUMNS),
+    "extra trees": with_codes(ExtraTreesClassifier(10), COLUMNS.categorical),
+    "CatBoost": catboost(COLUMNS, iterations=20),
+    "numbers only": with_scales(LogisticRegression(max_iter=1000), NUMBERS),
+}
+
+
+def fitted(name):
+    columns = NUMBERS.names if name == "numbers only" else COLUMNS.names
+    labels = LABELS + (np.arange(60) % 7 == 0) * 2 if name == "three classes" else LABELS
+    return MODELS[name].fit(TRAIN[columns], labels), frame_of(1, 3000)[columns]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("some", [slice(None), slice(1), slice(7, 30), slice(None, None, 3)], ids=str)
+def test_frames_have_the_probabilities_of_the_pipeline(name, some):
+    model, frame = fitted(name)
+    scorer, rows = scorer_of(model), frame[some]
+    view = scorer.view(rows)
+    assert view.are_encoded
+    np.testing.assert_array_equal(scorer.score(view), model.predict_proba(rows))
+
+
+def test_categories_that_a_member_has_not_seen_are_encoded_as_by_the_pipeline():
+    model, _ = fitted("linear")
+    frame = frame_of(2, 500, "fedcbaxy")  # in another order, too
+    scorer = scorer_of(model)
+    np.testing.assert_array_equal(scorer.score(scorer.view(frame)), model.predict_proba(frame))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("is_full", [False, True])
+def test_arrays_have_the_probabilities_of_the_pipeline(order, is_full):
+    X, test = (frame_of(seed, 400)[NUMBERS.names].to_numpy(np.float64) for seed in (0, 1))
+    X = np.nan_to_num(X) if is_full else X
+    model = with_scales(LogisticRegression(max_iter=1000), Columns(None, {})).fit(X, np.arange(400) % 3 == 0)
+    scorer, rows = scorer_of(model), np.asarray(test, order=order)
+    assert scorer.view(rows).are_encoded == (order == "C")
+    np.testing.assert_array_equal(scorer.score(scorer.view(rows)), model.predict_proba(rows))
+
+
+def test_whole_numbers_that_floats_do_not_hold_are_left_to_the_pipeline():
+    train, frame = TRAIN.assign(whole=np.arange(60) + 2**60), frame_of(1, 50).assign(whole=np.arange(50) + 2**60)
+    model = with_codes(ExtraTreesClassifier(10), COLUMNS.categorical).fit(train, LABELS)
+    scorer = scorer_of(model)
+    assert not scorer.view(frame).are_encoded
+    np.testing.assert_array_equal(scorer.score(scorer.view(frame)), model.predict_proba(frame))
+
+
+UNKNOWN = {
+    "another scaler": make_column_transformer((MinMaxScaler(), ["full"]), (OneHotEncoder(), ["shop"])),
+    "a sparse result": make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["shop"])),
+    "categories that are refused": make_column_transformer((OrdinalEncoder(), ["shop"]), remainder="drop"),
+    "a scaler without an imputer": make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["shop"]), (StandardScaler(), ["full"])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_other_encoders_are_left_to_the_pipeline(name):
+    frame = TRAIN.dropna(subset=["shop", "card"])
+    model = make_pipeline(UNKNOWN[name], LogisticRegression()).fit(frame, LABELS[frame.index])
+    scorer = scorer_of(model)
+    assert not scorer.is_fast()
+    np.testing.assert_array_equal(scorer.score(scorer.view(frame)), model.predict_proba(frame))
+
+
+class Contrary(Pipeline):
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, ::-1]
+
+
+def test_a_pipeline_with_its_own_prediction_is_asked_itself():
+    model = Contrary(fitted("linear")[0].steps)
+    scorer = scorer_of(model)
+    np.testing.assert_array_equal(scorer.score(scorer.view(TRAIN)), model.predict_proba(TRAIN))
+
+
+def test_the_tables_of_an_encoder_are_made_once_for_all_threads(monkeypatch):
+    model, frame = fitted("linear")
+    real, asked = OneHotEncoder.transform, []
+    monkeypatch.setattr(OneHotEncoder, "transform", lambda self, X: asked.append(len(X)) or real(self, X))
+    scorers = scorers_of([model])
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: next(iter(probabilities_by(scorers, frame))), range(8)))
+    assert len(asked) == 1
+    for answer in answers:
+        np.testing.assert_array_equal(answer, answers[0])
+
+
+def test_members_of_several_kinds_read_a_frame_once(monkeypatch):
+    models = [fitted(name)[0] for name in ("linear", "extra trees", "CatBoost")]
+    frame, real, read = frame_of(1, 100), pd.DataFrame.to_numpy, []
+    monkeypatch.setattr(pd.DataFrame, "to_numpy", lambda self, *given: read.append(1) or real(self, *given))
+    scorers = scorers_of(models)
+    next(iter(probabilities_by(scorers, frame)))  # tables are made
+    read.clear()
+    assert len(list(probabilities_by(scorers, frame))) == 3
+    assert len(read) == 1
