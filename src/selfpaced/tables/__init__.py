@@ -53,6 +53,7 @@ from selfpaced.tables.table import (
 )
 from selfpaced.tables.times import (
     PERIODS,
+    TIME_UNITS,
     Moments,
     are_strings,
     checked_moments,
