@@ -139,8 +139,10 @@ def _pandas_column(table: Any, position: int) -> ColumnReader:
     categories = (lambda: list(column.cat.categories)) if type(column.dtype).__name__ == "CategoricalDtype" else None
 
     def floats() -> Any:
-        is_date = kind == "M"
-        return _seconds(np.asarray(column, "M8[us]")) if is_date else column.to_numpy(np.float64, na_value=np.nan)
+        if kind != "M":
+            return column.to_numpy(np.float64, na_value=np.nan)
+        has_days = str(column.dtype).startswith(("date32", "date64"))  # Arrow's, which numpy does not read
+        return _seconds(np.asarray(column.astype("M8[us]") if has_days else column, "M8[us]"))
 
     return ColumnReader(str(column.dtype), kind in "biuf", kind == "f", floats, column.tolist, kind == "M", categories)
 
@@ -217,7 +219,7 @@ def _arrow_column(table: Any, position: int) -> ColumnReader:
     kind, is_date = column.type, are_dates(column.type)
 
     def floats() -> Any:
-        values = column.cast(pa.timestamp("us") if is_date else pa.float64(), safe=not is_date).to_numpy()
+        values = column.cast(pa.timestamp("us") if is_date else pa.float64(), safe=False).to_numpy()
         return _seconds(values) if is_date else values
 
     def categories() -> list[Any]:
