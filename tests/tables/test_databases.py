@@ -219,3 +219,115 @@ def test_the_command_line_trains_on_a_query_and_writes_scores_back(postgres, sho
     assert "--table scores" in capsys.readouterr().err
     assert main(["evaluate", model, data]) == 2
     assert "--query 'SELECT ...'" in capsys.readouterr().err
+
+
+# A type of PostgreSQL, and a value of it as SQL text.
+READ = {
+    **{"numeric": "123456789.123456789", "numeric(20,10)": "-0.0001", "bigint": "9223372036854775807", "real": "0.1"},
+    **{"double precision": "1e-300", "smallint": "-3", "boolean": "true", "text": "é", "varchar(3)": "abc"},
+    **{"char(5)": "ab", "name": "n", "json": '{"b":  1}', "jsonb": '{"b":  1}', "mood": "sad", "positive": "5"},
+    **{"uuid": "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "date": "2024-01-31", "timestamp": "2024-01-31 23:59:58.123456"},
+    **{"timestamptz": "2024-01-31 23:59:58.123456+01"},
+}
+REFUSED = {
+    **{"money": "12.34", "oid": "4294967295", "interval": "1 month 2 days", "timetz": "04:05:06-08", "int[]": "{1,2}"},
+    **{
+        "int[][]": "{{1,2},{3,4}}",
+        "money[]": "{1.50}",
+        "inet": "192.168.0.1/24",
+        "cidr": "10.0.0.0/8",
+        "bit(3)": "101",
+    },
+    **{"varbit": "1011", "int4range": "[1,5)", "tsrange": "[2024-01-01,2024-01-02)", "point": "(1,2)", "xml": "<a/>"},
+    **{"macaddr": "08:00:2b:01:02:03", "pair": "(1,2)", "cash": "12.34", "tsvector": "a b", "regclass": "pg_class"},
+}
+
+
+@pytest.fixture(scope="module")
+def own_types(postgres):
+    """The server, with an enumeration, a composite type and two domains."""
+    with postgres.connect() as connection:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+            cursor.execute("CREATE TYPE pair AS (a int, b int)")
+            cursor.execute("CREATE DOMAIN positive AS int CHECK (VALUE > 0)")
+            cursor.execute("CREATE DOMAIN cash AS money")
+        connection.commit()
+    return postgres
+
+
+def of_type(kind, text):
+    value = f"'{text}'::{kind}"
+    return f"SELECT {value} AS x, {value}::text AS as_text, 1 AS other, i AS y FROM generate_series(0, 1) i"
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_a_value_of_postgres_is_the_one_that_sql_writes(own_types, kind):
+    table = open_table(of_type(kind, READ[kind]), connection=own_types.url, target="y")
+    value, text = table.column("x")[0].as_py(), table.column("as_text")[0].as_py()
+    if isinstance(value, bool):
+        assert str(value).lower() == text
+    elif isinstance(value, float):
+        assert value == pytest.approx(float(text), rel=1e-7)
+    else:
+        assert str(value).rstrip().replace("+00:00", "+00") == text
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_type_of_postgres_that_arrow_does_not_have_is_refused_by_column(own_types, kind):
+    query = of_type(kind, REFUSED[kind])
+    with pytest.raises(TableError, match=r"Column 'x' of the query is .*Convert it in the query, as in .* AS x"):
+        open_table(query, connection=own_types.url, target="y")
+    assert open_table(query, connection=own_types.url, target="y", exclude=["x"]).schema.names == ["as_text", "other"]
+
+
+def test_money_that_is_converted_as_the_error_says_is_read(postgres):
+    query = "SELECT ('12.34'::money)::numeric AS x, i AS y FROM generate_series(0, 1) i"
+    assert open_table(query, connection=postgres.url, target="y").features()["x"].tolist() == [12.34, 12.34]
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+@pytest.mark.parametrize("value", ["infinity", "-infinity"])
+@pytest.mark.parametrize("database", ["postgres", "duckdb"])
+def test_an_infinite_time_is_refused_by_column(postgres, shop, kind, value, database):
+    connection = postgres.url if database == "postgres" else shop
+    query = f"SELECT '{value}'::{kind} AS x, 0 AS y UNION ALL SELECT '2024-01-31'::{kind} AS x, 1 AS y"
+    with pytest.raises(TableError, match=r"Column 'x' of the query has a date or time that is infinite.*isfinite"):
+        open_table(query, connection=connection, target="y")
+    finite = f"SELECT CASE WHEN isfinite(x) THEN x END AS x, y FROM ({query}) AS q"
+    assert open_table(finite, connection=connection, target="y").column("x").null_count == 1
+
+
+def test_an_interval_of_duckdb_is_refused_by_column(shop):
+    with pytest.raises(
+        TableError, match=r"Column 'x' of the query is month_day_nano_interval.*extract\(epoch FROM x\)"
+    ):
+        open_table("SELECT INTERVAL 1 MONTH AS x, 1 AS y", connection=shop, target="y")
+
+
+def test_a_driver_that_does_not_name_types_is_refused(postgres):
+    class Connection:
+        """As a driver before 1.13 reads: nothing says that a column is money."""
+
+        def __init__(self, inner):
+            self._inner = inner
+
+        def __getattr__(self, name):
+            return getattr(self._inner, name)
+
+        def cursor(self):
+            return Cursor(self._inner.cursor())
+
+    class Cursor(Connection):
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            self._inner.close()
+
+        def fetch_record_batch(self):
+            table = self._inner.fetch_record_batch().read_all()
+            return pa.table(table.columns, names=table.column_names).to_reader()
+
+    with postgres.connect() as connection, pytest.raises(TableError, match=r"adbc-driver-postgresql>=1\.13"):
+        open_table("SELECT 1 AS x, 2 AS y", connection=Connection(connection), target="y")

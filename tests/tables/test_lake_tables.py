@@ -45,6 +45,12 @@ def test_an_earlier_version_is_read_by_its_number(delta):
         open_table(delta, version=7, **COLUMNS)
 
 
+@pytest.mark.parametrize("version", [-1, 10**30])
+def test_a_number_that_is_not_a_version_of_a_delta_table_is_refused(delta, version):
+    with pytest.raises(TableError, match=rf"version={version} is not a version of a Delta table"):
+        open_table(delta, version=version, **COLUMNS)
+
+
 def test_a_fit_reads_one_version_whatever_is_committed_meanwhile(delta, in_memory):
     class Append(Callback):
         def on_round_end(self, *given):

@@ -1,6 +1,7 @@
 """One exam for every kind of table in memory."""
 
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -139,3 +140,40 @@ def test_categories_are_known_in_their_order_without_reading_values():
         shop, amount = (kind_of(table).column(table, position) for position in (0, 1))
         assert list(shop.categories()) == ["web", "phone"]
         assert amount.categories is None
+
+
+def columns_of_every_kind():
+    """Columns with a missing value each, and what they hold: seconds or numbers, or text."""
+    moments = [datetime(2024, 1, 1), pd.NaT, datetime(2024, 1, 2)]
+    days = [date(2024, 1, 1), None, date(2024, 1, 2)]
+    seconds = [1704067200.0, None, 1704153600.0]
+    decimals = [Decimal("1.5"), None, Decimal(2)]
+    return {
+        "whole": (pd.Series([1, None, 2], dtype="Int64"), [1.0, None, 2.0]),
+        "large": (pd.Series([2**60 + 1, None, 2], dtype="Int64"), [2.0**60, None, 2.0]),
+        "flag": (pd.Series([True, None, False], dtype="boolean"), [1.0, None, 0.0]),
+        "float": (pd.Series([1.5, np.nan, 2.0]), [1.5, None, 2.0]),
+        "decimal": (pd.Series(decimals, dtype=pd.ArrowDtype(pa.decimal128(5, 2))), ["1.50", None, "2.00"]),
+        "moment": (pd.Series(moments), seconds),
+        "zoned": (pd.Series(moments).dt.tz_localize("UTC").dt.tz_convert("Europe/Paris"), seconds),
+        "day": (pd.Series(days, dtype=pd.ArrowDtype(pa.date32())), seconds),
+        "text": (pd.Series(["a", pd.NA, "b"], dtype="string"), ["a", None, "b"]),
+        "object": (pd.Series(["a", None, "b"], dtype=object), ["a", None, "b"]),
+        "category": (pd.Series(pd.Categorical(["a", None, "b"])), ["a", None, "b"]),
+    }
+
+
+@pytest.mark.parametrize("name", columns_of_every_kind())
+@pytest.mark.parametrize("form", ["pandas", "pyarrow", "polars"])
+def test_a_column_holds_the_same_values_and_misses_the_same_ones_in_every_frame(name, form):
+    column, expected = columns_of_every_kind()[name]
+    rows = pd.DataFrame({name: column})
+    if form != "pandas":
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
+        rows = rows if form == "pyarrow" else pl.from_arrow(rows)
+    read = kind_of(rows).column_named(rows, name)
+    if read.is_number or read.is_date:
+        expected = [None if value is None else float(value) for value in expected]
+        assert [None if np.isnan(value) else value for value in read.floats()] == expected
+    else:
+        assert read.texts() == expected

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfpaced.exceptions import TableError
+from selfpaced.storage import TemporaryFolder
 from selfpaced.tables.sources import open_table
 from selfpaced.tables.sources import streams as spooling
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
@@ -72,6 +73,17 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     orphan.mkdir()
     open_table(ARROW.to_reader(), cache=tmp_path, **COLUMNS)
     assert not orphan.exists()
+
+
+def test_no_process_is_signalled_on_windows(tmp_path, monkeypatch):
+    def kill(process, signal):
+        raise AssertionError("0 is Ctrl-C there")
+
+    (tmp_path / "selfpaced-table-999999999-abc").mkdir()
+    monkeypatch.setattr("os.kill", kill)
+    monkeypatch.setattr("sys.platform", "win32")
+    TemporaryFolder(tmp_path)
+    assert (tmp_path / "selfpaced-table-999999999-abc").is_dir()
 
 
 def test_only_the_owner_reads_the_written_file(tmp_path):

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from selfpaced.cli import main
 from selfpaced.exceptions import ModelFileError, TableError
 from selfpaced.persistence import save_model
 from selfpaced.persistence.files import load_model
@@ -79,7 +80,7 @@ class SilentHandler(http.server.SimpleHTTPRequestHandler):
 
 def test_http_is_read(tmp_path):
     pq.write_table(ARROW, tmp_path / "rows.parquet")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(SilentHandler, directory=tmp_path))
+    server = http.server.http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(SilentHandler, directory=tmp_path))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/rows.parquet?signature=hush"
     assert open_table(url, **COLUMNS).labels().counts.sum() == N_ROWS
@@ -125,3 +126,39 @@ def test_a_local_file_system_is_the_local_disk(tmp_path):
     pq.write_table(ARROW, tmp_path / "rows.parquet")
     table = open_table(str(tmp_path / "rows.parquet"), filesystem=fs.LocalFileSystem(), **COLUMNS)
     assert table.reader.files[0].path == tmp_path / "rows.parquet"
+
+
+@pytest.mark.parametrize("url", ["foo://bucket/rows.csv", "github://rows.csv", "ftp://127.0.0.1:1/rows.csv"])
+def test_a_url_that_cannot_be_opened_is_refused_with_the_schemes_that_can(url, capsys):
+    with pytest.raises(
+        TableError, match=rf"{url} cannot be opened: .*Supported are s3://, gs://, abfs://, file:// and"
+    ):
+        open_table(url, target="y")
+    assert main(["train", url, "--target", "y", "-o", "model.skops"]) == 2
+    assert "Supported are s3://" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "no.such.host.invalid"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "folder/*.parquet"])
+def test_a_server_that_cannot_be_reached_is_not_a_missing_file(host, name):
+    with pytest.raises(TableError, match="Cannot connect to host") as raised:
+        open_table(f"http://{host}/{name}", target="y")
+    assert "does not exist" not in str(raised.value)
+
+
+def test_a_page_that_is_not_there_does_not_exist():
+    class NotFound(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(404)
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, *given):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), NotFound)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.raises(TableError, match=r"rows\.csv does not exist"):
+        open_table(f"http://127.0.0.1:{server.server_port}/rows.csv", target="y")
+    server.shutdown()
+    server.server_close()

@@ -34,6 +34,7 @@ from selfpaced.storage.remote import (
     located,
     patiently,
     pause_after,
+    refuse_unreachable,
     shown,
     state_of,
 )

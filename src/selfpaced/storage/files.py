@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import time
 import weakref
@@ -230,12 +231,10 @@ def _remove_orphans(place: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
-    if os.name == "nt":  # there a signal is never a mere question
+    if sys.platform == "win32":  # there this signal is Ctrl-C, not a question
         return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to another user
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)  # or else it belongs to another user
     return True

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import count
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from selfpaced.exceptions import TableError, fs, need, pa
 
@@ -247,7 +247,9 @@ def _behind(url: str) -> RemoteFile:
     scheme = OTHER_NAMES.get(match[1].lower(), match[1].lower())
     url = f"{scheme}://{url[match.end() :]}"
     if scheme == "file":
-        return RemoteFile(fs.LocalFileSystem(), unquote(urlsplit(url).path), url)
+        from urllib.request import url2pathname  # slow to import; on Windows it makes C:\\rows.csv of /C:/rows.csv
+
+        return RemoteFile(fs.LocalFileSystem(), url2pathname(urlsplit(url).path), url)
     filesystem, path = _pyarrow_system(url) if scheme in BY_PYARROW else _fsspec_system(url, scheme)
     return RemoteFile(filesystem, path.rstrip("/"), shown(url))
 
@@ -265,10 +267,10 @@ def _fsspec_system(url: str, scheme: str) -> tuple[Any, str]:
     fsspec = need("fsspec", "remote", f"Reading {shown(url)}")
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as error:
+    except (ImportError, ValueError, TypeError, OSError) as error:  # unknown, not installed, incomplete or not there
         raise TableError(
-            f"{shown(url)} cannot be opened: {error} Supported are s3://, gs://, abfs://, file:// and the protocols of "
-            "fsspec."
+            f"{shown(url)} cannot be opened: {_without_password(str(error)).rstrip('.')}. Supported are s3://, gs://, "
+            "abfs://, file:// and the protocols of fsspec, such as https:// and hf://."
         ) from error
     return as_pyarrow(filesystem), path
 
@@ -289,6 +291,22 @@ def fingerprint(path: Place) -> dict[str, Any]:
             file.seek(max(start, 0))
             digest.update(file.read(SAMPLE_BYTES))
     return {"size": status.st_size, "digest": digest.hexdigest()}
+
+
+def refuse_unreachable(place: RemoteFile) -> None:
+    """Raise an error if a file seems to be missing only because its server cannot be reached.
+
+    File systems of fsspec report a refused connection as a missing file. Its cause tells them apart.
+    """
+    other = getattr(getattr(place.filesystem, "handler", None), "fs", None)
+    try:
+        if other is not None:
+            other.info(place.path)
+    except FileNotFoundError as error:
+        cause = error.__cause__
+        is_missing = isinstance(cause, FileNotFoundError | None) or getattr(cause, "status", None) in (404, 410)
+        if not is_missing:
+            raise TableError(f"{place} cannot be reached: {_without_password(str(cause))}") from error
 
 
 def exists(place: Place) -> bool:

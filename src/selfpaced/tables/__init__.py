@@ -62,6 +62,7 @@ from selfpaced.tables.table import (
 from selfpaced.tables.times import (
     OFFSET,
     PERIODS,
+    TIME_UNITS,
     Moments,
     are_strings,
     checked_moments,

@@ -16,6 +16,9 @@ from selfpaced.exceptions import TableError, pa, pc
 Moments = NDArray[Any]  # numbers, or datetime64 in microseconds
 
 PERIODS = ("hour", "day", "week", "month")
+# Units of times that are given as numbers since 1970 in UTC, each with its number in a second.
+TIME_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+FIRST_SECOND, AFTER_LAST_SECOND = -62_135_596_800, 253_402_300_800  # of the years 1 to 9999, which Python's dates have
 
 
 def are_dates(kind: Any) -> bool:
@@ -26,8 +29,11 @@ def are_strings(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
-def moments_in(column: Any, name: str) -> Moments:
-    """The moment of each row, from a column of Arrow: as datetime64 of UTC if they are dates, or else numbers."""
+def moments_in(column: Any, name: str, time_unit: str | None = None) -> Moments:
+    """The moment of each row, from a column of Arrow: as datetime64 of UTC if they are dates, or else numbers.
+
+    With a unit, numbers are times since 1970 in UTC.
+    """
     kind = column.type
     if are_dates(kind):
         moments = column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
@@ -38,14 +44,18 @@ def moments_in(column: Any, name: str) -> Moments:
             f"The time column {name!r} is {kind}. Write times as dates such as 2024-01-31 23:59 or 31.01.2024 23:59, "
             "all with a time zone or all without, or as numbers."
         )
-    return checked_moments(moments, f"The time column {name!r}")
+    return checked_moments(moments, f"The time column {name!r}", time_unit)
 
 
-def checked_moments(given: Any, where: str = "times") -> Moments:
+def checked_moments(given: Any, where: str = "times", time_unit: str | None = None) -> Moments:
     """Moments as numbers or as datetime64. Missing ones are refused. `where` is the name of the times in errors.
+
+    With a unit of `TIME_UNITS`, numbers are times since 1970 in UTC, to the microsecond.
 
     >>> checked_moments(["2024-01-31", "2024-02-01T12:00"]).tolist()[1].hour
     12
+    >>> str(checked_moments([1706659200000], time_unit="ms")[0])
+    '2024-01-31T00:00:00.000000'
     """
     values = np.asarray(given)
     if values.dtype.kind in "OSU":
@@ -60,7 +70,33 @@ def checked_moments(given: Any, where: str = "times") -> Moments:
         )
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise TableError(f"{where} contains infinity. Every row needs a time to be split by.")
+    if time_unit is not None:
+        return _since_1970(values, where, time_unit)
     return values.astype("datetime64[us]") if values.dtype.kind == "M" else values
+
+
+def _since_1970(values: NDArray[Any], where: str, unit: str) -> Moments:
+    """Numbers in a unit as datetime64 of UTC. Fractions of a microsecond are rounded, nanoseconds cut off."""
+    if unit not in TIME_UNITS:
+        raise ValueError(f"time_unit must be one of {', '.join(TIME_UNITS)}; got {unit!r}.")
+    if values.dtype.kind == "M":
+        raise TableError(f"{where} holds times already, not numbers: omit the time unit {unit!r}.")
+    seconds = values.astype(np.float64) / TIME_UNITS[unit]
+    outside = np.flatnonzero((seconds < FIRST_SECOND) | (seconds >= AFTER_LAST_SECOND))
+    if outside.size:
+        raise TableError(
+            f"{where} has the value {values[outside[0]]}, which is outside of the years 1 to 9999 if its unit is "
+            f"{unit!r}. Give another time unit: {', '.join(TIME_UNITS)}."
+        )
+    whole = np.floor(values) if values.dtype.kind == "f" else values
+    if unit == "ns":
+        microseconds = (whole // 1000).astype(np.int64)
+    else:
+        each = 10**6 // TIME_UNITS[unit]
+        # Whole units and the rest apart: their product as floats would not be exact.
+        rest = np.rint((values - whole).astype(np.float64) * each).astype(np.int64)
+        microseconds = whole.astype(np.int64) * each + rest
+    return np.asarray(microseconds.view("datetime64[us]"))
 
 
 def _as_dates(values: NDArray[Any], where: str) -> NDArray[Any]:
@@ -155,7 +191,10 @@ def periods_of(moments: Moments, period: str, zone: str | None = None) -> NDArra
     if period not in PERIODS:
         raise ValueError(f"A period is one of {', '.join(PERIODS)}; got {period!r}.")
     if moments.dtype.kind != "M":
-        raise TableError(f"The times are numbers, so the {period} of a row is not known. Give a column of dates.")
+        raise TableError(
+            f"The times are numbers, so the {period} of a row is not known. Give a column of dates, or say which unit "
+            f"of time since 1970 the numbers have: {', '.join(TIME_UNITS)} (--time-unit on the command line)."
+        )
     local = moments if zone is None else _in_zone(moments, zone)
     if period == "week":
         days = local.astype("datetime64[D]")

@@ -128,6 +128,12 @@ def _matches(form: Form, texts: Any) -> Any:
     return pc.match_substring_regex(texts, f"^(?:{form.pattern})$").fill_null(True).to_numpy(zero_copy_only=False)
 
 
+def fits_any(forms: Sequence[Form], texts: Sequence[str | None]) -> Any:
+    """Which values look like those of one of some forms; missing values do."""
+    values = pa.array(texts, pa.string())
+    return np.any([_matches(form, values) for form in forms], axis=0)
+
+
 def _can_be_cast(form: Form, texts: Any) -> bool:
     try:
         _cast(form, texts)

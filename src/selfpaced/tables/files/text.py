@@ -10,15 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, arrow_csv, arrow_json, pa
+import numpy as np
+
+from selfpaced.exceptions import TableError, arrow_csv, arrow_json, pa, pc
 from selfpaced.tables.files.file import naming
-from selfpaced.tables.files.inference import AMBIGUOUS, Form, inferred_forms, narrowed, rewritten_values
+from selfpaced.tables.files.inference import AMBIGUOUS, Form, fits_any, inferred_forms, narrowed, rewritten_values
 from selfpaced.tables.schema import merged_types
 from selfpaced.tables.times import iso_dates
 
+MANY_DELIMITERS = 6  # so many in the right places are no accident
 DELIMITERS = (",", ";", "\t", "|")
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
 ENDINGS = tuple(kind + compression for kind in (".csv", ".tsv") for compression in COMPRESSIONS)
@@ -30,14 +35,14 @@ MISSING_VALUES = (
 )
 COMMAS = (
     "The commas in column {names} of {path} may be decimal commas or separate thousands: 170,124 is 170.124 or "
-    "170124. In Python, give the column a type: 'decimal comma', 'thousands comma' or 'string', as in open_table(..., "
-    "types={{{name}: 'decimal comma'}}). On the command line, write the file without such commas first."
+    "170124. Give the column a type, 'decimal comma', 'thousands comma' or 'string': open_table(..., types={{{name}: "
+    "'decimal comma'}}) in Python, --types {bare}='decimal comma' on the command line."
 )
 POINTS = (
     "The points in column {names} of {path} may be decimal points or separate thousands, because other columns have "
-    "decimal commas: 1.234 is 1.234 or 1234. In Python, give the column a type: 'float64' or 'string', as in "
-    "open_table(..., types={{{name}: 'float64'}}). On the command line, write the file without separators of "
-    "thousands first."
+    "decimal commas: 1.234 is 1.234 or 1234. Give the column a type, 'float64' or 'string': open_table(..., "
+    "types={{{name}: 'float64'}}) in Python, --types {bare}=float64 on the command line. If points separate thousands, "
+    "write the numbers without them first."
 )
 
 
@@ -58,6 +63,15 @@ LIMITS = Limits()
 
 
 @dataclass(frozen=True)
+class _Suspect:
+    """A row of which a value has several lines that may be rows themselves."""
+
+    row: int
+    column: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
 class CsvFile:
     """A CSV file, described by its first lines."""
 
@@ -67,14 +81,26 @@ class CsvFile:
     n_skipped: int  # records before the first row: the header, and empty lines before it
     limits: Limits
 
-    def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
-        """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far."""
+    def forms(self, given: Mapping[str, Form], at: Callable[[int], None], lenient: bool = False) -> dict[str, Form]:
+        """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far.
+
+        A value that holds whole rows of the file is refused, unless its column is given as strings. `lenient` says
+        that the given forms are those of a model.
+        """
         candidates = [form for form in inferred_forms() if form.comma is None or self.delimiter != ","]
         # A given type of floats does not say whether they are written with decimal commas.
         unclear = {name for name, form in given.items() if pa.types.is_floating(form.type) and form.comma is None}
         fitting = {name: candidates for name in self.names if name not in given or name in unclear}
+        texts = () if lenient else [name for name, form in given.items() if form.type == pa.string()]
+        suspects: list[_Suspect] = []
+        n_rows = 0
         for batch in self._texts(at):
             fitting = narrowed(fitting, batch)
+            new = [suspect for suspect in self._suspects(batch, n_rows) if suspect.column not in texts]
+            suspects += self._holding_rows(new, fitting)
+            n_rows += batch.num_rows
+        for suspect in self._holding_rows(suspects, fitting):
+            raise TableError(_swallowing(self, suspect))
         found = {name: next(iter(forms), Form(pa.string())) for name, forms in fitting.items()}
         self._refuse(COMMAS, [name for name, form in found.items() if form.comma == AMBIGUOUS])
         if any(form.comma is not None for form in [*found.values(), *given.values()]):
@@ -114,6 +140,47 @@ class CsvFile:
             raise TableError(_no_rows(self.path))
         self._refuse_open_quote(last.column(len(self.names) - 1)[-1].as_py())
 
+    def _suspects(self, batch: Any, n_before: int) -> Iterator[_Suspect]:
+        """Rows with values of several lines, of which each has as many delimiters as a row of the file."""
+        # The bytes of all values at once: nearly all files have no line break in any of them.
+        bytes_of = {name: batch.column(name).buffers()[2] for name in self.names}
+        names = [name for name, values in bytes_of.items() if values is not None and b"\n" in values.to_pybytes()]
+        if not names:
+            return
+        masks = [pc.match_substring(batch.column(name), "\n").fill_null(False) for name in names]
+        rows = batch.filter(reduce(pc.or_, masks))
+        texts = pc.binary_join_element_wise(*rows.columns, self.delimiter, null_handling="replace")
+        n_lines = pc.add(pc.count_substring(texts, "\n"), 1)
+        alike = pc.equal(pc.count_substring(texts, self.delimiter), pc.multiply(n_lines, len(self.names) - 1))
+        positions = pc.indices_nonzero(reduce(pc.or_, masks)).filter(alike).to_pylist()
+        for position, text in zip(positions, texts.filter(alike).to_pylist(), strict=True):
+            lines = [line.rstrip("\r") for line in text.split("\n")]
+            if all(line.count(self.delimiter) == len(self.names) - 1 for line in lines):
+                column = next(name for name in names if "\n" in (batch.column(name)[position].as_py() or ""))
+                yield _Suspect(n_before + position, column, lines)
+
+    def _holding_rows(self, suspects: Sequence[_Suspect], fitting: Mapping[str, Sequence[Form]]) -> list[_Suspect]:
+        """Those whose lines are rows: the values in them fit the columns that are not text.
+
+        Where all columns are text, the right number of delimiters in many lines is enough.
+        """
+        if not suspects:
+            return []
+        known = {name: forms for name, forms in fitting.items() if forms and not pa.types.is_null(forms[0].type)}
+        if len(self.names) == 1:  # only the lines themselves can tell
+            known = {self.names[0]: inferred_forms()[1:]}
+        lines = [line.split(self.delimiter) for suspect in suspects for line in suspect.lines]
+        fit = np.ones(len(lines), dtype=bool)
+        for name, column in zip(self.names, zip(*lines, strict=True), strict=True):
+            if name in known:
+                fit &= fits_any(known[name], [None if value in MISSING_VALUES else value for value in column])
+        starts = np.cumsum([0, *(len(suspect.lines) for suspect in suspects)])[:-1]
+        return [
+            suspect
+            for suspect, fits in zip(suspects, np.logical_and.reduceat(fit, starts), strict=True)
+            if fits and (known or (len(suspect.lines) - 1) * (len(self.names) - 1) >= MANY_DELIMITERS)
+        ]
+
     @property
     def block_bytes(self) -> int:
         return max(self.limits.block_bytes, self.limits.column_bytes * len(self.names))
@@ -123,7 +190,10 @@ class CsvFile:
             "read_options": arrow_csv.ReadOptions(
                 block_size=self.block_bytes, column_names=list(self.names), skip_rows_after_names=self.n_skipped
             ),
-            "parse_options": arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            # In a file of one column an empty line is a row without a value.
+            "parse_options": arrow_csv.ParseOptions(
+                delimiter=self.delimiter, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
+            ),
             "convert_options": arrow_csv.ConvertOptions(
                 column_types=dict(types), null_values=MISSING_VALUES, strings_can_be_null=True
             ),
@@ -132,7 +202,8 @@ class CsvFile:
     def _refuse(self, unclear: str, names: Sequence[str]) -> None:
         """Refuse columns whose numbers can be read in two ways."""
         if names:
-            raise TableError(unclear.format(names=", ".join(map(repr, names)), path=self.path, name=repr(names[0])))
+            listed = ", ".join(map(repr, names))
+            raise TableError(unclear.format(names=listed, path=self.path, name=repr(names[0]), bare=names[0]))
 
     def _refuse_open_quote(self, last: str | None) -> None:
         """Refuse a quote that is never closed: it turns all rows after it into one value, and Arrow accepts that."""
@@ -231,21 +302,44 @@ def _explained(file: CsvFile, message: str, forms: Mapping[str, Form]) -> str:
 
 def _bad_line(file: CsvFile) -> str | None:
     """The first line that is not UTF-8 or has too few or too many values. The search is slow: only for bad files."""
-    with opened(file.path) as (_, stream), closing(io.BufferedReader(stream)) as lines, suppress(csv.Error):
-        records = csv.reader((line.decode("utf-8-sig") for line in lines), delimiter=file.delimiter)
-        line = 1
+    line = 0
+    with suppress(csv.Error):
         try:
-            for record in records:
+            for line, record in _records(file):
                 if record and len(record) != len(file.names):
                     return (
                         f"{file.path} has {len(record)} values in line {line}, but {len(file.names)} columns in its "
                         f"header (the delimiter is {file.delimiter!r}). Correct the line, or put values that contain "
                         "the delimiter in quotes."
                     )
-                line = records.line_num + 1
         except UnicodeDecodeError:
-            return _not_utf8(file.path, records.line_num + 1)
+            return _not_utf8(file.path, line + 1)
     return None
+
+
+def _records(file: CsvFile) -> Iterator[tuple[int, list[str]]]:
+    """The records of a file, each with the number of its first line."""
+    with opened(file.path) as (_, stream), closing(io.BufferedReader(stream)) as lines:
+        records = csv.reader((line.decode("utf-8-sig") for line in lines), delimiter=file.delimiter)
+        line, limit = 1, csv.field_size_limit(2**31 - 1)
+        try:
+            for record in records:
+                yield line, record
+                line = records.line_num + 1
+        finally:
+            csv.field_size_limit(limit)
+
+
+def _swallowing(file: CsvFile, suspect: _Suspect) -> str:
+    """The error about a value that holds rows, with the number of the line where it starts."""
+    rows = (line for line, record in islice(_records(file), file.n_skipped, None) if record or len(file.names) == 1)
+    line = next(islice(rows, suspect.row, None))
+    return (
+        f"{file.path} has a quoted value of {len(suspect.lines):,} lines in column {suspect.column!r}, which starts in "
+        f"line {line}. These lines look like rows of the file, so there is probably a quote too many. Correct it. If "
+        "they are one value, give the column the type 'string': open_table(..., "
+        f"types={{{suspect.column!r}: 'string'}}) in Python, --types {suspect.column}=string on the command line."
+    )
 
 
 def _not_utf8(path: Path, line: int) -> str:
@@ -272,7 +366,7 @@ class JsonFile:
     def names(self) -> tuple[str, ...]:
         return tuple(self.types)
 
-    def forms(self, given: Mapping[str, Form], at: Callable[[int], None]) -> dict[str, Form]:
+    def forms(self, given: Mapping[str, Form], at: Callable[[int], None], lenient: bool = False) -> dict[str, Form]:
         """The form of each column, given or known since the file was opened. Strings that are all dates are dates."""
         dates = [form for form in inferred_forms() if pa.types.is_timestamp(form.type)]
         fitting = {name: dates for name, kind in self.types.items() if kind == pa.string() and name not in given}

@@ -25,7 +25,7 @@ from selfpaced.tables.table import Progress
 CACHE_ENDING = ".selfpaced.parquet"
 COPY_ENDING = f".copy{CACHE_ENDING}"
 SHARE_OF_DISK = 0.9  # of the free space, if no limit is given for copies
-VERSION = 8  # of the rules that turn text into values and make copies; files made by other rules are made again
+VERSION = 9  # of the rules that turn text into values and make copies; files made by other rules are made again
 TEXT_ENDINGS = (*ENDINGS, *JSON_ENDINGS)
 _MARK = b"selfpaced.made_of"
 TextFile = CsvFile | JsonFile
@@ -202,7 +202,8 @@ def _convert(plan: _Plan, text: TextFile, meter: _Meter) -> None:
         # The new file comes first, so that a folder without write permission raises at once and not after an hour.
         with whole_file(plan.cache, mode=source.st_mode & 0o666 | 0o600) as temporary:
             _close_to_other_groups(temporary, source.st_gid)
-            forms = text.forms({name: form for name, form in plan.given.items() if name in text.names}, meter.at)
+            given = {name: form for name, form in plan.given.items() if name in text.names}
+            forms = text.forms(given, meter.at, plan.lenient)
             meter.passed(plan)
             _write(plan, text, forms, temporary, meter)
             if fingerprint(plan.path) != plan.fingerprint:

@@ -24,6 +24,7 @@ from selfpaced.storage import (
     is_url,
     located,
     patiently,
+    refuse_unreachable,
     shown,
 )
 from selfpaced.tables.files.file import FORMATS, Reader, ReadPlan, open_file
@@ -156,6 +157,7 @@ def _remote_matches(place: RemoteFile, pattern: str) -> Iterator[Match]:
                 yield place, None
                 return
             if kind == fs.FileType.NotFound:
+                refuse_unreachable(place)
                 raise TableError(f"{place} does not exist.")
         selector = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
         found = patiently(lambda: place.filesystem.get_file_info(selector))

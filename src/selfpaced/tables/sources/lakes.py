@@ -53,11 +53,13 @@ def _opened_delta(source: Any, version: Any) -> Any:
     deltalake = need("deltalake", "delta", "Reading a Delta table")
     if hasattr(source, "file_uris") and version is None:
         return source
+    if isinstance(version, int) and not 0 <= version < 2**63:
+        raise TableError(f"version={version} is not a version of a Delta table: its versions are 0, 1, 2 and so on.")
     try:
         table = deltalake.DeltaTable(source.table_uri if hasattr(source, "file_uris") else fspath(source))
         if version is not None:
             table.load_as_version(version)
-    except (deltalake.exceptions.DeltaError, OSError, ValueError) as error:
+    except (deltalake.exceptions.DeltaError, OSError, ValueError, TypeError) as error:
         which = "" if version is None else f" in version {version}"
         raise TableError(f"The Delta table {shown(str(source))} cannot be read{which}: {error}") from error
     return table

@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from selfpaced.exceptions import TableError, ds, need, pa
+from selfpaced.exceptions import TableError, ds, need, pa, pc
 from selfpaced.storage import TemporaryFolder, is_url, shown
 from selfpaced.tables.files.file import FORMATS, Reader, ReadPlan, index_columns, open_file, writer_for_rereading
 from selfpaced.tables.memory import is_frame
@@ -171,7 +171,14 @@ def _has_types_of(schema: Any, fragment: Any) -> bool:
 DUCKDB_ENDINGS = (".duckdb", ".ddb")
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 _SELECT = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
-_TYPE_NAME = b"ADBC:postgresql:typname"  # how the driver marks a type that Arrow does not have
+_TYPE_NAME = b"POSTGRESQL:type"  # how the driver names the type of a column of PostgreSQL
+# Types that no Arrow type stands for, with another form of them. The driver reads money as cents, and a large oid as a
+# negative number.
+_CONVERTED = {
+    **{"money": "{}::numeric", "oid": "{}::bigint"},
+    **dict.fromkeys(("interval", "month_day_nano_interval"), "extract(epoch FROM {})"),
+}
+_FIRST_DAY = -2_440_588  # of PostgreSQL, in 4714 BC. The driver reads infinite dates as earlier ones.
 
 
 def is_query(source: Any, options: Mapping[str, Any]) -> bool:
@@ -195,8 +202,8 @@ def query_reader(source: Any, plan: ReadPlan) -> Reader:
         raise TypeError(f"With connection=, the source must be a query as a string; got {type(source).__name__}.")
     with connected(plan.connection) as connection:
         try:
-            with (_duckdb_rows if is_duckdb(connection) else _adbc_rows)(connection, source) as (schema, batches):
-                return spooled("the query", schema, batches, plan)
+            with (_duckdb_rows if is_duckdb(connection) else _adbc_rows)(connection, source) as reader:
+                return spooled("the query", *_plain(reader, plan), plan)
         except Exception as error:
             raise explained(error, f"The query {source!r} failed") from error
 
@@ -263,34 +270,85 @@ def _to_duckdb(path: str, writing: bool) -> Any:
 
 
 @contextmanager
-def _duckdb_rows(connection: Any, query: str) -> Iterator[Batches]:
+def _duckdb_rows(connection: Any, query: str) -> Iterator[Any]:
     relation = connection.sql(query)
     if relation is None:
         raise TableError("The query does not return rows. Give a SELECT.")
-    reader = pa.RecordBatchReader.from_stream(relation)
-    yield reader.schema, reader
+    # Closed also after an error: DuckDB would wait for rows that nobody reads before it opens the file again.
+    with pa.RecordBatchReader.from_stream(relation) as reader:
+        yield reader
 
 
 @contextmanager
-def _adbc_rows(connection: Any, query: str) -> Iterator[Batches]:
+def _adbc_rows(connection: Any, query: str) -> Iterator[Any]:
+    is_postgres = connection.adbc_get_info().get("vendor_name") == "PostgreSQL"  # not while rows are read
     with connection.cursor() as cursor:
         cursor.execute(query)
         reader = cursor.fetch_record_batch()
-        schema = pa.schema([_plain_field(field) for field in reader.schema])
-        yield schema, (_plain_batch(batch, schema) for batch in reader)
+        if is_postgres and any(_TYPE_NAME not in (field.metadata or {}) for field in reader.schema):
+            raise TableError(
+                "This version of the PostgreSQL driver does not say which columns are money, which it reads as cents. "
+                "Install a newer one: pip install -U 'adbc-driver-postgresql>=1.13'"
+            )
+        yield reader
 
 
-def _plain_field(field: Any) -> Any:
-    """Convert decimal numbers of any precision, which arrive as text, to floats."""
-    if (field.metadata or {}).get(_TYPE_NAME) == b"numeric" or getattr(field.type, "type_name", None) == "numeric":
-        return pa.field(field.name, pa.float64())
-    return pa.field(field.name, getattr(field.type, "storage_type", field.type))
+def _plain(reader: Any, plan: ReadPlan) -> Batches:
+    """The rows of a query, with types that files have. Columns that are not needed stay as they are."""
+    needed = plan.needed(reader.schema.names)
+    types = [_readable_type(field) if field.name in needed else field.type for field in reader.schema]
+    schema = pa.schema(list(zip(reader.schema.names, types, strict=True)))
+    return schema, (_checked(_converted(batch, schema), needed) for batch in reader)
 
 
-def _plain_batch(batch: Any, schema: Any) -> Any:
-    arrays = [getattr(column, "storage", column) for column in batch.columns]
-    cast = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(cast, schema=schema)
+def _readable_type(field: Any) -> Any:
+    """The Arrow type that a column is read as. A type whose values would be other ones in Arrow is refused."""
+    kind, extension = field.type, getattr(field.type, "extension_name", "")
+    of_postgres = (field.metadata or {}).get(_TYPE_NAME, b"").decode()
+    name = of_postgres or getattr(kind, "type_name", str(kind))
+    if name == "numeric":
+        return pa.float64()  # decimal numbers of any precision arrive as text
+    is_nested = of_postgres and pa.types.is_nested(kind)  # the driver makes one list of an array of arrays
+    if extension == "arrow.opaque" or name in _CONVERTED or is_nested or pa.types.is_interval(kind):
+        form = _CONVERTED.get(name, "{}::text").format(field.name)
+        raise TableError(
+            f"Column {field.name!r} of the query is {name}, which cannot be read as it is. Convert it in the query, as "
+            f"in {form} AS {field.name}, or leave it out."
+        )
+    return pa.string() if extension == "arrow.uuid" else getattr(kind, "storage_type", kind)
+
+
+def _converted(batch: Any, schema: Any) -> Any:
+    def converted(column: Any, field: Any) -> Any:
+        if column.type == field.type:
+            return column
+        if getattr(column.type, "extension_name", "") == "arrow.uuid":
+            return pa.array([None if one is None else str(one) for one in column.to_pylist()], field.type)
+        return getattr(column, "storage", column).cast(field.type)
+
+    arrays = [converted(column, field) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _checked(batch: Any, names: Iterable[str]) -> Any:
+    """The batch itself. Dates and times that are infinite are refused: Arrow has none, and reads them as some date."""
+    for name in names:
+        column = batch.column(name)
+        kind = column.type
+        if pa.types.is_date32(kind):
+            first, last, numbers = _FIRST_DAY, 2**31 - 1, column.cast(pa.int32())
+        elif pa.types.is_timestamp(kind):
+            first = _FIRST_DAY * 86_400 * 10**6 if kind.unit == "us" else 2 - 2**63
+            last, numbers = 2**63 - 1, column.cast(pa.int64())
+        else:
+            continue
+        ends = pc.min_max(numbers).as_py()
+        if ends["min"] is not None and (ends["min"] < first or ends["max"] == last):
+            raise TableError(
+                f"Column {name!r} of the query has a date or time that is infinite. Make it a missing value in the "
+                f"query, as in CASE WHEN isfinite({name}) THEN {name} END AS {name}."
+            )
+    return batch
 
 
 def _one_line(error: Any) -> str:
