@@ -30,14 +30,13 @@ MISSING_VALUES = (
 )
 COMMAS = (
     "The commas in column {names} of {path} may be decimal commas or separate thousands: 170,124 is 170.124 or "
-    "170124. In Python, give the column a type: 'decimal comma', 'thousands comma' or 'string', as in open_table(..., "
-    "types={{{name}: 'decimal comma'}}). On the command line, write the file without such commas first."
+    "170124. Give the column a type: 'decimal comma', 'thousands comma' or 'string', as in open_table(..., "
+    "types={{{name}: 'decimal comma'}}), and on the command line --types {name}='decimal comma'."
 )
 POINTS = (
     "The points in column {names} of {path} may be decimal points or separate thousands, because other columns have "
-    "decimal commas: 1.234 is 1.234 or 1234. In Python, give the column a type: 'float64' or 'string', as in "
-    "open_table(..., types={{{name}: 'float64'}}). On the command line, write the file without separators of "
-    "thousands first."
+    "decimal commas: 1.234 is 1.234 or 1234. Give the column a type: 'float64' or 'string', as in "
+    "open_table(..., types={{{name}: 'float64'}}), and on the command line --types {name}=float64."
 )
 
 
