@@ -1,6 +1,7 @@
 """`selfpaced monitor`: files that a model scores in service."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -118,3 +119,28 @@ def test_other_columns_and_types_are_refused(run, files, folder, mixed, changed,
     code, _, said = run("monitor", files / MODEL, NEW)
     assert code == 2
     assert complaint in said
+
+
+def test_an_alarm_names_the_columns_that_raised_it_although_none_has_drifted_much(run, files, folder, mixed):
+    shifted = mixed.assign(balance=mixed["balance"].where(mixed.index % 12 > 0))
+    shifted.to_parquet(NEW)
+    code, out, err = run("monitor", files / MODEL, NEW, "--alarm", "missing>0.03", "psi>0.001")
+    assert code == 3
+    assert out.startswith("2 limits were exceeded: missing>0.03: ")
+    assert "None of 9 columns" not in out
+    for limit in ("missing>0.03", "psi>0.001"):
+        assert re.search(rf"alarm: {limit}: .* \('balance'", err)
+
+
+@pytest.mark.parametrize("written", [lambda kind: kind.str.upper(), lambda kind: kind == "theft"], ids=["case", "bool"])
+def test_labels_written_otherwise_are_refused_by_a_model_of_one_label(run, folder, mixed, written):
+    kind = pd.Series(np.where(mixed["is_fraud"] == 1, "theft", np.where(mixed["abroad"], "fine", "good")))
+    mixed.assign(is_fraud=kind).to_parquet("kinds.parquet")
+    train = ("train", "kinds.parquet", "--target", "is_fraud", "--pos-label", "theft", "--base", "tree")
+    assert run(*train, "--members", 2, "-q")[0] == 0
+    known = json.loads(run("monitor", "model.skops", "kinds.parquet", "--target", "is_fraud", "--json")[1])
+    assert known["all"]["labelled"]["found"] == 90
+    mixed.assign(is_fraud=written(kind)).to_parquet(NEW)
+    code, _, said = run("monitor", "model.skops", NEW, "--target", "is_fraud")
+    assert code == 2
+    assert "The model knows the label 'theft' and all others, written in the same way" in said

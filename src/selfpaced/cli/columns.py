@@ -152,8 +152,9 @@ CAUTIONS = {
 
 # A column is a time if at least this share of its steps goes one way, in some rows of each batch.
 ONE_WAY = 0.98
-FEWEST_STEPS = 30
+FEWEST_STEPS = 10
 ROWS_OF_A_BATCH = 256
+NAME_WITH_ID = re.compile(NAME_OF_AN_ID.pattern + r"|(?i:(^|[_\s.-])id([_\s.-]|\d))")
 HAS_ORDER = re.compile(r"^(u?int\d+|float|double|date|timestamp)")
 
 
@@ -183,7 +184,7 @@ class OrderLook(ColumnLook):
         rising, falling = int((steps > 0).sum()), int((steps < 0).sum())
         share = max(rising, falling) / max(rising + falling, 1)
         is_numbered = "int" in profile.type and profile.largest - profile.smallest < profile.n_rows and profile.rises
-        if max(rising, falling) < FEWEST_STEPS or share < ONE_WAY or is_numbered or _is_called_an_entity(profile.name):
+        if max(rising, falling) < FEWEST_STEPS or share < ONE_WAY or is_numbered or NAME_WITH_ID.search(profile.name):
             return None
         return Caution("time", profile.name, share, "rises" if rising > falling else "falls")
 
@@ -191,8 +192,10 @@ class OrderLook(ColumnLook):
 # A column is one of entities if rows of one value are so much more alike than rows of neighbouring values.
 ALIKE = 0.7
 DIFFERENT = 0.1  # the least mean distance of neighbours in a column that tells something; that of random rows is 1/3
-PAIRS = 300, 20_000  # the fewest pairs that tell something, and the most that are compared
+FEWEST_RARE = 30
+PAIRS = 300, 4_000  # the fewest pairs that tell something, and the most that are compared
 MOST_ROWS_OF_A_STRING = 50
+MOST_OF_A_VALUE = 0.05  # the largest share of rows that one entity has
 # A warning names a column whose values were in the training rows for at least this share of the held-out rows.
 MOSTLY_SEEN = 0.5
 
@@ -220,29 +223,34 @@ def rows_are_alike(table: StreamedTable, name: str, seed: int) -> bool:
     values = column.drop_null()
     numbers = "int" in str(values.type)
     codes = np.asarray(values) if numbers else column_groups(values, f"Column {name!r}")
-    order = np.random.default_rng(seed).permutation(codes.size)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(codes.size)
     order = order[np.argsort(codes[order], kind="stable")]
-    same = codes[order[1:]] == codes[order[:-1]]
-    firsts = [np.flatnonzero(side)[: PAIRS[1] * 4] for side in (same, ~same)]
-    firsts = [np.random.default_rng(seed).permutation(each)[: PAIRS[1]] for each in firsts]
-    if min(each.size for each in firsts) < PAIRS[0]:
+    _, of_value, sizes = np.unique(codes[order], return_inverse=True, return_counts=True)
+    order = order[sizes[of_value] <= MOST_OF_A_VALUE * codes.size]  # without values such as 0 in a column of amounts
+    if order.size < codes.size / 2:
         return False
-    pairs = [(known[order[each]], known[order[each + 1]]) for each in firsts]
+    same = codes[order[1:]] == codes[order[:-1]]
+    firsts, seconds = known[order[:-1]], known[order[1:]]
     rare = labels.codes == labels.counts.argmin()
-    both = [rare[one[rare[first]]] for first, one in pairs]
-    if min(each.size for each in both) >= FEWEST_STEPS and both[0].mean() > 2 * both[1].mean() + 0.2:
+    among, between = (rare[seconds[rare[firsts] & side]] for side in (same, ~same))
+    if min(among.size, between.size) >= FEWEST_RARE and among.mean() > 2 * between.mean() + 0.2:
         return True
-    some = np.unique(np.concatenate([np.concatenate(pair) for pair in pairs]))
+    pairs = [rng.permutation(np.flatnonzero(side))[: PAIRS[1]] for side in (same, ~same)]
+    if min(each.size for each in pairs) < PAIRS[0]:
+        return False
+    some = np.unique(np.concatenate([side[each] for each in pairs for side in (firsts, seconds)]))
     frame = table.part(np.isin(np.arange(labels.codes.size), some)).features()
-    places = [tuple(np.searchsorted(some, side) for side in pair) for pair in pairs]
+    places = [[np.searchsorted(some, side[each]) for side in (firsts, seconds)] for each in pairs]
     for other in frame.columns.difference([name]):
         given = frame[other]
         if hasattr(given, "cat"):
-            codes_of = given.cat.codes.to_numpy()
-            inside, outside = (float((codes_of[a] != codes_of[b]).mean()) for a, b in places)
+            values = given.cat.codes.to_numpy()
+            distances = [values[one] != values[two] for one, two in places]
         else:
-            ranks = rankdata(given.to_numpy(dtype=np.float64, na_value=np.nan), nan_policy="omit") / len(frame)
-            inside, outside = (float(np.nanmean(np.abs(ranks[a] - ranks[b]))) for a, b in places)
+            values = rankdata(given.to_numpy(dtype=np.float64, na_value=np.nan), nan_policy="omit") / len(frame)
+            distances = [np.abs(values[one] - values[two]) for one, two in places]
+        inside, outside = (each[~np.isnan(each)].mean() if not np.isnan(each).all() else 0.0 for each in distances)
         if outside >= DIFFERENT and inside <= ALIKE * outside:
             return True
     return False
@@ -255,7 +263,9 @@ def repeating(table: StreamedTable, names: Sequence[str], train: Mask, held_out:
         known = np.asarray(column.is_valid())
         hashes = np.zeros(len(column), dtype=np.uint64)
         hashes[known] = column_groups(column.drop_null(), f"Column {name!r}")
-        share = float((np.isin(hashes[held_out], np.unique(hashes[train & known])) & known[held_out]).mean())
+        values, sizes = np.unique(hashes[train & known], return_counts=True)
+        values = values[sizes <= MOST_OF_A_VALUE * train.sum()]  # 0 or "unknown" is not one entity
+        share = float((np.isin(hashes[held_out], values) & known[held_out]).mean())
         if share >= MOSTLY_SEEN:
             yield Caution("repeats", name, share)
 

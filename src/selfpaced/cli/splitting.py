@@ -223,7 +223,9 @@ def split_for(request: TrainRequest, source: OpenedSource) -> TrainingData:
     if request.group is not None:
         cautions += giant_groups(table, request.group)
     else:
-        alike = [name for name in source.like_entities if rows_are_alike(table, name, request.seed)]
+        times = [one.name for one in cautions if one.kind == "time"]
+        may_be = [name for name in source.like_entities if name not in times]
+        alike = [name for name in may_be if rows_are_alike(table, name, request.seed)]
         cautions += repeating(table, [*source.entities, *alike], train, held_out)
     facts = replace(facts, n_train=int(train.sum()), not_used=not_used, cautions=cautions)
     return TrainingData(*(table.divided(train, held_out) if facts.in_memory else parts), facts)
