@@ -1,6 +1,7 @@
 """What goes wrong is said in one line, with a hint, and nothing half-done is left behind."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -311,3 +312,47 @@ def test_ctrl_c_during_training_leaves_no_model(mixed):
     assert process.returncode == 130
     assert complained.strip() == "Stopped."
     assert os.listdir(".") == ["rows.parquet"]
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report", "compare", "backtest"])
+def test_rows_without_a_label_are_refused_with_an_option_that_the_command_has(
+    run, trained, mixed, command, monkeypatch
+):
+    compare_few_methods(monkeypatch)
+    labels = mixed["is_fraud"].astype("Int64").where(mixed.index % 10 > 0)
+    mixed.assign(is_fraud=labels).to_parquet("some.parquet")
+    asked = {
+        "evaluate": ("evaluate", trained, "some.parquet"),
+        "report": ("report", trained, "some.parquet"),
+        "compare": ("compare", "some.parquet", "--target", "is_fraud", "--base", "tree", "--members", 1),
+        "backtest": ("backtest", "some.parquet", "--target", "is_fraud", "--time-column", "when", "--every", "60d",
+                     "--base", "tree", "--members", 1),
+    }  # fmt: skip
+    code, _, said = run(*asked[command])
+    assert code == 2
+    assert "--drop-unlabelled on the command line" in said
+    code, said, complained = run(*asked[command], "--drop-unlabelled", "--json")
+    assert code == 0, complained
+    facts = json.loads(said)
+    if command == "evaluate":
+        assert facts["n_rows"] == int(labels.notna().sum())
+    if command == "compare":
+        assert facts["n_train"] + facts["n_test"] == int(labels.notna().sum())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "nosuch://bucket/rows.csv", "--target", "is_fraud"),
+        ("train", "http://127.0.0.1:9/rows.parquet", "--target", "is_fraud"),
+        ("train", "payments.csv", "--target", "is_fraud", "-o", "nosuch://bucket/model.skops"),
+        ("inspect", "nosuch://bucket/model.skops"),
+        ("predict", "model.skops", "payments.csv", "-o", "nosuch://bucket/scores.csv"),
+        ("train", "postgresql://127.0.0.1:9/shop", "--query", "SELECT 1", "--target", "is_fraud"),
+    ],
+)
+@pytest.mark.usefixtures("trained")
+def test_a_place_that_cannot_be_reached_is_for_the_user_to_mend(run, command):
+    code, _, said = run(*command)
+    assert code == 2
+    assert next(word for word in command if "://" in word).partition(":")[0] in said

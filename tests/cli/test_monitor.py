@@ -1,6 +1,7 @@
 """`selfpaced monitor`: files that a model scores in service."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -193,3 +194,14 @@ def test_a_reference_of_other_columns_is_refused(run, files, folder):
     code, _, said = run("monitor", "other.skops", files / "same.parquet")
     assert code == 2
     assert "column 'x0', which is not a feature of the model" in said
+
+
+def test_an_alarm_names_the_columns_that_raised_it_although_none_has_drifted_much(run, files, folder, mixed):
+    shifted = mixed.assign(balance=mixed["balance"].where(mixed.index % 12 > 0))
+    shifted.to_parquet(NEW)
+    code, out, err = run("monitor", files / MODEL, NEW, "--alarm", "missing>0.03", "psi>0.001")
+    assert code == 3
+    assert out.startswith("2 limits were exceeded: missing>0.03: ")
+    assert "None of 9 columns" not in out
+    for limit in ("missing>0.03", "psi>0.001"):
+        assert re.search(rf"alarm: {limit}: .* \('balance'", err)

@@ -121,3 +121,18 @@ def test_what_cannot_be_looked_for_is_refused(run, folder, wrong, options, compl
     code, _, said = run("suspects", "model.skops", wrong[0], *options)
     assert code == 2
     assert complaint in said
+
+
+def test_a_model_of_one_label_against_all_others_lists_the_labels_of_the_data(run, folder, wrong):
+    rows = pd.read_parquet(wrong[0])
+    kinds = np.where(rows["is_fraud"] == 1, "theft", np.where(np.arange(N_ROWS) % 50 == 7, "loan", "fine"))
+    rows.assign(is_fraud=kinds).to_parquet("kinds.parquet")
+    trained(run, "kinds.parquet", "--exclude", "tx", "card", "--pos-label", "theft")
+    found = listed(run, "kinds.parquet", "--n", 200, "-o", "suspects.csv")
+    assert found["cross_fitted"]
+    assert found["labels"] == kinds[found["rows"]].tolist()
+    other = {"theft": "not theft", "fine": "theft", "loan": "theft"}
+    assert found["likelier"] == [other[label] for label in found["labels"]]
+    assert pd.read_csv("suspects.csv")["label"].tolist() == found["labels"]
+    assert set(listed(run, "kinds.parquet", "--n", 5, "--label", "theft")["labels"]) == {"theft"}
+    assert set(listed(run, "kinds.parquet", "--label", "not theft")["labels"]) <= {"fine", "loan"}

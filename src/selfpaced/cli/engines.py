@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 import socket
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.predict import Predicted
 from selfpaced.cli.commands.train import OpenData, check_enough
+from selfpaced.cli.opening import TableFacts, excluded
 from selfpaced.cli.request import Floats, TrainRequest
-from selfpaced.cli.splitting import TableFacts, TrainingData, check_share
+from selfpaced.cli.splitting import TrainingData, check_share
 from selfpaced.clusters import ON_A_CLUSTER, PartitionedTable, cluster_scores, hold_out, sample_rows, worker_model
 from selfpaced.clusters.dask import PARQUET, Piece, frame_of_pieces, import_dask, parquet_pieces
 from selfpaced.exceptions import TableError
@@ -27,16 +28,13 @@ from selfpaced.storage import located, private_folder, whole_file, write_whole
 from selfpaced.tables import Progress, SplitPlan, stack
 from selfpaced.tables.sources import lake_of, open_table, refuse_taken
 
-DASK = "dask"
 SECONDS_TO_ANSWER = 20
 _MASTER = re.compile(r"(?:spark|sc)://([^/:;,]+):(\d+)")
 
 
-@contextmanager
-def cluster_of(options: Namespace) -> Iterator[OnDask | OnSpark]:
+def cluster_of(options: Namespace) -> AbstractContextManager[OnDask | OnSpark]:
     """The cluster that was asked for, or an error that says why it cannot be reached."""
-    with on_dask(options.scheduler) if options.engine == DASK else on_spark(options.master) as cluster:
-        yield cluster
+    return on_dask(options.scheduler) if options.engine == "dask" else on_spark(options.master)
 
 
 @contextmanager
@@ -48,22 +46,28 @@ def data_on_cluster(options: Namespace) -> Iterator[OpenData]:
 
 
 def _training_data(cluster: OnDask | OnSpark, request: TrainRequest, progress: Progress | None) -> TrainingData:
-    table = _opened(cluster, request)
+    """The table in some files that the cluster sees, split by a hash of its rows."""
+    source = str(request.source)
+    with cluster.naming_the_data(source):
+        frame = cluster.frame(source)
+        exclude = excluded(request.exclude, list(frame.columns))
+        roles: dict[str, Any] = {"target": request.target, "id_column": request.id, "group_column": request.group}
+        table = open_table(frame, **roles, exclude=exclude, **cluster.options)
+    assert isinstance(table, PartitionedTable)
+    assert table.schema is not None
     check_enough(table.labels(), request.target)
     train, test = hold_out(table, request.holdout, request.seed)
-    assert table.schema is not None
-    n_train = int(train.labels().counts.sum())
-    return ClusterData(train, test, TableFacts(table.labels(), table.schema, n_train))
+    return ClusterData(train, test, TableFacts(table.labels(), table.schema, int(train.labels().counts.sum())))
 
 
 @dataclass(frozen=True)
 class ClusterData(TrainingData):
     """Rows on a cluster. The scores of all test rows come to this machine, and samples of rows."""
 
-    def scores(self, model: Any) -> tuple[NDArray[np.bool_], Floats]:
+    def scores(self, model: Any) -> tuple[Mask, Floats]:
         return cluster_scores(model, self.test)
 
-    def rare_and_others(self, model: Any, n_others: int, seed: int) -> tuple[Any, NDArray[np.bool_]]:
+    def rare_and_others(self, model: Any, n_others: int, seed: int) -> tuple[Any, Mask]:
         split = self.train.split(SplitPlan(seed, 1, n_others, 0, lambda n_read, n_rows: None))
         drawn = (pool.draw([min(n_others, pool.n_rows)], 0) for pool in split.pools.values())
         rows = stack([split.minority, *drawn])
@@ -71,18 +75,6 @@ class ClusterData(TrainingData):
 
     def some_test_rows(self, n_rows: int, seed: int) -> Any:
         return sample_rows(self.test, n_rows, seed).features
-
-
-def _opened(cluster: OnDask | OnSpark, request: TrainRequest) -> PartitionedTable:
-    """The table in some files that the cluster sees."""
-    with cluster.naming_the_data(str(request.source)):
-        frame = cluster.frame(str(request.source))
-        known = list(frame.columns)
-        exclude = [part for name in request.exclude for part in ([name] if name in known else name.split(","))]
-        roles: dict[str, Any] = {"target": request.target, "id_column": request.id, "group_column": request.group}
-        table = open_table(frame, **roles, exclude=exclude, **cluster.options)
-    assert isinstance(table, PartitionedTable)
-    return table
 
 
 class OnDask:
@@ -164,19 +156,15 @@ def on_dask(address: str | None) -> Iterator[OnDask]:
     except (OSError, TimeoutError, ValueError) as error:
         raise TableError(f"No Dask scheduler answers at {address}: {error}. Start one: dask scheduler") from error
     try:
-        _wait_for_workers(client, address)
+        client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
+    except TimeoutError as error:
+        client.close()
+        found = f"The Dask scheduler at {address} has no workers. Start some: dask worker {address}"
+        raise TableError(found) from error
+    try:
         yield OnDask(client)
     finally:
         client.close()
-
-
-def _wait_for_workers(client: Any, address: str) -> None:
-    try:
-        client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
-    except TimeoutError as error:
-        raise TableError(
-            f"The Dask scheduler at {address} has no workers. Start some: dask worker {address}"
-        ) from error
 
 
 @contextmanager
@@ -223,37 +211,38 @@ def _first_line(error: Exception) -> str:
 
 
 DONE = "_SUCCESS"  # as Spark marks a folder that is complete
+Counts = tuple[int, int, float]  # of rows and alerts, and the sum of the scores
 
 
-@dataclass(frozen=True)
-class ClusterScoring:
-    """What is written: the columns to keep, and alerts at or above a threshold, if there is one."""
+def predict_on_cluster(options: Namespace, model: Any, keep: list[str], threshold: float | None) -> Predicted:
+    """Write the scores to a folder of Parquet files, a file for each partition, and count them.
 
-    keep: Sequence[str]
-    threshold: float | None
-
-
-def predict_on_cluster(options: Namespace, model: Any, scoring: ClusterScoring) -> Predicted:
-    """Write the scores to a folder of Parquet files, a file for each partition, and count them."""
+    The columns to keep are written beside the scores, and alerts at or above the threshold, if there is one.
+    """
     if model.trained_on_.schema is None:
         raise TableError(
             "The model was trained without feature names, which scoring on a cluster needs. Train it on a table."
         )
-    no_scores = score_columns(model.trained_on_, np.empty((0, len(model.classes_))), scoring.threshold)
-    refuse_taken(tuple(scoring.keep), no_scores)
+    no_scores = score_columns(model.trained_on_, np.empty((0, len(model.classes_))), threshold)
+    refuse_taken(tuple(keep), no_scores)
     with cluster_of(options) as cluster:
         work: Any = _on_dask if isinstance(cluster, OnDask) else _on_spark
-        n_rows, n_alerts, total = work(model, cluster, options.data, options.output, scoring)
+        n_rows, n_alerts, total = work(model, cluster, options, keep, threshold)
     expected = None if model.calibrator_ is None else total
-    return Predicted(n_rows, None if scoring.threshold is None else n_alerts, expected)
+    return Predicted(n_rows, None if threshold is None else n_alerts, expected)
 
 
-def _on_dask(model: Any, cluster: OnDask, data: str, output: str, scoring: ClusterScoring) -> tuple[int, int, float]:
+def _on_dask(model: Any, cluster: OnDask, options: Namespace, keep: list[str], threshold: float | None) -> Counts:
     from selfpaced.clusters.dask import naming_the_cluster, send
 
-    _make_folder(output)
-    pieces = parquet_pieces(data)
-    work = partial(_scored_piece, output=output, scoring=scoring)
+    output = options.output
+    place = located(output)
+    if isinstance(place, Path):
+        place.mkdir(parents=True, exist_ok=True)
+    if private_folder(output).names("*"):  # it would hold more than these scores
+        raise TableError(f"{output} already contains files. Name a new folder.")
+    pieces = parquet_pieces(options.data)
+    work = partial(_scored_piece, output=output, keep=keep, threshold=threshold)
     sent = send(cluster.client, worker_model(model))
     with naming_the_cluster():
         futures = cluster.client.map(work, pieces, range(len(pieces)), [sent] * len(pieces), pure=False)
@@ -263,53 +252,44 @@ def _on_dask(model: Any, cluster: OnDask, data: str, output: str, scoring: Clust
     return n_rows, n_alerts, total
 
 
-def _make_folder(output: str) -> None:
-    """Refuse a folder with files in it: it would hold more than these scores."""
-    place = located(output)
-    if isinstance(place, Path):
-        place.mkdir(parents=True, exist_ok=True)
-    if private_folder(output).names("*"):
-        raise TableError(f"{output} already contains files. Name a new folder.")
-
-
 def _scored_piece(
-    piece: Piece, number: int, model: Any, output: str, scoring: ClusterScoring
-) -> tuple[int, int, float]:
+    piece: Piece, number: int, model: Any, output: str, keep: list[str], threshold: float | None
+) -> Counts:
     """What a worker does: read, score and write the rows of a piece, and count them."""
     import pandas as pd
 
     assert model.trained_on_.schema is not None
-    rows = piece.read(list(dict.fromkeys([*model.trained_on_.schema.sources, *scoring.keep])))
+    rows = piece.read(list(dict.fromkeys([*model.trained_on_.schema.sources, *keep])))
     probabilities = model.predict_proba(rows)
-    added = score_columns(model.trained_on_, probabilities, scoring.threshold)
-    frame = pd.concat([rows[list(scoring.keep)], pd.DataFrame(added, index=rows.index)], axis=1)
+    added = score_columns(model.trained_on_, probabilities, threshold)
+    frame = pd.concat([rows[keep], pd.DataFrame(added, index=rows.index)], axis=1)
     with whole_file(f"{output.rstrip('/')}/part-{number:05}.parquet", TableError) as temporary:
         frame.to_parquet(temporary, index=False)
     scores = probabilities[:, model.trained_on_.score_column]
-    n_alerts = 0 if scoring.threshold is None else int(np.sum(added["alert"]))
+    n_alerts = 0 if threshold is None else int(np.sum(added["alert"]))
     return len(rows), n_alerts, float(scores.sum())
 
 
-def _on_spark(model: Any, cluster: OnSpark, data: str, output: str, scoring: ClusterScoring) -> tuple[int, int, float]:
+def _on_spark(model: Any, cluster: OnSpark, options: Namespace, keep: list[str], threshold: float | None) -> Counts:
     from pyspark.errors import AnalysisException
     from pyspark.ml.functions import vector_to_array
     from pyspark.sql import functions as sf
 
     from selfpaced.clusters.spark import SparkEnsembleModel, column
 
-    trained_on: Any = model.trained_on_
-    with cluster.naming_the_data(data):
-        frame = cluster.frame(data)
+    trained_on, output = model.trained_on_, options.output
+    with cluster.naming_the_data(options.data):
+        frame = cluster.frame(options.data)
         scored = SparkEnsembleModel(model).setFeaturesCol(trained_on.schema.sources).transform(frame)
         found = vector_to_array(sf.col("probability"))
         score = found[trained_on.score_column]
-        columns = [column(name) for name in scoring.keep]
+        columns = [column(name) for name in keep]
         if len(trained_on.classes) == 2:
             columns.append(score.alias("score"))
         else:
             columns += [found[number].alias(f"score_{label}") for number, label in enumerate(trained_on.classes)]
-        if scoring.threshold is not None:
-            columns.append((score >= scoring.threshold).alias("alert"))
+        if threshold is not None:
+            columns.append((score >= threshold).alias("alert"))
         chosen = scored.select(*columns)
     try:
         chosen.write.mode("error").parquet(output)
@@ -317,16 +297,9 @@ def _on_spark(model: Any, cluster: OnSpark, data: str, output: str, scoring: Clu
         if "PATH_ALREADY_EXISTS" not in str(error):
             raise
         raise TableError(f"{output} already exists. Name a new folder.") from error
-    return _counted(cluster.session.read.parquet(output), trained_on)
-
-
-def _counted(written: Any, trained_on: Any) -> tuple[int, int, float]:
-    from pyspark.sql import functions as sf
-
-    from selfpaced.clusters.spark import column
-
+    written = cluster.session.read.parquet(output)
     label = trained_on.classes[trained_on.score_column]
-    score = "score" if len(trained_on.classes) == 2 else f"score_{label}"
-    alerts = sf.count_if(sf.col("alert")) if "alert" in written.columns else sf.lit(0)
-    n_rows, n_alerts, total = written.agg(sf.count("*"), alerts, sf.sum(column(score))).first()
+    name = "score" if len(trained_on.classes) == 2 else f"score_{label}"
+    alerts = sf.count_if(sf.col("alert")) if threshold is not None else sf.lit(0)
+    n_rows, n_alerts, total = written.agg(sf.count("*"), alerts, sf.sum(column(name))).first()
     return n_rows, n_alerts, total or 0.0

@@ -3,153 +3,71 @@
 from __future__ import annotations
 
 import os
-import re
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced import tables
+from selfpaced.cli.columns import Caution, Dropped, OrderLook, dropped_columns, entities, like_entities
 from selfpaced.cli.request import TrainRequest, data_of
 from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
-from selfpaced.tables import (
-    MOST_CATEGORIES,
-    ColumnLook,
-    ColumnProfile,
-    DatabaseTable,
-    LabelLook,
-    Labels,
-    Progress,
-    Roles,
-    look_through,
-    plain,
-    unified_fields,
-)
 from selfpaced.tables.files import Reader, StreamedTable
 from selfpaced.tables.sources import frozen_schema, is_database, open_reader
 
-# customerId is an id; paid and valid are not.
-NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")
-# Names of what several rows may belong to.
-NAME_OF_AN_ENTITY = re.compile(
-    r"(?i)(^|[_\s.-])(account|card|client|customer|cc|device|iban|member|merchant|patient|person|terminal|user)"
-    r"[_\s.-]?(id|key|name|no|nr|num|number)?$"
-)
-NAME_OF_AN_ENTITY_IN_GERMAN = re.compile(
-    r"(?i)(kunden|konto|karten|vertrags|patienten|geräte|geraete|händler|haendler|versicherten)[_\s.-]?(id|nr|nummer)$"
-)
-FEWEST_ENTITIES = 20
-# Strings of which at least every second is new are names or free text.
-MOSTLY_NEW = 0.5
-FEWEST_ROWS_TO_JUDGE = 50
-READABLE = re.compile(
-    r"^(u?int\d+|float|double|halffloat|bool|null|decimal|date|timestamp|string|large_string|string_view)"
-)
+FEW_CASES = 20
 
 
 @dataclass(frozen=True)
-class Dropped:
-    """A column that is dropped from the features, and the reason."""
+class TableFacts:
+    """What is known about the rows of a training, besides the rows."""
 
-    name: str
-    reason: str
+    labels: tables.ClassCounts  # the labels of all rows
+    schema: tables.Schema
+    n_train: int
+    pos_label: Any = None  # the label to find as the data has it, if the user has named one
+    in_memory: bool = True  # whether the rows have been loaded; otherwise they are read from the files once a round
+    dropped: Sequence[Dropped] = ()  # columns that cannot be features
+    n_unlabelled: int = 0  # the number of rows without a label that were dropped
+    # The number of rows that are neither trained on nor held out, by the reason.
+    not_used: dict[str, int] = field(default_factory=dict)
+    cautions: Sequence[Caution] = ()  # why the figures may be too good: about the split and the columns
 
+    @property
+    def counts(self) -> dict[Any, int]:
+        """How many rows each label has."""
+        return dict(zip(self.labels.names, self.labels.counts.tolist(), strict=True))
 
-def dropped_columns(profiles: Sequence[ColumnProfile]) -> list[Dropped]:
-    """
-    >>> profile = ColumnProfile("tx_id", "int64", 100, 0, 100, 1, 100, repeats=False, rises=True)
-    >>> dropped_columns([profile])
-    [Dropped(name='tx_id', reason='an identifier: every value differs')]
-    """
-    reasons = {profile.name: _reason(profile) for profile in profiles}
-    return [Dropped(name, reason) for name, reason in reasons.items() if reason is not None]
+    @property
+    def n_rows(self) -> int:
+        return sum(self.counts.values())
 
-
-def _reason(profile: ColumnProfile) -> str | None:
-    if not READABLE.match(profile.type):
-        return f"{profile.type}, which models cannot read"
-    if profile.n_missing == profile.n_rows:
-        return "all values are missing"
-    if _is_constant(profile):
-        return "the same value in every row"
-    if profile.n_rows < FEWEST_ROWS_TO_JUDGE:
-        return None
-    return _reason_of_strings(profile) if "string" in profile.type else _reason_of_numbers(profile)
-
-
-def _is_constant(profile: ColumnProfile) -> bool:
-    if profile.n_missing:
-        return False  # that a value is missing may be informative
-    if profile.smallest is None:
-        return profile.n_distinct == 1
-    return bool(profile.smallest == profile.largest)
-
-
-def _reason_of_strings(profile: ColumnProfile) -> str | None:
-    n_filled = profile.n_rows - profile.n_missing
-    if profile.n_distinct <= min(MOST_CATEGORIES, MOSTLY_NEW * n_filled):
-        return None
-    if profile.not_numbers:
-        others = ", ".join(map(repr, profile.not_numbers))
-        return f"most values are numbers, but not {others}. Write numbers as 1234.56, and leave missing values empty"
-    if not profile.repeats:
-        return "an identifier or free text: every value differs"
-    if profile.n_distinct > MOST_CATEGORIES:
-        return f"names, codes or free text: more than {MOST_CATEGORIES:,} different values"
-    return f"names or free text: {profile.n_distinct:,} different values in {n_filled:,} rows"
-
-
-def _reason_of_numbers(profile: ColumnProfile) -> str | None:
-    is_whole = "int" in profile.type
-    if is_whole and not profile.repeats and not profile.n_missing:
-        if NAME_OF_AN_ID.search(profile.name):
-            return "an identifier: every value differs"
-        if profile.rises:
-            return "a row number: each value is larger than the one before"
-    return None
-
-
-def entities(profiles: Sequence[ColumnProfile]) -> list[str]:
-    """Columns that look like what several rows belong to, such as a card or a customer.
-
-    >>> entities([ColumnProfile("card_id", "int64", 100, 0, 30, 1, 30, repeats=True, rises=False)])
-    ['card_id']
-    """
-    return [each.name for each in profiles if _looks_like_an_entity(each)]
-
-
-def _looks_like_an_entity(profile: ColumnProfile) -> bool:
-    patterns = (NAME_OF_AN_ID, NAME_OF_AN_ENTITY, NAME_OF_AN_ENTITY_IN_GERMAN)
-    named = any(pattern.search(profile.name) for pattern in patterns)
-    kind = "int" in profile.type or "string" in profile.type
-    return bool(named and kind and profile.repeats and profile.n_distinct >= FEWEST_ENTITIES)
+    @property
+    def few_cases(self) -> bool:
+        """Whether there are too few rare rows for reliable figures."""
+        return min(self.counts.values()) < FEW_CASES
 
 
 @dataclass(frozen=True)
 class OpenedSource:
-    """An opened table."""
+    """An opened table, and what is known about it before it is split."""
 
     table: StreamedTable
-    dropped: list[Dropped]
-    in_memory: bool  # whether its rows have been loaded; otherwise they are read from the files once a round
-    entities: tuple[str, ...] = ()  # columns that look like groups of rows, such as cards, if no group was named
-    n_unlabelled: int = 0  # the number of rows without a label that were dropped
-
-    @property
-    def labels(self) -> Labels:
-        return self.table.labels()
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.labels.codes.size)
+    facts: TableFacts
+    entities: Sequence[str] = ()  # columns that are called like groups of rows, such as cards, if no group was named
+    like_entities: Sequence[str] = ()  # features that may be such groups, by their values
 
 
-def open_source(request: TrainRequest, progress: Progress | None = None, also: Sequence[str] = ()) -> OpenedSource:
+def open_source(
+    request: TrainRequest, progress: tables.Progress | None = None, also: Sequence[str] = ()
+) -> OpenedSource:
     """Open the rows of a request, drop the columns that cannot be features, and load the rest if it is small.
 
     `also` are further columns that will be read; they may be features too.
@@ -163,9 +81,9 @@ def open_source(request: TrainRequest, progress: Progress | None = None, also: S
         reader = reader.loaded(list(fields))
     if request.drop_unlabelled:
         reader = reader.part(labelled_rows(reader, request.target))
-    roles = request.roles
-    labels, profiles = _seen(reader, request.target, _candidates(request, list(fields), exclude))
-    dropped = [] if request.columns is not None else dropped_columns(list(profiles.values()))
+    labels, profiles, times = _seen(reader, request.target, _candidates(request, list(fields), exclude))
+    described = list(profiles.values())
+    dropped = [] if request.columns is not None else dropped_columns(described)
     features = [name for name in profiles if name not in {one.name for one in dropped}]
     if not features:
         raise TableError(
@@ -173,40 +91,44 @@ def open_source(request: TrainRequest, progress: Progress | None = None, also: S
             + ", ".join(f"{one.name!r} ({one.reason})" for one in dropped)
         )
     schema = frozen_schema(reader, fields, features, profiles)
-    roles, labels = _one_label(roles, labels)
-    repeating = () if roles.group_column is not None else tuple(entities(list(profiles.values())))
+    roles, labels = _one_label(request.roles, labels)
+    named = entities(described) if roles.group_column is None else []
     if in_memory:  # without the columns that will not be read
-        reader = reader.loaded(list(dict.fromkeys([*schema.sources, *roles.columns, *repeating, *also])))
+        reader = reader.loaded(list(dict.fromkeys([*schema.sources, *roles.columns, *named, *also])))
     # A fit does not read the columns to keep.
     table = StreamedTable(reader, schema, replace(roles, keep=()), known_labels=labels)
-    return OpenedSource(table, dropped, in_memory, repeating, n_all - int(labels.codes.size))
+    n_rows = int(labels.codes.size)
+    facts = TableFacts(labels, schema, n_rows, roles.pos_label, in_memory, dropped, n_all - n_rows, cautions=times)
+    may_be = like_entities(described, n_rows) if in_memory and roles.group_column is None else []
+    return OpenedSource(table, facts, named, [name for name in may_be if name in features and name not in named])
+
+
+def excluded(given: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The columns to exclude. On the command line, commas may separate several names."""
+    return [part for name in given for part in ([name] if name in names else name.split(","))]
 
 
 def _reader(
-    request: TrainRequest, progress: Progress | None, also: Sequence[str]
+    request: TrainRequest, progress: tables.Progress | None, also: Sequence[str]
 ) -> tuple[Reader, dict[str, object], list[str]]:
     """A reader of the rows, the columns that will be read with their types, and those that are excluded."""
     data, own = data_of(request.source), {*request.roles.columns, *also}
 
-    def excluded(names: Sequence[str]) -> list[str]:
-        """On the command line, commas may separate several names."""
-        return [part for name in request.exclude for part in ([name] if name in names else name.split(","))]
-
     def needed(names: Iterable[str]) -> list[str]:
         known = list(names)
-        exclude = excluded(known)
+        exclude = excluded(request.exclude, known)
         return [name for name in known if name in own or name not in exclude]
 
     reader = open_reader(data.source, {**data.reading, "progress": progress}, needed)
     names = [*reader.column_names, *reader.left_out]
-    exclude = excluded(names)
+    exclude = excluded(request.exclude, names)
     for name in (*request.roles.columns, *exclude, *also):
         if name not in names:
             raise TableError(
                 f"There is no column {name!r} in {request.source}.{did_you_mean(name, names)} "
                 f"Its columns are {', '.join(map(repr, names))}."
             )
-    fields = unified_fields(reader.files, exclude).items()
+    fields = tables.unified_fields(reader.files, exclude).items()
     return reader, {name: kind for name, kind in fields if name in own or name not in exclude}, exclude
 
 
@@ -222,7 +144,7 @@ def _candidates(request: TrainRequest, names: Sequence[str], exclude: Sequence[s
 
 def labelled_rows(reader: Reader, target: str) -> NDArray[np.bool_]:
     """Which rows have a label."""
-    column = plain(reader.column(target))
+    column = tables.plain(reader.column(target))
     labels = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
     values = column.to_numpy(zero_copy_only=False)
     labels &= values == values if values.dtype.kind == "f" else True  # NaN is a missing label
@@ -231,15 +153,19 @@ def labelled_rows(reader: Reader, target: str) -> NDArray[np.bool_]:
     return labels
 
 
-def _seen(reader: Reader, target: str, names: Sequence[str]) -> tuple[Labels, dict[str, ColumnProfile]]:
-    """The labels, and the profiles of some columns, in one pass."""
-    labels = LabelLook(Roles(target))
-    columns = {name: ColumnLook(name) for name in names}
-    look_through(reader, {target: labels, **columns})
-    return labels.labels(), {name: look.result() for name, look in columns.items()}
+def _seen(
+    reader: Reader, target: str, names: Sequence[str]
+) -> tuple[tables.Labels, dict[str, tables.ColumnProfile], list[Caution]]:
+    """The labels, the profiles of some columns, and those of them that are like a time, in one pass."""
+    labels = tables.LabelLook(tables.Roles(target))
+    looks = {name: OrderLook(name) for name in names}
+    tables.look_through(reader, {target: labels, **looks})
+    profiles = {name: look.result() for name, look in looks.items()}
+    times = (look.caution(profiles[name]) for name, look in looks.items())
+    return labels.labels(), profiles, [one for one in times if one is not None]
 
 
-def _one_label(roles: Roles, labels: Labels) -> tuple[Roles, Labels]:
+def _one_label(roles: tables.Roles, labels: tables.Labels) -> tuple[tables.Roles, tables.Labels]:
     """The roles with the label that the user typed, and the labels as that label and all others."""
     if roles.pos_label is None:
         return roles, labels
@@ -306,7 +232,7 @@ def what_is_done(options: Namespace, otherwise: str) -> str:
     return otherwise if options.cache is None else f"reading into {options.cache}"
 
 
-def scores_output(options: Namespace) -> Place | DatabaseTable:
+def scores_output(options: Namespace) -> Place | tables.DatabaseTable:
     """The file, or the table of a database, that scores are written to."""
     if not is_database(options.output):
         if options.table is not None or options.if_exists != "fail":
@@ -314,7 +240,7 @@ def scores_output(options: Namespace) -> Place | DatabaseTable:
         return check_output(options.output, [".parquet", ".csv"])
     if options.table is None:
         raise TableError(f"{shown(options.output)} is a database. Name the table for the scores: --table scores")
-    return DatabaseTable(options.output, options.table, options.if_exists)
+    return tables.DatabaseTable(options.output, options.table, options.if_exists)
 
 
 def check_output(path: str, endings: Sequence[str]) -> Place:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from shutil import get_terminal_size
 from textwrap import wrap
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import ConvergenceWarning
@@ -78,7 +80,8 @@ class Talk:
     def __init__(self, options: Namespace) -> None:
         self.is_quiet = options.quiet or options.json
         self._json = options.json
-        self._shows_progress = not self.is_quiet and bool(progress_bars())
+        self._bars = [] if self.is_quiet else progress_bars()
+        self._log = LogLines(SECONDS_BETWEEN_LINES)
         self._colours = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
     def say(self, text: str = "") -> None:
@@ -100,20 +103,24 @@ class Talk:
             print(json.dumps(facts, indent=2, default=_plain))
 
     def callbacks(self) -> list[Callback]:
-        return progress_bars() if self._shows_progress else []
+        """A progress bar; without a terminal, what the lines in a log tell."""
+        return [] if self.is_quiet else self._bars or [self._log]
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int | None], None] | None]:
-        """A function of the work done and of all work, which shows the progress; None if there is no terminal."""
-        if not self._shows_progress:
+        """A function of the work done and of all work: as a bar, or without a terminal as a line every half minute."""
+        if self.is_quiet:
             yield None
-            return
-        from rich.console import Console
-        from rich.progress import Progress
+        elif not self._bars:
+            with self._log.during(what) as update:
+                yield update
+        else:
+            from rich.console import Console
+            from rich.progress import Progress
 
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(what, total=None, visible=False)
-            yield lambda done, total: bar.update(task, completed=done, total=total, visible=done != total)
+            with Progress(console=Console(stderr=True), transient=True) as bar:
+                task = bar.add_task(what, total=None, visible=False)
+                yield lambda done, total: bar.update(task, completed=done, total=total, visible=done != total)
 
 
 def _fitted(text: str) -> str:
@@ -160,25 +167,58 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), text: Colle
     )
 
 
-class RoundLines(Callback):
-    """Prints to standard error, which jobs on a cluster keep in their logs.
+SECONDS_BETWEEN_LINES = 30.0
 
-    >>> import numpy as np
+
+class LogLines(Callback):
+    """Lines about a training on standard error, for logs: all of them (0 seconds), or the last one every few seconds.
+
     >>> from selfpaced.callbacks import BinNotes
-    >>> RoundLines.line(Round(3, 0.1, {0: BinNotes([9], [0.1], [2])}, 4, 9.81, 1.92, 0.6, None), 10)
+    >>> LogLines.line(Round(3, 0.1, {0: BinNotes([9], [0.1], [2])}, 4, 9.81, 1.92, 0.6, None), 10)
     'round 3 of 10: 12.3 s (9.8 s scoring, 1.9 s drawing, 0.6 s fitting), 4 rows'
     """
 
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds, self._last, self._recipe, self._n_members = seconds, "", "", 0
+
+    @contextmanager
+    def during(self, what: str) -> Iterator[Callable[[int, int | None], None]]:
+        """Print the last line again and again, with the time since the beginning."""
+        begin, ended = time.monotonic(), Event()
+        self._last = what
+
+        def tell() -> None:
+            while not ended.wait(self.seconds):
+                print(f"{time.monotonic() - begin:,.0f} s: {self._last}", file=sys.stderr, flush=True)
+
+        def update(done: int, total: int | None) -> None:
+            self._last = what if not total else f"{what}, {done / total:.0%}"
+
+        thread = Thread(target=tell, daemon=True)
+        thread.start()
+        try:
+            yield update
+        finally:
+            ended.set()
+            thread.join()
+
     def on_fit_begin(self, plan: FitPlan) -> None:
         self._n_members = plan.n_members
-        print(f"fitting {plan.n_rows:,} rows, {plan.n_minority:,} of them rare", file=sys.stderr, flush=True)
+        self._tell(f"fitting {plan.n_rows:,} rows, {plan.n_minority:,} of them rare")
 
     def on_recipe_begin(self, name: str, stage: str) -> None:
-        print(f"{stage} {name}", file=sys.stderr, flush=True)
+        self._recipe = f"{stage} {name}"
+        self._tell(self._recipe)
 
     def on_round_end(self, round: Round) -> Stop | None:
-        print(self.line(round, self._n_members), file=sys.stderr, flush=True)
+        recipe = f"{self._recipe}, " if self._recipe and self.seconds else ""
+        self._tell(recipe + self.line(round, self._n_members))
         return None
+
+    def _tell(self, text: str) -> None:
+        self._last = text
+        if not self.seconds:
+            print(text, file=sys.stderr, flush=True)
 
     @staticmethod
     def line(round: Round, n_members: int) -> str:
@@ -188,10 +228,11 @@ class RoundLines(Callback):
         parts = ", ".join(f"{seconds:.1f} s {phase}" for phase, seconds in spent.items() if seconds)
         return f"round {round.number} of {n_members}: {round.seconds:.1f} s ({parts}), {round.n_rows:,} rows"
 
+    def __deepcopy__(self, memo: Any) -> LogLines:
+        return self  # a clone of the ensemble tells of the same work
+
 
 HEADER = ["recipe", "AUCPRC", "weight", "seconds", ""]
-NOTE = HEADER.index("")
-WHAT_THEY_ARE = "Recipes, with their cross-fitted AUCPRC (± standard error) on training rows:"
 
 
 def recipes_of(model: Any) -> list[RecipeResult]:
@@ -210,18 +251,23 @@ def recipe_table(recipes: Sequence[RecipeResult]) -> str:
     >>> from selfpaced.model import RecipeResult
     >>> linear = RecipeResult("linear", 0.61, 0.03, seconds_judging=0.5, note="no weight: the others are better")
     >>> print(recipe_table([linear, RecipeResult("trees", 0.8, 0.02, 1.0, 2.0, 3.0)]))
+    Recipes, with their cross-fitted AUCPRC (± standard error) on training rows:
+    <BLANKLINE>
     recipe         AUCPRC  weight  seconds
     trees   0.800 ± 0.020    1.00      5.0
     linear  0.610 ± 0.030    0.00      0.5  no weight: the others are better
     """
+
+    def row(one: RecipeResult) -> list[str]:
+        judged = (
+            "" if one.aucprc is None or one.standard_error is None else f"{one.aucprc:.3f} ± {one.standard_error:.3f}"
+        )
+        seconds = one.seconds_judging + one.seconds_fitting
+        return [one.name, judged, f"{one.weight:.2f}", f"{seconds:.1f}", one.note or ""]
+
     ordered = sorted(recipes, key=lambda one: (-one.weight, -(one.aucprc or 0.0)))
-    return table([_row(one) for one in ordered], header=HEADER, text=(0, NOTE))
-
-
-def _row(one: RecipeResult) -> list[str]:
-    is_judged = one.aucprc is not None and one.standard_error is not None
-    judged = f"{one.aucprc:.3f} ± {one.standard_error:.3f}" if is_judged else ""
-    return [one.name, judged, f"{one.weight:.2f}", f"{one.seconds_judging + one.seconds_fitting:.1f}", one.note or ""]
+    rows = table([row(one) for one in ordered], header=HEADER, text=(0, HEADER.index("")))
+    return f"Recipes, with their cross-fitted AUCPRC (± standard error) on training rows:\n\n{rows}"
 
 
 @contextmanager

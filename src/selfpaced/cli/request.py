@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,19 @@ from selfpaced.callbacks import Callback
 from selfpaced.exceptions import TableError
 from selfpaced.predicting import ScoringOptions
 from selfpaced.storage import shown
-from selfpaced.tables import Roles, column_groups, moments_in, periods_of, zone_of
+from selfpaced.tables import Moments, Roles, column_groups, moments_in, periods_of, zone_of
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import Decision, Rule, best_rows, parse_decision, parse_rule, with_costs
 
 AUTO = "auto"
 Floats = NDArray[np.float64]
+Request = TypeVar("Request")
+
+
+def request_from(kind: type[Request], options: Namespace, **more: Any) -> Request:
+    """A record of those options of a command that it has fields for. Fields without an option have their defaults."""
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in vars(options).items() if name in names}, **more)
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ def data_of(source: Any) -> Data:
 
 def data_in(options: Namespace) -> Data:
     """The rows to read. With a query, DATA is the database."""
-    reading: ScoringOptions = {}
+    reading: ScoringOptions = {"types": types_of(options.types)} if options.types else {}
     if options.cache is not None:
         reading["cache"] = options.cache
     if options.snapshot is not None:
@@ -53,6 +60,47 @@ def data_in(options: Namespace) -> Data:
     if options.query is None:
         return Data(options.data, reading)
     return Data(options.query, {**reading, "connection": options.data})
+
+
+# Names of types that mean another one in Arrow, or none: "float" has 32 bits there.
+TYPES = {"float": "float64", "int": "int64", "text": "string", "date": "date32"}
+
+
+def types_of(texts: Sequence[str]) -> dict[str, str]:
+    """
+    >>> types_of(["amount=float,code=string", "price=decimal comma"])
+    {'amount': 'float64', 'code': 'string', 'price': 'decimal comma'}
+    """
+    pairs = [pair.rpartition("=") for text in texts for pair in text.split(",")]
+    for name, _, kind in pairs:
+        if not name or not kind:
+            raise TableError(f"--types must be COLUMN=TYPE, such as amount=float,code=string; got {' '.join(texts)!r}.")
+    return {name.strip(): TYPES.get(kind.strip(), kind.strip()) for name, _, kind in pairs}
+
+
+# The years that times may be in. Milliseconds that are read as seconds are later.
+FIRST_YEAR, LAST_YEAR = np.datetime64("0001", "us"), np.datetime64("9999", "us")
+
+
+def times_in(table: StreamedTable, column: str, unit: str | None = None) -> Moments:
+    """The time of each row. Numbers become dates if their unit is given: so much time since 1970."""
+    moments = moments_in(table.column(column), column)
+    if unit is None:
+        return moments
+    if moments.dtype.kind == "M":
+        raise TableError(f"--time-unit {unit} is for times that are numbers, but {column!r} holds dates. Omit it.")
+    of_a_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    seconds = moments.astype(np.float64) / of_a_second
+    years = (FIRST_YEAR.astype(np.int64) / 1e6, LAST_YEAR.astype(np.int64) / 1e6)
+    if seconds.size and not (years[0] <= seconds.min() and seconds.max() <= years[1]):
+        wrong = moments[np.abs(seconds).argmax()]
+        raise TableError(
+            f"With --time-unit {unit}, {wrong} in column {column!r} is not a time before the year 9999. Choose another "
+            "unit: s, ms, us or ns."
+        )
+    if moments.dtype.kind == "f":
+        return (seconds * 1e6).round().astype(np.int64).astype("datetime64[us]")
+    return moments.astype(np.int64).astype(f"datetime64[{unit}]").astype("datetime64[us]")
 
 
 def target_of(given: str | None, model: Any) -> str:
@@ -80,6 +128,7 @@ class TrainRequest:
     valid: Any = None
     holdout: float = 0.2
     time_column: str | None = None
+    time_unit: str | None = None  # of times that are numbers: s, ms, us or ns since 1970
     # How long it takes until labels are known, such as "7d". Rows whose labels would not be known when the held-out
     # rows begin are not trained on.
     delay: str | None = None
@@ -106,30 +155,22 @@ class TrainRequest:
 
     @classmethod
     def of(cls, options: Namespace, callbacks: Sequence[Callback] = ()) -> TrainRequest:
-        """The options of a command as those of a training. Options that the command lacks have their defaults."""
-        names = {field.name for field in fields(cls)}
-        given = {name: value for name, value in vars(options).items() if name in names}
-        return cls(data_in(options), callbacks=callbacks, **given)
+        """The options of a command as those of a training."""
+        out_of_core = getattr(options, "out_of_core", False) or None  # the switch, or by the size of the table
+        own = Namespace(**{**vars(options), "out_of_core": out_of_core})
+        return request_from(cls, own, source=data_in(options), callbacks=callbacks)
 
     @property
     def roles(self) -> Roles:
         """The columns that are not features. `pos_label` is as the user typed it."""
-        keep = () if self.id is None else (self.id,)
-        return Roles(
-            self.target,
-            self.pos_label,
-            amount_column=self.amount,
-            time_column=self.time_column,
-            group_column=self.group,
-            keep=keep,
-        )
+        columns = {"amount_column": self.amount, "time_column": self.time_column, "group_column": self.group}
+        return Roles(self.target, self.pos_label, keep=() if self.id is None else (self.id,), **columns)
 
     def check(self) -> None:
         """Refuse options that do not go together, before anything is read."""
         check_time_limit(self.time_limit)
         rule_of(self.rule, self.amount)
-        if self.delay is not None and self.time_column is None:
-            raise TableError(f"--delay {self.delay} needs the times of the rows. Name their column: --time-column COL.")
+        self.check_times()
         if self.base != AUTO:
             if self.time_limit is not None:
                 raise TableError(
@@ -149,6 +190,11 @@ class TrainRequest:
                 "beta, sigmoid or none, or name one kind, such as --base lightgbm."
             )
 
+    def check_times(self) -> None:
+        for name, value in (("--delay", self.delay), ("--time-unit", self.time_unit)):
+            if value is not None and self.time_column is None:
+                raise TableError(f"{name} {value} needs the times of the rows. Name their column: --time-column COL.")
+
 
 def check_time_limit(seconds: float | None) -> None:
     if seconds is not None and not seconds > 0:
@@ -162,9 +208,7 @@ def rule_of(text: str, amount: str | None) -> Rule:
 
 def amounts_in(table: StreamedTable, column: str | None) -> Floats | None:
     """A column of amounts, NaN for missing values; None without such a column."""
-    if column is None:
-        return None
-    return _numbers(table, column, f"The column of amounts {column!r}")
+    return None if column is None else _numbers(table, column, f"The column of amounts {column!r}")
 
 
 def numbers_in(table: StreamedTable, decision: Decision | None) -> dict[str, Floats] | None:
@@ -202,6 +246,7 @@ class Deciding:
     per: str | None = None  # the period: hour, day, week or month
     # The times that belong to the periods, and their time zone; by default the zone of the column, or UTC.
     time_column: str | None = None
+    time_unit: str | None = None
     timezone: str | None = None
     # A column of groups, such as cards. Each group has at most one alert in a period.
     group: str | None = None
@@ -230,12 +275,13 @@ class Deciding:
             ("--per", self.per, self.top is not None and self.time_column is not None),
             ("--group", self.group, self.top is not None),
             ("--time-column", self.time_column, self.per is not None),
+            ("--time-unit", self.time_unit, self.per is not None),
             ("--timezone", self.timezone, self.per is not None),
         ):
             if value is not None and not needed:
                 raise TableError(
-                    f"{name} {value} needs other options: --top 100 --per day --time-column COL [--timezone ZONE] "
-                    "[--group COL]."
+                    f"{name} {value} needs other options: --top 100 --per day --time-column COL [--time-unit s] "
+                    "[--timezone ZONE] [--group COL]."
                 )
 
     def alerts(self, scores: Floats, table: StreamedTable, threshold: float | None) -> NDArray[np.bool_]:
@@ -247,35 +293,33 @@ class Deciding:
             among = among & (gains > 0)
         if self.top is None:
             return among
-        periods = None if self.per is None else self._periods(table)
+        periods = None
+        if self.per is not None and self.time_column is not None:
+            zone = self.timezone or zone_of(table.column(self.time_column))
+            periods = periods_of(times_in(table, self.time_column, self.time_unit), self.per, zone)
         groups = None if self.group is None else column_groups(table.column(self.group), f"Column {self.group!r}")
         return best_rows(gains, self.top, among=among, periods=periods, groups=groups)
 
-    def _periods(self, table: StreamedTable) -> NDArray[np.datetime64]:
-        assert self.per is not None
-        assert self.time_column is not None
-        column = table.column(self.time_column)
-        return periods_of(moments_in(column, self.time_column), self.per, self.timezone or zone_of(column))
-
 
 # What to do instead of an option that is not supported on a cluster.
+SORT = "Score the rows on the cluster, and sort them by the column score."
 INSTEAD = {
     "valid": "Hold out a share of the rows with --holdout, or judge the model later: selfpaced evaluate MODEL FILE",
     "time_column": "Rows are held out by a hash of their ids or groups.",
+    "time_unit": "It is for --time-column.",
     "delay": "Filter the rows first.",
     "pos_label": "Make a column with two labels first.",
     "amount": "Choose the threshold afterwards: selfpaced evaluate MODEL FILE --rule cost=5 --amount COL",
     "drop_unlabelled": "Filter the rows first.",
     "report": "Write the report afterwards: selfpaced report MODEL FILE",
     "query": "Write the rows to Parquet files first.",
+    "types": "Parquet files contain their types.",
     "cache": "A cluster reads the files where they are.",
     "snapshot": "Write the rows of that version to Parquet files first.",
     "out_of_core": "A cluster never loads the table.",
     "decide": "Score the rows on the cluster, and decide by the column score.",
-    "top": "Score the rows on the cluster, and sort them by the column score.",
-    "per": "Score the rows on the cluster, and sort them by the column score.",
+    **dict.fromkeys(("top", "per", "group"), SORT),
     "timezone": "It is for --per.",
-    "group": "Score the rows on the cluster, and sort them by the column score.",
     "table": "Scores are written to Parquet files.",
 }
 
@@ -287,5 +331,5 @@ def check_engine_options(options: Namespace, supported: Sequence[str] = ()) -> N
             given = "" if options.engine is None else f"; got --engine {options.engine}"
             raise TableError(f"--{name} needs --engine {engine}{given}.")
     for name, instead in INSTEAD.items() if options.engine is not None else ():
-        if name not in supported and getattr(options, name, None) not in (None, False):
+        if name not in supported and getattr(options, name, None) not in (None, False, []):
             raise TableError(f"--{name.replace('_', '-')} is not supported on a cluster. {instead}")

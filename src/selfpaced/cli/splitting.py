@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.backtesting import span_in
-from selfpaced.cli.opening import Dropped, OpenedSource
-from selfpaced.cli.request import Floats, TrainRequest
+from selfpaced.cli.columns import Caution, Mask, repeating, rows_are_alike
+from selfpaced.cli.opening import OpenedSource, TableFacts
+from selfpaced.cli.request import Floats, TrainRequest, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, LARGEST_KEY, row_keys
 from selfpaced.predicting import rare_rows, scores_of
-from selfpaced.tables import ClassCounts, Column, Labels, Roles, Schema, column_groups, moments_in
+from selfpaced.tables import Column, Labels, Moments, Roles, Schema, column_groups
 from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import open_like
-
-Mask = NDArray[np.bool_]
-FEW_CASES = 20
 
 
 def held_out_at_random(labels: Labels, share: float, seed: int) -> Mask:
@@ -37,9 +35,8 @@ def held_out_at_random(labels: Labels, share: float, seed: int) -> Mask:
     return held_out
 
 
-def held_out_by_time(table: StreamedTable, column: str, share: float, labels: Labels) -> Mask:
-    """The last rows by a column of times. Rows of one moment stay together."""
-    moments = moments_in(table.column(column), column)
+def held_out_by_time(moments: Moments, share: float, labels: Labels) -> Mask:
+    """The last rows by their times. Rows of one moment stay together."""
     position = math.ceil((1 - share) * (moments.size - 1))
     first = np.partition(moments, position)[position]
     held_out: Mask = moments >= first
@@ -54,9 +51,8 @@ def held_out_by_time(table: StreamedTable, column: str, share: float, labels: La
     return held_out
 
 
-def known_before(table: StreamedTable, column: str, held_out: Mask, delay: str) -> Mask:
+def known_before(moments: Moments, held_out: Mask, delay: str) -> Mask:
     """The rows whose labels are known when the first held-out row comes, if labels take as long as the delay."""
-    moments = moments_in(table.column(column), column)
     first = moments[held_out].min()
     known: Mask = moments + span_in(delay, moments, "--delay") <= first
     if not known.any():
@@ -136,18 +132,14 @@ def _within(sizes: Sequence[int], share: float) -> list[bool]:
     return chosen
 
 
-def giant_group(table: StreamedTable, column: str) -> str | None:
+def giant_groups(table: StreamedTable, column: str) -> Iterator[Caution]:
     """A warning about a group with most rows of a smaller class: it is on one side, whatever share was asked for."""
     labels = table.labels()
     for number in np.flatnonzero(np.arange(labels.counts.size) != labels.counts.argmax()).tolist():
         own = np.concatenate([hashes[codes == number] for hashes, codes in groups_of(table, column)])
         largest = int(np.unique(own, return_counts=True)[1].max()) / own.size
         if largest > GIANT:
-            return (
-                f"One group of {column!r} has {largest:.0%} of the rows of the class {labels.names[number]!r}. The "
-                "whole group is on one side of the split, so the other side has few rows of this class."
-            )
-    return None
+            yield Caution("giant", column, largest, labels.names[number])
 
 
 def refuse_one_sided(train: Mask, held_out: Mask, labels: Labels) -> None:
@@ -163,71 +155,14 @@ def refuse_one_sided(train: Mask, held_out: Mask, labels: Labels) -> None:
             )
 
 
-# A warning names a column whose values were in the training rows for at least this share of the held-out rows.
-MOSTLY_SEEN = 0.5
-
-
-@dataclass(frozen=True)
-class Repeating:
-    """A column that looks like groups of rows, and the share of held-out rows whose value was in the training rows.
-
-    >>> Repeating("card_id", 0.974).warning()[:59]
-    "column 'card_id' repeats: 97% of the held-out rows have a v"
-    """
-
-    name: str
-    share: float
-
-    def warning(self) -> str:
-        return (
-            f"column {self.name!r} repeats: {self.share:.0%} of the held-out rows have a value that was trained on. If "
-            "the model is meant for new values too, these figures are too good. Hold out whole groups: --group "
-            f"{self.name!r}"
-        )
-
-
-def repeating_entities(source: OpenedSource, train: Mask, held_out: Mask) -> list[Repeating]:
-    """Columns such as a card or a customer whose values are on both sides of a split."""
-    found = []
-    for name in source.entities:
-        column = source.table.column(name)
-        known = np.asarray(column.is_valid())
-        hashes = np.zeros(len(column), dtype=np.uint64)
-        hashes[known] = column_groups(column.drop_null(), f"Column {name!r}")
-        share = float((np.isin(hashes[held_out], np.unique(hashes[train & known])) & known[held_out]).mean())
-        if share >= MOSTLY_SEEN:
-            found.append(Repeating(name, share))
-    return found
-
-
 # A warning names a date if more held-out rows than `MOST_LATER` are later than this share of the training rows. Not
 # later than all of them: a few late dates hide nothing then.
 NEARLY_ALL = 0.99
 MOST_LATER = 0.2
 
 
-@dataclass(frozen=True)
-class LaterDate:
-    """A feature made of dates, and the share of held-out rows whose date is later than nearly all in training.
-
-    >>> LaterDate("reported", 0.974).warning()[:77]
-    "column 'reported' is a date that moves on: 97% of the held-out rows are later"
-    """
-
-    name: str
-    share: float
-
-    def warning(self) -> str:
-        return (
-            f"column {self.name!r} is a date that moves on: {self.share:.0%} of the held-out rows are later than "
-            f"{NEARLY_ALL:.0%} of the training rows, and new rows will be too. Scores of such rows are not reliable. "
-            f"Exclude it: --exclude {self.name!r}. If the time between two dates matters, add it as a column."
-        )
-
-
-def later_dates(train: StreamedTable, test: StreamedTable) -> list[LaterDate]:
+def later_dates(train: StreamedTable, test: StreamedTable) -> Iterator[Caution]:
     """The dates among the features that many held-out rows have later than nearly all training rows."""
-    found = []
     for column in train.schema.columns:
         if column.type == "seconds":
             known = _seconds(column, train)
@@ -235,46 +170,13 @@ def later_dates(train: StreamedTable, test: StreamedTable) -> list[LaterDate]:
             late = np.quantile(known, NEARLY_ALL) if known.size else np.inf
             share = float((_seconds(column, test) > late).mean())
             if share > MOST_LATER:
-                found.append(LaterDate(column.source, share))
-    return found
+                yield Caution("later", column.source, share)
 
 
 def _seconds(column: Column, table: StreamedTable) -> NDArray[np.float64]:
     alone = replace(table, schema=Schema((column,)), roles=Roles())
     parts = [batch.features().column(0).to_numpy(zero_copy_only=False) for batch in alone.batches()]
     return np.concatenate(parts) if parts else np.empty(0)
-
-
-@dataclass(frozen=True)
-class TableFacts:
-    """What is known about the rows of a training, besides the rows."""
-
-    labels: ClassCounts  # the labels of all rows
-    schema: Schema
-    n_train: int
-    pos_label: Any = None  # the label to find as the data has it, if the user has named one
-    in_memory: bool = True  # whether the rows have been loaded; otherwise they are read from the files once a round
-    dropped: Sequence[Dropped] = ()  # columns that cannot be features
-    n_unlabelled: int = 0  # the number of rows without a label that were dropped
-    # The number of rows that are neither trained on nor held out, by the reason.
-    not_used: dict[str, int] = field(default_factory=dict)
-    # Columns that look like groups of rows, and whose values are on both sides of the split.
-    repeating: Sequence[Repeating] = ()
-    warnings: Sequence[str] = ()  # warnings about the split
-
-    @property
-    def counts(self) -> dict[Any, int]:
-        """How many rows each label has."""
-        return dict(zip(self.labels.names, self.labels.counts.tolist(), strict=True))
-
-    @property
-    def n_rows(self) -> int:
-        return sum(self.counts.values())
-
-    @property
-    def few_cases(self) -> bool:
-        """Whether there are too few rare rows for reliable figures."""
-        return min(self.counts.values()) < FEW_CASES
 
 
 @dataclass(frozen=True)
@@ -308,26 +210,25 @@ def split_for(request: TrainRequest, source: OpenedSource) -> TrainingData:
 
     A source in memory gives its rows away to both sides, so that they are in memory once.
     """
-    facts = TableFacts(
-        source.labels,
-        source.table.schema,
-        source.n_rows,
-        source.table.roles.pos_label,
-        source.in_memory,
-        source.dropped,
-        source.n_unlabelled,
-    )
     if request.valid is not None:
-        return _with_file(request, source, facts)
-    table = source.table
+        return _with_file(request, source)
+    table, facts = source.table, source.facts
     train, held_out, not_used = _sides(request, table)
-    repeating = [] if request.group is not None else repeating_entities(source, train, held_out)
-    giant = None if request.group is None else giant_group(table, request.group)
     parts = table.part(train), table.part(held_out)
-    later = [] if request.time_column is None else later_dates(*parts)
-    warned = (*(() if giant is None else (giant,)), *(one.warning() for one in later))
-    facts = replace(facts, n_train=int(train.sum()), not_used=not_used, repeating=repeating, warnings=warned)
-    return TrainingData(*(table.divided(train, held_out) if source.in_memory else parts), facts)
+    cautions: list[Caution] = []
+    if request.time_column is not None:
+        cautions += later_dates(*parts)
+    else:
+        cautions += facts.cautions
+    if request.group is not None:
+        cautions += giant_groups(table, request.group)
+    else:
+        times = [one.name for one in cautions if one.kind == "time"]
+        may_be = [name for name in source.like_entities if name not in times]
+        alike = [name for name in may_be if rows_are_alike(table, name, request.seed)]
+        cautions += repeating(table, [*source.entities, *alike], train, held_out)
+    facts = replace(facts, n_train=int(train.sum()), not_used=not_used, cautions=cautions)
+    return TrainingData(*(table.divided(train, held_out) if facts.in_memory else parts), facts)
 
 
 def rows_to_train_on(request: TrainRequest, table: StreamedTable) -> Mask:
@@ -359,10 +260,11 @@ def _by_time(request: TrainRequest, table: StreamedTable, column: str) -> tuple[
     With groups, the last rows of some groups are held out, and the earlier rows of the other groups are trained on.
     """
     labels, not_used = table.labels(), {}
-    held_out = held_out_by_time(table, column, request.holdout, labels)
+    moments = times_in(table, column, request.time_unit)
+    held_out = held_out_by_time(moments, request.holdout, labels)
     train = ~held_out
     if request.delay is not None:
-        known = known_before(table, column, held_out, request.delay)
+        known = known_before(moments, held_out, request.delay)
         not_used[f"labels not known {request.delay} before the held-out rows"] = int((train & ~known).sum())
         train &= known
     if request.group is not None:
@@ -374,14 +276,14 @@ def _by_time(request: TrainRequest, table: StreamedTable, column: str) -> tuple[
     return train, held_out, not_used
 
 
-def _with_file(request: TrainRequest, source: OpenedSource, facts: TableFacts) -> TrainingData:
+def _with_file(request: TrainRequest, source: OpenedSource) -> TrainingData:
     if _same_file(request.valid, request.source):
         raise TableError(f"--valid {request.valid} is the file that is trained on. Name a file with other rows.")
     if request.delay is not None:
         raise TableError("--delay is for rows that --time-column holds out. Omit it with --valid.")
     table = source.table
     test = open_like(request.valid, table.schema, replace(table.roles, time_column=None, keep=()))
-    facts = replace(facts, warnings=[one.warning() for one in later_dates(table, test)])
+    facts = replace(source.facts, cautions=list(later_dates(table, test)))
     if request.group is not None:
         seen = np.unique(np.concatenate([hashes for hashes, _ in groups_of(table, request.group)]))
         is_new = np.concatenate([~np.isin(hashes, seen) for hashes, _ in groups_of(test, request.group)])
@@ -392,8 +294,8 @@ def _with_file(request: TrainRequest, source: OpenedSource, facts: TableFacts) -
             )
         not_used = {f"of groups in {request.valid} that are trained on": int((~is_new).sum())}
         test, facts = test.part(is_new), replace(facts, not_used=not_used)
-    if source.in_memory:
-        all_rows = np.ones(source.n_rows, dtype=bool)
+    if facts.in_memory:
+        all_rows = np.ones(facts.n_rows, dtype=bool)
         table, _ = table.divided(all_rows, ~all_rows)
     return TrainingData(table, test, facts)
 

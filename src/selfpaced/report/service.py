@@ -151,9 +151,13 @@ PERIOD_COLUMNS: html.Columns = {
 
 
 def backtest_page(
-    folds: Sequence[FoldResult], courses: Sequence[Any], target: str, rolling: RollingTimeSplit, budget: Budget | None = None,
+    folds: Sequence[FoldResult],
+    courses: Sequence[Any],
+    target: str,
+    rolling: RollingTimeSplit,
+    budget: Budget | None = None,
     decide: str | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """One HTML file from the results of all folds, the figures of each model over them, and how it was tested."""
     sections = [
         _reached(folds, courses, _tested_by(folds, rolling, budget, decide)),

@@ -92,6 +92,7 @@ class ReadingOptions(TypedDict, total=False):
 
     where: Any
     batch_rows: int
+    types: Mapping[str, str] | None
     cache: str | PathLike[str] | None
     cache_bytes: int | None
     filesystem: Any

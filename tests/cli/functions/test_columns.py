@@ -2,7 +2,7 @@
 
 import pytest
 
-from selfpaced.cli.opening import dropped_columns, entities
+from selfpaced.cli.columns import dropped_columns, entities
 from selfpaced.tables import MOST_CATEGORIES, ColumnProfile
 
 

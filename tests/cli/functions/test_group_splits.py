@@ -94,7 +94,7 @@ def test_a_group_with_most_rare_rows_is_trained_on_and_warned_about(frame, tmp_p
     frame.assign(card_id=np.where(most, -1, frame["card_id"])).to_parquet(tmp_path / "most.parquet")
     found = split(tmp_path / "most.parquet", group="card_id")
     assert -1 in cards(found.train)
-    (warning,) = found.facts.warnings
+    (warning,) = map(str, found.facts.cautions)
     assert "One group of 'card_id' has 8" in warning
     assert "of the rows of the class 1" in warning
 
@@ -115,13 +115,13 @@ def test_a_comparison_gives_groups_to_the_models_that_take_them(path):
 
 
 def test_a_column_like_a_card_that_repeats_is_warned_about(path):
-    (one,) = split(path).facts.repeating
-    assert one.name == "card_id"
-    assert one.share > 0.99
-    assert split(path, group="card_id").facts.repeating == []
+    (one,) = split(path).facts.cautions
+    assert (one.kind, one.name) == ("repeats", "card_id")
+    assert one.figure > 0.99
+    assert split(path, group="card_id").facts.cautions == []
 
 
 def test_columns_that_only_look_like_ids_are_not_warned_about(frame, tmp_path):
     rows = frame.assign(card_id=np.arange(2000), card_type=np.arange(2000) % 3)
     rows.to_parquet(tmp_path / "unique.parquet")
-    assert split(tmp_path / "unique.parquet").facts.repeating == []
+    assert split(tmp_path / "unique.parquet").facts.cautions == []

@@ -35,25 +35,25 @@ def trained(path, **options):
 
 
 def test_a_date_later_than_nearly_all_training_rows_is_warned_about_in_a_split_by_time(claims):
-    (warning,) = trained(claims, time_column="happened").facts.warnings
+    (warning,) = map(str, trained(claims, time_column="happened").facts.cautions)
     assert warning.startswith("column 'reported' is a date that moves on: ")
     assert "Exclude it: --exclude 'reported'" in warning
 
 
 def test_without_that_date_there_is_no_warning(claims):
-    assert trained(claims, time_column="happened", exclude=("reported",)).facts.warnings == ()
+    assert trained(claims, time_column="happened", exclude=("reported",)).facts.cautions == []
 
 
 def test_a_random_split_does_not_tell_which_dates_move_on(claims):
-    assert trained(claims).facts.warnings == ()
+    assert "later" not in {one.kind for one in trained(claims).facts.cautions}
 
 
 def test_a_file_of_later_rows_tells_it_too(claims, tmp_path):
     rows = pd.read_parquet(claims)
     rows[:400].to_parquet(tmp_path / "old.parquet")
     rows[400:].to_parquet(tmp_path / "new.parquet")
-    found = trained(tmp_path / "old.parquet", valid=tmp_path / "new.parquet").facts.warnings
-    assert [warning.split("'")[1] for warning in found] == ["happened", "reported"]
+    found = trained(tmp_path / "old.parquet", valid=tmp_path / "new.parquet").facts.cautions
+    assert [one.name for one in found] == ["happened", "reported"]
 
 
 def test_the_report_begins_with_the_cautions(claims):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from selfpaced.cli.commands.train import Leak, by_column, find_leaks
+from selfpaced.cli.columns import find_leaks
 
 
 def flagged(n_rare, n_common, precision, recall=1.0):
@@ -28,7 +28,7 @@ def test_a_column_with_an_aucprc_of_86_percent_is_reported_and_one_with_84_is_no
     """All rare rows are flagged, so the AUCPRC is the precision of the flag."""
     (leak,) = find_leaks(*flagged(10_000, 30_000, precision=0.86), seed=0)
     assert leak.name == "flag"
-    assert leak.aucprc == pytest.approx(0.86, abs=0.005)
+    assert leak.figure == pytest.approx(0.86, abs=0.005)
     assert find_leaks(*flagged(10_000, 30_000, precision=0.84), seed=0) == []
 
 
@@ -71,7 +71,10 @@ def test_a_dozen_bands_decide_but_a_finer_pattern_does_not():
     assert find_leaks(*bands(14), seed=0) == []
 
 
-def test_a_date_that_leaks_is_named_once_by_its_column():
-    sources = {"closed": "closed", "closed.weekday": "closed", "closed.hour": "closed", "flag": "flag"}
-    leaks = [Leak("closed", 0.9), Leak("closed.weekday", 0.99), Leak("flag", 0.88), Leak("closed.hour", 0.86)]
-    assert by_column(leaks, sources) == [Leak("closed", 0.99), Leak("flag", 0.88)]
+def test_a_date_that_leaks_is_named_once_by_its_column_with_its_clearest_feature():
+    frame, is_rare = flagged(300, 3000, precision=1.0)
+    worse, _ = flagged(300, 3000, precision=0.9)
+    dates = pd.DataFrame({"closed": worse["flag"], "closed.hour": frame["flag"], "flag": worse["flag"]})
+    found = find_leaks(dates, is_rare, 0, {"closed": "closed", "closed.hour": "closed", "flag": "flag"})
+    assert [leak.name for leak in found] == ["closed", "flag"]
+    assert found[0].figure == 1 > found[1].figure

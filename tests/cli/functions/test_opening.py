@@ -46,17 +46,17 @@ def test_a_table_fits_if_its_numbers_take_at_most_a_quarter_of_the_memory(machin
 def test_a_file_that_fits_is_loaded_and_a_larger_one_is_read_from_disk(machine, payments):
     wanted = TrainRequest(payments, "label")
     machine(40 * PAGE)  # a quarter of it is 40,960 bytes
-    assert open_source(wanted).in_memory
+    assert open_source(wanted).facts.in_memory
     machine(39 * PAGE)  # 39,936
-    assert not open_source(wanted).in_memory
+    assert not open_source(wanted).facts.in_memory
 
 
 @pytest.mark.parametrize("out_of_core", [True, False])
 def test_who_says_where_the_rows_are_to_be_is_obeyed(machine, payments, out_of_core):
     machine(PAGE if not out_of_core else 2**40)
     source = open_source(TrainRequest(payments, "label", out_of_core=out_of_core))
-    assert source.in_memory is not out_of_core
-    assert source.n_rows == 1000
+    assert source.facts.in_memory is not out_of_core
+    assert source.facts.n_rows == 1000
 
 
 def test_a_list_of_columns_to_exclude_may_be_one_text(payments):
@@ -82,7 +82,7 @@ def test_columns_to_keep_are_dropped_from_the_features_and_not_read_by_a_fit(pay
 def test_a_label_is_found_as_a_person_writes_it(payments):
     source = open_source(TrainRequest(payments, "label", "1"))
     assert source.table.roles.pos_label == 1
-    assert source.labels.counts.tolist() == [960, 40]
+    assert source.facts.labels.counts.tolist() == [960, 40]
     with pytest.raises(TableError, match=r"No row of column 'label' has the label 'fraud'. Its labels are '0', '1'"):
         open_source(TrainRequest(payments, "label", "fraud"))
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from selfpaced.cli.request import times_in
 from selfpaced.cli.splitting import held_out_at_random, held_out_by_time
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, row_keys
@@ -70,7 +71,7 @@ def timed(tmp_path, times, y):
 def test_the_last_rows_by_time_are_held_out_whatever_their_order(tmp_path, share):
     order = np.random.default_rng(0).permutation(100)
     table, labels = timed(tmp_path, order, order % 2)
-    held_out = held_out_by_time(table, "when", share, labels)
+    held_out = held_out_by_time(times_in(table, "when"), share, labels)
     assert sorted(order[held_out].tolist()) == list(range(100 - round(100 * share), 100))
 
 
@@ -78,13 +79,13 @@ def test_of_the_smallest_share_the_last_row_is_held_out(tmp_path):
     """It is of one class only, so the split is refused."""
     table, labels = timed(tmp_path, np.arange(100), np.arange(100) % 2)
     with pytest.raises(TableError, match="All rows of the class 0 are before 99"):
-        held_out_by_time(table, "when", 0.001, labels)
+        held_out_by_time(times_in(table, "when"), 0.001, labels)
 
 
 def test_rows_of_one_moment_stay_together(tmp_path):
     days = np.repeat(np.arange(10), 10)
     table, labels = timed(tmp_path, days, np.arange(100) % 2)
-    held_out = held_out_by_time(table, "when", 0.25, labels)
+    held_out = held_out_by_time(times_in(table, "when"), 0.25, labels)
     assert np.unique(days[held_out]).tolist() == [7, 8, 9]
     assert held_out.sum() == 30
 
@@ -92,7 +93,7 @@ def test_rows_of_one_moment_stay_together(tmp_path):
 def test_dates_are_times(tmp_path):
     days = [datetime.datetime(2024, 1, 1) + datetime.timedelta(days=n) for n in range(10)]
     table, labels = timed(tmp_path, days, [0, 1] * 5)
-    assert held_out_by_time(table, "when", 0.2, labels).tolist() == [False] * 8 + [True] * 2
+    assert held_out_by_time(times_in(table, "when"), 0.2, labels).tolist() == [False] * 8 + [True] * 2
 
 
 @pytest.mark.parametrize(
@@ -105,13 +106,13 @@ def test_a_class_that_is_all_on_one_side_is_refused(tmp_path, rare, where):
     with pytest.raises(
         TableError, match=f"All rows of the class 1 are {where} 80, where the last 20% of the rows begin"
     ):
-        held_out_by_time(table, "when", 0.2, labels)
+        held_out_by_time(times_in(table, "when"), 0.2, labels)
 
 
 def test_a_time_that_is_missing_or_a_text_is_refused(tmp_path):
     table, labels = timed(tmp_path, [1.0, None, 3.0, 4.0], [0, 1, 0, 1])
     with pytest.raises(TableError, match="has no time in 1 of 4 rows"):
-        held_out_by_time(table, "when", 0.5, labels)
+        held_out_by_time(times_in(table, "when"), 0.5, labels)
     table, labels = timed(tmp_path, list("abcd"), [0, 1, 0, 1])
     with pytest.raises(TableError, match="Write times as dates such as"):
-        held_out_by_time(table, "when", 0.5, labels)
+        held_out_by_time(times_in(table, "when"), 0.5, labels)

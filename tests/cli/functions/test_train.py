@@ -9,7 +9,7 @@ import pytest
 from selfpaced.cli import splitting
 from selfpaced.cli.commands import train as command
 from selfpaced.cli.commands.report import report_of_training
-from selfpaced.cli.commands.train import check_enough, chosen, leaks_in, open_data, train
+from selfpaced.cli.commands.train import check_enough, chosen, open_data, train
 from selfpaced.cli.opening import open_source
 from selfpaced.cli.request import TrainRequest
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
@@ -64,21 +64,20 @@ def test_rows_are_converted_by_the_schema_once_however_many_passes_a_fit_makes(p
     assert sum(converted) == 800 + 200
 
 
-def test_held_out_rows_are_scored_once_and_their_threshold_chosen_once_also_with_a_report(payments, monkeypatch):
-    scored, chosen_by = [], []
-    staged, choose = SelfPacedEnsembleClassifier.staged_predict_proba, command.choose_threshold
+def test_held_out_rows_are_scored_and_their_thresholds_swept_once_also_with_a_report(payments, monkeypatch):
+    scored, swept = [], []
+    staged, sweep = SelfPacedEnsembleClassifier.staged_predict_proba, command.sweep_of
     monkeypatch.setattr(
         SelfPacedEnsembleClassifier,
         "staged_predict_proba",
         lambda model, X: scored.append(len(X)) or staged(model, X),
     )
-    monkeypatch.setattr(
-        command, "choose_threshold", lambda *given, **more: chosen_by.append(1) or choose(*given, **more)
-    )
+    monkeypatch.setattr(command, "sweep_of", lambda *given: swept.append(1) or sweep(*given))
     monkeypatch.setattr("selfpaced.report.building.choice_from", None)
+    monkeypatch.setattr("selfpaced.report.building.sweep_of", None)
     found = train(TrainRequest(payments, "label", base="tree", members=3), for_report=True)
     facts = report_of_training(found).facts
-    assert (sum(scored), sum(chosen_by)) == (200, 1)
+    assert (sum(scored), sum(swept)) == (200, 1)
     assert facts.thresholds.chosen.rule == "f1"
     assert len(found.stage_scores) == 3
     assert found.stage_scores[-1] == found.evaluation.aucprc
@@ -164,24 +163,22 @@ def test_a_list_of_files_is_no_single_file(payments):
 
 def test_a_rule_that_cannot_be_met_costs_no_model():
     y, scores = np.arange(100) % 2 == 0, np.linspace(0, 1, 100)
-    choice, unmet = chosen(y, scores, parse_rule("precision>=0.99"), None)
+    _, choice, unmet = chosen(y, scores, parse_rule("precision>=0.99"), None)
     assert str(choice.rule) == "f1"
     assert unmet.startswith("No threshold has a precision of 0.99")
-    choice, unmet = chosen(y, scores, parse_rule("recall>=0.9"), None)
+    _, choice, unmet = chosen(y, scores, parse_rule("recall>=0.9"), None)
     assert (str(choice.rule), unmet) == ("recall>=0.9", None)
 
 
 def test_where_all_scores_are_alike_there_is_no_threshold():
-    choice, unmet = chosen(np.arange(10) < 3, np.full(10, 0.5), parse_rule("f1"), None)
+    _, choice, unmet = chosen(np.arange(10) < 3, np.full(10, 0.5), parse_rule("f1"), None)
     assert choice is None
     assert "no threshold can separate rows" in unmet
 
 
-def test_leaks_are_looked_for_in_all_rare_rows_and_20000_others(monkeypatch, trained):
-    seen, data = [], open_data(trained.request)
-    monkeypatch.setattr(command, "find_leaks", lambda frame, is_rare, seed: seen.append(is_rare) or [])
-    leaks_in(data, trained.model, seed=0)
-    leaks_in(data, trained.model, seed=0, n_others=120)  # a quarter of the 480 common rows
-    assert [one.sum() for one in seen] == [20, 20]
-    assert seen[0].size == 500
-    assert (~seen[1]).sum() == pytest.approx(120, abs=30)  # more than three standard deviations
+def test_leaks_are_looked_for_in_all_rare_rows_and_as_many_others_as_asked_for(trained):
+    data = open_data(trained.request)
+    for n_others, found in ((20_000, 480), (120, pytest.approx(120, abs=30))):  # more than three standard deviations
+        frame, is_rare = data.rare_and_others(trained.model, n_others, seed=0)
+        assert (len(frame), is_rare.sum()) == (is_rare.size, 20)
+        assert (~is_rare).sum() == found

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.predict import threshold_of
-from selfpaced.cli.opening import what_is_done
+from selfpaced.cli.opening import labelled_rows, what_is_done
 from selfpaced.cli.output import Talk, chance, counted_new_categories, expected, headline, origin, promise
-from selfpaced.cli.request import amounts_in, data_in, data_of, rule_of, target_of
+from selfpaced.cli.request import Floats, amounts_in, data_in, data_of, rule_of, target_of
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.persistence import load_ensemble, read_card
@@ -62,6 +60,7 @@ class Judging:
     amount: str | None = None  # the column of what missing a row costs
     # The rule of training. It gives the costs of rows if no other rule is given.
     known: Known = Known()
+    drop_unlabelled: bool = False  # whether rows without a label are dropped; otherwise they are refused
 
 
 def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: RowsDone | None = None) -> Evaluated:
@@ -72,6 +71,8 @@ def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: R
         raise TableError("--amount needs a rule about costs, for instance --rule cost=5 --amount COL.")
     data = data_of(source)
     table = open_to_score(model.model_, data.source, Roles(target, model.trained_on_.pos_label), data.reading)
+    if judging.drop_unlabelled:
+        table = table.part(labelled_rows(table.reader, target))
     column, unpriced = (judging.amount, None) if chosen is not None else _amounts_for(judging, table)
     amounts = amounts_in(table, column)
     is_rare = rare_rows(model.trained_on_, table)
@@ -101,13 +102,7 @@ def _amounts_for(judging: Judging, table: StreamedTable) -> tuple[str | None, st
     return known.amount, None
 
 
-def _cost(
-    rule: LowestCost,
-    is_rare: NDArray[np.bool_],
-    scores: NDArray[np.float64],
-    threshold: float,
-    amounts: NDArray[np.float64] | None,
-) -> float:
+def _cost(rule: LowestCost, is_rare: Mask, scores: Floats, threshold: float, amounts: Floats | None) -> float:
     assert rule.costs is not None
     missed = scores[is_rare] < threshold
     lost = None if amounts is None else float(amounts_of(amounts, is_rare)[missed].sum())
@@ -123,7 +118,7 @@ def run(options: Namespace) -> None:
     model = load_ensemble(options.model)
     target = target_of(options.target, model)
     with talk.progress(what_is_done(options, "scoring")) as progress, counted_new_categories() as new:
-        judging = Judging(threshold, options.rule, options.amount, known)
+        judging = Judging(threshold, options.rule, options.amount, known, options.drop_unlabelled)
         judged = evaluate(model, data_in(options), target, judging, progress)
     found, choice = judged.evaluation, judged.choice
     if new:

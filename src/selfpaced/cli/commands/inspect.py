@@ -6,7 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 
 from selfpaced.cli.opening import check_output
-from selfpaced.cli.output import WHAT_THEY_ARE, Talk, recipe_table, table
+from selfpaced.cli.output import Talk, recipe_table, table
 from selfpaced.onnx_export import export_onnx
 from selfpaced.persistence import ModelCard, load_ensemble, read_card
 
@@ -35,7 +35,7 @@ def run(options: Namespace) -> None:
     }
     talk.say("\n".join(f"{name:<12} {value}" for name, value in facts.items() if value))
     talk.say()
-    talk.say(f"{WHAT_THEY_ARE}\n\n{recipe_table(card.recipes)}" if card.recipes else _rounds(card))
+    talk.say(recipe_table(card.recipes) if card.recipes else _rounds(card))
     talk.result(asdict(card))
 
 

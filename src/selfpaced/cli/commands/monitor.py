@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from typing import Any
@@ -11,113 +11,75 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfpaced import monitoring
 from selfpaced.cli import ALARM, OK
 from selfpaced.cli.opening import check_output, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories, table
-from selfpaced.cli.request import data_in, data_of
+from selfpaced.cli.request import Floats, data_in, times_in
 from selfpaced.exceptions import TableError
-from selfpaced.monitoring import (
-    SOME_DRIFT,
-    Alarm,
-    Counter,
-    Limit,
-    PeriodFigures,
-    Reference,
-    alarm_texts,
-    measure_period,
-    parse_limit,
-)
+from selfpaced.monitoring import SOME_DRIFT, Alarm, Counter, Drift, PeriodFigures, Reference
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, check_labels, open_to_score, streamed
-from selfpaced.tables import Roles, moments_in, periods_of, plain, zone_of
+from selfpaced.tables import Roles, periods_of, plain, zone_of
 from selfpaced.tables.files import StreamedBatch, StreamedTable
 
 MOST_PERIODS = 1000
 
 
 @dataclass(frozen=True)
-class MonitorRequest:
-    """The options of monitoring."""
-
-    # The periods that get their own figures, besides those of all rows. None without `by`.
-    by: str | None = None
-    time_column: str | None = None
-    timezone: str | None = None
-    # The column of labels that are known already. Values of other rows are missing.
-    target: str | None = None
-    threshold: float | None = None  # the lowest score of an alert; by default the model's own threshold
-    limits: Sequence[Limit] = ()  # the limits that raise an alarm
-
-
-@dataclass(frozen=True)
 class Monitored:
     """The results of monitoring."""
 
-    reference: Reference
-    threshold: float | None
+    reference: Reference  # with the threshold of the alerts
     whole: PeriodFigures
     periods: dict[str, PeriodFigures]  # the figures of each period, by its name, in the order of time
     alarms: list[Alarm]  # the limits that all rows or a period exceeded
     is_calibrated: bool
 
 
-def monitor(
-    model: Any,
-    reference: Reference | None,
-    source: Any,
-    request: MonitorRequest,
-    progress: RowsDone | None = None,
-) -> Monitored:
+def monitor(model: Any, reference: Reference | None, options: Namespace, progress: RowsDone | None) -> Monitored:
     """Score the rows of a file, and compare them with those of the reference."""
+    limits = [monitoring.parse_limit(text) for text in options.alarm]
     if reference is None:
         raise TableError(
             "The model file has no reference, which monitoring compares rows with. Train the model again without "
             "--no-reference, or save it with save_model(..., reference=make_reference(X, scores))."
         )
-    if request.threshold is not None:
-        reference = _at_threshold(reference, request.threshold)
-    if (request.by is None) != (request.time_column is None):
+    if options.threshold is not None:  # its share of alerts among the rows of the reference is not known
+        reference = replace(reference, threshold=options.threshold, alert_share=None)
+    along = (options.time_column, options.time_unit, options.timezone)
+    if (options.by is not None and options.time_column is None) or (options.by is None and any(along)):
         raise TableError("Periods need the times of the rows. Name their column: --by day --time-column COL.")
-    data = data_of(source)
-    table = open_to_score(model.model_, data.source, Roles(keep=_also(request)), data.reading)
-    names, period_of = _periods(table, request)
-    counters = _counters(model, reference, len(names))
+    data, also = data_in(options), dict.fromkeys(name for name in (options.time_column, options.target) if name)
+    table = open_to_score(model.model_, data.source, Roles(keep=tuple(also)), data.reading)
+    names, period_of = _periods(table, options)
+    counters = _counters(model, reference, max(len(names), 1))
     with counted_new_categories():  # the counters have them by period
         scores = _scored(model, table, counters, period_of, progress)
     if not scores.size:
         raise TableError("The table has no rows to monitor.")
-    known = None if request.target is None else _labels(model, table, request.target)
+    known = None if options.target is None else _labels(model, table, options.target)
     calibrated = model.calibrator_ is not None
-    whole = measure_period(reference, counters, scores, known, calibrated)
+    whole = monitoring.measure_period(reference, counters, scores, known, calibrated)
     periods = {}
-    for place, name in enumerate(names if request.by is not None else ()):
+    for place, name in enumerate(names):
         own = period_of == place
         labels = None if known is None else (known[0][own], known[1][own])
-        periods[name] = measure_period(reference, counters, scores[own], labels, calibrated, place)
-    return Monitored(
-        reference, reference.threshold, whole, periods, _alarms(request.limits, whole, periods), calibrated
-    )
+        periods[name] = monitoring.measure_period(reference, counters, scores[own], labels, calibrated, place)
+    # With periods, a limit of the number of alerts is one for each period.
+    found = [limit.passed_by(whole) for limit in limits if not (periods and limit.name == "alerts")]
+    found += [limit.passed_by(one, name) for name, one in periods.items() for limit in limits]
+    return Monitored(reference, whole, periods, [alarm for alarm in found if alarm is not None], calibrated)
 
 
-def _also(request: MonitorRequest) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in (request.time_column, request.target) if name is not None))
-
-
-def _at_threshold(reference: Reference, threshold: float) -> Reference:
-    """The reference with another threshold. Its share of alerts is not known."""
-    return replace(reference, threshold=threshold, alert_share=None)
-
-
-def _periods(table: StreamedTable, request: MonitorRequest) -> tuple[list[str], NDArray[np.intp]]:
-    """The names of the periods, and the number of each row's."""
+def _periods(table: StreamedTable, options: Namespace) -> tuple[list[str], NDArray[np.intp]]:
+    """The names of the periods, and the number of each row's; without periods, no names and 0."""
     assert table.n_rows is not None
-    if request.by is None or request.time_column is None:
-        return ["all"], np.zeros(table.n_rows, dtype=np.intp)
-    column = table.column(request.time_column)
-    moments = moments_in(column, request.time_column)
-    names, numbers = np.unique(
-        periods_of(moments, request.by, request.timezone or zone_of(column)), return_inverse=True
-    )
+    if options.by is None:
+        return [], np.zeros(table.n_rows, dtype=np.intp)
+    moments = times_in(table, options.time_column, options.time_unit)
+    zone = options.timezone or zone_of(table.column(options.time_column))
+    names, numbers = np.unique(periods_of(moments, options.by, zone), return_inverse=True)
     if names.size > MOST_PERIODS:
         raise TableError(f"There are {names.size:,} periods, more than {MOST_PERIODS:,}. Choose longer ones with --by.")
     return [str(name).replace("T", " ") for name in names], numbers.astype(np.intp)
@@ -140,7 +102,7 @@ def _scored(
     counters: dict[str, Counter],
     period_of: NDArray[np.intp],
     progress: RowsDone | None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The scores of all rows. Their values are counted in the same pass."""
     parts = []
     for batch, probabilities in streamed(model.model_, table, model.n_jobs, progress):
@@ -173,28 +135,15 @@ def _labels(model: Any, table: StreamedTable, target: str) -> tuple[NDArray[np.b
     return np.array([label == model.trained_on_.score_label for label in labels], dtype=bool) & is_known, is_known
 
 
-def _alarms(limits: Sequence[Limit], whole: PeriodFigures, periods: dict[str, PeriodFigures]) -> list[Alarm]:
-    """The limits that all rows exceed, and the limits of counts and shares that a period exceeds."""
-    found = [limit.passed_by(whole) for limit in limits if not (periods and limit.name == "alerts")]
-    for name, one in periods.items():
-        found += [limit.passed_by(one, name) for limit in limits]
-    return [alarm for alarm in found if alarm is not None]
-
-
 MOST_COLUMNS = 10
 
 
 def run(options: Namespace) -> int:
     talk = Talk(options)
     page = None if options.html is None else check_output(options.html, [".html"])
-    limits = [parse_limit(text) for text in options.alarm]
-    reference = read_card(options.model).reference
-    model = load_ensemble(options.model)
-    request = MonitorRequest(
-        options.by, options.time_column, options.timezone, options.target, options.threshold, limits
-    )
+    reference, model = read_card(options.model).reference, load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
-        found = monitor(model, reference, data_in(options), request, progress)
+        found = monitor(model, reference, options, progress)
     _tell(talk, found)
     if page is not None:
         from selfpaced.report import monitor_page
@@ -206,16 +155,50 @@ def run(options: Namespace) -> int:
         {
             "n_rows": found.whole.n_rows,
             "reference": {"n_rows": found.reference.n_rows, "n_counted": found.reference.n_counted},
-            "threshold": found.threshold,
+            "threshold": found.reference.threshold,
             "alarms": [asdict(one) for one in found.alarms],
             "all": asdict(found.whole),
             "periods": {name: asdict(one) for name, one in found.periods.items()},
             "html": None if page is None else str(page),
         }
     )
-    for text in alarm_texts(found.alarms):
+    for text in alarms_in_words(found):
         talk.warn(f"alarm: {text}")
     return ALARM if found.alarms else OK
+
+
+# What a limit measures in each column; the column with the largest value raises its alarm.
+OF_A_COLUMN: dict[str, Callable[[Drift], float]] = {
+    "psi": lambda one: one.psi if one.is_real else 0.0,
+    "missing": lambda one: one.missing - one.missing_before,
+    "unseen": lambda one: one.unseen or 0.0,
+}
+
+
+def alarms_in_words(found: Monitored) -> list[str]:
+    """The limits that were exceeded, each with the columns that exceeded it, the largest first."""
+    columns: dict[str, dict[str, float]] = {}
+    for alarm in found.alarms:
+        name, _, limit = alarm.limit.partition(">")
+        figures = found.whole if alarm.period is None else found.periods[alarm.period]
+        own = columns.setdefault(alarm.limit, {})
+        for one in figures.drifts if limit and name in OF_A_COLUMN else ():
+            if OF_A_COLUMN[name](one) > float(limit):
+                own[one.name] = max(OF_A_COLUMN[name](one), own.get(one.name, 0.0))
+        if limit and name == "drifted":
+            own |= {one.name: one.psi for one in figures.drifts if one.is_large}
+    texts = monitoring.alarm_texts(found.alarms)
+    return [f"{text}{_named(own)}" for text, own in zip(texts, columns.values(), strict=True)]
+
+
+def _named(columns: dict[str, float]) -> str:
+    """
+    >>> _named({"age": 0.2, "amount": 0.3})
+    " ('amount', 'age')"
+    """
+    named = [f"{name!r}" for name in sorted(columns, key=columns.__getitem__, reverse=True)]
+    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+    return f" ({', '.join(named[:5])}{more})" if named else ""
 
 
 def _tell(talk: Talk, found: Monitored) -> None:
@@ -223,11 +206,12 @@ def _tell(talk: Talk, found: Monitored) -> None:
     drifted, n_columns = [one for one in whole.drifts if one.is_large], len(whole.drifts)
     named = ", ".join(f"{one.name!r}" for one in drifted[:5])
     n_real = sum(one.is_real for one in whole.drifts)
-    talk.headline(
-        f"{len(drifted)} of {n_columns} columns {'has' if len(drifted) == 1 else 'have'} drifted: {named}."
-        if drifted
-        else f"None of {n_columns} columns has drifted much."
-    )
+    have = "has" if len(drifted) == 1 else "have"
+    said = f"{len(drifted)} of {n_columns} columns {have} drifted: {named}." if drifted else ""
+    alarms = alarms_in_words(found)
+    if alarms and not drifted:
+        said = f"{len(alarms)} {'limit was' if len(alarms) == 1 else 'limits were'} exceeded: {'; '.join(alarms)}."
+    talk.headline(said or f"None of {n_columns} columns has drifted much.")
     talk.say(
         f"Drifted columns have a stability index (PSI) of {SOME_DRIFT} or more; {n_real} of {n_columns} moved more "
         "than chance explains."

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from selfpaced.cli.opening import scores_output, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories
-from selfpaced.cli.request import Deciding, check_engine_options, data_in, data_of
+from selfpaced.cli.request import Deciding, Floats, check_engine_options, data_in, data_of, request_from
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import ScoringOptions, open_to_score, write_decided
@@ -65,19 +65,13 @@ def predict(
             table = open_to_score(model.model_, data.source, Roles(keep=tuple(deciding.columns())), data.reading)
             written = replace(table, roles=Roles(keep=tuple(keep)))
             check_columns(written.reader, written.roles)
-            scores, alerts = write_decided(
-                model.model_,
-                written,
-                output,
-                lambda scores: deciding.alerts(scores, table, threshold),
-                model.n_jobs,
-                progress,
-            )
+            decide = partial(deciding.alerts, table=table, threshold=threshold)
+            scores, alerts = write_decided(model.model_, written, output, decide, model.n_jobs, progress)
             n_rows, n_alerts, total = int(scores.size), int(alerts.sum()), float(scores.sum())
         else:
             n_rows, n_alerts, total = 0, 0, 0.0
 
-            def count(scores: NDArray[np.float64]) -> None:
+            def count(scores: Floats) -> None:
                 nonlocal n_rows, n_alerts, total
                 n_rows += scores.size
                 n_alerts += 0 if threshold is None else int((scores >= threshold).sum())
@@ -98,22 +92,15 @@ def run(options: Namespace) -> None:
     output = options.output if on_cluster else scores_output(options)
     threshold, keep = threshold_of(options.threshold, options.model), kept_columns(options)
     model = load_ensemble(options.model)
-    deciding = Deciding(**{field.name: getattr(options, field.name) for field in fields(Deciding)})
+    deciding = request_from(Deciding, options)
     if on_cluster:
-        from selfpaced.cli.engines import ClusterScoring, predict_on_cluster
+        from selfpaced.cli.engines import predict_on_cluster
 
-        found = predict_on_cluster(options, model, ClusterScoring(keep, threshold))
+        found = predict_on_cluster(options, model, keep, threshold)
     else:
         with talk.progress(what_is_done(options, "scoring")) as progress:
-            found = predict(
-                model,
-                data_in(options),
-                output,
-                keep=keep,
-                threshold=threshold,
-                deciding=deciding,
-                progress=progress,
-            )
+            how: dict[str, Any] = {"keep": keep, "threshold": threshold, "deciding": deciding}
+            found = predict(model, data_in(options), output, **how, progress=progress)
     if found.new_categories:
         talk.warn(str(NewCategoryWarning(found.new_categories, found.n_rows)))
     where = f"the files of {output}" if on_cluster else str(output)
@@ -136,10 +123,9 @@ def threshold_of(given: str | None, model: str) -> float | None:
         if known is None:
             raise TableError(f"{model} does not contain a threshold. Give a number: --threshold NUMBER.")
         return float(known)
-    try:
+    threshold = math.nan
+    with suppress(ValueError):
         threshold = float(given)
-    except ValueError:
-        raise TableError(f"--threshold must be a number from 0 to 1, or 'best'; got {given!r}.") from None
     if not 0 <= threshold <= 1:
-        raise TableError(f"--threshold must be a number from 0 to 1, or 'best'; got {given}.")
+        raise TableError(f"--threshold must be a number from 0 to 1, or 'best'; got {given!r}.")
     return threshold

@@ -7,21 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from selfpaced.cli.commands.compare import resampled
 from selfpaced.cli.commands.train import Trained, metrics_of, train
 from selfpaced.cli.opening import check_output, what_is_done
 from selfpaced.cli.output import Talk
-from selfpaced.cli.request import TrainRequest, data_in, target_of
+from selfpaced.cli.request import Floats, TrainRequest, data_in, target_of
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import load_ensemble, read_card, save_model
 from selfpaced.predicting import open_to_score, scores_of
 from selfpaced.tables import Progress, Roles
-from selfpaced.thresholds import CONFIDENCE, Interval
+from selfpaced.thresholds import CONFIDENCE, Interval, middle_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Refitted:
 
     trained: Trained  # the new model
     old_aucprc: float  # the AUCPRC of the old model on these rows
-    old_scores: NDArray[np.float64]
+    old_scores: Floats
     difference: float  # how much higher the AUCPRC of the new model is, with the paired 90% interval
     interval: Interval
     newest: bool  # whether the rows are the newest ones; otherwise the old model may have been trained on some of them
@@ -58,7 +56,7 @@ def refit(model: Any, metrics: Mapping[str, Any], asked: TrainRequest, progress:
     old = scores_of(model.model_, open_to_score(model.model_, trained.data.test, Roles(), {}), model.n_jobs)
     draws = resampled(trained.is_rare, {"old": old, "new": trained.scores})
     before = aucprc(trained.is_rare, old)
-    interval = draws["new"].difference_to(draws["old"])
+    interval = middle_of(draws["new"] - draws["old"])
     newest = request.time_column is not None
     return Refitted(trained, before, old, trained.evaluation.aucprc - before, interval, newest)
 
@@ -74,7 +72,8 @@ def run(options: Namespace) -> None:
     output = None if options.output is None else check_output(options.output, [".skops"])
     card = read_card(options.model)
     model: Any = load_ensemble(options.model)
-    request = request_of(options, card.metrics.get("training") or {}, model)
+    training = card.metrics.get("training") or {}
+    request = replace(request_of(options, training, model), callbacks=talk.callbacks())
     with talk.progress(what_is_done(options, "reading")) as progress:
         found = refit(model, card.metrics, request, progress)
     _tell(talk, found)
@@ -104,12 +103,14 @@ def run(options: Namespace) -> None:
 def request_of(options: Namespace, training: dict[str, Any], model: Any) -> TrainRequest:
     """The options of the training, from the command line and from the model's card."""
     known = {name: value for name, value in training.items() if value is not None and name not in NOT_KNOWN}
-    typed = {"time_column": options.time_column, "holdout": options.holdout}
+    if options.time_column not in (None, known.get("time_column")):
+        known.pop("time_unit", None)  # that of another column
+    typed = {name: getattr(options, name) for name in ("time_column", "time_unit", "holdout")}
     given = {**known, **{name: value for name, value in typed.items() if value is not None}}
     given["drop_unlabelled"] = options.drop_unlabelled or given.get("drop_unlabelled", False)
-    target = target_of(options.target, model)
     pos_label = model.trained_on_.pos_label
-    return TrainRequest(data_in(options), target, None if pos_label is None else str(pos_label), **given)
+    given["pos_label"] = None if pos_label is None else str(pos_label)
+    return TrainRequest(data_in(options), target_of(options.target, model), **given)
 
 
 def _tell(talk: Talk, found: Refitted) -> None:

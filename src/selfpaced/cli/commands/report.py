@@ -10,10 +10,21 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
-from selfpaced.cli.opening import check_output, fits_in_memory, what_is_done
+from selfpaced.cli.opening import check_output, fits_in_memory, labelled_rows, what_is_done
 from selfpaced.cli.output import Talk, ensembles_of
-from selfpaced.cli.request import Deciding, Floats, amounts_in, data_in, data_of, numbers_in, rule_of
+from selfpaced.cli.request import (
+    Deciding,
+    Floats,
+    amounts_in,
+    data_in,
+    data_of,
+    numbers_in,
+    request_from,
+    rule_of,
+    times_in,
+)
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference
@@ -21,7 +32,7 @@ from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
 from selfpaced.report import Report, report_of_scores, suspect_rows
 from selfpaced.scoring import over_stream
-from selfpaced.tables import NewCategories, Roles, moments_in, with_open_categories
+from selfpaced.tables import NewCategories, Roles, with_open_categories
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import parse_decision
 
@@ -34,9 +45,11 @@ class ReportRequest:
 
     target: str | None = None  # the column of labels; by default the one in training
     id: str | None = None  # A column with the names of the rows
+    drop_unlabelled: bool = False  # whether rows without a label are dropped; otherwise they are refused
     rule: str | None = None  # the rule that chooses the threshold, and the column of what missing a row costs
     amount: str | None = None
     time_column: str | None = None  # the column of times, for figures over time
+    time_unit: str | None = None
     decide: str | None = None  # A rule that decides row by row, to compare with the threshold
     reference: Reference | None = None  # the distribution of the rows that the model was judged by, to measure drift
 
@@ -50,7 +63,7 @@ def describes_all_rows(table: StreamedTable) -> bool:
 
 def scored_in_stages(
     model: Any, table: StreamedTable, progress: RowsDone | None = None
-) -> tuple[NDArray[np.bool_], Floats, list[float] | None]:
+) -> tuple[Mask, Floats, list[float] | None]:
     """Which rows are rare, their scores, and the AUCPRC after each member, in one pass.
 
     A blend, and a model that was fitted with an eval_set, have no such stages: None.
@@ -91,9 +104,11 @@ def report_of_training(trained: Trained) -> Report:
         "cautions": trained.cautions,
         "stage_scores": trained.stage_scores,
         "choice": trained.choice,
+        "sweep": trained.sweep,
     }
     amount = None if trained.unmet else asked.amount
-    request = ReportRequest(asked.target, asked.id, amount=amount, time_column=asked.time_column)
+    known = {name: getattr(asked, name) for name in ("target", "id", "time_column", "time_unit")}
+    request = ReportRequest(**known, amount=amount)
     whole = trained.facts.in_memory and describes_all_rows(trained.data.test)
     return _report(trained.model, trained.data.test, request, (trained.is_rare, trained.scores), whole, more)
 
@@ -104,6 +119,8 @@ def report_of_file(model: Any, source: Any, request: ReportRequest, progress: Ro
     target = request.target or trained_on.target
     if target is None or trained_on.schema is None:
         raise TableError("The model was not trained on a file. Call model.report(X, y) with rows in memory.")
+    if request.time_unit is not None and request.time_column is None:
+        raise TableError(f"--time-unit {request.time_unit} needs the times of the rows. Name them: --time-column COL.")
     rule_of(request.rule or "f1", request.amount)  # refuses a wrong rule before the rows are scored
     deciding = Deciding(request.decide)
     deciding.check(model)
@@ -116,6 +133,8 @@ def report_of_file(model: Any, source: Any, request: ReportRequest, progress: Ro
         if f"has no column {target!r}" in str(error):
             error.add_note("For rows without labels, run: selfpaced monitor MODEL DATA")
         raise
+    if request.drop_unlabelled:
+        table = table.part(labelled_rows(table.reader, target))
     is_rare = rare_rows(trained_on, table)  # refuses unknown labels
     more: dict[str, Any] = {"threshold": request.rule}
     whole = describes_all_rows(table)
@@ -130,7 +149,7 @@ def _report(
     model: Any,
     table: StreamedTable,
     request: ReportRequest,
-    scored: tuple[NDArray[np.bool_], Floats],
+    scored: tuple[Mask, Floats],
     whole: bool,
     more: dict[str, Any],
 ) -> Report:
@@ -138,7 +157,8 @@ def _report(
     is_rare, scores = scored
     rows = None if whole else _rows_worth_having(is_rare, scores)
     chosen = np.ones(is_rare.size, dtype=bool) if rows is None else np.isin(np.arange(is_rare.size), rows)
-    rare = model.pos_label_
+    rare, has_times = model.pos_label_, request.time_column in table.reader.column_names
+    times = times_in(table, request.time_column, request.time_unit) if request.time_column and has_times else None
     return report_of_scores(
         is_rare == rare if isinstance(rare, bool) else is_rare,
         scores,
@@ -150,7 +170,7 @@ def _report(
         ids=None if request.id is None else table.column(request.id),
         target=table.roles.target,
         amounts=amounts_in(table, request.amount),
-        times=_times(table, request.time_column),
+        times=times,
         decide=request.decide,
         decide_columns=numbers_in(table, None if request.decide is None else parse_decision(request.decide)),
         reference=request.reference,
@@ -158,14 +178,7 @@ def _report(
     )
 
 
-def _times(table: StreamedTable, column: str | None) -> Any:
-    """The times of the rows; None if there is no column of times."""
-    if column is None or column not in table.reader.column_names:
-        return None
-    return moments_in(table.column(column), column)
-
-
-def _rows_worth_having(is_rare: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.intp]:
+def _rows_worth_having(is_rare: Mask, scores: Floats) -> NDArray[np.intp]:
     """The rows that are shown one by one, and others at random."""
     shown = np.concatenate(suspect_rows(is_rare, scores))
     some = np.random.default_rng(0).permutation(is_rare.size)[:ROWS_SAMPLED]
@@ -178,15 +191,7 @@ def run(options: Namespace) -> None:
     facts = None if options.facts is None else check_output(options.facts, [".json"])
     model = load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
-        request = ReportRequest(
-            options.target,
-            options.id,
-            options.rule,
-            options.amount,
-            options.time_column,
-            options.decide,
-            read_card(options.model).reference,
-        )
+        request = request_from(ReportRequest, options, reference=read_card(options.model).reference)
         report = report_of_file(model, data_in(options), request, progress)
     report.save(output)
     if facts is not None:

@@ -4,88 +4,77 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.predict import kept_columns
 from selfpaced.cli.opening import check_output, labelled_rows
 from selfpaced.cli.output import Talk, table
-from selfpaced.cli.request import TrainRequest, data_in, data_of, target_of
+from selfpaced.cli.request import TrainRequest, data_in, target_of
 from selfpaced.cli.splitting import rows_to_train_on
-from selfpaced.ensembles import DoubtingEnsemble, Suspects, suspects_in_table
+from selfpaced.ensembles import DoubtingEnsemble, suspects_in_table
 from selfpaced.exceptions import TableError
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import open_to_score
-from selfpaced.tables import Roles
+from selfpaced.tables import Roles, plain
 from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import batch_of, write_batches
 
 
-@dataclass(frozen=True)
-class SuspectsRequest:
-    """The options of a search for doubtful labels."""
+def find_suspects(model: Any, options: Namespace, training: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Score the rows of a file by models that have not seen them. Return the rows with the most doubtful labels.
 
-    target: str | None
-    # The training options in the model's card. They show whether these are the rows of the training.
-    training: Mapping[str, Any]
-    n: int = 20  # the number of rows, and their label as the user typed it
-    label: str | None = None
-    keep: tuple[str, ...] = ()  # columns with names of the rows
-
-
-@dataclass(frozen=True)
-class Found:
-    """The suspects, and the columns that name them."""
-
-    suspects: Suspects
-    kept: dict[str, Any]
-
-
-def find_suspects(model: Any, source: Any, request: SuspectsRequest) -> Found:
-    """Score the rows of a file by models that have not seen them. Return the rows with the most doubtful labels."""
+    They are columns by name: the row, the columns to keep, the label, the likelier label and the doubt. Beside them is
+    whether the model was trained on these rows, which the options of the training in the model's card show.
+    """
     if not isinstance(model, DoubtingEnsemble):
         raise TableError(
             f"A {type(model).__name__} does not keep its training rows, which suspects need. Use a model of selfpaced "
             "that under-samples, such as SelfPacedEnsembleClassifier."
         )
-    trained_on = model.trained_on_
-    target = target_of(request.target, model)
-    if request.n < 1:
-        raise TableError(f"--n must be at least 1; got {request.n}.")
-    data, training = data_of(source), request.training
-    also = (training.get("time_column"), trained_on.group, *request.keep)
+    if options.n < 1:
+        raise TableError(f"--n must be at least 1; got {options.n}.")
+    trained_on, target = model.trained_on_, target_of(options.target, model)
+    data, kept = data_in(options), kept_columns(options)
+    also = (training.get("time_column"), trained_on.group, *kept)
     keep = tuple(dict.fromkeys(name for name in also if name is not None))
     table = open_to_score(model.model_, data.source, Roles(target, trained_on.pos_label, keep=keep), data.reading)
-    label = None if request.label is None else _label(request.label, model.classes_.tolist())
+    names = _names(trained_on)
+    label = None if options.label is None else _label(options.label, names)
     labelled = labelled_rows(table.reader, target)
     with_labels = table.part(labelled)
     rows = _trained_on(with_labels, target, training)
-    suspects = suspects_in_table(model, with_labels, rows, request.n, label)
-    suspects = replace(suspects, rows=np.flatnonzero(labelled)[suspects.rows])
-    kept = {name: table.column(name).take(np.asarray(suspects.rows)) for name in request.keep}
-    return Found(suspects, kept)
+    found = suspects_in_table(model, with_labels, rows, options.n, label)
+    places = np.flatnonzero(labelled)[found.rows]
+    columns = {
+        "row": places,
+        **{name: table.column(name).take(places) for name in kept},
+        "label": plain(table.column(target).take(places)),
+        "likelier": np.array([names[one] for one in found.likelier.tolist()]),
+        "doubt": found.doubts,
+    }
+    return columns, found.cross_fitted
 
 
-def write_suspects(found: Found, output: Any) -> Any:
-    """Write the suspects to a file, the most doubtful first."""
-    own = found.suspects
-    columns = {"row": own.rows, **found.kept, "label": own.labels, "likelier": own.likelier, "doubt": own.doubts}
-    return write_batches([batch_of(columns)], output)
+def _names(trained_on: Any) -> dict[Any, Any]:
+    """The labels as a person writes them, by those of the model: it may know one label and all others."""
+    if not trained_on.is_one_against_all:
+        return {label: label for label in trained_on.classes}
+    return {True: trained_on.score_label, False: f"not {trained_on.score_label}"}
 
 
-def _label(written: str, known: list[Any]) -> Any:
-    found = [name for name in known if str(name) == written]
+def _label(written: str, names: Mapping[Any, Any]) -> Any:
+    found = [label for label, name in names.items() if str(name) == written]
     if not found:
-        raise TableError(f"The model does not know the label {written!r}. Its labels are {known}.")
+        raise TableError(f"The model does not know the label {written!r}. Its labels are {list(names.values())}.")
     return found[0]
 
 
-def _trained_on(table: StreamedTable, target: str, training: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+def _trained_on(table: StreamedTable, target: str, training: Mapping[str, Any]) -> Mask | None:
     """The rows that the model was trained on, if these are the rows of its training, split as they were then."""
-    names = ("seed", "holdout", "time_column", "delay", "group", "valid")
+    names = ("seed", "holdout", "time_column", "time_unit", "delay", "group", "valid")
     known = {name: training[name] for name in names if training.get(name) is not None}
     if not training or training.get("engine") is not None:  # a cluster holds out other rows than are held out here
         return None
@@ -103,34 +92,29 @@ def run(options: Namespace) -> None:
     talk = Talk(options)
     output = None if options.output is None else check_output(options.output, [".csv", ".parquet"])
     training = read_card(options.model).metrics.get("training") or {}
-    request = SuspectsRequest(options.target, training, options.n, options.label, tuple(kept_columns(options)))
-    found = find_suspects(load_ensemble(options.model), data_in(options), request)
-    own, kept = found.suspects, {name: column.to_pylist() for name, column in found.kept.items()}
-    if own.cross_fitted:
+    columns, cross_fitted = find_suspects(load_ensemble(options.model), options, training)
+    if cross_fitted:
         talk.say("The model was trained on these rows. Each was judged by models that had not seen it.")
     else:
         talk.warn(
             "by its card, the model was not trained on these rows. If it was trained on some of them, their doubts "
             "are too small."
         )
-    rows = [
-        [f"{own.rows[place]:,}", *(_short(values[place]) for values in kept.values()), str(own.labels[place]),
-         str(own.likelier[place]), f"{own.doubts[place]:.4f}"]
-        for place in range(min(len(own), MOST_SHOWN))
-    ]  # fmt: skip
-    talk.say(table(rows, header=["row", *kept, "label", "likelier", "doubt"], text=()))
+    values = {name: one.to_pylist() if hasattr(one, "to_pylist") else one.tolist() for name, one in columns.items()}
+    shown = zip(*(some[:MOST_SHOWN] for some in values.values()), strict=True)
+    rows = [[f"{row:,}", *map(_short, others), f"{doubt:.4f}"] for row, *others, doubt in shown]
+    talk.say(table(rows, header=list(values), text=()))
     if output is not None:
-        write_suspects(found, output)
-        talk.say(f"The {len(own):,} rows are in {output}. Correct the labels and train again: selfpaced refit")
+        write_batches([batch_of(columns)], output)
+        talk.say(
+            f"The {len(values['row']):,} rows are in {output}. Correct the labels and train again: selfpaced refit"
+        )
+    named = {"row": "rows", "label": "labels", "doubt": "doubts"}
     talk.result(
         {
             "output": None if output is None else str(output),
-            "cross_fitted": own.cross_fitted,
-            "rows": own.rows.tolist(),
-            **kept,
-            "labels": own.labels.tolist(),
-            "likelier": own.likelier.tolist(),
-            "doubts": own.doubts.tolist(),
+            "cross_fitted": cross_fitted,
+            **{named.get(name, name): some for name, some in values.items()},
         }
     )
 

@@ -279,7 +279,7 @@ def too_slow(size: MinoritySize) -> list[RecipeResult]:
     """The recipes that are skipped because a fit of them would take many times as long as one of LightGBM."""
     if not size.is_large:
         return []
-    note = f"skipped: slow with {size.n_rows:,} rare rows of {size.n_values:,} values each (a time limit includes it)"
+    note = f"skipped: slow with {size.n_rows:,} rare rows of {size.n_values:,} values each; tried with a time limit"
     return [RecipeResult(name, note=note) for name, recipe in _installed().items() if recipe.is_slow]
 
 

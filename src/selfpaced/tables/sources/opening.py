@@ -19,7 +19,7 @@ from selfpaced.tables.frames import with_open_categories
 from selfpaced.tables.memory import is_dask_frame, is_spark_frame, open_array
 from selfpaced.tables.profile import ColumnLook, ColumnProfile, categories_of, look_through
 from selfpaced.tables.schema import Schema, feature_types, frozen, unified_fields
-from selfpaced.tables.sources.cache import with_copies
+from selfpaced.tables.sources.cache import is_text, with_copies
 from selfpaced.tables.sources.finding import file_reader
 from selfpaced.tables.sources.lakes import delta_reader, iceberg_reader, is_delta, is_iceberg
 from selfpaced.tables.sources.streams import is_query, is_stream, query_reader, stream_reader
@@ -303,9 +303,16 @@ def open_reader(
     names = {field.name for field in fields_of(ReadPlan)}
     plan = ReadPlan(**{name: value for name, value in given.items() if name in names})
     plan = replace(plan, needed=_with_condition(needed, given.get("where")))
-    if strings is not None:
-        plan = replace(plan, types=dict.fromkeys(strings, "string"), lenient=True)
-    return with_copies(kind.reads(source, plan), plan)
+    if strings is None:
+        return with_copies(kind.reads(source, plan), plan)
+    asked = plan.types or {}
+    plan = replace(plan, types={**dict.fromkeys(strings, "string"), **asked}, lenient=True)
+    reader = with_copies(kind.reads(source, plan), plan)
+    columns = [*reader.column_names, *reader.left_out]
+    for name in asked:  # those of the model may be missing, but not those that were asked for
+        if name not in columns or not any(is_text(file.path) for file in reader.files):
+            raise TableError(f"types= names {name!r}, but no CSV or JSON file of {source} has this column.")
+    return reader
 
 
 def _with_condition(needed: Any, where: Any) -> Any:
