@@ -53,6 +53,15 @@ check-text: .venv/installed-most
 	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/codespell
 
+# Measured tests take about twice as long. A test of time or memory may fail, so the figure follows in any case.
+coverage: .venv/installed-dev
+	rm -rf .coverage
+	mkdir .coverage
+	-$(BIN)/python -m coverage run -m pytest -n auto --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage json --quiet -o .coverage/measured.json
+	$(BIN)/python tools/covered.py .coverage/measured.json
+
 exam: .venv/installed-dev
 	$(BIN)/python tools/exam.py
 
@@ -138,7 +147,7 @@ release-check: .venv/installed-release
 	touch $@
 
 clean:
-	rm -rf .venv .bench .paper .site dist docs/gallery docs/generated
+	rm -rf .venv .bench .coverage .mutants .paper .site dist docs/gallery docs/generated
 
 # The oldest versions that pyproject.toml allows, without Spark, whose download is large. Left out are the test of accuracy
 # on real data, and one-hot columns beside those of a polars frame, which scikit-learn cannot join before 1.8.
