@@ -9,13 +9,16 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(PACKAGES) || $(
 # The tests of a group share their cluster or browser. tests/conftest.py makes the groups, and puts the longest first.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadscope --no-loadscope-reorder
 
-.PHONY: help demo test test-fast exam check check-types check-text system-packages bench field paper docs pictures architecture release-check clean
+.PHONY: help demo test test-fast coverage mutants exam check check-types check-text system-packages bench field paper docs \
+	pictures architecture release-check clean
 
 help:
 	@echo "make demo             install, then compare Self-paced Ensemble with the alternatives on generated tables"
 	@echo "make test             install everything, then run all checks and tests"
 	@echo "make test-fast        run the tests that are not slow and need no cluster and no browser"
-	@echo "make exam             compare scores of the same rows in many forms, on random tables, for an hour"
+	@echo "make coverage         run the tests, and print what they cover and which public functions they never call"
+	@echo "make mutants          change the code in one place at a time, for an hour, and print the changes that no test notices"
+	@echo "make exam             compare scores of the same rows and models in many forms, on random tables, for an hour"
 	@echo "make check            check format, lint, types, layers, docstrings and spelling only"
 	@echo "make system-packages  install Chromium, Java and PostgreSQL for the tests that need them (as root on Debian)"
 	@echo "make architecture     write the tables of modules in ARCHITECTURE.md from their docstrings"
@@ -52,6 +55,19 @@ check-text: .venv/installed-most
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/codespell
+
+# Measured tests take about twice as long. A test of time or memory may fail, so the figure follows in any case.
+coverage: .venv/installed-dev
+	rm -rf .coverage
+	mkdir .coverage
+	-$(BIN)/python -m coverage run -m pytest -n auto --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage json --quiet -o .coverage/measured.json
+	$(BIN)/python tools/covered.py .coverage/measured.json
+
+# The same command goes on where it was stopped.
+mutants: .venv/installed-dev
+	$(BIN)/python tools/mutants.py
 
 exam: .venv/installed-dev
 	$(BIN)/python tools/exam.py
@@ -138,18 +154,19 @@ release-check: .venv/installed-release
 	touch $@
 
 clean:
-	rm -rf .venv .bench .paper .site dist docs/gallery docs/generated
+	rm -rf .venv .bench .coverage .mutants .paper .site dist docs/gallery docs/generated
 
 # The oldest versions that pyproject.toml allows, without Spark, whose download is large. Left out are the test of accuracy
 # on real data, and one-hot columns beside those of a polars frame, which scikit-learn cannot join before 1.8.
 .PHONY: test-oldest
 test-oldest: OLDEST := .venv/oldest
-test-oldest:
-	$(PYTHON) -m venv $(OLDEST)
+test-oldest: PACKAGES := --constraint $(OLDEST)/constraints.txt --group dev \
+	--editable '.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]'
+test-oldest: .venv/bin/python
+	$(PYTHON) -m venv --clear $(OLDEST)
 	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
-	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
-	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --group dev \
-		--editable '.[catboost,cli,dask,delta,explain,frames,iceberg,lightgbm,onnx,remote,smote,sql,xgboost]'
+	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python $(PACKAGES) || \
+		($(OLDEST)/bin/python -m pip install --quiet --upgrade pip && $(OLDEST)/bin/python -m pip install --quiet $(PACKAGES))
 	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --deselect tests/test_credit_fraud.py \
 		--deselect 'tests/ensembles/test_inputs.py::test_a_pipeline_finds_its_columns_by_name[polars]' \
 		tests/ensembles tests/onnx_export tests/persistence tests/scoring tests/tables tests/test_*.py

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import version
-from multiprocessing import active_children, get_context, parent_process
-from threading import Thread
+from multiprocessing import active_children, get_context
 from types import MappingProxyType
 
 import psutil
 
-from paper.experiment import Cell, Experiment, Row, Surroundings, Work
+from paper.experiment import Cell, Experiment, Row, Surroundings
 from paper.progress import Progress
 from paper.results import Results
+from paper.working import live_and_die_with_the_parent, work
 
 GIGABYTE = 2**30
 # Cells share the cores: a model's own threads would only get into the way of the other cells.
@@ -46,17 +44,6 @@ def run(
         stores[cell.experiment].add(cell, [{**row, "versions": _versions()} for row in rows])
         progress.finished(cell, rows)
     return progress.n_failed
-
-
-def work(function: Work, cell: Cell, surroundings: Surroundings) -> list[Row]:
-    """The rows of one cell; of a failing one a single row with the reason."""
-    begin = time.perf_counter()
-    try:
-        rows = function(dict(cell.setting), cell.run, surroundings)
-    except Exception as error:
-        rows = [{"error": f"{type(error).__name__}: {error}".replace("\n", " ")}]
-    seconds = round(time.perf_counter() - begin, 3)
-    return [{**row, "seconds": seconds} for row in rows]
 
 
 def _unfinished(
@@ -139,20 +126,7 @@ def _kill_children() -> None:
 
 def _processes(jobs: int) -> ProcessPoolExecutor:
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # read by the new processes when they import numpy
-    return ProcessPoolExecutor(jobs, get_context("spawn"), _live_and_die_with_the_parent)
-
-
-def _live_and_die_with_the_parent() -> None:
-    """Leave Ctrl-C to the parent, and end when it does, however it ended: a cell may take half an hour yet."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_exit_after_the_parent, daemon=True).start()
-
-
-def _exit_after_the_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    return ProcessPoolExecutor(jobs, get_context("spawn"), live_and_die_with_the_parent)
 
 
 def _versions() -> str:

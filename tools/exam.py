@@ -1,5 +1,6 @@
-"""Run the exam "the same rows, the same scores" on new tables until the time is over. `make exam` runs this.
+"""Run the exam on new random tables until the time is over. `make exam` runs this.
 
+The same rows and the same model, in any form, must give the same scores; figures must be those of a second computation.
 Every tenth round includes Spark, which takes far longer for a table than all else.
 """
 
@@ -33,8 +34,7 @@ def main() -> int:
         rounds += 1
         spent = (time.monotonic() - begin) / 60
         print(
-            f"{rounds} rounds of {3 * TABLES_A_ROUND} tables in all forms, {spent:.0f} of {minutes:.0f} minutes",
-            flush=True,
+            f"{rounds} rounds, up to {TABLES_A_ROUND} tables a test, {spent:.0f} of {minutes:.0f} minutes", flush=True
         )
     return 0
 

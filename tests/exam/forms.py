@@ -69,10 +69,17 @@ def semicolons(table: pa.Table, folder: Path) -> Path:
 
 
 def json_lines(table: pa.Table, folder: Path) -> Path:
-    columns = _written(table)
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in written_rows(table)))
     return folder / "rows.jsonl"
+
+
+def written_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows as JSON has them, one by one."""
+    return rows_of(_written(table))
+
+
+def rows_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def _written(table: pa.Table) -> dict[str, list]:
@@ -107,7 +114,7 @@ def _own_width(column: pa.Array) -> list:
 
 
 def dictionaries(table: pa.Table, folder: Path) -> Path:
-    return parquet(_cast(table, _is_text, lambda column: column.cast(pa.string()).dictionary_encode()), folder)
+    return parquet(_cast(table, is_text, lambda column: column.cast(pa.string()).dictionary_encode()), folder)
 
 
 def unusual_dictionaries(table: pa.Table, folder: Path) -> Path:
@@ -120,7 +127,7 @@ def unusual_dictionaries(table: pa.Table, folder: Path) -> Path:
         halves = numbers.slice(0, len(numbers) // 2).fill_null(missing), numbers.slice(len(numbers) // 2)
         return pa.DictionaryArray.from_arrays(pa.concat_arrays(halves), pa.array(strings))
 
-    feather_of = _cast(table, _is_text, encoded)
+    feather_of = _cast(table, is_text, encoded)
     pyarrow.feather.write_feather(feather_of, folder / "rows.feather", compression="uncompressed")
     return folder / "rows.feather"
 
@@ -129,7 +136,7 @@ def plain_strings(table: pa.Table, folder: Path) -> Path:
     def decoded(column: pa.Array) -> pa.Array:
         return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column.cast(pa.string())
 
-    return parquet(_cast(table, lambda kind: _is_text(kind) or pa.types.is_dictionary(kind), decoded), folder)
+    return parquet(_cast(table, lambda kind: is_text(kind) or pa.types.is_dictionary(kind), decoded), folder)
 
 
 def wider_numbers(table: pa.Table, folder: Path) -> Path:
@@ -179,7 +186,7 @@ def _cast(table: pa.Table, wanted: Callable[[pa.DataType], bool], cast: Callable
     return table
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 

@@ -73,19 +73,22 @@ def array_of(kind: pa.DataType, values: list, picks: np.ndarray, missing: np.nda
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> pa.Table:
-    """A few columns, some with missing values, and labels that depend on the first."""
+def tables(draw: st.DrawFn, n_classes: int = 2) -> pa.Table:
+    """A few columns, some with missing values, and labels of two or three classes. `amount` depends on the label."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_rare = (n_classes - 1) * N_RARE
+    n_rows = N_ROWS - N_RARE + n_rare
     kinds = draw(st.lists(st.sampled_from(range(len(KINDS))), min_size=1, max_size=5))
     columns = {}
     for number, which in enumerate(kinds):
         share = draw(st.sampled_from([0.0, 0.0, 0.2]))
-        picks = rng.integers(0, 1000, size=N_ROWS)
-        columns[f"c{number}"] = array_of(*KINDS[which], picks, rng.random(N_ROWS) < share)
+        picks = rng.integers(0, 1000, size=n_rows)
+        columns[f"c{number}"] = array_of(*KINDS[which], picks, rng.random(n_rows) < share)
     if draw(st.booleans()):
-        columns["empty"] = pa.nulls(N_ROWS)
-    label = np.zeros(N_ROWS, dtype=np.int64)
-    label[rng.choice(N_ROWS, N_RARE, replace=False)] = 1
+        columns["empty"] = pa.nulls(n_rows)
+    label = np.zeros(n_rows, dtype=np.int64)
+    rare = rng.choice(n_rows, n_rare, replace=False)
+    label[rare] = 1 + np.arange(n_rare) % (n_classes - 1)
     return pa.table({**columns, "amount": rng.normal(label), "label": label})
 
 

@@ -1,4 +1,4 @@
-"""The same rows in any form get the same scores, bit for bit, or the refusal names the column.
+"""The same rows in any form, and anywhere, get the same scores, bit for bit, or the refusal names the column.
 
 Small in `make test`. `make exam` runs it for an hour on other tables each time; `SELFPACED_EXAM_EXAMPLES` is the number
 of tables.
@@ -13,29 +13,29 @@ from tempfile import TemporaryDirectory
 
 import dask.dataframe as dd
 import numpy as np
-import onnxruntime
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
+from pyarrow import fs
 
 from selfpaced.clusters.dask.estimators import DaskSelfPacedEnsembleClassifier
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
-from selfpaced.onnx_export import export_onnx
-from selfpaced.persistence import save_model
-from selfpaced.persistence.files import load_model
-from selfpaced.tables import Roles
-from selfpaced.tables.sources import open_like, open_table
+from selfpaced.tables.sources import open_table
 from tests.exam.forms import FORMS, UNTYPED, parquet
 from tests.exam.tables import UNREADABLE, as_frames_have_them, tables, written_without_loss
 
+IS_LONG = "SELFPACED_EXAM_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("SELFPACED_EXAM_EXAMPLES", "4"))
 exam = settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize="SELFPACED_EXAM_EXAMPLES" not in os.environ,
+    derandomize=not IS_LONG,
+    # To search for the smallest table that fails takes minutes.
+    phases=list(Phase) if IS_LONG else [Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 
@@ -50,7 +50,7 @@ def trained(source, kind=SelfPacedEnsembleClassifier, **options):
 
 
 def scores_of(model, source) -> np.ndarray:
-    if isinstance(source, Path):
+    if isinstance(source, Path | str):
         return model.predict_proba_table(source, batch_rows=37)
     return model.predict_proba(source)[:, model.trained_on_.score_column]
 
@@ -63,13 +63,15 @@ def scores_or_refusal(model, source) -> np.ndarray | str:
         return str(error)
 
 
-@settings(exam, max_examples=2 * EXAMPLES)  # a table takes many forms, but one model
-@given(table=tables())
-def test_the_same_rows_in_another_form_get_the_same_scores(table):
+@pytest.mark.parametrize("n_classes", [2, 3])
+@exam
+@given(data=st.data())
+def test_the_same_rows_in_another_form_get_the_same_scores(data, n_classes):
+    table = data.draw(tables(n_classes))
     with TemporaryDirectory() as folder:
         path = parquet(table, Path(folder))
         model = trained(path)
-        expected = scores_of(model, path)
+        expected, of_all_classes = scores_of(model, path), model.predict_proba(table)
     for name, form in FORMS.items():
         with TemporaryDirectory() as folder:
             source = form(table, Path(folder))
@@ -78,6 +80,37 @@ def test_the_same_rows_in_another_form_get_the_same_scores(table):
                 assert any(f"olumn {column!r}" in found for column in table.column_names), (name, found)
             else:
                 np.testing.assert_array_equal(found, expected, err_msg=name)
+                if not isinstance(source, Path):
+                    np.testing.assert_array_equal(model.predict_proba(source), of_all_classes, err_msg=name)
+
+
+@settings(exam, max_examples=max(EXAMPLES // 2, 1))
+@given(table=tables())
+def test_the_same_rows_in_s3_get_the_same_scores_and_train_the_same_model(table, bucket):
+    with TemporaryDirectory() as folder:
+        path = parquet(table, Path(folder))
+        model = trained(path)
+        expected = scores_of(model, path)
+        for name in ("parquet", "several_files", "feather", "csv", "tsv", "semicolons", "json_lines"):
+            with TemporaryDirectory() as other:
+                source = FORMS[name](table, Path(other))
+                url = uploaded(source, f"{bucket}/{name}")
+                for given in (source, url):
+                    found = scores_or_refusal(model, given)
+                    if name not in UNTYPED or not isinstance(found, str):
+                        np.testing.assert_array_equal(found, expected, err_msg=f"{name} in {given}")
+                again, there = trained(source), trained(url)
+                np.testing.assert_array_equal(scores_of(there, path), scores_of(again, path), err_msg=name)
+
+
+def uploaded(source: Path, url: str) -> str:
+    """The URL of a copy of a file or folder."""
+    system, place = fs.FileSystem.from_uri(url)
+    if system.get_file_info(place).type == fs.FileType.Directory:
+        system.delete_dir(place)
+    is_folder = source.is_dir()
+    fs.copy_files(str(source), place if is_folder else f"{place}/{source.name}", destination_filesystem=system)
+    return url if is_folder else f"{url}/{source.name}"
 
 
 @exam
@@ -108,33 +141,6 @@ def test_a_type_that_no_model_reads_is_refused_by_the_name_of_its_column(kind, f
     source = FORMS[form](pa.table({"odd": pa.nulls(4, kind), "label": [0, 0, 1, 1]}), tmp_path)
     with pytest.raises(TableError, match="Column 'odd'"):
         open_table(source, target="label")
-
-
-@exam
-@given(table=tables())
-def test_a_saved_model_gives_the_same_scores(table):
-    with TemporaryDirectory() as folder:
-        path = parquet(table, Path(folder))
-        model = trained(path)
-        loaded = load_model(save_model(model, Path(folder) / "model.skops"))
-        np.testing.assert_array_equal(scores_of(loaded, path), scores_of(model, path))
-
-
-@exam
-@given(table=tables())
-def test_an_exported_model_gives_the_same_scores(table):
-    with TemporaryDirectory() as folder:
-        path = parquet(table, Path(folder))
-        model = trained(path)
-        session = onnxruntime.InferenceSession(export_onnx(model, Path(folder) / "model.onnx"))
-        features = open_like(path, model.trained_on_.schema, Roles()).features()
-        numbers = [
-            column.cat.codes.where(column.notna()) if hasattr(column, "cat") else column
-            for _, column in features.items()
-        ]
-        X = np.column_stack([column.to_numpy(dtype=np.float64, na_value=np.nan) for column in numbers])
-        found = session.run(["probabilities"], {"X": X})[0][:, model.trained_on_.score_column]
-        np.testing.assert_allclose(found, scores_of(model, path), rtol=0, atol=1e-12)
 
 
 @pytest.mark.cluster

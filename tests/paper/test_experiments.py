@@ -11,7 +11,7 @@ from paper.experiments import EXPERIMENTS
 from paper.experiments.missing_values import with_zeros
 from paper.methods import METHODS, fit_on, resample
 from paper.models import MODELS
-from paper.runner import work
+from paper.working import work
 from selfpaced.datasets import make_fraud
 
 QUICK = Surroundings(data_folder(), quick=True)

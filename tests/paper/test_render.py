@@ -82,7 +82,7 @@ def test_every_page_is_rendered_from_quick_cells(tmp_path, request):
     # All pages at once would take minutes; these three have a table or a picture each.
     from paper.datasets import data_folder
     from paper.experiment import Surroundings
-    from paper.runner import work
+    from paper.working import work
 
     for name in ("hardness_under_imbalance", "self_paced_sampling", "overlap"):
         store = Results(EXPERIMENTS[name], tmp_path / "results")
