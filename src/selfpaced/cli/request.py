@@ -91,8 +91,8 @@ def times_in(table: StreamedTable, column: str, unit: str | None = None) -> Mome
     seconds = moments / {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     if (latest := np.abs(seconds).max(initial=0)) > LATEST:
         raise TableError(
-            f"With --time-unit {unit}, {latest:g} seconds since 1970 in column {column!r} is not a time before the year "
-            "9999. Choose another unit: s, ms, us or ns."
+            f"With --time-unit {unit}, {latest:g} seconds since 1970 in column {column!r} is not a time before the "
+            "year 9999. Choose another unit: s, ms, us or ns."
         )
     if moments.dtype.kind == "f":
         return (seconds * 1e6).round().astype("datetime64[us]")
