@@ -146,7 +146,7 @@ def test_a_recipe_that_fails_is_warned_of_with_its_reason(run, monkeypatch):
     [
         (["--members", "5"], "--members 5 is for one kind of members, but --base auto has several"),
         (["--bins", "5"], "--bins 5 is for one kind of members"),
-        (["--calibration", "prior"], "--calibration prior is for one kind of members, but --base auto blends several"),
+        (["--calibration", "prior"], "--calibration prior is for one kind of members, but --base auto has several"),
         (["--base", "tree", "--time-limit", "60"], "--time-limit 60 needs --base auto"),
         (["--time-limit", "0"], "--time-limit must be a positive number of seconds; got 0"),
         (["--time-limit", "nan"], "--time-limit must be a positive number of seconds; got nan"),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from signal import SIGINT
 from threading import current_thread, main_thread
-from typing import Any, TextIO
+from typing import Any
 
 SAID = {signal.SIGINT: "Stopped.", signal.SIGTERM: "Terminated."}
 
@@ -53,8 +53,7 @@ class StopSignals:
 
 # What to do on the command line about an error of the library, by a part of its text.
 ADVICE = {
-    "the times are numbers": "Or name the unit of the numbers: --time-unit s",
-    "The times are numbers": "Or name the unit of the numbers: --time-unit s",
+    "he times are numbers": "Or name the unit of the numbers: --time-unit s",
 }
 OK, BUG, BAD_INPUT, ALARM, SIGNALLED = 0, 1, 2, 3, 128
 
@@ -98,16 +97,9 @@ def _warnings_in_one_line(quiet: bool) -> Iterator[None]:
     with warnings.catch_warnings():
         shown = warnings.showwarning
 
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
             if not issubclass(category, NewCategoryWarning):
-                shown(message, category, filename, lineno, file, line)
+                shown(message, category, *place, **more)
             elif not quiet:
                 print(f"warning: {message}", file=sys.stderr)
 
@@ -122,9 +114,11 @@ def _complain(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     if isinstance(error, UnknownRuleError):
-        print(f"selfpaced: error: {error.complaint} The rules are:\n{_rules()}", file=sys.stderr)
-        return BAD_INPUT
+        from selfpaced.thresholds import WRITTEN
 
+        rules = "\n".join(f"  {text:<18}{meaning}" for text, meaning in WRITTEN.items())
+        print(f"selfpaced: error: {error.complaint} The rules are:\n{rules}", file=sys.stderr)
+        return BAD_INPUT
     foreseen = isinstance(error, TableError | ModelFileError | ValueError | ImportError | OSError)
     said = " ".join(str(error).split()) or type(error).__name__
     advice = [text for phrase, text in ADVICE.items() if phrase in said]
@@ -132,9 +126,3 @@ def _complain(error: Exception, debug: bool) -> int:
     hint = "" if foreseen or debug else f" ({type(error).__name__}; --debug shows the traceback)"
     print(f"selfpaced: error: {said}{' ' + notes if notes else ''}{hint}", file=sys.stderr)
     return BAD_INPUT if foreseen else BUG
-
-
-def _rules() -> str:
-    from selfpaced.thresholds import WRITTEN
-
-    return "\n".join(f"  {text:<18}{meaning}" for text, meaning in WRITTEN.items())

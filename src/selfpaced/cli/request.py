@@ -78,8 +78,7 @@ def types_of(texts: Sequence[str]) -> dict[str, str]:
     return {name.strip(): TYPES.get(kind.strip(), kind.strip()) for name, _, kind in pairs}
 
 
-# The years that times may be in. Milliseconds that are read as seconds are later.
-FIRST_YEAR, LAST_YEAR = np.datetime64("0001", "us"), np.datetime64("9999", "us")
+LATEST = 253_370_764_800  # the beginning of 9999 in seconds: milliseconds that are read as seconds are later
 
 
 def times_in(table: StreamedTable, column: str, unit: str | None = None) -> Moments:
@@ -89,17 +88,14 @@ def times_in(table: StreamedTable, column: str, unit: str | None = None) -> Mome
         return moments
     if moments.dtype.kind == "M":
         raise TableError(f"--time-unit {unit} is for times that are numbers, but {column!r} holds dates. Omit it.")
-    of_a_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
-    seconds = moments.astype(np.float64) / of_a_second
-    years = (FIRST_YEAR.astype(np.int64) / 1e6, LAST_YEAR.astype(np.int64) / 1e6)
-    if seconds.size and not (years[0] <= seconds.min() and seconds.max() <= years[1]):
-        wrong = moments[np.abs(seconds).argmax()]
+    seconds = moments / {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    if (latest := np.abs(seconds).max(initial=0)) > LATEST:
         raise TableError(
-            f"With --time-unit {unit}, {wrong} in column {column!r} is not a time before the year 9999. Choose another "
-            "unit: s, ms, us or ns."
+            f"With --time-unit {unit}, {latest:g} seconds since 1970 in column {column!r} is not a time before the "
+            "year 9999. Choose another unit: s, ms, us or ns."
         )
     if moments.dtype.kind == "f":
-        return (seconds * 1e6).round().astype(np.int64).astype("datetime64[us]")
+        return (seconds * 1e6).round().astype("datetime64[us]")
     return moments.astype(np.int64).astype(f"datetime64[{unit}]").astype("datetime64[us]")
 
 
@@ -113,44 +109,33 @@ def target_of(given: str | None, model: Any) -> str:
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """The options of a training."""
+    """The options of a training. `selfpaced train --help` explains those of the command line."""
 
     source: Any
     target: str
     pos_label: str | None = None
-    base: str = AUTO  # the kind of members, or "auto" to choose among recipes
-    # The number of members and of hardness bins; None for 10 and 20. Not with "auto".
-    members: int | None = None
+    base: str = AUTO
+    members: int | None = None  # None for 10, and for 20 bins
     bins: int | None = None
-    time_limit: float | None = None  # the seconds that "auto" may take to train
-    # A file of rows to judge by. Without one, the share `holdout` of the rows is held out: the last ones by
-    # `time_column`, whole groups by `group`, or some of each class at random.
+    time_limit: float | None = None
     valid: Any = None
     holdout: float = 0.2
     time_column: str | None = None
-    time_unit: str | None = None  # of times that are numbers: s, ms, us or ns since 1970
-    # How long it takes until labels are known, such as "7d". Rows whose labels would not be known when the held-out
-    # rows begin are not trained on.
+    time_unit: str | None = None
     delay: str | None = None
-    # A column of groups, such as cards. No group is in the training rows and in the held-out rows.
     group: str | None = None
     exclude: Sequence[str] = ()
-    # A column with the names of the rows. It is not a feature.
     id: str | None = None
     seed: int = 0
     n_jobs: int = -1
-    out_of_core: bool | None = None
-    rule: str = "f1"  # the rule that chooses the threshold on the held-out rows, as for `selfpaced.choose_threshold`
-    # A column of what missing a row costs, for a rule such as "cost=5". It may be a feature too.
+    out_of_core: bool | None = None  # None for tables that do not fit into memory
+    rule: str = "f1"
     amount: str | None = None
-    # The calibration, as for `SelfPacedEnsembleClassifier`, or "none". With very few rare rows, scores are not
-    # calibrated.
-    calibration: str = BEST_METHOD
-    drop_unlabelled: bool = False  # whether rows without a label are dropped; otherwise they are refused
+    calibration: str = BEST_METHOD  # or "none". With very few rare rows, scores are not calibrated
+    drop_unlabelled: bool = False
     columns: Sequence[str] | None = None  # the features; by default all columns that are not dropped
-    # A folder or URL that keeps finished rounds, so that the same training continues after a crash.
     checkpoint: str | None = None
-    engine: str | None = None  # the kind of cluster that has the rows; None for this machine
+    engine: str | None = None
     callbacks: Sequence[Callback] = ()
 
     @classmethod
@@ -178,17 +163,13 @@ class TrainRequest:
                     f"--base {self.base}. Omit one of the two."
                 )
             return
-        for name, value in (("--members", self.members), ("--bins", self.bins)):
+        prior = "prior" if self.calibration == "prior" else None
+        for name, value in (("--members", self.members), ("--bins", self.bins), ("--calibration", prior)):
             if value is not None:
                 raise TableError(
                     f"{name} {value} is for one kind of members, but --base auto has several. Omit {name}, or name one "
                     "kind, such as --base lightgbm."
                 )
-        if self.calibration == "prior":
-            raise TableError(
-                "--calibration prior is for one kind of members, but --base auto blends several. Choose isotonic, "
-                "beta, sigmoid or none, or name one kind, such as --base lightgbm."
-            )
 
     def check_times(self) -> None:
         for name, value in (("--delay", self.delay), ("--time-unit", self.time_unit)):
@@ -239,16 +220,14 @@ def _numbers(table: StreamedTable, name: str, what: str) -> Floats:
 
 @dataclass(frozen=True)
 class Deciding:
-    """How alerts are decided."""
+    """How alerts are decided. `selfpaced predict --help` explains the options."""
 
-    decide: str | None = None  # a rule such as "p*amount>5"
-    top: int | None = None  # how many rows can be looked at, in all or in each period
-    per: str | None = None  # the period: hour, day, week or month
-    # The times that belong to the periods, and their time zone; by default the zone of the column, or UTC.
+    decide: str | None = None
+    top: int | None = None
+    per: str | None = None
     time_column: str | None = None
     time_unit: str | None = None
     timezone: str | None = None
-    # A column of groups, such as cards. Each group has at most one alert in a period.
     group: str | None = None
 
     @property

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.predict import threshold_of
 from selfpaced.cli.opening import labelled_rows, what_is_done
 from selfpaced.cli.output import Talk, chance, counted_new_categories, expected, headline, origin, promise
-from selfpaced.cli.request import Floats, amounts_in, data_in, data_of, rule_of, target_of
+from selfpaced.cli.request import amounts_in, data_in, data_of, rule_of, target_of
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.persistence import load_ensemble, read_card
@@ -29,26 +29,11 @@ class Known:
     amount: str | None = None
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """The quality of a model on some rows."""
-
-    evaluation: TableEvaluation
-    choice: ThresholdChoice | None  # the threshold, if it was chosen on these rows
-    cost: float | None = None  # the cost of these rows at the threshold, if the rule is about costs
-    unpriced: str | None = None  # why the cost is not known, if the rule is about costs
-
-
 def known_from(metrics: Mapping[str, Any]) -> Known:
-    """The rule and the column of amounts in a model's card. An unknown rule in the card is ignored.
-
-    >>> known_from({"rule": "cost=5", "amount": "price"})
-    Known(rule=LowestCost(costs=Costs(false_alarm=5.0, missed=None, hit=0.0, left_alone=0.0)), amount='price')
-    """
-    try:
+    """The rule and the column of amounts in a model's card. An unknown rule in the card is ignored."""
+    with suppress(KeyError, ValueError):
         return Known(parse_rule(metrics["rule"]), metrics.get("amount"))
-    except (KeyError, ValueError):
-        return Known()
+    return Known()
 
 
 @dataclass(frozen=True)
@@ -57,10 +42,19 @@ class Judging:
 
     threshold: float | None = None
     rule: str | None = None
-    amount: str | None = None  # the column of what missing a row costs
-    # The rule of training. It gives the costs of rows if no other rule is given.
-    known: Known = Known()
-    drop_unlabelled: bool = False  # whether rows without a label are dropped; otherwise they are refused
+    amount: str | None = None
+    known: Known = Known()  # the rule of training. It gives the costs of rows if no other rule is given
+    drop_unlabelled: bool = False
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The quality of a model on some rows."""
+
+    evaluation: TableEvaluation
+    choice: ThresholdChoice | None  # the threshold, if it was chosen on these rows
+    cost: float | None = None  # the cost of these rows at the threshold, if the rule is about costs
+    unpriced: str | None = None  # why the cost is not known, if the rule is about costs
 
 
 def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: RowsDone | None = None) -> Evaluated:
@@ -81,9 +75,12 @@ def evaluate(model: Any, source: Any, target: str, judging: Judging, progress: R
         choice = choose_threshold(is_rare, scores, chosen, amounts=amounts)
         return Evaluated(evaluation(is_rare, scores, choice.threshold), choice, choice.cost)
     found = evaluation(is_rare, scores, judging.threshold)
-    if unpriced is not None or not isinstance(rule, LowestCost):
+    if unpriced is not None or not isinstance(rule, LowestCost) or rule.costs is None:
         return Evaluated(found, None, unpriced=unpriced)
-    return Evaluated(found, None, _cost(rule, is_rare, scores, found.threshold, amounts))
+    missed = scores[is_rare] < found.threshold
+    lost = None if amounts is None else float(amounts_of(amounts, is_rare)[missed].sum())
+    alerts = alerts_at_threshold(is_rare, scores, found.threshold)
+    return Evaluated(found, None, float(rule.costs.total(alerts, lost)))
 
 
 def _amounts_for(judging: Judging, table: StreamedTable) -> tuple[str | None, str | None]:
@@ -100,13 +97,6 @@ def _amounts_for(judging: Judging, table: StreamedTable) -> tuple[str | None, st
     if known.amount not in table.reader.column_names:
         return None, f"there is no column {known.amount!r}, which had the amounts in training. Name one: --amount COL"
     return known.amount, None
-
-
-def _cost(rule: LowestCost, is_rare: Mask, scores: Floats, threshold: float, amounts: Floats | None) -> float:
-    assert rule.costs is not None
-    missed = scores[is_rare] < threshold
-    lost = None if amounts is None else float(amounts_of(amounts, is_rare)[missed].sum())
-    return float(rule.costs.total(alerts_at_threshold(is_rare, scores, threshold), lost))
 
 
 def run(options: Namespace) -> None:

@@ -246,19 +246,19 @@ PERIODS = ["", "rows", "alerts", "expected", "precision", "recall", "score PSI",
 
 
 def _period(name: str, one: PeriodFigures) -> list[str]:
-    estimate, arrived = one.estimate, one.labelled
-    return [
-        name,
-        f"{one.n_rows:,}",
-        "" if one.n_alerts is None else f"{one.n_alerts:,}",
-        "" if estimate is None else f"{estimate.expected:,.1f}",
-        "" if estimate is None or estimate.precision is None else f"{estimate.precision:.2f}",
-        "" if estimate is None or estimate.recall is None else f"{estimate.recall:.2f}",
-        "" if one.score_drift is None else f"{one.score_drift.psi:.3f}",
-        f"{sum(each.is_large for each in one.drifts)}",
-        "" if arrived is None else f"{arrived.n_known:,}",
-        "" if arrived is None else f"{arrived.found:,}",
-    ]
+    written = {
+        "n_rows": ",",
+        "n_alerts": ",",
+        "estimate.expected": ",.1f",
+        "estimate.precision": ".2f",
+        "estimate.recall": ".2f",
+        "score_drift.psi": ".3f",
+    }
+    figures = [(monitoring.figure_at(one, path), form) for path, form in written.items()]
+    n_drifted = f"{sum(each.is_large for each in one.drifts)}"
+    labelled = [(monitoring.figure_at(one, f"labelled.{name}"), ",") for name in ("n_known", "found")]
+    first, last = (["" if value is None else f"{value:{form}}" for value, form in some] for some in (figures, labelled))
+    return [name, *first, n_drifted, *last]
 
 
 def _estimate(one: PeriodFigures) -> str:
@@ -282,10 +282,8 @@ def _arrived(one: PeriodFigures) -> str:
     said = "more or fewer than expected" if found.is_surprising else "as expected"
     parts = [f"Of {found.n_known:,} rows with a label {found.found:,} are rare, {said}: {found.expected:,.1f} "
              f"({low:,.0f} to {high:,.0f})"]  # fmt: skip
-    if found.precision is not None and found.precision_interval is not None:
-        interval = found.precision_interval
-        parts.append(f"precision {found.precision:.2f} ({interval.low:.2f} to {interval.high:.2f})")
-    if found.recall is not None and found.recall_interval is not None:
-        interval = found.recall_interval
-        parts.append(f"recall {found.recall:.2f} ({interval.low:.2f} to {interval.high:.2f})")
+    for name in ("precision", "recall"):
+        value, interval = getattr(found, name), getattr(found, f"{name}_interval")
+        if value is not None and interval is not None:
+            parts.append(f"{name} {value:.2f} ({interval.low:.2f} to {interval.high:.2f})")
     return "; ".join(parts) + "."

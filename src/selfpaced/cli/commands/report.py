@@ -41,16 +41,16 @@ MOST_VALUES_LOADED = 2**24  # larger tables are described by a sample; a loaded 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The options of a report."""
+    """The options of a report. `selfpaced report --help` explains those of the command line."""
 
-    target: str | None = None  # the column of labels; by default the one in training
-    id: str | None = None  # A column with the names of the rows
-    drop_unlabelled: bool = False  # whether rows without a label are dropped; otherwise they are refused
-    rule: str | None = None  # the rule that chooses the threshold, and the column of what missing a row costs
+    target: str | None = None
+    id: str | None = None
+    drop_unlabelled: bool = False
+    rule: str | None = None
     amount: str | None = None
-    time_column: str | None = None  # the column of times, for figures over time
+    time_column: str | None = None
     time_unit: str | None = None
-    decide: str | None = None  # A rule that decides row by row, to compare with the threshold
+    decide: str | None = None
     reference: Reference | None = None  # the distribution of the rows that the model was judged by, to measure drift
 
 
