@@ -6,7 +6,6 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import call
 from typing import Any
 
 from selfpaced.clusters.partitions import in_order_of_ids
@@ -62,18 +61,23 @@ class OnDaskWorkers:
 
     def __call__(self, work: Callable[[], Any]) -> Any:
         """A future of the work: `result()` waits for it, and raises what the work raised."""
-        return self.client.submit(call, send(self.client, work), pure=False)
+        return send(self.client, work, _work)
 
 
-def send(client: Any, thing: Any) -> Any:
-    """A future of an object. It is sent as bytes, which the scheduler need not understand."""
+def _work(content: bytes) -> Any:
+    return receive(content)()
+
+
+def send(client: Any, thing: Any, use: Callable[[bytes], Any] | None = None) -> Any:
+    """A future of an object, or of what a function makes of it. It is sent as bytes, which the scheduler need not read.
+
+    It is a task, not scattered data: these would be lost with their worker, and the tasks that need them not repeated.
+    """
     import cloudpickle
     import dask
 
-    # Dask advises against large tasks. But data that are sent ahead of a task are lost with their worker, and then the
-    # task cannot be repeated.
-    with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):
-        return client.submit(receive, cloudpickle.dumps(thing), pure=False)
+    with dask.config.set({WARNS_OF_TASKS_ABOVE: "1 PB"}):  # Dask advises against large tasks
+        return client.submit(use or receive, cloudpickle.dumps(thing), pure=False)
 
 
 def receive(content: bytes) -> Any:
