@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from selfpaced.thresholds import Rule, Sweep, ThresholdChoice, amounts_of, choic
 
 
 class ReportOptions(TypedDict, total=False):
-    """The options that every report has, as `make_report` explains them."""
+    """The options of `make_report` that `model.report` passes on."""
 
     y_train: Any
     ids: Any
@@ -42,7 +42,26 @@ class ReportOptions(TypedDict, total=False):
     cautions: Sequence[str]
 
 
-def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: Unpack[ReportOptions]) -> Report:
+def make_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    X_train: Any = None,
+    y_train: Any = None,
+    ids: Any = None,
+    threshold: float | str | Rule | None = None,
+    costs: Any = None,
+    amounts: Any = None,
+    dropped: Mapping[str, str] | None = None,
+    title: str | None = None,
+    target: str | None = None,
+    times: Any = None,
+    decide: str | None = None,
+    decide_columns: Mapping[str, Any] | None = None,
+    reference: Reference | None = None,
+    cautions: Sequence[str] = (),
+) -> Report:
     """Report on a fitted model, by rows that it was not trained on.
 
     Parameters
@@ -109,11 +128,30 @@ def make_report(model: Any, X: Any, y: Any, *, X_train: Any = None, **options: U
     check_consistent_length(X, labels)
     rare = about.score_label(model, labels)
     stage_scores, scores = about.scores_by_stage(model, X, _cases(labels, rare), about.score_column(model, rare))
-    if options.get("ids") is None and hasattr(X, "iloc") and hasattr(X, "index"):
-        options["ids"] = X.index  # of a pandas frame, which a split keeps
-    options["target"] = options.get("target") or getattr(y, "name", None)
-    own = {"model": model, "sample": X, "train_sample": X_train, "stage_scores": stage_scores}
-    return report_of_scores(labels, scores, pos_label=rare, **own, **options)
+    if ids is None and hasattr(X, "iloc") and hasattr(X, "index"):
+        ids = X.index  # of a pandas frame, which a split keeps
+    return report_of_scores(
+        labels,
+        scores,
+        pos_label=rare,
+        model=model,
+        sample=X,
+        train_sample=X_train,
+        stage_scores=stage_scores,
+        y_train=y_train,
+        ids=ids,
+        threshold=threshold,
+        costs=costs,
+        amounts=amounts,
+        dropped=dropped,
+        title=title,
+        target=target or getattr(y, "name", None),
+        times=times,
+        decide=decide,
+        decide_columns=decide_columns,
+        reference=reference,
+        cautions=cautions,
+    )
 
 
 def report_of_scores(
