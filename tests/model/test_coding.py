@@ -9,13 +9,13 @@ from lightgbm import LGBMClassifier
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
-from selfpaced import model as package
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.recipes import columns_of, with_codes, with_scales
 from selfpaced.exceptions import NewCategoryWarning
+from selfpaced.model import reader as reader_module
+from selfpaced.scoring import CodedRows
 from selfpaced.tables import schema_of_frame
-from selfpaced.trees import CodedRows
 
 N_ROWS = 1500
 
@@ -128,5 +128,5 @@ def test_what_is_prepared_for_frames_is_not_saved(model):
 
 
 def test_a_large_frame_is_not_copied(model, monkeypatch):
-    monkeypatch.setattr(package.reader, "MOST_CODED", 100)
+    monkeypatch.setattr(reader_module, "MOST_CODED", 100)
     assert not isinstance(read_twice(model, frame_of(1, 60))[1], CodedRows)

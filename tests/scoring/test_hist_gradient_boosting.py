@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from selfpaced.scoring import scorer_of, scorers_of
-from selfpaced.trees import coded_batch
+from selfpaced.scoring import coded_batch, scorer_of, scorers_of
 from selfpaced.trees.columns import FEW_ROWS
 
 RNG = np.random.default_rng(0)

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from lightgbm import LGBMClassifier, early_stopping
 from scipy import sparse
 
-from selfpaced.scoring import boosting, probabilities_by, scorer_of, scorers_of
+from selfpaced.scoring import boosting, coded_batch, probabilities_by, scorer_of, scorers_of
 from selfpaced.scoring.boosting import trees_of
-from selfpaced.trees import coded_batch
 from selfpaced.trees.columns import FEW_ROWS
 
 RNG = np.random.default_rng(0)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import pa
 from selfpaced.model import Model, RowReader, number_type, whole_range
-from selfpaced.scoring import without_library
+from selfpaced.scoring import LARGEST_WHOLE, CodedRows, without_library
 from selfpaced.tables import OFFSET, Column, InMemoryTable, date_pattern, is_missing, moment_of
-from selfpaced.trees import LARGEST_WHOLE, CodedRows
 
 MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

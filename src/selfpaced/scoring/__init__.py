@@ -13,4 +13,14 @@ from selfpaced.scoring.averaging import (
     timed,
 )
 from selfpaced.scoring.kinds import scorer_of, scorers_of, without_library
-from selfpaced.scoring.scorer import Rebalanced, Scorer, chunks_for, probabilities_by
+from selfpaced.scoring.scorer import (
+    LARGEST_WHOLE,
+    CodedRows,
+    Rebalanced,
+    Scorer,
+    are_exact,
+    as_numbers,
+    chunks_for,
+    coded_batch,
+    probabilities_by,
+)

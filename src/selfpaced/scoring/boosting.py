@@ -16,7 +16,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 import selfpaced.trees as trees
-from selfpaced.scoring.scorer import BYTES_AT_ONCE, Probabilities, Scorer, as_frame
+from selfpaced.scoring.scorer import BYTES_AT_ONCE, Probabilities, Scorer, as_frame, coded
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE_OF_LIGHTGBM = 2**23
@@ -75,7 +75,7 @@ class SharedView:
         is_worth_tables = self._shared is not None or self._was_called or features.shape[0] >= ROWS_WORTH_TABLES
         self._was_called = True
         found: dict[int, Callable[[], Any]] = {}
-        rows = features if isinstance(features, np.ndarray) else trees.coded(features)
+        rows = features if isinstance(features, np.ndarray) else coded(features)
         for numbers, shared in self.prepare() if is_worth_tables and rows is not None else ():
             found |= zip(numbers, shared(rows) or (), strict=False)
         return LaidOut(features, found)

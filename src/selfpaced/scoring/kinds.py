@@ -18,8 +18,16 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import assert_all_finite, check_array
 
 from selfpaced.scoring.scorer import BYTES_AT_ONCE as BYTES_AT_ONCE_OF_PLAIN
-from selfpaced.scoring.scorer import Probabilities, Rebalanced, Scorer, as_frame, as_is, plain_scorer, xgboost_scorer
-from selfpaced.trees import coded
+from selfpaced.scoring.scorer import (
+    Probabilities,
+    Rebalanced,
+    Scorer,
+    as_frame,
+    as_is,
+    coded,
+    plain_scorer,
+    xgboost_scorer,
+)
 
 # Threads that take turns at short calls get into each other's way: chunks larger than a core's cache are faster.
 BYTES_AT_ONCE = 2**23

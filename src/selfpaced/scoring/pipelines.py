@@ -16,10 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from selfpaced.scoring.scorer import Probabilities, Scorer, as_frame
-from selfpaced.trees import CodedRows, as_codes, coded
-
-Floats = NDArray[np.float64]
+from selfpaced.scoring.scorer import CodedRows, Floats, Probabilities, Scorer, as_codes, as_frame, coded
 
 # The numbers that a table of encoded categories may hold: 32 MB.
 MOST_NUMBERS = 2**22

@@ -1,26 +1,15 @@
 """Tree models of each library, read in one place, and the sums of small trees by bit vectors."""
 
 from selfpaced.trees.bitvectors import SmallTrees, small_trees_of
-from selfpaced.trees.columns import (
-    LARGEST_WHOLE,
-    CodedRows,
-    SharedTrees,
-    are_exact,
-    as_codes,
-    as_numbers,
-    coded,
-    coded_batch,
-    float64_columns,
-    lightgbm_columns,
-)
+from selfpaced.trees.columns import SharedTrees, float64_columns, lightgbm_columns
 from selfpaced.trees.libraries import (
     check_decision_tree,
     check_hist_gradient_boosting,
     hist_categories,
+    read_booster,
     read_catboost,
     read_forest,
     read_hist_gradient_boosting,
     read_xgboost,
 )
-from selfpaced.trees.lightgbm import read_booster
 from selfpaced.trees.tree import NO_CHILD, Link, TreeModel, Trees, UnsupportedTreesError, link_of

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import GROUP, TABLE_SAMPLE_ROUND, Ids, Rows, Stream, StreamedPool, ids_under, row_keys
-from selfpaced.scoring import Scorer
+from selfpaced.scoring import Scorer, coded_batch
 from selfpaced.tables.files.file import LoadedFile, Reader
 from selfpaced.tables.frames import NewCategories
 from selfpaced.tables.labels import (
@@ -29,7 +29,6 @@ from selfpaced.tables.memory import refuse_infinity
 from selfpaced.tables.profile import look_through
 from selfpaced.tables.schema import Schema
 from selfpaced.tables.table import ID, WEIGHT, ClassSplit, Roles, SplitPlan
-from selfpaced.trees import coded_batch
 
 # Before the names of features that are in memory as the schema has them: the column that a feature is made of may have
 # the same name.
