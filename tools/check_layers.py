@@ -47,7 +47,7 @@ BUDGETS = {
     "predicting": (630, 3),
     "report": (3290, 13),
     "scoring": (1130, 6),
-    "storage": (900, 4),
+    "storage": (870, 4),
     "tables": (4950, 20),
     "thresholds": (1590, 6),
     "trees": (1250, 6),

@@ -29,22 +29,11 @@ def whole_file(path: AnyPath, error_type: type[Exception] | None = None, mode: i
 
     After an error or Ctrl-C the temporary file is removed, and an earlier file at `path` is not changed. If the block
     removes the temporary file itself, nothing is renamed. A symbolic link is followed, not replaced. For a URL, the
-    temporary file is in a folder of this machine, and is uploaded when the block ends.
+    temporary file is in a folder of this machine, and is uploaded when the block ends. Errors of the operating system
+    become `error_type`, if it is given. With a `mode`, the temporary file is created with these permissions, less the
+    umask, before the block starts.
 
-    Parameters
-    ----------
-    path : path or URL
-        The file to write.
-    error_type : exception class, optional
-        The type of the error that is raised when the file cannot be written; by default the operating system's.
-    mode : int, optional
-        The file permissions, less the umask. The temporary file is created with them before the block starts; by
-        default the block creates it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>> with TemporaryDirectory() as folder:
     ...     with whole_file(Path(folder) / "a.txt") as temporary:
     ...         _ = temporary.write_text("all of it")
     ...     [(found.name, found.read_text()) for found in Path(folder).iterdir()]
@@ -66,7 +55,8 @@ def whole_file(path: AnyPath, error_type: type[Exception] | None = None, mode: i
             temporary.touch(mode, exist_ok=False)
         yield temporary
         if temporary.exists():
-            _flush_to_disk(temporary)
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())  # or else after a power cut its new name may exist without its content
             os.replace(temporary, target)
     except OSError as error:
         if error_type is None:
@@ -103,12 +93,6 @@ def remove_stale(folder: Path, ending: str) -> None:
         with suppress(OSError):  # another process may be removing it, or it belongs to another user
             if path.stat().st_mtime < time.time() - 86_400:
                 path.unlink()
-
-
-def _flush_to_disk(path: Path) -> None:
-    """Flush a file to the disk, so that after a power cut its new name does not exist without its content."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
 
 
 OBJECT_STORES = ("s3", "gcs", "abfs")  # folders come with their files there
@@ -148,8 +132,7 @@ class PrivateFolder:
 
     def read(self, name: str) -> bytes:
         """All bytes of a file."""
-        content: bytes = (self._place / name).read_bytes()
-        return content
+        return bytes((self._place / name).read_bytes())
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file, which appears whole or not at all."""

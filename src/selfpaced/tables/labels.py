@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from selfpaced.exceptions import TableError, pa, pc
 from selfpaced.pools import LARGEST_KEY, Ids, Rows, row_keys
-from selfpaced.tables.schema import Described
+from selfpaced.tables.schema import Described, plain
 from selfpaced.tables.table import Roles
 from selfpaced.tables.times import are_dates, is_missing
 
@@ -135,8 +135,7 @@ class LabelLook:
         self._numbers: list[NDArray[np.uint8]] = []
 
     def add(self, column: Any, file: Described) -> None:
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
+        column = plain(column)
         if column.null_count or (pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()):
             raise TableError(
                 f"{file.path} has rows without a label. Drop these rows (--drop-unlabelled on the command line), or "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from selfpaced.exceptions import TableError, pa, pc
-from selfpaced.tables.schema import MOST_CATEGORIES, Described, merged_types
+from selfpaced.tables.schema import MOST_CATEGORIES, Described, merged_types, plain
 from selfpaced.tables.times import are_dates, are_strings
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class ColumnLook:
         self._ends: list[Any] = []
 
     def add(self, column: Any, file: Described | None = None) -> None:
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
+        column = plain(column)
         self._type = merged_types(self._type, column.type)
         self._n_rows += len(column)
         self._n_missing += column.null_count

@@ -127,28 +127,17 @@ def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> 
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """What a table may use to split its rows.
-
-    Attributes
-    ----------
-    n_draw, first_round : int
-        The rows that will be drawn from every larger class in the first round, and its number. A table that is read
-        from start to end draws them in the pass that collects the minority.
-    on_rows : Callable[[int, int], None]
-        Called with the rows read and the rows to read in the present pass.
-    minority : Rows | None
-        The rows of the minority, if an earlier split of the same table has read them.
-    read : Callable[[Any, Pass], None]
-        How a table that is read from start to end makes a pass.
-    """
+    """What a table may use to split its rows."""
 
     seed: int
     n_threads: int
+    # The rows that will be drawn from every larger class in the first round, and its number. A table that is read from
+    # start to end draws them in the pass that collects the minority.
     n_draw: int
     first_round: int
-    on_rows: Callable[[int, int], None]
-    minority: Rows | None = None
-    read: Callable[[Any, Pass], None] = read_pass
+    on_rows: Callable[[int, int], None]  # called with the rows read and the rows to read in the present pass
+    minority: Rows | None = None  # the rows of the minority, if an earlier split of the same table has read them
+    read: Callable[[Any, Pass], None] = read_pass  # how a table that is read from start to end makes a pass
 
 
 class Promise(Protocol):

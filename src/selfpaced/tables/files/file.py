@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError, ds, fs, pa, pq
 from selfpaced.storage import Place, RemoteFile, fingerprint, patiently, pause_after, state_of
-from selfpaced.tables.schema import Described, unified_fields
+from selfpaced.tables.schema import Described, plain, unified_fields
 from selfpaced.tables.table import Progress
 
 ROWS_AT_ONCE = 2**16
@@ -57,7 +57,9 @@ class File:
                     else batch.column(name).cast(self.schema.field(name).type)
                     for name in columns
                 ]
-                yield self._without_deleted(pa.RecordBatch.from_arrays(arrays, names=list(columns)), n_read)
+                rows = pa.RecordBatch.from_arrays(arrays, names=list(columns))
+                kept = None if self.kept is None else pa.array(self.kept[n_read : n_read + batch.num_rows])
+                yield rows if kept is None else rows.filter(kept)
                 n_read += batch.num_rows
         if n_read != self.n_stored:
             raise TableError(f"{self.path} had {self.n_stored} rows when it was opened, but {n_read} rows were read.")
@@ -67,11 +69,6 @@ class File:
     def identity(self) -> tuple[str, Any]:
         """What identifies this file. For a text file it is about the file itself, not about its Parquet copy."""
         return str(self.path), fingerprint(self.path) if self.digest is None else self.digest
-
-    def _without_deleted(self, batch: Any, start: int) -> Any:
-        if self.kept is None:
-            return batch
-        return batch.filter(pa.array(self.kept[start : start + batch.num_rows]))
 
     def _refuse_change(self) -> None:
         try:
@@ -151,23 +148,15 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
 def _refuse_other_values(path: Any, name: str, value: Any, batches: Iterator[Any]) -> None:
     """The name of a folder replaces a column of its files. Refuse a file whose column has another value."""
     for batch in batches:
-        column = batch.column(name)
-        column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        expected = _read_as(value, column.type)
+        column, expected = plain(batch.column(name)), None
+        with suppress(pa.ArrowException, NotImplementedError):  # the value cannot be one of the column
+            expected = pa.scalar(value).cast(column.type)
         other = next((one for one in column.unique() if expected is None or not one.equals(expected)), None)
         if other is not None:
             raise TableError(
                 f"Column {name!r} of {path} has the value {other.as_py()!r}, but its folder says {value!r}. "
                 "Remove the column from the file, or rename the folder."
             )
-
-
-def _read_as(value: Any, type: Any) -> Any:
-    """The value in a folder's name as one of a column; None if it cannot be one."""
-    try:
-        return pa.scalar(value).cast(type)
-    except (pa.ArrowException, NotImplementedError):
-        return None
 
 
 def index_columns(schema: Any) -> list[str]:
@@ -429,7 +418,8 @@ class Reader:
         for file in self.files:
             for batch in file.batches(list(dict.fromkeys([*wanted, *extra])), self.batch_rows):
                 for part in [batch] if self.filter is None else self.filter.filtered(file, batch, wanted):
-                    chosen = self._chosen_of(part, start)
+                    rows = None if self.chosen is None else pa.array(self.chosen[start : start + part.num_rows])
+                    chosen = part if rows is None else part.filter(rows)
                     start += part.num_rows
                     if chosen.num_rows:
                         yield file, chosen
@@ -471,8 +461,3 @@ class Reader:
         schema = pa.schema([(name, fields[name]) for name in columns])
         # Large integers become floats, and times lose their nanoseconds. Models read them so anyway.
         return pa.Table.from_batches([batch.cast(schema, safe=False) for _, batch in self.read(columns)], schema)
-
-    def _chosen_of(self, batch: Any, start: int) -> Any:
-        if self.chosen is None:
-            return batch
-        return batch.filter(pa.array(self.chosen[start : start + batch.num_rows]))

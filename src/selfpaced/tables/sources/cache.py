@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path, PurePath
+from tempfile import mkdtemp
 from typing import Any
 
 from selfpaced.exceptions import TableError, pa, pq
@@ -59,25 +60,9 @@ def as_parquet(
 ) -> dict[Place, Path]:
     """For each text file, a Parquet file of the same rows: the one made earlier, if nothing has changed since.
 
-    The type of a column of a CSV file is inferred from all of its values: bool (true, false), int64, uint64, float64,
-    timestamp (2024-01-31 or 31.01.2024, also with a time), or else string. Numbers with needless zeros, such as "007",
-    and integers longer than 64 bits stay strings.
-
-    Parameters
-    ----------
-    types : Mapping[str, str] | None, default=None
-        The names of Arrow types, by column. These types are not inferred. "decimal comma" and "thousands comma" are
-        float64 values that are written with such commas.
-    cache : str | PathLike[str] | None, default=None
-        The folder for the Parquet files; by default each is put beside its text file. Files of other file systems need
-        one; they are downloaded first.
-    progress : Progress | None, default=None
-        Called with the bytes read and the bytes to read in all; a file is read twice.
-    lenient : bool, default=False
-        Whether to ignore `types` of columns that a file does not have, and to accept an earlier Parquet file whose
-        columns have these types.
-    limits : Limits
-        How much of a file is in memory at once.
+    The Parquet files are in the folder `cache`, or else each is beside its text file; files of other file systems need
+    a folder, and are downloaded first. A file is read twice. `lenient` ignores `types` of columns that a file does not
+    have, and accepts an earlier Parquet file whose columns have these types.
     """
     given = {name: _form(name, kind) for name, kind in (types or {}).items()}
     plans = [_planned(path, given, cache, lenient, limits) for path in dict.fromkeys(paths)]
@@ -132,13 +117,8 @@ class _Plan:
         if not isinstance(self.path, RemoteFile):
             return self.path
         assert downloads is not None
-        folder = downloads.path / _hash(self.path)
-        folder.mkdir()
+        folder = Path(mkdtemp(dir=downloads.path))  # of its own: several files may have one name
         return downloaded(self.path, folder / self.path.name)
-
-
-def _hash(place: Any) -> str:
-    return blake2b(os.fsencode(str(place)), digest_size=4).hexdigest()
 
 
 @contextmanager
@@ -160,8 +140,8 @@ def _planned(
         place = path.with_name(path.name + CACHE_ENDING)
     else:
         # The hash distinguishes files of the same name from several folders in the one folder of caches.
-        whole = path if isinstance(path, RemoteFile) else path.resolve()
-        place = Path(cache) / f"{path.name}.{_hash(whole)}{CACHE_ENDING}"
+        whole = os.fsencode(str(path if isinstance(path, RemoteFile) else path.resolve()))
+        place = Path(cache) / f"{path.name}.{blake2b(whole, digest_size=4).hexdigest()}{CACHE_ENDING}"
     with naming(path, "text"):
         return _Plan(path, fingerprint(path), given, place, lenient, limits)
 
@@ -195,9 +175,10 @@ class _Meter:
 
 
 def _convert(plan: _Plan, text: TextFile, meter: _Meter) -> None:
+    folder = plan.cache.parent
     try:
-        plan.cache.parent.mkdir(parents=True, exist_ok=True)
-        remove_stale(plan.cache.parent, CACHE_ENDING)
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_stale(folder, CACHE_ENDING)
         source = text.path.stat()
         # The new file comes first, so that a folder without write permission raises at once and not after an hour.
         with whole_file(plan.cache, mode=source.st_mode & 0o666 | 0o600) as temporary:
@@ -213,7 +194,15 @@ def _convert(plan: _Plan, text: TextFile, meter: _Meter) -> None:
             if plan.is_done():  # another process has written the same file already, and may be reading it
                 temporary.unlink()
     except OSError as error:
-        raise TableError(_not_written(plan, error)) from error
+        full, closed = (errno.ENOSPC, errno.EDQUOT), (errno.EACCES, errno.EPERM, errno.EROFS)
+        why = dict.fromkeys(full, f"the disk of {folder} is full") | dict.fromkeys(
+            closed, f"{folder} cannot be written to"
+        )
+        raise TableError(
+            f"{plan.path} must be converted to a Parquet file, but that file cannot be written: "
+            f"{why.get(error.errno or 0, error)}. Name a folder with enough space: open_table(..., cache='folder') in "
+            "Python, --cache FOLDER on the command line. Or convert the file to Parquet first."
+        ) from error
 
 
 def _close_to_other_groups(path: Path, group: int) -> None:
@@ -244,20 +233,6 @@ def _groups(blocks: Iterator[Any], limits: Limits) -> Iterator[list[Any]]:
             group, n_rows, n_bytes = [], 0, 0
     if n_rows:
         yield group
-
-
-def _not_written(plan: _Plan, error: OSError) -> str:
-    folder = plan.cache.parent
-    why = str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        why = f"the disk of {folder} is full"
-    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        why = f"{folder} cannot be written to"
-    return (
-        f"{plan.path} must be converted to a Parquet file, but that file cannot be written: {why}. Name a folder with "
-        "enough space: open_table(..., cache='folder') in Python, --cache FOLDER on the command line. Or convert the "
-        "file to Parquet first."
-    )
 
 
 def with_copies(reader: Reader, plan: ReadPlan) -> Reader:

@@ -14,19 +14,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from selfpaced import storage
 from selfpaced.exceptions import TableError, did_you_mean, ds, fs
-from selfpaced.storage import (
-    Place,
-    RemoteFile,
-    TemporaryFolder,
-    explaining,
-    is_local,
-    is_url,
-    located,
-    patiently,
-    refuse_unreachable,
-    shown,
-)
+from selfpaced.storage import Place, RemoteFile
 from selfpaced.tables.files.file import FORMATS, Reader, ReadPlan, open_file
 from selfpaced.tables.sources.cache import TEXT_ENDINGS, as_parquet, is_cache, is_text
 from selfpaced.tables.sources.lakes import refuse_lake_above, refuse_lakes_inside
@@ -42,9 +32,8 @@ def find_files(source: Any, filesystem: Any = None) -> Found:
     """All files in the order of their names, with the columns that the names of their folders add."""
     found = list(_paths(source, filesystem))
     if not found:
-        raise TableError(
-            f"There is no file with a supported ending ({', '.join(sorted(KNOWN_ENDINGS))}) in {shown(source)!r}."
-        )
+        endings = ", ".join(sorted(KNOWN_ENDINGS))
+        raise TableError(f"There is no file with a supported ending ({endings}) in {storage.shown(source)!r}.")
     return found
 
 
@@ -97,9 +86,9 @@ def _typed_alike(found: Found) -> Found:
 def _fragment(fragment: Any) -> tuple[Place, Mapping[str, Any]]:
     """A file of a dataset, in the file system of the dataset."""
     added = dict(ds.get_partition_keys(fragment.partition_expression))
-    if is_local(fragment.filesystem):
+    if storage.is_local(fragment.filesystem):
         return Path(fragment.path), added
-    return located(fragment.path, fragment.filesystem), added
+    return storage.located(fragment.path, fragment.filesystem), added
 
 
 def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:
@@ -119,13 +108,13 @@ def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:
 
 def _folder_and_pattern(source: str, filesystem: Any) -> tuple[Place, str]:
     """The folder before the first wildcard of a source, and the pattern after it; the source itself without one."""
-    query = _QUERY.search(source) if is_url(source) else None
+    query = _QUERY.search(source) if storage.is_url(source) else None
     text, options = (source[: query.start()], source[query.start() :]) if query else (source, "")
     wildcard = re.search(r"[*?\[]", text)
     if wildcard is None:
-        return located(source, filesystem), ""
+        return storage.located(source, filesystem), ""
     folder, slash, _ = text[: wildcard.start()].replace(os.sep, "/").rpartition("/")
-    place, pattern = located((folder or slash) + options, filesystem), text[len(folder + slash) :]
+    place, pattern = storage.located((folder or slash) + options, filesystem), text[len(folder + slash) :]
     if isinstance(place, Path) and (place / pattern).exists():  # a name with brackets
         return place / pattern, ""
     return place, pattern
@@ -150,17 +139,17 @@ def _local_matches(place: Path, pattern: str) -> Iterator[Match]:
 
 def _remote_matches(place: RemoteFile, pattern: str) -> Iterator[Match]:
     """The file system is listed once."""
-    with explaining(place, "listed"):
+    with storage.explaining(place, "listed"):
         if not pattern:
-            kind = patiently(lambda: place.filesystem.get_file_info(place.path)).type
+            kind = storage.patiently(lambda: place.filesystem.get_file_info(place.path)).type
             if kind == fs.FileType.File:
                 yield place, None
                 return
             if kind == fs.FileType.NotFound:
-                refuse_unreachable(place)
+                storage.refuse_unreachable(place)
                 raise TableError(f"{place} does not exist.")
         selector = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
-        found = patiently(lambda: place.filesystem.get_file_info(selector))
+        found = storage.patiently(lambda: place.filesystem.get_file_info(selector))
     root = place.path.strip("/")  # some file systems list paths without the first slash
     files: list[PurePath] = sorted(
         PurePosixPath(one.path.lstrip("/")).relative_to(root) for one in found if one.type == fs.FileType.File
@@ -249,10 +238,10 @@ def file_reader(source: Any, plan: ReadPlan) -> Reader:
     texts = [place for place, _ in found if is_text(place)]
     if plan.types and not plan.lenient and not texts:
         raise TableError(
-            f"types= is for CSV and JSON files, but {shown(source)!r} has none. Other files contain their types."
+            f"types= is for CSV and JSON files, but {storage.shown(source)!r} has none. Other files hold their types."
         )
     remote = [place for place in texts if isinstance(place, RemoteFile)]
-    folder = TemporaryFolder() if remote and plan.cache is None else None
+    folder = storage.TemporaryFolder() if remote and plan.cache is None else None
     local = [place for place in texts if not isinstance(place, RemoteFile)]
     made = as_parquet(local, plan.types, plan.cache, plan.progress, lenient=plan.lenient)
     cache = plan.cache if folder is None else folder.path

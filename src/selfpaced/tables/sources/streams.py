@@ -43,7 +43,9 @@ def spooled(name: str, schema: Any, batches: Iterable[Any], plan: ReadPlan) -> R
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"The rows of {name} cannot be written to {folder.path.parent}: {error}") from error
     left_out = tuple(column for column in schema.names if column not in wanted)
-    return Reader([open_file(name, {}, path, digest=_digest(path))], left_out=left_out, holds=(folder,))
+    with path.open("rb") as file:
+        digest = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+    return Reader([open_file(name, {}, path, digest=digest)], left_out=left_out, holds=(folder,))
 
 
 def _groups(tables: Iterable[Any]) -> Iterator[Any]:
@@ -69,11 +71,6 @@ def _storable(field: Any) -> Any:
     if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
         kind = pa.string()
     return pa.field(field.name, kind)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 BATCH_ROWS = 2**16
@@ -105,7 +102,12 @@ def _batches_by(source: Any) -> Callable[[Any], Batches] | None:
     if package == "datasets" and hasattr(source, "with_format") and hasattr(source, "iter"):
         return _of_hugging_face
     if hasattr(source, "get_fragments"):
-        return None if is_plain_dataset(source) else _of_dataset
+        # Filtered, in memory, made of text files, or with other types than its files have.
+        return (
+            None
+            if is_plain_dataset(source)
+            else lambda dataset: _of_stream(dataset.scanner(batch_size=BATCH_ROWS).to_reader())
+        )
     return _of_stream if hasattr(source, "__arrow_c_stream__") else None
 
 
@@ -133,36 +135,21 @@ def _of_hugging_face(source: Any) -> Batches:
     return first.schema, chain([first], tables)
 
 
-def _of_dataset(dataset: Any) -> Batches:
-    """A pyarrow dataset that is filtered, in memory, made of text files, or has other types than its files."""
-    reader = dataset.scanner(batch_size=BATCH_ROWS).to_reader()
-    return reader.schema, reader
-
-
 def is_plain_dataset(dataset: Any) -> bool:
     """Whether a pyarrow dataset holds all rows of its files unchanged, so that the files can be read every round."""
     try:
         fragments = list(dataset.get_fragments())
     except ValueError:  # pyarrow gives no fragments of a filtered dataset
         return False
-    return all(
-        isinstance(fragment, ds.FileFragment)
-        and fragment.path.lower().endswith(tuple(FORMATS))
-        and _is_whole(fragment)
-        and _has_types_of(dataset.schema, fragment)
-        for fragment in fragments
-    )
+    return all(_is_plain_file(fragment, dataset.schema) for fragment in fragments)
 
 
-def _is_whole(fragment: Any) -> bool:
-    """Whether a fragment is a whole file, not some row groups of a Parquet file."""
-    if not hasattr(fragment, "row_groups"):
-        return True
-    return bool(len(fragment.row_groups) == fragment.metadata.num_row_groups)
-
-
-def _has_types_of(schema: Any, fragment: Any) -> bool:
-    """Whether a file has the columns of the dataset, but for those that its folder adds."""
+def _is_plain_file(fragment: Any, schema: Any) -> bool:
+    """Whether a fragment is a whole file with the columns of its dataset, but for those that its folder adds."""
+    if not isinstance(fragment, ds.FileFragment) or not fragment.path.lower().endswith(tuple(FORMATS)):
+        return False
+    if hasattr(fragment, "row_groups") and len(fragment.row_groups) < fragment.metadata.num_row_groups:
+        return False
     added = set(ds.get_partition_keys(fragment.partition_expression))
     own = {field.name: field.type for field in fragment.physical_schema if field.name not in added}
     return bool(own == {field.name: field.type for field in schema if field.name not in added})

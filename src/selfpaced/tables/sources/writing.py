@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,15 @@ def write_to_database(table: DatabaseTable, batches: Iterable[Any]) -> None:
         rest = iter(batches)
         first = next(rest)
         rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], rest))
-        write = _write_to_duckdb if is_duckdb(connection) else _write_by_adbc
         if is_duckdb(connection):
             connection.begin()
         try:
-            write(connection, table.name, table.if_exists, rows)
+            if is_duckdb(connection):
+                _write_to_duckdb(connection, table.name, table.if_exists, rows)
+            else:
+                mode = {"fail": "create", "append": "create_append"}.get(table.if_exists, "replace")
+                with connection.cursor() as cursor:
+                    cursor.adbc_ingest(table.name, rows, mode=mode)
             connection.commit()
         except BaseException as error:
             connection.rollback()
@@ -44,11 +49,6 @@ def _write_to_duckdb(connection: Any, table: str, if_exists: str, rows: Any) -> 
         connection.unregister("selfpaced_scores")
 
 
-def _write_by_adbc(connection: Any, table: str, if_exists: str, rows: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.adbc_ingest(table, rows, mode={"fail": "create", "append": "create_append"}.get(if_exists, "replace"))
-
-
 Output = AnyPath | DatabaseTable
 
 
@@ -61,8 +61,12 @@ def write_batches(batches: Iterable[Any], output: Output) -> Place | DatabaseTab
     open_writer = WRITERS.get(path.suffix.lower())
     if open_writer is None:
         raise TableError(f"{path} has an unsupported ending. Name a file that ends in {', '.join(sorted(WRITERS))}.")
-    with whole_file(path, TableError) as temporary:
-        _write(batches, temporary, open_writer)
+    with whole_file(path, TableError) as temporary, ExitStack() as closing:
+        writer = None
+        for batch in batches:
+            if writer is None:
+                writer = closing.enter_context(open_writer(temporary, batch.schema))
+            writer.write_batch(batch)
     return path
 
 
@@ -85,17 +89,6 @@ def refuse_taken(keep: Iterable[str], scores: Iterable[str]) -> None:
         raise TableError(
             f"The column {taken[0]!r} cannot be kept: the output already has a column of this name for the scores."
         )
-
-
-def _write(batches: Iterable[Any], path: Path, open_writer: Any) -> None:
-    writer = None
-    try:
-        for batch in batches:
-            writer = open_writer(path, batch.schema) if writer is None else writer
-            writer.write_batch(batch)
-    finally:
-        if writer is not None:
-            writer.close()
 
 
 WRITERS: dict[str, Callable[[Path, Any], Any]] = {
