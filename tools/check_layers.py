@@ -36,7 +36,7 @@ BUDGETS = {
     "algorithms": (480, 7),
     "backtesting": (560, 3),
     "baselines": (830, 4),
-    "cli": (4700, 19),
+    "cli": (4510, 19),
     "clusters": (2800, 13),
     "ensembles": (4850, 17),
     "model": (750, 5),
