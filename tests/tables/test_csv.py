@@ -193,7 +193,7 @@ def test_one_value_that_only_a_decimal_comma_explains_decides_for_the_column(rea
 )
 @pytest.mark.parametrize(("name", "delimiter"), [("sales.csv", ";"), ("sales.tsv", "\t"), ("sales.csv", "|")])
 def test_commas_that_may_be_decimal_or_between_thousands_are_refused(read, tmp_path, values, name, delimiter):
-    complaint = rf"column 'a' of .*{name} may be decimal .*types={{'a': 'decimal comma'}}.*On the command line"
+    complaint = rf"column 'a' of .*{name} may be decimal .*types={{'a': 'decimal comma'}}.*on the command line --types"
     with pytest.raises(TableError, match=complaint):
         read(f"a{delimiter}b\n" + "".join(f"{value}{delimiter}1,5\n" for value in values), name)
     assert [path.name for path in tmp_path.iterdir()] == [name]
