@@ -156,12 +156,11 @@ def on_dask(address: str | None) -> Iterator[OnDask]:
     except (OSError, TimeoutError, ValueError) as error:
         raise TableError(f"No Dask scheduler answers at {address}: {error}. Start one: dask scheduler") from error
     try:
-        client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
-    except TimeoutError as error:
-        client.close()
-        found = f"The Dask scheduler at {address} has no workers. Start some: dask worker {address}"
-        raise TableError(found) from error
-    try:
+        try:
+            client.wait_for_workers(1, timeout=SECONDS_TO_ANSWER)
+        except TimeoutError as error:
+            found = f"The Dask scheduler at {address} has no workers. Start some: dask worker {address}"
+            raise TableError(found) from error
         yield OnDask(client)
     finally:
         client.close()
