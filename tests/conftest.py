@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 # Read when scipy is first imported; scikit-learn skips its check of array API input without it.
@@ -73,6 +74,22 @@ def pytest_xdist_auto_num_workers(config):
 
 def pytest_xdist_make_scheduler(config, log):
     return GroupScheduling(config, log)
+
+
+BEGIN = time.monotonic()
+LAST_REPORT = {}
+
+
+def pytest_runtest_logreport(report):
+    if hasattr(report, "node"):  # of a process that runs tests, here in the one that deals them out
+        LAST_REPORT[report.node.gateway.id] = time.monotonic() - BEGIN
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say when each process had no tests any more: they should end together."""
+    if LAST_REPORT:
+        ends = ", ".join(f"{seconds:.0f} s" for seconds in LAST_REPORT.values())
+        terminalreporter.write_line(f"The processes were busy until {ends}.")
 
 
 @pytest.fixture(scope="session")
