@@ -14,6 +14,9 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Tests run side by side on all cores: models whose threads wait for each other would take ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# The same holds for commands that start processes on all cores: each imports everything again.
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+
 # SHAP compiles functions at their first call for longer than tests use them.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
