@@ -7,7 +7,9 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile
 # uv installs the same versions in a quarter of the time. pip follows where uv fails: an index may be known to pip alone.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(PACKAGES) || $(PIP) $(PACKAGES)
 # The tests of a group share their cluster or browser. tests/conftest.py makes the groups, and puts the longest first.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadscope --no-loadscope-reorder
+# A process that crashes ends the run: xdist would replace it, and then wait for ever.
+SIDE_BY_SIDE := -n auto --max-worker-restart 0 --dist loadscope --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: help demo test test-fast coverage mutants exam check check-types check-text system-packages bench field paper docs \
 	pictures architecture release-check clean
@@ -60,7 +62,7 @@ check-text: .venv/installed-most
 coverage: .venv/installed-dev
 	rm -rf .coverage
 	mkdir .coverage
-	-$(BIN)/python -m coverage run -m pytest -n auto --dist loadscope --no-loadscope-reorder
+	-$(BIN)/python -m coverage run -m pytest $(SIDE_BY_SIDE)
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage json --quiet -o .coverage/measured.json
 	$(BIN)/python tools/covered.py .coverage/measured.json
@@ -167,6 +169,6 @@ test-oldest: .venv/bin/python
 	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python $(PACKAGES) || \
 		($(OLDEST)/bin/python -m pip install --quiet --upgrade pip && $(OLDEST)/bin/python -m pip install --quiet $(PACKAGES))
-	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --deselect tests/test_credit_fraud.py \
+	$(OLDEST)/bin/python -m pytest $(SIDE_BY_SIDE) --deselect tests/test_credit_fraud.py \
 		--deselect 'tests/ensembles/test_inputs.py::test_a_pipeline_finds_its_columns_by_name[polars]' \
 		tests/ensembles tests/onnx_export tests/persistence tests/scoring tests/tables tests/test_*.py

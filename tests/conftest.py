@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 # Read when scipy is first imported; scikit-learn skips its check of array API input without it.
@@ -12,6 +13,9 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 # Tests run side by side on all cores: models whose threads wait for each other would take ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The same holds for commands that start processes on all cores: each imports everything again.
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
 # SHAP compiles functions at their first call for longer than tests use them.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
@@ -73,6 +77,22 @@ def pytest_xdist_auto_num_workers(config):
 
 def pytest_xdist_make_scheduler(config, log):
     return GroupScheduling(config, log)
+
+
+BEGIN = time.monotonic()
+LAST_REPORT = {}
+
+
+def pytest_runtest_logreport(report):
+    if hasattr(report, "node"):  # of a process that runs tests, here in the one that deals them out
+        LAST_REPORT[report.node.gateway.id] = time.monotonic() - BEGIN
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say when each process had no tests any more: they should end together."""
+    if LAST_REPORT:
+        ends = ", ".join(f"{seconds:.0f} s" for seconds in LAST_REPORT.values())
+        terminalreporter.write_line(f"The processes were busy until {ends}.")
 
 
 @pytest.fixture(scope="session")
