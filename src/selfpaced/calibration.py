@@ -5,8 +5,6 @@ row is rare. A map converts them to the true shares of the classes. It is monoto
 rows does not change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt

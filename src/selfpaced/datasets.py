@@ -1,7 +1,5 @@
 """Generated data with a rare class, for examples, demonstrations and tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

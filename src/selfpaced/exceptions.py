@@ -1,7 +1,5 @@
 """Errors and warnings of the package, suggestions for misspelled names, and optional packages."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Why a row has its score: SHAP values of an ensemble."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A row is an alert if its score is at or above the threshold. The rare class is 1
 booleans. `pos_label` names the rare class; for all other labels it must be given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral

@@ -1,7 +1,5 @@
 """Allocation: whole numbers of rows to draw from each bin."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

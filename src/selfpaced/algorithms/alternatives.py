@@ -1,7 +1,5 @@
 """Under-bagging and BalanceCascade on the same pools as Algorithm 1."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@ A hardness function takes the *doubt* of each row: the probability that the ense
 not belong to. For two classes and a majority row (y = 0) that is the paper's F(x), so |F(x) - y| is the doubt itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Pacing: how the self-paced factor alpha grows from round to round."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`MajorityPool`: the protocol of a majority class, and what an algorithm and a pool say to each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar

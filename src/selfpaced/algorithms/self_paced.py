@@ -1,7 +1,5 @@
 """Self-paced Ensemble: Algorithm 1 of Liu et al., ICDE 2020. "Line" in the comments is a line of that algorithm."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Folds in the order of time, with a delay of the labels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

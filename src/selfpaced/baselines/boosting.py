@@ -1,7 +1,5 @@
 """AdaBoost.M2, and the base classes of ensembles that are trained on rows in memory."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

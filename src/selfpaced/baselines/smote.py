@@ -1,7 +1,5 @@
 """SMOTEBagging and SMOTEBoost: ensembles with synthetic rare rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

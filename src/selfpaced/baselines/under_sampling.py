@@ -1,7 +1,5 @@
 """Ensembles on random under-samples: EasyEnsemble and RUSBoost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sklearn.ensemble import AdaBoostClassifier

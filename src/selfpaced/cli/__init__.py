@@ -1,7 +1,5 @@
 """The command line: parse the arguments, run one command, return its exit code."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

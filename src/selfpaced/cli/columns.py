@@ -1,7 +1,5 @@
 """Columns that cannot be features, and columns that make figures too good."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

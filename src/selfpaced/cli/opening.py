@@ -1,7 +1,5 @@
 """Opening the table of a command: which columns are features, and whether the rows fit into memory."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The arguments of all commands."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The rows of a training: those to train on, and those that are held out to judge by."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

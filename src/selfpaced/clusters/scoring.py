@@ -1,7 +1,5 @@
 """Scores of rows on a cluster, and the rows that are held out to be scored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Finished rounds in a folder, and the identity of the fit that made them."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Checks of parameters, labels, features and metadata."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Honest scores of training rows by cross-fitted copies, and the calibration by them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """`Fit`: checked parameters that turn the split of a table into a `Model`."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Members: clones of the base models, each with its own seed, trained on a few rows."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The pools of a fit, the time that they take, and the weights of the rows that they give."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

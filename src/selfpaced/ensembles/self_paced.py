@@ -1,7 +1,5 @@
 """Self-paced Ensemble as a scikit-learn classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Ensembles that under-sample majority pools: what they share, under-bagging and BalanceCascade."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ An allow-list checks types, not contents. scikit-learn follows the numbers of a 
 checking that they exist. Wrong numbers, by damage or by intent, would make it read other parts of the memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows in any form, checked and converted to what the members of a model read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """What rows were like at training, and how far new rows have drifted from it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -5,8 +5,6 @@ precision, recall and AUCPRC follow from probabilities alone. If the probabiliti
 because frauds have changed, the estimates are not right either.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`export_onnx`: an ensemble or a blend as an ONNX file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The steps of pipelines before a model, as nodes of a graph."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

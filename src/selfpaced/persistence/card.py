@@ -1,7 +1,5 @@
 """The card of a model: its type, training data, metrics and versions, as plain facts."""
 
-from __future__ import annotations
-
 import json
 import reprlib
 from collections.abc import Callable, Mapping

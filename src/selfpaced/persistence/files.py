@@ -1,7 +1,5 @@
 """Model files: saved and loaded without running code from a file."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

@@ -3,8 +3,6 @@
 An engine may call them anywhere, and call them again after a machine has died.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Keys: hashes of id, seed and round, by which rows are drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 

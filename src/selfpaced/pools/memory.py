@@ -1,7 +1,5 @@
 """The pool of one class whose rows are in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Scores of single rows: read without data frames, and scored as a batch of one row."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

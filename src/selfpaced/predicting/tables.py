@@ -1,7 +1,5 @@
 """Scores of the rows of tables, in files and on clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast

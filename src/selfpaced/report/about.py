@@ -1,7 +1,5 @@
 """What a report says of a model. The only module of the report that reads models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

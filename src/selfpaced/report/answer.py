@@ -1,7 +1,5 @@
 """The facts of a report; its first section with the headline, and what the model is made of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Reports from models or scores: which facts are computed, and what is read of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypedDict

@@ -1,7 +1,5 @@
 """The data: columns with their drift since training, and the rows whose labels are doubtful."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

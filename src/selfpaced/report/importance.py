@@ -1,7 +1,5 @@
 """Which features the model uses."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How the ensemble learned, round by round."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10

@@ -1,7 +1,5 @@
 """A report, and the HTML page that is made from its facts."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The pages about a model in service: of monitoring, and of a backtest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

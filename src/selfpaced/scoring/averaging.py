@@ -1,7 +1,5 @@
 """The mean of several models' probabilities and their spread, chunk by chunk, in threads."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

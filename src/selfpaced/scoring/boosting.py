@@ -3,8 +3,6 @@
 Small trees are scored as bit vectors, bit-identical to the libraries and faster; all other trees by the libraries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial

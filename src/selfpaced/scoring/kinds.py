@@ -4,8 +4,6 @@
 `predict_proba` makes in each call. The public attributes `tree_`, `estimators_` and their like are all that is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from inspect import getattr_static
 from typing import Any

@@ -1,7 +1,5 @@
 """Objects in skops archives that run nothing when they are loaded, and the versions that they depend on."""
 
-from __future__ import annotations
-
 import platform
 import sys
 import warnings

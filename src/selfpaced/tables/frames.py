@@ -1,7 +1,5 @@
 """Frames read by the schema of a model, and categories that it was not trained with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock

@@ -1,7 +1,5 @@
 """Dates and times: read from text and columns, and the day, week or month that a moment belongs to."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from datetime import UTC, date, datetime

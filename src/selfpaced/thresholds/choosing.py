@@ -1,7 +1,5 @@
 """Choosing a threshold by a rule, also inside scikit-learn's searches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

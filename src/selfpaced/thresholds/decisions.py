@@ -1,7 +1,5 @@
 """Decisions row by row, by probabilities and amounts."""
 
-from __future__ import annotations
-
 import operator
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Rules for thresholds, as text and as objects."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable

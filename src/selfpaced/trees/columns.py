@@ -1,7 +1,5 @@
 """The trees of several models on the same columns of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from threading import Lock

@@ -1,7 +1,5 @@
 """Trees of scikit-learn, XGBoost, CatBoost and LightGBM."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

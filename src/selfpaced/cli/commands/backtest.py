@@ -1,7 +1,5 @@
 """`selfpaced backtest`: train and test in the order of time, as in production."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

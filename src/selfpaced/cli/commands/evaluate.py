@@ -1,7 +1,5 @@
 """`selfpaced evaluate`: judge a model on rows with labels."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import suppress

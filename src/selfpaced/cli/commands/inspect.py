@@ -1,7 +1,5 @@
 """`selfpaced inspect` and `selfpaced export`: what a model file holds, and the model as an ONNX graph."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """`selfpaced monitor`: check new rows for drift, and estimate the quality of a model without labels."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace

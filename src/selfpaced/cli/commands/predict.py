@@ -1,7 +1,5 @@
 """`selfpaced predict`: write the scores of the rows of a table."""
 
-from __future__ import annotations
-
 import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence

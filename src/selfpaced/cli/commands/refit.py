@@ -1,7 +1,5 @@
 """`selfpaced refit`: train a model again on newer rows, and compare both models."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """`selfpaced report`: a page about a model and the rows that it is judged by."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import dataclass, replace
 from typing import Any

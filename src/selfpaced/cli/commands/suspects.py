@@ -1,7 +1,5 @@
 """`selfpaced suspects`: list the rows whose labels are doubtful."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any

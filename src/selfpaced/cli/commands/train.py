@@ -1,7 +1,5 @@
 """`selfpaced train`: train a model on a table, and judge it on held-out rows."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

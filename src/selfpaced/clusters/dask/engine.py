@@ -1,7 +1,5 @@
 """Questions to partitions, and other work, on a Dask cluster."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

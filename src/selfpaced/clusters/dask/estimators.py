@@ -4,8 +4,6 @@ Each partition scores its own rows and counts its own bins. Only the rows of the
 sent to this process, which trains the members. The members are the same as those of `fit` in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Tables of Dask data frames, Dask arrays, and Parquet files that Dask workers read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

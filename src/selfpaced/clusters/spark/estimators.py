@@ -1,7 +1,5 @@
 """Ensembles as `pyspark.ml` estimators."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from inspect import Parameter

@@ -1,7 +1,5 @@
 """Fitted ensembles as `pyspark.ml` models, scored, saved and loaded."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator

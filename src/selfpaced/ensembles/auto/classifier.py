@@ -1,7 +1,5 @@
 """The classifier that chooses among self-paced recipes and blends them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self

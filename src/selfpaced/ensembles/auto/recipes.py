@@ -1,7 +1,5 @@
 """Base models by name, and the default recipes made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """A fit of the classifier that chooses: from a table to a blend, whose recipes share the passes over files."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Types of the columns of text files, inferred from all values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

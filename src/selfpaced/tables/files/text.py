@@ -1,7 +1,5 @@
 """Text files: CSV and JSON lines, read in blocks of typed columns."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

@@ -1,7 +1,5 @@
 """Parquet files that are made once and kept: of text files, and of the needed columns of remote files."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The files of a path, URL or pattern."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

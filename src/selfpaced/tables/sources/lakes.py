@@ -1,7 +1,5 @@
 """Delta and Iceberg tables: the live rows of one version."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike, fspath

@@ -1,7 +1,5 @@
 """`open_table`: a table from any source of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of

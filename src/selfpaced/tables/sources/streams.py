@@ -1,7 +1,5 @@
 """Streams and queries, whose rows can be read only once: they are written to temporary Parquet files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager

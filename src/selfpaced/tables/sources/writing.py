@@ -1,7 +1,5 @@
 """Writing rows to a file, here or behind a URL, or to a table of a database."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from itertools import chain
