@@ -149,9 +149,7 @@ class TestRows:
         monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
         X, _, y, _ = rows
         judged = []
-        monkeypatch.setattr(
-            "selfpaced.ensembles.auto.training.folds_of", lambda *a: judged.append(a[0]) or folds_of(*a)
-        )
+        monkeypatch.setattr(judging, "folds_of", lambda *a: judged.append(a[0]) or folds_of(*a))
         if source == "memory":
             auto().fit(X, y)
         else:
@@ -179,14 +177,14 @@ class TestRows:
         monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 100)
         monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 1500)
         monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 15)
-        levels, difference_of_levels = [], choosing.difference_of_levels
+        levels, difference_of_levels = [], judging.difference_of_levels
 
         def recorded(copies, ensembles, calibrator, weights):
             levels.extend(np.average(log_odds(each[:, 1]), weights=weights) for each in (copies, ensembles))
             levels.append(difference_of_levels(copies, ensembles, calibrator, weights))
             return levels[-1]
 
-        monkeypatch.setattr(choosing, "difference_of_levels", recorded)
+        monkeypatch.setattr(judging, "difference_of_levels", recorded)
         rng = np.random.default_rng(1)
         X = rng.normal(size=(40_000, 8))
         y = (rng.random(40_000) < expit(0.7 * X[:, 0] - 4)).astype(int)
