@@ -12,19 +12,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from selfpaced import scoring
 from selfpaced.calibration import Calibrator
 from selfpaced.callbacks import Round
 from selfpaced.model.pooling import LogOddsPool
 from selfpaced.model.reader import RowReader
-from selfpaced.scoring import (
-    Scorer,
-    Spread,
-    in_one_thread,
-    mean_probabilities,
-    probability_spread,
-    scorers_of,
-    staged_probabilities,
-)
 from selfpaced.storage import versions_for
 from selfpaced.tables import ClassCounts, InMemoryTable, Roles, Schema
 
@@ -225,9 +217,9 @@ class Model:
         return len(self.trained_on.classes)
 
     @cached_property
-    def scorers(self) -> tuple[list[Scorer], ...]:
+    def scorers(self) -> tuple[list[scoring.Scorer], ...]:
         """The scorers of each part's members: all that does not depend on the rows, prepared once, and never saved."""
-        return tuple(scorers_of(part.members) for part in self.parts)
+        return tuple(scoring.scorers_of(part.members) for part in self.parts)
 
     def probabilities(self, X: Any, n_jobs: int | None = None) -> Floats:
         """The calibrated probabilities of rows, one column for each class: the only way from rows to probabilities."""
@@ -240,7 +232,7 @@ class Model:
     def means_of(self, table: InMemoryTable, n_threads: int) -> Floats:
         """The probabilities before any calibration, of rows that the reader has read."""
         parts = [
-            mean_probabilities(some, table, self.n_classes, n_threads, part.weights)
+            scoring.mean_probabilities(some, table, self.n_classes, n_threads, part.weights)
             for some, part in zip(self.scorers, self.parts, strict=True)
         ]
         return parts[0] if self.pool is None else self.pool(parts)
@@ -249,15 +241,17 @@ class Model:
         """The probabilities of the first member, of the first two together, and so on; of a blend, of its parts."""
         table, n_threads = self.reader.coded(X), effective_n_jobs(n_jobs)
         if self.pool is None:
-            stages = staged_probabilities(self.scorers[0], table, self.n_classes, n_threads, self.parts[0].weights)
+            stages = scoring.staged_probabilities(
+                self.scorers[0], table, self.n_classes, n_threads, self.parts[0].weights
+            )
             yield from map(self.calibrated, stages)
             return
         found: list[Floats] = []
         for some, part in zip(self.scorers, self.parts, strict=True):
-            found.append(mean_probabilities(some, table, self.n_classes, n_threads, part.weights))
+            found.append(scoring.mean_probabilities(some, table, self.n_classes, n_threads, part.weights))
             yield self.calibrated(self.pool.first(len(found))(found))
 
-    def spread(self, X: Any, share: float, n_jobs: int | None = None) -> Spread:
+    def spread(self, X: Any, share: float, n_jobs: int | None = None) -> scoring.Spread:
         """The range in which the middle share of the members' probabilities lies, each calibrated.
 
         In a blend each member counts by the weight of its part, on the scale of all together.
@@ -268,7 +262,7 @@ class Model:
                 pooled = scorer if self.pool is None else scorer.then(partial(self.pool.alone, number))
                 scorers.append(pooled.then(self.calibrated))
         n_threads = effective_n_jobs(n_jobs)
-        return probability_spread(scorers, table, self.n_classes, n_threads, share, self.member_weights)
+        return scoring.probability_spread(scorers, table, self.n_classes, n_threads, share, self.member_weights)
 
     def calibrated(self, means: Any) -> Floats:
         calibrated: Floats = means if self.calibrator is None else self.calibrator(means)
@@ -289,7 +283,7 @@ class Model:
         """A copy whose members keep to one thread, because the caller uses several."""
         members = deepcopy([part.members for part in self.parts])
         parts = [
-            replace(part, members=tuple(map(in_one_thread, some)))
+            replace(part, members=tuple(map(scoring.in_one_thread, some)))
             for part, some in zip(self.parts, members, strict=True)
         ]
         return replace(self, parts=tuple(parts))

@@ -10,24 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from selfpaced import tables
 from selfpaced.exceptions import pa
 from selfpaced.scoring import LARGEST_WHOLE, CodedRows, are_exact, as_numbers
-from selfpaced.tables import (
-    PANDAS,
-    Column,
-    InMemoryTable,
-    Schema,
-    as_trained,
-    categories_in,
-    float_array,
-    float_columns,
-    is_frame,
-    is_missing,
-    kind_of,
-    polars_as_arrow,
-    refuse_infinity,
-    warn_of_new,
-)
 
 # Packages whose models know the categories of pandas frames, and fail on those of polars.
 PANDAS_READERS = {"catboost", "lightgbm", "xgboost"}
@@ -62,39 +47,39 @@ class RowReader:
 
     n_features: int
     names: tuple[str, ...] | None
-    schema: Schema | None = None
+    schema: tables.Schema | None = None
     categories: Mapping[str, tuple[str, ...]] | None = None
     polars_as_arrow: bool = False
     numbers_only: bool = False
     types: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(self, X: Any) -> InMemoryTable:
+    def __call__(self, X: Any) -> tables.InMemoryTable:
         """Rows in memory, ready for the members. Rows that were read before are returned unchanged."""
-        if isinstance(X, InMemoryTable):
+        if isinstance(X, tables.InMemoryTable):
             return X
         known = SelfPacedModel()
         known.n_features_in_ = self.n_features
         if self.names is not None:
             known.feature_names_in_ = np.array(self.names, dtype=object)
         if self.numbers_only:
-            return InMemoryTable(check_numbers(known, X, reset=False))
-        rows = as_trained(self.schema, X) if self.schema is not None and is_frame(X) else X
+            return tables.InMemoryTable(check_numbers(known, X, reset=False))
+        rows = tables.as_trained(self.schema, X) if self.schema is not None and tables.is_frame(X) else X
         checked = check_features(known, rows, reset=False)
         if self.categories is not None:
-            warn_of_new(self.categories, polars_as_arrow(checked))
-        return InMemoryTable(polars_as_arrow(checked) if self.polars_as_arrow else checked)
+            tables.warn_of_new(self.categories, tables.polars_as_arrow(checked))
+        return tables.InMemoryTable(tables.polars_as_arrow(checked) if self.polars_as_arrow else checked)
 
-    def coded(self, X: Any) -> InMemoryTable:
+    def coded(self, X: Any) -> tables.InMemoryTable:
         """The same rows. Of small pandas frames, all but the first are read as columns of numbers, which is faster.
 
         A frame with other names or types than the one before is checked in full.
         """
-        if self.numbers_only or kind_of(X) is not PANDAS or X.size > MOST_CODED:
+        if self.numbers_only or tables.kind_of(X) is not tables.PANDAS or X.size > MOST_CODED:
             return self(X)
         plan = vars(self).get("_plan")
         if plan is not None and plan.fits(X):
             rows = plan(X)
-            return self(X) if rows is None else InMemoryTable(rows)
+            return self(X) if rows is None else tables.InMemoryTable(rows)
         table = self(X)
         # Not a field: it is made again where the model is loaded.
         object.__setattr__(self, "_plan", plan_for(X, self.names, self.schema, self.all_categories))
@@ -143,7 +128,7 @@ class FramePlan:
 
     names: Any
     types: list[Any]
-    schema: Schema | None
+    schema: tables.Schema | None
     plain: list[tuple[int, int]] = field(default_factory=list)
     narrow: list[int] = field(default_factory=list)
     whole: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -179,25 +164,28 @@ class FramePlan:
             numbers[at] = self.schema.columns[at].converted(moments, "X").to_numpy(zero_copy_only=False)
         if np.isinf(numbers[features]).any() or any((numbers[at] == NEW).any() for at in self.categories):
             return None
-        whole_frame = (lambda: X) if self.schema is None else partial(as_trained, self.schema, X)
+        whole_frame = (lambda: X) if self.schema is None else partial(tables.as_trained, self.schema, X)
         return CodedRows(numbers, self.categories, whole_frame, is_exact)
 
 
 def _codes_of_texts(texts: Sequence[Any], known: tuple[str, ...]) -> list[float]:
     """The codes of strings; NEW for anything that is neither known nor missing."""
     code_of = {category: float(code) for code, category in enumerate(known)}
-    return [code_of.get(text, NEW) if isinstance(text, str) else np.nan if is_missing(text) else NEW for text in texts]
+    return [
+        code_of.get(text, NEW) if isinstance(text, str) else np.nan if tables.is_missing(text) else NEW
+        for text in texts
+    ]
 
 
 def plan_for(
-    X: Any, names: Sequence[str] | None, schema: Schema | None, categories: Mapping[str, Sequence[Any]]
+    X: Any, names: Sequence[str] | None, schema: tables.Schema | None, categories: Mapping[str, Sequence[Any]]
 ) -> FramePlan | None:
     """The plan for frames like one that has passed all checks; None if it has columns of other kinds."""
     if names is None or not X.columns.is_unique:
         return None
     plan = FramePlan(X.columns, list(X.dtypes), schema)
     if schema is None:
-        features = [(at, at, Column(str(name), "double")) for at, name in enumerate(names)]
+        features = [(at, at, tables.Column(str(name), "double")) for at, name in enumerate(names)]
     else:
         places = {name: place for place, name in enumerate(X.columns)}
         features = [(at, places[column.source], column) for at, column in enumerate(schema.columns)]
@@ -205,7 +193,7 @@ def plan_for(
     return plan if is_known else None
 
 
-def _add(plan: FramePlan, at: int, place: int, column: Column, own: Sequence[Any] | None) -> bool:
+def _add(plan: FramePlan, at: int, place: int, column: tables.Column, own: Sequence[Any] | None) -> bool:
     """Add a feature to a plan, unless it is of another kind. `own` are its categories where there is no schema."""
     kind = plan.types[place]
     if column.made_of is not None:
@@ -241,7 +229,7 @@ def _add_number(plan: FramePlan, at: int, kind: Any, wanted: Any) -> bool:
     return True
 
 
-def number_type(column: Column) -> np.dtype[Any]:
+def number_type(column: tables.Column) -> np.dtype[Any]:
     kind: np.dtype[Any] = np.dtype(pa.type_for_alias(column.type).to_pandas_dtype())
     return kind
 
@@ -261,7 +249,9 @@ class SelfPacedModel(BaseEstimator):  # type: ignore[misc]
     feature_names_in_: NDArray[np.object_]
 
 
-def reader_for(features: Any, schema: Schema | None, bases: Sequence[Any], numbers_only: bool = False) -> RowReader:
+def reader_for(
+    features: Any, schema: tables.Schema | None, bases: Sequence[Any], numbers_only: bool = False
+) -> RowReader:
     """The reader of a model that was trained on rows with such features.
 
     Parameters
@@ -278,10 +268,10 @@ def reader_for(features: Any, schema: Schema | None, bases: Sequence[Any], numbe
         known.n_features_in_,
         None if names is None else tuple(names.tolist()),
         schema,
-        (categories_in(features) or None) if schema is None else None,
+        (tables.categories_in(features) or None) if schema is None else None,
         reads_pandas(bases),
         numbers_only,
-        _other_types(features) if schema is None and kind_of(features) is PANDAS else {},
+        _other_types(features) if schema is None and tables.kind_of(features) is tables.PANDAS else {},
     )
 
 
@@ -305,9 +295,9 @@ def reads_pandas(bases: Sequence[Any]) -> bool:
     return bool({kind.__module__.partition(".")[0] for kind in kinds} & PANDAS_READERS)
 
 
-def readable(X: Any, bases: Sequence[Any], metadata: Mapping[str, Any] | None = None) -> InMemoryTable:
+def readable(X: Any, bases: Sequence[Any], metadata: Mapping[str, Any] | None = None) -> tables.InMemoryTable:
     """Checked rows as base models read them."""
-    return InMemoryTable(polars_as_arrow(X) if reads_pandas(bases) else X, metadata)
+    return tables.InMemoryTable(tables.polars_as_arrow(X) if reads_pandas(bases) else X, metadata)
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -315,7 +305,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     Names, number and order of the columns are stored at fit and checked afterwards. NaN is left to the base model.
     """
-    if not is_frame(X):
+    if not tables.is_frame(X):
         _refuse_lazy_frame(X)
         return validate_data(
             estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan", dtype="numeric"
@@ -325,15 +315,15 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             f"Found a table with {X.shape[0]} rows and {X.shape[1]} columns. At least 1 of each is needed."
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    for name, values in float_columns(X):
-        refuse_infinity(values, f"Column {name!r} of X")
+    for name, values in tables.float_columns(X):
+        tables.refuse_infinity(values, f"Column {name!r} of X")
     return X
 
 
 def check_numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.floating]:
     """X as one array of finite floats: SMOTE makes new rows by arithmetic on all columns."""
-    if is_frame(X):
-        numbers = float_array(check_features(estimator, X, reset=reset))
+    if tables.is_frame(X):
+        numbers = tables.float_array(check_features(estimator, X, reset=reset))
     else:
         _refuse_lazy_frame(X)
         numbers = validate_data(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from selfpaced import trees
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError, need
 from selfpaced.model import LogOddsPool, Part
@@ -15,16 +16,6 @@ from selfpaced.onnx_export.graph import Average, Formula, Graph, Member, graph_o
 from selfpaced.onnx_export.preparation import Given, read_steps
 from selfpaced.persistence import Said, card_as_json, card_of
 from selfpaced.storage import AnyPath, Place, located, write_whole
-from selfpaced.trees import (
-    TreeModel,
-    UnsupportedTreesError,
-    link_of,
-    read_booster,
-    read_catboost,
-    read_forest,
-    read_hist_gradient_boosting,
-    read_xgboost,
-)
 
 Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
 OPERATORS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
@@ -37,12 +28,12 @@ def read_logistic_regression(model: Any) -> Formula:
             f"A LogisticRegression with multi_class={scheme!r} cannot be exported to ONNX. Use 'auto'."
         )
     sums = partial(_layered, [(model.coef_.T, model.intercept_)], "identity")
-    return Formula(sums, link_of(len(model.coef_)))
+    return Formula(sums, trees.link_of(len(model.coef_)))
 
 
 def read_mlp(model: Any) -> Formula:
     layers = list(zip(model.coefs_, model.intercepts_, strict=True))
-    return Formula(partial(_layered, layers, model.activation), link_of(model.intercepts_[-1].size))
+    return Formula(partial(_layered, layers, model.activation), trees.link_of(model.intercepts_[-1].size))
 
 
 def _layered(layers: Sequence[Layer], activation: str, graph: Graph, rows: str) -> str:
@@ -58,27 +49,27 @@ def _layered(layers: Sequence[Layer], activation: str, graph: Graph, rows: str) 
     return rows
 
 
-def read_histogram_trees(model: Any) -> TreeModel:
+def read_histogram_trees(model: Any) -> trees.TreeModel:
     if model.is_categorical_ is not None and model.is_categorical_.any():
         names = getattr(model, "feature_names_in_", np.arange(model.n_features_in_))
         raise ModelFileError(
             f"HistGradientBoosting splits column {names[model.is_categorical_].tolist()[0]!r} by its categories, which "
             "cannot be exported to ONNX. Encode the categories as numbers first, or use LightGBM."
         )
-    return read_hist_gradient_boosting(model)
+    return trees.read_hist_gradient_boosting(model)
 
 
 # By package and class name, so that packages of unused models are not imported.
-READERS: dict[tuple[str, str], Callable[[Any], TreeModel | Formula]] = {
-    ("sklearn", "DecisionTreeClassifier"): lambda model: read_forest([model]),
-    ("sklearn", "RandomForestClassifier"): lambda model: read_forest(model.estimators_),
-    ("sklearn", "ExtraTreesClassifier"): lambda model: read_forest(model.estimators_),
+READERS: dict[tuple[str, str], Callable[[Any], trees.TreeModel | Formula]] = {
+    ("sklearn", "DecisionTreeClassifier"): lambda model: trees.read_forest([model]),
+    ("sklearn", "RandomForestClassifier"): lambda model: trees.read_forest(model.estimators_),
+    ("sklearn", "ExtraTreesClassifier"): lambda model: trees.read_forest(model.estimators_),
     ("sklearn", "HistGradientBoostingClassifier"): read_histogram_trees,
     ("sklearn", "LogisticRegression"): read_logistic_regression,
     ("sklearn", "MLPClassifier"): read_mlp,
-    ("catboost", "CatBoostClassifier"): read_catboost,
-    ("lightgbm", "LGBMClassifier"): lambda model: read_booster(model.booster_),
-    ("xgboost", "XGBClassifier"): read_xgboost,
+    ("catboost", "CatBoostClassifier"): trees.read_catboost,
+    ("lightgbm", "LGBMClassifier"): lambda model: trees.read_booster(model.booster_),
+    ("xgboost", "XGBClassifier"): trees.read_xgboost,
 }
 
 
@@ -94,7 +85,7 @@ def read_member(model: Any, given: Given) -> Member:
         if read is not None and type(model).predict_proba is kind.predict_proba:  # type: ignore[attr-defined]
             try:
                 return Member(read(model))
-            except UnsupportedTreesError as error:
+            except trees.UnsupportedTreesError as error:
                 raise ModelFileError(f"{error} cannot be exported to ONNX. {error.advice}") from error
     kinds = ", ".join(sorted(name for _, name in READERS))
     raise ModelFileError(

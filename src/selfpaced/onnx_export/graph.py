@@ -10,16 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.calibration import (
-    SMOOTH_SHARE,
-    SOFT,
-    BetaMap,
-    Calibrator,
-    ClassMaps,
-    IsotonicMap,
-    PriorCorrection,
-    RareClassMap,
-)
+from selfpaced import calibration
 from selfpaced.model import SUREST, LogOddsPool
 from selfpaced.trees import NO_CHILD, Link, TreeModel, Trees
 
@@ -77,7 +68,7 @@ IR_VERSION = 10  # as old as the opsets, so that older runtimes can read it
 def graph_of(
     averages: Sequence[Average],
     pool: LogOddsPool | None,
-    calibrator: Calibrator | None,
+    calibrator: calibration.Calibrator | None,
     classes: NDArray[Any],
     n_features: int,
 ) -> Any:
@@ -198,7 +189,7 @@ def _log_odds(graph: Graph, probabilities: str) -> str:
     return graph.add("Sub", graph.add("Log", clipped), against)
 
 
-def add_calibration(graph: Graph, means: str, calibrator: Calibrator | None) -> str:
+def add_calibration(graph: Graph, means: str, calibrator: calibration.Calibrator | None) -> str:
     """The name of the calibrated probabilities; without a calibration, the name of the means."""
     return means if calibrator is None else _calibrated(calibrator, graph, means)
 
@@ -209,18 +200,18 @@ def _calibrated(calibrator: Any, graph: Graph, means: str) -> str:
 
 
 @_calibrated.register
-def _(calibrator: PriorCorrection, graph: Graph, means: str) -> str:
+def _(calibrator: calibration.PriorCorrection, graph: Graph, means: str) -> str:
     return shares(graph, graph.add("Mul", means, graph.constant(calibrator.factors)))
 
 
 @_calibrated.register
-def _(calibrator: RareClassMap, graph: Graph, means: str) -> str:
+def _(calibrator: calibration.RareClassMap, graph: Graph, means: str) -> str:
     rare = _mapped(calibrator.map, graph, graph.columns(means, [calibrator.rare]))
     return two_classes(graph, rare, calibrator.rare)
 
 
 @_calibrated.register
-def _(calibrator: ClassMaps, graph: Graph, means: str) -> str:
+def _(calibrator: calibration.ClassMaps, graph: Graph, means: str) -> str:
     columns = [_mapped(each, graph, graph.columns(means, [number])) for number, each in enumerate(calibrator.maps)]
     return shares(graph, graph.add("Concat", *columns, axis=1))
 
@@ -232,9 +223,9 @@ def _mapped(score_map: Any, graph: Graph, scores: str) -> str:
 
 
 @_mapped.register
-def _(score_map: BetaMap, graph: Graph, scores: str) -> str:
-    below = graph.add("Log", graph.add("Add", scores, graph.constant(SOFT)))
-    above = graph.add("Log", graph.add("Sub", graph.constant(1 + SOFT), scores))
+def _(score_map: calibration.BetaMap, graph: Graph, scores: str) -> str:
+    below = graph.add("Log", graph.add("Add", scores, graph.constant(calibration.SOFT)))
+    above = graph.add("Log", graph.add("Sub", graph.constant(1 + calibration.SOFT), scores))
     rise = graph.add("Mul", below, graph.constant(score_map.from_0))
     fall = graph.add("Mul", above, graph.constant(score_map.from_1))
     odds = graph.add("Add", graph.add("Sub", rise, fall), graph.constant(score_map.constant))
@@ -242,16 +233,16 @@ def _(score_map: BetaMap, graph: Graph, scores: str) -> str:
 
 
 @_mapped.register
-def _(score_map: IsotonicMap, graph: Graph, scores: str) -> str:
+def _(score_map: calibration.IsotonicMap, graph: Graph, scores: str) -> str:
     """Straight lines between corners are a sum of ramps, each of which rises from one corner to the next."""
     starts, widths, rises = _ramps(score_map.scores, score_map.shares)
     beyond = graph.add("Div", graph.add("Sub", scores, graph.constant(starts)), graph.constant(widths))
     within = graph.add("Clip", beyond, graph.constant(0.0), graph.constant(1.0))
     # The share of the steps is in the constants: a factor after a MatMul is rounded to 32 bits by onnxruntime.
-    steps = 1 - SMOOTH_SHARE
+    steps = 1 - calibration.SMOOTH_SHARE
     risen = graph.add("MatMul", within, graph.constant(steps * rises[:, np.newaxis]))
     stairs = graph.add("Add", risen, graph.constant(steps * float(score_map.shares[0])))
-    smooth = graph.add("Mul", _mapped(score_map.smooth, graph, scores), graph.constant(SMOOTH_SHARE))
+    smooth = graph.add("Mul", _mapped(score_map.smooth, graph, scores), graph.constant(calibration.SMOOTH_SHARE))
     return graph.add("Add", stairs, smooth)
 
 

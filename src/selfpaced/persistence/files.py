@@ -15,6 +15,7 @@ import joblib
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
+from selfpaced import storage
 from selfpaced.ensembles import AveragingEnsemble
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning, PickledModelWarning, warn
 from selfpaced.model import check_contents
@@ -30,21 +31,6 @@ from selfpaced.persistence.card import (
     deployed,
     ensemble_in,
     kind_of,
-)
-from selfpaced.storage import (
-    TRUSTED,
-    AnyPath,
-    Place,
-    RemoteFile,
-    content_of,
-    differences,
-    dumped,
-    loaded,
-    located,
-    opened,
-    part_of,
-    shown,
-    write_whole,
 )
 
 CARD = "selfpaced.json"
@@ -62,7 +48,7 @@ def card_in(archive: zipfile.ZipFile, name: str) -> ModelCard:
     if size > LARGEST_CARD:
         raise ModelFileError(f"The card in {name} has {size:,} bytes, more than the limit of {LARGEST_CARD:,}.")
     try:
-        facts = json.loads(part_of(archive, CARD).decode(errors="replace"))
+        facts = json.loads(storage.part_of(archive, CARD).decode(errors="replace"))
         version = facts.get("format_version") if isinstance(facts, dict) else None
         if not isinstance(version, int) or version <= FORMAT_VERSION:
             return card_from(facts)
@@ -90,14 +76,14 @@ ENDINGS = {".skops": "skops", ".joblib": "joblib", ".pkl": "joblib"}
 
 def save_model(
     model: Any,
-    path: AnyPath,
+    path: storage.AnyPath,
     *,
     format: str = "skops",
     metrics: Mapping[str, Any] | None = None,
     notes: str | None = None,
     allow: str | Sequence[str] = (),
     reference: Reference | None = None,
-) -> Place:
+) -> storage.Place:
     """Save a fitted ensemble, or a model around one, in one file, with a card that describes it.
 
     The file is written completely or not at all. The loaded model predicts the same, bit for bit. Callbacks are not
@@ -146,10 +132,10 @@ def save_model(
     >>> (loaded.predict_proba(X) == model.predict_proba(X)).all()
     np.True_
     """
-    place = located(path)
+    place = storage.located(path)
     _check_ending(place, format)
     said = Said(metrics, notes, reference)
-    return write_whole(place, model_bytes(model, format, said, allow), ModelFileError)
+    return storage.write_whole(place, model_bytes(model, format, said, allow), ModelFileError)
 
 
 def model_bytes(
@@ -166,7 +152,7 @@ def model_bytes(
     if format == "skops":
         _refuse_nameless_functions(ensemble_in(saved))
         _refuse_nameless_functions(saved)
-        content = io.BytesIO(dumped(saved, "The model", call, allow, "Try format='joblib'."))
+        content = io.BytesIO(storage.dumped(saved, "The model", call, allow, "Try format='joblib'."))
     else:
         content = _pickled(saved)
     with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
@@ -174,7 +160,7 @@ def model_bytes(
     return content.getvalue()
 
 
-def _check_ending(path: Place, format: str) -> None:
+def _check_ending(path: storage.Place, format: str) -> None:
     if format not in ENDINGS.values():
         raise ValueError(f"format must be 'skops' or 'joblib'; got {format!r}.")
     meant = ENDINGS.get(path.suffix.lower())
@@ -236,7 +222,7 @@ def _pickled(model: Any) -> io.BytesIO:
     return content
 
 
-def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle: bool = False) -> Any:
+def load_model(path: storage.AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle: bool = False) -> Any:
     """Load a model that `save_model` wrote.
 
     Only types on a fixed list of this library, and those that you allow, are loaded. The file cannot add types.
@@ -277,21 +263,21 @@ def load_model(path: AnyPath, *, allow: str | Sequence[str] = (), trusted_pickle
     >>> bool((loaded.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    return read_model(_source(path), shown(path), allow, trusted_pickle)
+    return read_model(_source(path), storage.shown(path), allow, trusted_pickle)
 
 
-def load_ensemble(path: AnyPath) -> AveragingEnsemble:
+def load_ensemble(path: storage.AnyPath) -> AveragingEnsemble:
     """Load an ensemble for a command. A model around an ensemble is refused."""
     model = load_model(path)
     if not isinstance(model, AveragingEnsemble):
         raise ModelFileError(
-            f"{shown(path)} holds a {kind_of(model)}. Commands need an ensemble that `selfpaced train` wrote. Use this "
-            "model in Python: load_model(path).predict(X)."
+            f"{storage.shown(path)} holds a {kind_of(model)}. Commands need an ensemble that `selfpaced train` wrote. "
+            "Use this model in Python: load_model(path).predict(X)."
         )
     return model
 
 
-def read_card(path: AnyPath) -> ModelCard:
+def read_card(path: storage.AnyPath) -> ModelCard:
     """Read the card of a model file. The model is not loaded, and no code in the file can run.
 
     Parameters
@@ -321,8 +307,8 @@ def read_card(path: AnyPath) -> ModelCard:
     >>> card.kind, card.classes, card.class_counts, card.notes
     ('UnderBaggingClassifier', (0, 1), (500, 50), 'a trial')
     """
-    with opened(_source(path), shown(path)) as archive:
-        return card_in(archive, shown(path))
+    with storage.opened(_source(path), storage.shown(path)) as archive:
+        return card_in(archive, storage.shown(path))
 
 
 def trusted_types() -> list[str]:
@@ -348,16 +334,16 @@ def trusted_types() -> list[str]:
     >>> "selfpaced.ensembles.self_paced.SelfPacedEnsembleClassifier" in trusted_types()
     True
     """
-    return list(TRUSTED)
+    return list(storage.TRUSTED)
 
 
-def _source(path: AnyPath) -> Path | io.BytesIO:
+def _source(path: storage.AnyPath) -> Path | io.BytesIO:
     """The path of a local file, or the content of a file behind a URL."""
-    place = located(path)
-    if not isinstance(place, RemoteFile):
+    place = storage.located(path)
+    if not isinstance(place, storage.RemoteFile):
         return place
     try:
-        return io.BytesIO(content_of(place))
+        return io.BytesIO(storage.content_of(place))
     except FileNotFoundError as error:
         raise ModelFileError(f"There is no file {place}.") from error
     except OSError as error:
@@ -368,7 +354,7 @@ def read_model(
     source: Path | io.BytesIO, name: str, allow: str | Sequence[str] = (), trusted_pickle: bool = False
 ) -> Any:
     """The work of `load_model`, for a file or its bytes. `name` is the name of the file in messages."""
-    with opened(source, name) as archive:
+    with storage.opened(source, name) as archive:
         card = card_in(archive, name)
         is_pickle = PICKLE in archive.namelist()
         if is_pickle and not trusted_pickle:
@@ -376,15 +362,15 @@ def read_model(
                 f"{name} is a pickle, which can run any code when it is loaded. If you trust its source, call "
                 "load_model(path, trusted_pickle=True)."
             )
-        pickled = part_of(archive, PICKLE) if is_pickle else b""
-    safely = partial(loaded, source, name, "load_model(...", allow, card.versions)
+        pickled = storage.part_of(archive, PICKLE) if is_pickle else b""
+    safely = partial(storage.loaded, source, name, "load_model(...", allow, card.versions)
     model = _unpickled(pickled, name) if is_pickle else safely()
     _warn_of_versions(card, name)  # the packages of the model are imported by now
     return _checked(model, name)
 
 
 def _warn_of_versions(card: ModelCard, name: str) -> None:
-    changed = differences(card.versions)
+    changed = storage.differences(card.versions)
     if changed:
         warn(
             f"{name} was saved with {', '.join(changed)}, so its predictions may differ here. Check them, and save the "
