@@ -11,10 +11,10 @@ from lightgbm import LGBMClassifier
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
+from selfpaced import scoring
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.model import model as module
 from selfpaced.persistence import save_model
 from selfpaced.persistence.files import load_model
 
@@ -50,9 +50,9 @@ def scored(model, rows):
 def test_scorers_are_prepared_once(name, rows, request, monkeypatch):
     model = pickle.loads(pickle.dumps(request.getfixturevalue(name)))
     X = scored(model, rows)
-    made, real = [], module.scorers_of
+    made, real = [], scoring.scorers_of
     monkeypatch.setattr(
-        module, "scorers_of", lambda members, *given: made.append(len(members)) or real(members, *given)
+        scoring, "scorers_of", lambda members, *given: made.append(len(members)) or real(members, *given)
     )
     first = model.predict_proba(X)
     n_made = len(made)
