@@ -83,8 +83,8 @@ def test_report_draws_the_course_of_dates(run, folder, timed):
 @pytest.mark.parametrize(
     ("column", "options", "complaint"),
     [
-        ("when", ("--time-unit", "s"), "--time-unit s is for times that are numbers, but 'when' holds dates. Omit it"),
-        ("ns", ("--time-unit", "s"), "is not a time before the year 9999. Choose another unit"),
+        ("when", ("--time-unit", "s"), "'when' holds times already, not numbers: omit the time unit 's'"),
+        ("ns", ("--time-unit", "s"), "outside of the years 1 to 9999 if its unit is 's'. Give another time unit"),
         ("s", ("--delay", "7d"), "Or name the unit of the numbers: --time-unit s"),
     ],
 )

@@ -78,25 +78,9 @@ def types_of(texts: Sequence[str]) -> dict[str, str]:
     return {name.strip(): TYPES.get(kind.strip(), kind.strip()) for name, _, kind in pairs}
 
 
-LATEST = 253_370_764_800  # the beginning of 9999 in seconds: milliseconds that are read as seconds are later
-
-
 def times_in(table: StreamedTable, column: str, unit: str | None = None) -> Moments:
     """The time of each row. Numbers become dates if their unit is given: so much time since 1970."""
-    moments = moments_in(table.column(column), column)
-    if unit is None:
-        return moments
-    if moments.dtype.kind == "M":
-        raise TableError(f"--time-unit {unit} is for times that are numbers, but {column!r} holds dates. Omit it.")
-    seconds = moments / {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
-    if (latest := np.abs(seconds).max(initial=0)) > LATEST:
-        raise TableError(
-            f"With --time-unit {unit}, {latest:g} seconds since 1970 in column {column!r} is not a time before the "
-            "year 9999. Choose another unit: s, ms, us or ns."
-        )
-    if moments.dtype.kind == "f":
-        return (seconds * 1e6).round().astype("datetime64[us]")
-    return moments.astype(np.int64).astype(f"datetime64[{unit}]").astype("datetime64[us]")
+    return moments_in(table.column(column), column, unit)
 
 
 def target_of(given: str | None, model: Any) -> str:
