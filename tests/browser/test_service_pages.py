@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.backtesting import Budget, FoldResult, Rolling
+from selfpaced.backtesting import Budget, FoldResult, RollingTimeSplit
 from selfpaced.backtesting.rolling import Reached
 from selfpaced.cli.commands.backtest import course_of
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
@@ -67,7 +67,11 @@ def backtested():
     models = ("lightgbm", HOSTILE)
     folds = [result(m, n, b) for n, b in enumerate(begins, 1) for m in models]
     courses = [course_of(model, [one for one in folds if one.model == model]) for model in models]
-    tested_by = Rolling("7d", "2d", "60d"), Budget(100, "day", "Europe/Zurich"), "p*amount>5"
+    tested_by = (
+        RollingTimeSplit("when", "7d", delay="2d", window="60d"),
+        Budget(100, "day", "Europe/Zurich"),
+        "p*amount>5",
+    )
     return Page(backtest_page(folds, courses, HOSTILE, *tested_by))
 
 
@@ -76,7 +80,7 @@ def calm():
     """Rows like those of the reference, of which the columns of 1,000 were counted and 30,000 scored."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"amount": rng.normal(size=1000), "channel": rng.choice(["web", "app"], 1000)})
-    reference = make_reference(rows, rng.beta(0.1, 3, 30_000), threshold=0.3)
+    reference = make_reference(rows, rng.beta(0.1, 3, 30_000), threshold=0.3, is_sample=True)
     counters = {one.name: Counter(one, 1, None) for one in reference.features}
     for name in rows:
         counters[name].add(rows[name].to_list() if name == "channel" else rows[name].to_numpy(), np.zeros(1000, int))

@@ -25,7 +25,7 @@ def commas(folder):
 def test_ambiguous_commas_are_refused_with_the_option_to_copy(run, commas):
     code, _, complained = run("train", "rows.csv", *TRAIN)
     assert code == 2
-    assert "on the command line --types 'price'='decimal comma'" in complained
+    assert "--types price='decimal comma' on the command line" in complained
 
 
 @pytest.mark.parametrize(("kind", "largest"), [("decimal comma", 951), ("thousands comma", 951_000)])

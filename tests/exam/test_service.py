@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from sklearn.naive_bayes import GaussianNB
 
 from selfpaced.backtesting import RollingTimeSplit, backtest
-from selfpaced.cli.commands.monitor import MonitorRequest, monitor
+from selfpaced.cli.commands.monitor import monitor
+from selfpaced.cli.parser import parser
 from selfpaced.cli.request import Deciding
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import make_reference, measure_drift
@@ -72,6 +73,11 @@ def values(table: pa.Table, name: str) -> list:
     return [None if value is None or value != value else float(value) for value in plain]
 
 
+def monitored(model, reference, source):
+    options = parser().parse_args(["monitor", "model.skops", str(source), "--target", "label"])
+    return monitor(model, reference, options, None).whole
+
+
 @settings(exam, max_examples=max(EXAMPLES // 2, 2))
 @given(table=tables())
 def test_the_same_rows_in_files_of_all_kinds_have_the_same_figures(table):
@@ -80,14 +86,13 @@ def test_the_same_rows_in_files_of_all_kinds_have_the_same_figures(table):
         model = trained(path)
         features = open_like(path, model.trained_on_.schema, Roles()).features()
         reference = make_reference(features, np.linspace(0, 1, len(features)), threshold=0.5)
-        request = MonitorRequest(target="label")
-        expected = monitor(model, reference, path, request).whole
+        expected = monitored(model, reference, path)
     assert {one.name: one.psi for one in expected.drifts} == {one.name: 0 for one in reference.features}
     for name in FILES:
         with TemporaryDirectory() as folder:
             source = FORMS[name](table, Path(folder))
             try:
-                found = monitor(model, reference, source, request).whole
+                found = monitored(model, reference, source)
             except TableError:
                 assert name in UNTYPED, name
             else:

@@ -138,7 +138,12 @@ class FramePlan:
     categories: dict[int, tuple[Any, ...]] = field(default_factory=dict)
 
     def fits(self, X: Any) -> bool:
-        return len(X) > 0 and self.types == list(X.dtypes) and self.names.equals(X.columns)
+        types = list(X.dtypes)
+        if not (len(X) and self.types == types and self.names.equals(X.columns)):
+            return False
+        # To pandas, types with the same categories in another order are equal.
+        places = [place for place, _ in self.codes.values()]
+        return all(types[place].categories.equals(self.types[place].categories) for place in places)
 
     def __call__(self, X: Any) -> CodedRows | None:
         """The features; None if the frame must be read in the usual way, which warns of its values or refuses them."""

@@ -12,9 +12,9 @@ from selfpaced.cli.commands.report import report_of_training
 from selfpaced.cli.commands.train import check_enough, chosen, open_data, train
 from selfpaced.cli.opening import open_source
 from selfpaced.cli.request import TrainRequest
-from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
+from selfpaced.model import Model
 from selfpaced.tables import Schema, encode_labels
 from selfpaced.thresholds import parse_rule
 
@@ -66,12 +66,8 @@ def test_rows_are_converted_by_the_schema_once_however_many_passes_a_fit_makes(p
 
 def test_held_out_rows_are_scored_and_their_thresholds_swept_once_also_with_a_report(payments, monkeypatch):
     scored, swept = [], []
-    staged, sweep = SelfPacedEnsembleClassifier.staged_predict_proba, command.sweep_of
-    monkeypatch.setattr(
-        SelfPacedEnsembleClassifier,
-        "staged_predict_proba",
-        lambda model, X: scored.append(len(X)) or staged(model, X),
-    )
+    staged, sweep = Model.staged, command.sweep_of
+    monkeypatch.setattr(Model, "staged", lambda model, X, n_jobs: scored.append(len(X)) or staged(model, X, n_jobs))
     monkeypatch.setattr(command, "sweep_of", lambda *given: swept.append(1) or sweep(*given))
     monkeypatch.setattr("selfpaced.report.building.choice_from", None)
     monkeypatch.setattr("selfpaced.report.building.sweep_of", None)
