@@ -2,15 +2,17 @@
 
 Usage: python tools/mutants.py [--minutes 60] [--jobs 2] [--only thresholds/costs.py] [--report]
 
-Each module is changed in memory, in a fork of a process that has loaded numpy and the like, and only the tests run that
-reach the changed line. If they pass, all tests of the module run. The findings are in `.mutants/`, one line each; the
-same command goes on where it was stopped, and begins anew with a module that has changed.
+A process collects the tests of a module, and forks for every change: the fork exchanges the code of one function, and
+runs the tests that reach its line; if they pass, all tests of their files. What is computed when the module is imported
+is changed in a fork that has not imported it. The findings are in `.mutants/`, one line each; the same command goes on
+where it was stopped, and begins anew with a module that has changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import hashlib
 import importlib.abc
 import importlib.machinery
@@ -22,12 +24,13 @@ import signal
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 REPOSITORY = Path(__file__).parents[1]
@@ -52,8 +55,6 @@ TESTED_BY = {
 }
 LOADED_BEFORE = ["distributed", "joblib", "lightgbm", "numpy", "pandas", "pyarrow.parquet", "pytest", "scipy.stats"]
 LOADED_BEFORE += ["sklearn.ensemble", "sklearn.linear_model", "sklearn.model_selection", "sklearn.tree", "skops.io"]
-# By the exit code of pytest. A change that makes a module fail when it is imported stops pytest before the first test.
-OUTCOMES = {0: "survived", 1: "killed", 2: "killed", None: "too long"}
 FORKING = threading.Lock()
 OPPOSITES: dict[type, type] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
@@ -63,11 +64,20 @@ OPPOSITES: dict[type, type] = {
 }
 
 
+@dataclass(frozen=True)
+class Change:
+    """A place of a module: its line, what is changed, and whether that is inside a function."""
+
+    line: int
+    what: str
+    is_in_function: bool
+
+
 class Mutator(ast.NodeTransformer):
     """Finds the places of a module that can be changed, and changes the one with a number.
 
     >>> tree = ast.parse("def f(a):\\n    return a < 1")
-    >>> [line for line, _ in Mutator.places(tree)]
+    >>> [place.line for place in Mutator.places(tree)]
     [2, 2, 2]
     >>> ast.unparse(Mutator(1).visit(tree)).splitlines()[1].strip()
     'return a <= 1'
@@ -75,11 +85,11 @@ class Mutator(ast.NodeTransformer):
 
     def __init__(self, number: int = -1) -> None:
         self.number = number
-        self.found: list[tuple[int, str]] = []
+        self.found: list[Change] = []
+        self._depth = 0
 
     @classmethod
-    def places(cls, tree: ast.AST) -> list[tuple[int, str]]:
-        """The line and the change of every place."""
+    def places(cls, tree: ast.AST) -> list[Change]:
         finder = cls()
         finder.visit(tree)
         return finder.found
@@ -87,18 +97,20 @@ class Mutator(ast.NodeTransformer):
     def _change(self, node: Any, new: Any, what: str | None = None) -> Any:
         """The new node if this is the place; else the old one."""
         is_place = len(self.found) == self.number
-        self.found.append((node.lineno, what or f"{ast.unparse(node)} -> {ast.unparse(new)}"))
+        what = what or f"{ast.unparse(node)} -> {ast.unparse(new)}"
+        self.found.append(Change(node.lineno, what, self._depth > 0))
         return ast.fix_missing_locations(ast.copy_location(new, node)) if is_place else node
 
     def _body(self, node: Any) -> Any:
         """Docstrings, annotations and decorators are left as they are."""
-        if ast.get_docstring(node) is not None:
-            node.body = [node.body[0], *self._visited(node.body[1:])]
-        else:
-            node.body = self._visited(node.body)
-        if isinstance(node, ast.FunctionDef):
+        is_function = isinstance(node, ast.FunctionDef)
+        if is_function:
             node.args.defaults = self._visited(node.args.defaults)
             node.args.kw_defaults = [each and self.visit(each) for each in node.args.kw_defaults]
+        self._depth += is_function
+        n_kept = int(ast.get_docstring(node) is not None)
+        node.body = [*node.body[:n_kept], *self._visited(node.body[n_kept:])]
+        self._depth -= is_function
         return node
 
     def _visited(self, nodes: list[Any]) -> list[Any]:
@@ -188,58 +200,109 @@ class Loader(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader)
         return compile(tree, self.path, "exec")
 
 
-class Reached:
-    """A plugin of pytest: which tests reach which lines of a module. Imports and fixtures count for the first test."""
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """The code of all functions in a code."""
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from codes_of(each)
 
-    def __init__(self, path: Path) -> None:
+
+def functions_of(path: Path) -> list[FunctionType]:
+    """The functions and methods of an imported module, decorated or not."""
+    functions = (each for each in gc.get_objects() if isinstance(each, FunctionType))
+    return [each for each in functions if each.__code__.co_filename == str(path)]
+
+
+def exchange(functions: Sequence[FunctionType], path: Path, number: int) -> None:
+    """Give the functions of a module the code that they have after a change."""
+    tree = Mutator(number).visit(ast.parse(path.read_text()))
+    codes = {(each.co_qualname, each.co_firstlineno): each for each in codes_of(compile(tree, str(path), "exec"))}
+    for function in functions:
+        # Methods that a dataclass writes itself have no code in the file.
+        place = function.__code__.co_qualname, function.__code__.co_firstlineno
+        function.__code__ = codes.get(place, function.__code__)
+
+
+class Collected:
+    """A plugin of pytest that does something else with the tests of a module than to run them once."""
+
+    def __init__(self, path: Path, work: Callable[[Collected], None]) -> None:
+        self.path, self.work = path, work
+        self.items: list[Any] = []
+        self.functions: list[FunctionType] = []
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        self.session, self.items, self.functions = session, session.items, functions_of(self.path)
+        gc.freeze()  # the forks share the memory of what is loaded
+        self.work(self)
+        return True
+
+    def run(self, numbers: Sequence[int], before: Callable[[int], None] = lambda number: None) -> bool:
+        """Whether some tests pass, up to the first that does not."""
+        chosen = [self.items[number] for number in numbers]
+        for number, item, following in zip(numbers, chosen, [*chosen[1:], None], strict=True):
+            before(number)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.session.testsfailed:
+                return False
+        return True
+
+    def reached(self) -> Any:
+        """The seconds that the tests take, and the numbers of those that reach a line; None if one fails."""
         import coverage
 
-        self.path = str(path)
-        self.coverage = coverage.Coverage(data_file=None, include=[self.path], config_file=False)
+        measured, begin = (
+            coverage.Coverage(data_file=None, include=[str(self.path)], config_file=False),
+            time.monotonic(),
+        )
+        with measured.collect():
+            passes = self.run(range(len(self.items)), lambda number: measured.switch_context(str(number)))
+        if not passes:
+            return None
+        by_line = measured.get_data().contexts_by_lineno(str(self.path)).items()
+        lines = {line: sorted(int(number) for number in numbers if number) for line, numbers in by_line}
+        return {"seconds": time.monotonic() - begin, "lines": lines}
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.coverage.switch_context(nodeid)
-
-    def by_line(self) -> dict[int, list[str]]:
-        return self.coverage.get_data().contexts_by_lineno(self.path)
-
-
-def pytest_of(tests: list[str], plugins: list[Any] | None = None) -> int:
-    """The exit code of the tests, in this process. Pytest says nothing."""
-    import pytest
-
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=plugins))
+    def outcome(self, number: int, chosen: Sequence[int]) -> str:
+        """What the tests say of a change: those that reach it, or others in their files, which share fixtures."""
+        exchange(self.functions, self.path, number)
+        files = {self.items[number].path for number in chosen}
+        beside = [number for number, item in enumerate(self.items) if item.path in files]
+        return "survived" if self.run(chosen) and self.run(beside) else "killed"
 
 
-def forked(work: Any) -> tuple[int, int]:
-    """The process and the pipe of some work in a fork. It writes its result to the pipe, as JSON."""
+def silenced(work: Callable[[], Any]) -> Callable[[], Any]:
+    """The work without what it prints."""
+
+    def silent() -> Any:
+        silence = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(silence, stream)
+        return work()
+
+    return silent
+
+
+def forked(work: Callable[[], Any], seconds: float) -> Any:
+    """The result of some work in a fork, which can be written as JSON; None if it takes too long or dies."""
     with FORKING:  # else a fork would hold the pipes of another, whose end would then not be seen
         reading, writing = os.pipe()
         process = os.fork()
         if process:
             os.close(writing)
-            return process, reading
-    code = 70
-    try:
-        os.setsid()  # what tests leave behind can be ended with them
-        os.close(reading)
-        with os.fdopen(writing, "w") as result:
-            json.dump(work(), result)
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
-
-
-def result_of(process: int, reading: int, seconds: float) -> Any:
-    """The result of a fork; None if it took too long or died."""
+    if not process:
+        try:
+            os.setsid()  # what tests leave behind can be ended with them
+            os.close(reading)
+            with os.fdopen(writing, "w") as result:
+                json.dump(work(), result)
+        finally:
+            os._exit(0)
     try:
         ready, _, _ = select.select([reading], [], [], seconds)
-        text = os.fdopen(reading).read() if ready else ""
+        with os.fdopen(reading) as result:
+            text = result.read() if ready else ""
         return json.loads(text) if text else None
     finally:
         with suppress(ProcessLookupError):
@@ -247,58 +310,74 @@ def result_of(process: int, reading: int, seconds: float) -> Any:
         os.waitpid(process, 0)
 
 
-def reached(path: Path, tests: list[str]) -> Any:
-    """The seconds that the tests of a module take, and the tests that reach each line; None if a test fails."""
-    plugin, begin = Reached(path), time.monotonic()
-    with plugin.coverage.collect():
-        code = pytest_of(tests, [plugin])
-    return None if code else {"seconds": time.monotonic() - begin, "lines": plugin.by_line()}
+def pytest_of(tests: Sequence[str], plugins: Sequence[Any] = ()) -> int:
+    import pytest
+
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=list(plugins)))
 
 
-def code_with(path: Path, number: int, tests: list[str]) -> int:
-    """The exit code of some tests with a change of a module."""
+def imported_anew(path: Path, number: int, tests: Sequence[str]) -> str:
+    """What the tests say of a change that counts when the module is imported."""
     name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
     sys.meta_path.insert(0, Loader(name, path, number))
-    return pytest_of(tests)
+    # A change that makes the import fail stops pytest before the first test.
+    return {0: "survived", 1: "killed", 2: "killed"}.get(pytest_of(tests), "error")
 
 
-def examined(path: Path, tests: list[str], jobs: int, end: float) -> None:
-    """Change a module in all places that are not examined yet, and note for each whether a test has failed."""
-    text = path.read_text()
-    key = hashlib.sha256(text.encode()).hexdigest()[:12]
-    notes = FOUND / f"{'.'.join(path.relative_to(SOURCE).with_suffix('').parts)}-{key}.jsonl"
-    lines = text.splitlines()
-    places = Mutator.places(ast.parse(text))
-    done = {json.loads(line)["number"] for line in notes.read_text().splitlines()} if notes.exists() else set()
-    todo = [number for number in range(len(places)) if number not in done]
-    if not todo or time.monotonic() > end:
-        return
-    random.Random(0).shuffle(todo)  # if the time is over, what was examined is a fair sample
-    known = result_of(*forked(lambda: reached(path, tests)), 1200)
-    if known is None:
-        print(f"{path}: its tests fail without a change, or take too long; they are {' '.join(tests)}")
-        return
+@dataclass
+class Module:
+    """A module, the tests that must notice its changes, and what has been found."""
 
-    def one(number: int) -> None:
-        if time.monotonic() > end:
+    path: Path
+    tests: Sequence[str]
+    jobs: int
+    end: float
+
+    def __post_init__(self) -> None:
+        text = self.path.read_text()
+        key = hashlib.sha256(text.encode()).hexdigest()[:12]
+        self.notes = FOUND / f"{'.'.join(self.path.relative_to(SOURCE).with_suffix('').parts)}-{key}.jsonl"
+        self.places = Mutator.places(ast.parse(text))
+        done = (
+            {json.loads(line)["number"] for line in self.notes.read_text().splitlines()} if self.notes.exists() else ()
+        )
+        self.todo = [number for number in range(len(self.places)) if number not in done]
+        random.Random(0).shuffle(self.todo)  # if the time is over, what was examined is a fair sample
+
+    def examine(self) -> None:
+        """Make all changes that are not examined yet."""
+        inside = [number for number in self.todo if self.places[number].is_in_function]
+        if inside:
+            plugin = Collected(self.path, lambda tests: self._examine_functions(tests, inside))
+            forked(silenced(lambda: pytest_of(self.tests, [plugin])), 60 + self.end - time.monotonic())
+        anew = [number for number in self.todo if number not in inside]
+        self._each(anew, lambda number: forked(silenced(partial(imported_anew, self.path, number, self.tests)), 600))
+
+    def _examine_functions(self, tests: Collected, numbers: Sequence[int]) -> None:
+        known = forked(tests.reached, 1200)
+        if known is None:
+            self._note(-1, "the tests fail without a change, or take too long")
             return
-        line, change = places[number]
-        near = [test for test in known["lines"].get(str(line), []) if test]
-        at_import = "" in known["lines"].get(str(line), [""])
-        outcome = "not reached"
-        if near or at_import:
-            most = 10 + 4 * known["seconds"]
-            for chosen in [tests] if at_import else [near, tests]:
-                code = result_of(*forked(partial(code_with, path, number, chosen)), most)
-                outcome = OUTCOMES.get(code, "error")
-                if outcome in ("killed", "too long"):
-                    break
-        note = {"number": number, "line": line, "change": change, "outcome": outcome, "code": lines[line - 1].strip()}
-        with notes.open("a") as file:
-            file.write(json.dumps(note) + "\n")
 
-    with ThreadPool(jobs) as pool:
-        pool.map(one, todo, chunksize=1)
+        def outcome(number: int) -> str | None:
+            near = known["lines"].get(str(self.places[number].line))
+            return forked(partial(tests.outcome, number, near), 10 + 8 * known["seconds"]) if near else "not reached"
+
+        self._each(numbers, outcome)
+
+    def _each(self, numbers: Sequence[int], outcome: Callable[[int], str | None]) -> None:
+        def one(number: int) -> None:
+            if time.monotonic() < self.end:
+                self._note(number, outcome(number) or "too long")
+
+        with ThreadPool(self.jobs) as pool:
+            pool.map(one, numbers, chunksize=1)
+
+    def _note(self, number: int, outcome: str) -> None:
+        place = self.places[number] if number >= 0 else Change(0, "none", False)
+        with self.notes.open("a") as file:
+            note = {"number": number, "line": place.line, "change": place.what, "outcome": outcome}
+            file.write(json.dumps(note) + "\n")
 
 
 def report() -> None:
@@ -335,7 +414,7 @@ def main() -> int:
             importlib.import_module(name)
         end = time.monotonic() + 60 * options.minutes
         for path, tests in modules(options.only):
-            examined(path, [test for test in tests if Path(test).exists()], options.jobs, end)
+            Module(path, tests, options.jobs, end).examine()
     report()
     return 0
 

@@ -61,10 +61,10 @@ def test_lines_fit_a_terminal(output):
 # The bars are those of the whole demonstration. A tenth of its transactions is enough to see them.
 SHORT = """
 from selfpaced.cli import main
-from selfpaced.cli.commands import compare as demo
+from selfpaced.cli.commands import compare
 
-make_fraud = demo.make_fraud
-demo.make_fraud = lambda n_rows, **options: make_fraud(n_rows=n_rows // 10, **options)
+make_fraud = compare.make_fraud
+compare.make_fraud = lambda n_rows, **options: make_fraud(n_rows=n_rows // 10, **options)
 main(["demo"])
 """
 
