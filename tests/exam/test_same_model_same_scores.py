@@ -213,12 +213,9 @@ def as_fitted_directly(table):
 def assert_rows_score_as_their_table(model, table, scores):
     scorer = model.row_scorer()
     again = pickle.loads(pickle.dumps(scorer))
-    has_zones = any(getattr(field.type, "tz", None) is not None for field in table.schema)
     for form, rows_of in ROWS.items():
-        # Times of numpy have no zone. Where those of the training had one, they are refused, as in a frame.
-        may_refuse = form in UNTYPED or (form == "numpy" and has_zones)
         for row, expected in zip(rows_of(table)[:N_SINGLE_ROWS], scores, strict=False):
-            found = score_or_refusal(scorer, row) if may_refuse else scorer(row)
+            found = score_or_refusal(scorer, row) if form in UNTYPED else scorer(row)
             if isinstance(found, str):
                 assert any(repr(column) in found for column in table.column_names), (form, found)
             else:
