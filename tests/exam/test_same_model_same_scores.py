@@ -150,7 +150,8 @@ def test_a_model_in_onnx_runtime_gives_the_same_scores(data, name, n_classes):
     ]
     X = np.column_stack([column.to_numpy(dtype=np.float64, na_value=np.nan) for column in numbers])
     found = session.run(["probabilities"], {"X": X})[0]
-    np.testing.assert_allclose(found, model.predict_proba(table), rtol=0, atol=1e-12)
+    # The guide promises 1e-9. Only a blend, which takes logarithms of probabilities, needs it.
+    np.testing.assert_allclose(found, model.predict_proba(table), rtol=0, atol=1e-9 if name == "blend" else 1e-12)
 
 
 def numpy_rows(table):
