@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from selfpaced import storage
 from selfpaced.cli import main
-from selfpaced.persistence import files as saving
 from tests.few_recipes import compare_few_methods
 
 
@@ -191,7 +191,7 @@ class TestOutput:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         rows().to_parquet("rows.parquet")
-        monkeypatch.setattr(saving, "write_whole", full)
+        monkeypatch.setattr(storage, "write_whole", full)
         assert "No space left on device" in refused(*train("rows.parquet", "-q"))
         assert sorted(os.listdir(".")) == ["rows.parquet"]
 

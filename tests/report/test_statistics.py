@@ -11,10 +11,10 @@ from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from selfpaced import scoring
 from selfpaced.callbacks import BinNotes, Round
 from selfpaced.ensembles import UnderBaggingClassifier
 from selfpaced.metrics import aucprc
-from selfpaced.model import model as model_module
 from selfpaced.monitoring import make_reference
 from selfpaced.monitoring.drift import measure_drift
 from selfpaced.report import report_of_scores, suspect_rows
@@ -360,8 +360,8 @@ class TestImportance:
 
     def test_the_members_are_prepared_once_for_all_shuffles(self, monkeypatch):
         made = []
-        real = model_module.scorers_of
-        monkeypatch.setattr(model_module, "scorers_of", lambda *given: made.append(1) or real(*given))
+        real = scoring.scorers_of
+        monkeypatch.setattr(scoring, "scorers_of", lambda *given: made.append(1) or real(*given))
         base = HistGradientBoostingClassifier(max_iter=5, early_stopping=False)
         model = UnderBaggingClassifier(base, 2, random_state=0).fit(self.X, self.IS_CASE)
         rows = np.concatenate([np.flatnonzero(self.IS_CASE), np.arange(900)])
