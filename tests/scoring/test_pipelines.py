@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
@@ -15,6 +16,8 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, S
 from selfpaced.ensembles.auto.recipes import Columns, catboost, with_codes, with_scales
 from selfpaced.scoring import probabilities_by, scorer_of, scorers_of
 
+# Up to 1.7, scikit-learn has a type of its own for the columns that remain. Such pipelines are scored by themselves.
+KNOWS_REMAINDERS = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer:sklearn.exceptions.ConvergenceWarning")
 
 
@@ -54,6 +57,8 @@ def fitted(name):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("some", [slice(None), slice(1), slice(7, 30), slice(None, None, 3)], ids=str)
 def test_frames_have_the_probabilities_of_the_pipeline(name, some):
+    if name in ("extra trees", "CatBoost") and not KNOWS_REMAINDERS:
+        pytest.skip("needs scikit-learn 1.8")
     model, frame = fitted(name)
     scorer, rows = scorer_of(model), frame[some]
     view = scorer.view(rows)
@@ -79,6 +84,7 @@ def test_arrays_have_the_probabilities_of_the_pipeline(order, is_full):
     np.testing.assert_array_equal(scorer.score(scorer.view(rows)), model.predict_proba(rows))
 
 
+@pytest.mark.skipif(not KNOWS_REMAINDERS, reason="needs scikit-learn 1.8")
 def test_whole_numbers_that_floats_do_not_hold_are_left_to_the_pipeline():
     train, frame = TRAIN.assign(whole=np.arange(60) + 2**60), frame_of(1, 50).assign(whole=np.arange(50) + 2**60)
     model = with_codes(ExtraTreesClassifier(10), COLUMNS.categorical).fit(train, LABELS)
