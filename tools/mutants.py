@@ -38,14 +38,24 @@ SOURCE = REPOSITORY / "src" / "selfpaced"
 FOUND = REPOSITORY / ".mutants"
 READING_TEXT = [
     f"tests/tables/test_{name}.py"
-    for name in ("csv", "dotted_dates", "json_lines", "mixed_files", "bad_files", "schema", "types_at_predict")
+    for name in (
+        "csv",
+        "csv_lines",
+        "dotted_dates",
+        "json_lines",
+        "mixed_files",
+        "bad_files",
+        "schema",
+        "types_at_predict",
+    )
 ]
 # The modules to change, by folder or name, and the tests that must notice.
 TESTED_BY = {
     "backtesting": ["tests/backtesting", "tests/cli/test_backtest.py"],
     "calibration.py": ["tests/test_calibration.py", "tests/ensembles/test_calibration.py"],
     "monitoring": ["tests/monitoring", "tests/cli/test_monitor.py"],
-    **dict.fromkeys(["tables/files/text.py", "tables/files/inference.py", "tables/times.py"], READING_TEXT),
+    **dict.fromkeys(["tables/files/text.py", "tables/files/inference.py"], [*READING_TEXT, "tests/cli/test_types.py"]),
+    "tables/times.py": [*READING_TEXT, "tests/tables/test_times.py", "tests/cli/test_times.py", "tests/backtesting"],
     "thresholds": [
         "tests/thresholds",
         "tests/test_deciding.py",
