@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from selfpaced.metrics import alerts_at_threshold
-from selfpaced.thresholds import Costs, amounts_of
+from selfpaced.thresholds import Costs, amounts_of, cost_text
 
 
 def test_a_matrix_is_in_the_order_of_scikit_learns_confusion_matrix():
@@ -14,6 +14,30 @@ def test_a_matrix_is_in_the_order_of_scikit_learns_confusion_matrix():
     matrix = np.array([[1, 5], [100, 3]])
     total = Costs.of(matrix).total(alerts_at_threshold(y, scores, 0.6))
     assert total == np.sum(matrix * confusion_matrix(y, scores >= 0.6))
+
+
+def test_the_gain_of_an_alert_is_the_difference_of_the_expected_costs():
+    chances = np.array([0.25, 0.5])
+    expected = [1 * (1 - p) + 100 * p - (5 * (1 - p) + 3 * p) for p in chances]
+    assert Costs.of([[1, 5], [100, 3]]).gains(chances).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("costs", "text"),
+    [
+        (Costs.of((5, 100)), "5:100"),
+        (Costs.of(5, by_amount=True), "5"),
+        (Costs.of([[0, 5], [100, -20]]), "[[0, 5], [100, -20]]"),
+        (Costs.of([[1, 5], [100, 0]]), "[[1, 5], [100, 0]]"),
+        (Costs.of([[0, 5], [0, 2]], by_amount=True), "[[0, 5], [amount, 2]]"),
+    ],
+)
+def test_costs_are_written_as_they_are_given(costs, text):
+    assert str(costs) == text
+
+
+def test_decimals_are_written_below_100():
+    assert [cost_text(cost) for cost in (99.5, 100.4, -99.25, -100.5, 99)] == ["99.50", "100", "-99.25", "-101", "99"]
 
 
 def test_where_a_miss_costs_its_amount_an_alert_may_cost_as_much_for_a_case_as_for_another_row():

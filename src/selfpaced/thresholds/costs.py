@@ -84,9 +84,10 @@ class Costs:
         >>> Costs.of_alerts(missed=np.array([500, 2]), alert=5).gains(np.array([0.02, 0.9])).tolist()
         [5.0, -3.2]
         """
-        p = probabilities
-        alert = np.where(self.hit == self.false_alarm, self.false_alarm, p * self.hit + (1 - p) * self.false_alarm)
-        gains: NDArray[np.float64] = p * self.missed + (1 - p) * self.left_alone - alert
+        # In this form equal costs give exactly that cost, whatever the probability is.
+        alert = self.false_alarm + probabilities * (self.hit - self.false_alarm)
+        without = self.left_alone + probabilities * (self.missed - self.left_alone)
+        gains: NDArray[np.float64] = without - alert
         return gains
 
     def by_amount(self) -> Costs:
