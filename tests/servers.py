@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.server
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -163,6 +162,8 @@ class PostgresServer:
         data.mkdir(0o700)
         as_user = {}
         if os.geteuid() == 0:
+            import pwd  # which Windows lacks
+
             user = pwd.getpwnam("postgres")
             os.chown(data, user.pw_uid, user.pw_gid)
             as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "cwd": "/"}

@@ -1,8 +1,10 @@
 """What an import loads: sources, clusters, pages and commands are loaded when they are used."""
 
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +47,13 @@ def test_an_estimator_loads_few_modules(name, loaded_by):
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_the_package_alone_loads_nothing(loaded_by):
     assert loaded_by[PACKAGE] == ["selfpaced"]
+
+
+def test_tests_are_collected_on_windows_too():
+    """Modules that only Unix has are imported where they are used."""
+    root, of_unix = Path(__file__).parents[1], {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
+    for folder in ("src", "tests", "tools", "benchmarks/contest"):
+        for path in (root / folder).rglob("*.py"):
+            found = [each for each in ast.parse(path.read_text()).body if isinstance(each, ast.Import | ast.ImportFrom)]
+            names = {name.name for each in found for name in each.names}
+            assert not (names | {getattr(each, "module", None) for each in found}) & of_unix, path

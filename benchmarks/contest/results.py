@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -55,6 +54,8 @@ class Results:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Two runs may add to one file, one after the other."""
+        import fcntl  # which Windows lacks
+
         self.path.parent.mkdir(parents=True, exist_ok=True)
         folder = os.open(self.path.parent, os.O_RDONLY)
         try:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -445,7 +444,7 @@ def on_a_terminal(*commands):
         "    assert main(command) == 0\n"
         f"    print({end!r}, end='', flush=True)\n"
     )
-    ours, theirs = pty.openpty()
+    ours, theirs = pytest.importorskip("pty").openpty()  # Windows has none
     process = subprocess.Popen([sys.executable, "-c", code, json.dumps(commands)], stdout=theirs, stderr=theirs)
     os.close(theirs)
     shown = b""

@@ -1,7 +1,6 @@
 """The demonstration as a user runs it."""
 
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -70,7 +69,7 @@ main(["demo"])
 
 
 def test_a_terminal_sees_a_progress_bar():
-    leader, follower = pty.openpty()
+    leader, follower = pytest.importorskip("pty").openpty()  # Windows has none
     process = subprocess.Popen([sys.executable, "-c", SHORT], stdout=subprocess.DEVNULL, stderr=follower)
     os.close(follower)
     seen = b""
