@@ -37,24 +37,17 @@ REPOSITORY = Path(__file__).parents[1]
 SOURCE = REPOSITORY / "src" / "selfpaced"
 FOUND = REPOSITORY / ".mutants"
 READING_TEXT = [
-    f"tests/tables/test_{name}.py"
-    for name in (
-        "csv",
-        "csv_lines",
-        "dotted_dates",
-        "json_lines",
-        "mixed_files",
-        "bad_files",
-        "schema",
-        "types_at_predict",
-    )
+    *(f"tests/tables/test_{name}.py" for name in ("bad_files", "csv", "csv_lines", "dotted_dates", "json_lines")),
+    *(f"tests/tables/test_{name}.py" for name in ("mixed_files", "schema", "types_at_predict")),
+    "tests/cli/test_types.py",
 ]
 # The modules to change, by folder or name, and the tests that must notice.
 TESTED_BY = {
     "backtesting": ["tests/backtesting", "tests/cli/test_backtest.py"],
     "calibration.py": ["tests/test_calibration.py", "tests/ensembles/test_calibration.py"],
     "monitoring": ["tests/monitoring", "tests/cli/test_monitor.py"],
-    **dict.fromkeys(["tables/files/text.py", "tables/files/inference.py"], [*READING_TEXT, "tests/cli/test_types.py"]),
+    "tables/files/inference.py": READING_TEXT,
+    "tables/files/text.py": READING_TEXT,
     "tables/times.py": [*READING_TEXT, "tests/tables/test_times.py", "tests/cli/test_times.py", "tests/backtesting"],
     "thresholds": [
         "tests/thresholds",
