@@ -158,8 +158,11 @@ def one_label(mixed, payments):
         ("whole", lambda kind: kind == 2),
         ("text", lambda kind: kind.str.upper()),
         ("text", lambda kind: kind + " "),
+        ("text", lambda kind: kind.replace("c", "fraud")),
+        ("whole", lambda kind: kind.replace(2, 7)),
+        ("text", lambda kind: kind.mask((kind == "c") & (kind.index % 2 == 0), "C")),
     ],
-    ids=["strings", "fractions", "booleans", "capitals", "spaces"],
+    ids=["strings", "fractions", "booleans", "capitals", "spaces", "renamed", "renumbered", "in two ways"],
 )
 @pytest.mark.parametrize("command", ["monitor", "evaluate"])
 def test_labels_written_otherwise_than_in_training_are_refused(run, one_label, folder, command, model, written):
@@ -178,6 +181,16 @@ def test_labels_of_one_against_all_are_counted(run, one_label, folder):
         rows[(rows["kind"] < 2) | (n_rare > 0)].to_parquet(NEW)
         code, out, _ = run("monitor", one_label / "whole.skops", NEW, "--target", "kind", "--json")
         assert (code, json.loads(out)["all"]["labelled"]["found"]) == (0, n_rare)
+
+
+@pytest.mark.parametrize("command", ["monitor", "evaluate"])
+def test_a_new_label_beside_the_one_is_another_one_of_the_others(run, one_label, folder, command):
+    rows = pd.read_parquet(one_label / "text.parquet")
+    rows.assign(kind=rows["kind"].replace("a", "d")).to_parquet(NEW)
+    code, out, said = run(command, one_label / "text.skops", NEW, "--target", "kind", "--json")
+    assert code == 0, said
+    found = json.loads(out)
+    assert (found["all"]["labelled"]["found"] if command == "monitor" else found["n_positives"]) == 90
 
 
 def test_a_sample_in_the_reference_is_mentioned(run, files, folder):

@@ -169,7 +169,8 @@ def _one_label(roles: tables.Roles, labels: tables.Labels) -> tuple[tables.Roles
         return roles, labels
     for name in labels.names:
         if str(name) == roles.pos_label:
-            return replace(roles, pos_label=name), labels.separated(name, roles.target)
+            others = tuple(other for other in labels.names if other != name)
+            return replace(roles, pos_label=name, other_labels=others), labels.separated(name, roles.target)
     raise TableError(
         f"No row of column {roles.target!r} has the label {roles.pos_label!r}. Its labels are "
         f"{', '.join(map(repr, map(str, labels.names)))}."

@@ -132,8 +132,8 @@ class TrainRequest:
     @property
     def roles(self) -> Roles:
         """The columns that are not features. `pos_label` is as the user typed it."""
-        columns = {"amount_column": self.amount, "time_column": self.time_column, "group_column": self.group}
-        return Roles(self.target, self.pos_label, keep=() if self.id is None else (self.id,), **columns)
+        keep = () if self.id is None else (self.id,)
+        return Roles(self.target, self.pos_label, None, None, self.amount, self.time_column, self.group, keep)
 
     def check(self) -> None:
         """Refuse options that do not go together, before anything is read."""

@@ -45,6 +45,8 @@ class TrainedOn:
         The column of groups; "groups" for an array without a name, and None if the rows had no groups.
     categories : mapping of str to tuple of str, or None
         The categories of each column of categories in a frame that models read as it is; None if there is none.
+    other_labels : tuple
+        The labels that `pos_label` was separated from.
     """
 
     classes: tuple[Any, ...]
@@ -56,6 +58,7 @@ class TrainedOn:
     snapshot: str | None = None
     group: str | None = None
     categories: Mapping[str, tuple[str, ...]] | None = None
+    other_labels: tuple[Any, ...] = ()
 
     @property
     def counts(self) -> dict[Any, int]:
@@ -108,10 +111,16 @@ def record_of(
 ) -> TrainedOn:
     """The record of a fit that has ended with some members."""
     pos_label = roles.pos_label.item() if isinstance(roles.pos_label, np.generic) else roles.pos_label
-    counts = tuple(labels.counts.tolist())
-    versions = versions_for(members)
     return TrainedOn(
-        tuple(labels.names), counts, roles.target, pos_label, schema, versions, snapshot, roles.group_column
+        tuple(labels.names),
+        tuple(labels.counts.tolist()),
+        roles.target,
+        pos_label,
+        schema,
+        versions_for(members),
+        snapshot,
+        roles.group_column,
+        other_labels=roles.other_labels,
     )
 
 

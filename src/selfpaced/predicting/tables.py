@@ -260,11 +260,11 @@ def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
     """Which rows of a table have the label that the score is about. All labels must be known to the model."""
     if table.n_rows == 0:
         raise TableError("The table has no rows, so the model cannot be evaluated.")
-    labels, rare = table.labels(), trained_on.classes[trained_on.score_column]
-    if table.roles.pos_label is not None:
-        rare = named_among(labels.names, table.roles.pos_label)
-    if rare not in labels.names or not trained_on.is_one_against_all:
-        check_labels(trained_on, labels.names, table.roles.target)
+    labels, rare, roles = table.labels(), trained_on.classes[trained_on.score_column], table.roles
+    if roles.pos_label is not None:
+        rare = named_among(labels.names, roles.pos_label)
+    is_separated = rare in labels.names and trained_on.is_one_against_all
+    check_labels(trained_on, [roles.pos_label, *roles.other_labels] if is_separated else labels.names, roles.target)
     if rare not in labels.names:
         raise TableError(
             f"The labels in column {table.roles.target!r} are {labels.names}. An evaluation needs rows with the label "
@@ -275,15 +275,18 @@ def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:
 
 
 def check_labels(trained_on: TrainedOn, names: Sequence[Any], target: str | None) -> None:
-    """Refuse labels of rows that the model does not know, or that write the label of its score in another way.
+    """Refuse labels of rows that the model does not know.
 
-    For a model of one label against all others, all other labels are one class, and rows may lack the one label.
+    For a model of one label against all others, a new label is another one of these, unless it may be the one label,
+    written in another way: where no row has the one label, any new label may be.
     """
     known, label = list(trained_on.classes), trained_on.score_label
     strange = [name for name in names if name not in known]
     if trained_on.is_one_against_all:
-        known = [label]
-        strange = [] if label in names else [name for name in names if _may_mean(name, label)]
+        known = [label, *trained_on.other_labels]
+        types = [(isinstance(one, bool), one) for one in known]  # True is 1, but was not a label if 1 was
+        strange = [name for name in names if name != label and (isinstance(name, bool), name) not in types]
+        strange = [name for name in strange if label not in names or _plain_text(name) == _plain_text(label)]
     if strange:
         raise TableError(
             f"The labels in column {target!r} are {list(names)[:20]}; the model knows {known}, and cannot tell what "
@@ -291,16 +294,8 @@ def check_labels(trained_on: TrainedOn, names: Sequence[Any], target: str | None
         )
 
 
-def _may_mean(name: Any, label: Any) -> bool:
-    """Whether a label is of another type than the known one, or differs from it only in case or spaces.
-
-    >>> [_may_mean(*labels) for labels in (("2", 2), (2.4, 2), (True, 2), ("C", "c"), ("b", "c"), (3.0, 2))]
-    [True, True, True, True, False, False]
-    """
-    kinds = [
-        type(one) if isinstance(one, bool) or not isinstance(one, float | int) else one % 1 for one in (name, label)
-    ]
-    return kinds[0] != kinds[1] or str(name).strip().casefold() == str(label).strip().casefold()
+def _plain_text(label: Any) -> str:
+    return str(label).strip().casefold()
 
 
 def evaluation(is_positive: NDArray[np.bool_], scores: Floats, threshold: float | None = None) -> TableEvaluation:

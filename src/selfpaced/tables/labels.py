@@ -171,9 +171,11 @@ class LabelLook:
         return labels if pos_label is None else labels.separated(pos_label, target)
 
     def roles(self) -> Roles:
-        """The roles with the positive label as the data have it: 0 is False among booleans."""
-        found = [label for label in self._known.to_pylist() if label == self._roles.pos_label]
-        return replace(self._roles, pos_label=found[0]) if found else self._roles
+        """The roles with the positive label as the data have it, 0 is False among booleans, and with the others."""
+        known = self._known.to_pylist()
+        found = [label for label in known if label == self._roles.pos_label]
+        others = tuple(label for label in known if label not in found)
+        return replace(self._roles, pos_label=found[0], other_labels=others) if found else self._roles
 
     def _alike(self, column: Any, file: Described) -> Any:
         try:

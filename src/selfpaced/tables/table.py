@@ -36,6 +36,7 @@ class Roles:
     # The column of what several rows belong to, such as a card. Rows of one group are never on both sides of a split.
     group_column: str | None = None
     keep: tuple[str, ...] = ()  # further columns that are read along with the rows, such as names of rows
+    other_labels: tuple[Any, ...] = ()  # the labels beside `pos_label`, once they have been read
 
     @property
     def labels_are_in(self) -> str:
