@@ -8,8 +8,8 @@ from itertools import islice
 
 from selfpaced.cli.commands.compare import methods_for
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
-from selfpaced.ensembles.auto import base_model
-from selfpaced.ensembles.auto.recipes import RECIPES, DefaultRecipe
+from selfpaced.ensembles.auto import AutoSelfPacedClassifier, base_model
+from selfpaced.ensembles.auto.recipes import RECIPES, DefaultRecipe, Limits
 
 MISSING = "no_such_package"
 NOT_INSTALLED = f"skipped: {MISSING} is not installed (pip install 'selfpaced[{MISSING}]')"
@@ -33,7 +33,17 @@ def with_members(recipe, n_members):
 SMALL_RECIPES = {name: with_members(recipe, 2) for name, recipe in RECIPES.items()}
 
 
+def with_limits(kind=AutoSelfPacedClassifier, **limits):
+    """A classifier with other recipes, samples or training sets than the usual ones."""
+    return type(kind.__name__, (kind,), {"_limits": Limits(**limits)})
+
+
+def use_recipes(patch, recipes):
+    """Other default recipes for code that makes its classifier itself, such as a command."""
+    patch.setattr(AutoSelfPacedClassifier, "_limits", Limits(recipes=recipes))
+
+
 def compare_few_methods(patch):
     """Compare the choosing classifier, with few recipes, and one ensemble: the first two of the methods."""
-    patch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
+    use_recipes(patch, FEW_RECIPES)
     patch.setattr("selfpaced.cli.commands.compare.methods_for", lambda *given: islice(methods_for(*given), 2))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import selfpaced
-from tests.few_recipes import FEW_RECIPES
+from tests.few_recipes import FEW_RECIPES, use_recipes
 from tools import architecture
 from tools.check_docstrings import NAMED, found_by, public_names
 from tools.check_layers import LAYERS
@@ -39,7 +39,7 @@ def test_the_code_on_the_page_runs_from_top_to_bottom(page, monkeypatch, tmp_pat
     if "credit_fraud.parquet" in "".join(re.findall(r"read_parquet\((.*?)\)", page.read_text())):
         thinned(pd.read_parquet(request.getfixturevalue("credit_fraud_path"))).to_parquet("credit_fraud.parquet")
     if page.name == "README.md":  # tests/cli/test_recipes.py has the default recipes, which take a minute
-        monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
+        use_recipes(monkeypatch, FEW_RECIPES)
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
     assert blocks
     namespace = {}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +12,9 @@ from blends.candidates import IN_TURN, bases_in_turn
 from blends.scales import SCALES, Scaled, log_odds_scaled
 from blends.trial import Scores, Trial
 from blends.weightings import weightings
-from selfpaced.ensembles.auto import columns_of, judging
-from selfpaced.ensembles.auto import judging as working_sample
+from selfpaced.ensembles.auto import columns_of
 from selfpaced.ensembles.auto.judging import Judge, Labelled, blend_weights
-from selfpaced.ensembles.auto.recipes import RECIPES
+from selfpaced.ensembles.auto.recipes import RECIPES, Limits
 
 Floats = NDArray[np.float64]
 Figures = dict[str, float]
@@ -75,8 +72,7 @@ class Comparisons:
 
     def sample(self) -> Outcome:
         """Judged by few of the common rows, where there are more."""
-        with patched(working_sample, FEWEST_COMMON_ROWS=0, COMMON_PER_RARE_ROW=COMMON_PER_RARE_ROW):
-            judge = self._trial.judge()
+        judge = self._trial.judge(Limits(fewest_common_rows=0, common_per_rare_row=COMMON_PER_RARE_ROW))
         by = {"judged by all rows": self._rows, "judged by a sample": judge.rows}
         return {
             "aucprc": dict(zip(by, [self._default, self._judged_by(judge, "sample")], strict=True)),
@@ -85,9 +81,8 @@ class Comparisons:
 
     def folds(self) -> Outcome:
         """Judged by more folds and more members."""
-        with patched(judging, N_FOLDS=MORE_FOLDS, N_MEMBERS=MORE_MEMBERS):
-            more = self._judged_by(self._trial.judge(), "folds")
-        usual = f"{judging.N_FOLDS} folds, {judging.N_MEMBERS} members"
+        more = self._judged_by(self._trial.judge(Limits(n_folds=MORE_FOLDS, n_members_judged=MORE_MEMBERS)), "folds")
+        usual = f"{Limits().n_folds} folds, {Limits().n_members_judged} members"
         return {"aucprc": {usual: self._default, f"{MORE_FOLDS} folds, {MORE_MEMBERS} members": more}}
 
     def _beside_the_blend(self, figures: Figures) -> Outcome:
@@ -134,12 +129,3 @@ COMPARISONS: dict[str, Callable[[Comparisons], Outcome]] = {
     "sample": Comparisons.sample,
     "folds": Comparisons.folds,
 }
-
-
-@contextmanager
-def patched(module: object, **values: int) -> Iterator[None]:
-    """Other numbers than those of a module, for a while."""
-    with ExitStack() as stack:
-        for name, value in values.items():
-            stack.enter_context(patch.object(module, name, value))
-        yield

@@ -21,6 +21,7 @@ from contest.table import Data, Labels, Order
 from selfpaced.ensembles import check_labels
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, columns_of
 from selfpaced.ensembles.auto.judging import Judge, uncalibrated
+from selfpaced.ensembles.auto.recipes import Limits
 from selfpaced.ensembles.auto.training import AutoTraining
 from selfpaced.storage import whole_file
 from selfpaced.tables import InMemoryTable, LabelledTable
@@ -54,9 +55,10 @@ class Trial:
     def recipes(self) -> dict[str, Any]:
         return candidates(columns_of(self.X, None))
 
-    def judge(self) -> Judge:
+    def judge(self, limits: Limits | None = None) -> Judge:
         """The judge of a fit of `AutoSelfPacedClassifier`, which no public name returns."""
         model = AutoSelfPacedClassifier(list(self.recipes.items()), random_state=self.seed)
+        model._limits = limits or Limits()
         training = AutoTraining(model, LabelledTable(InMemoryTable(self.X), check_labels(self.y, self.X)))
         return training._judge(self.recipes, training._split(int(self.y.sum())))
 
@@ -97,5 +99,7 @@ def trial_of(data: Data, split: int, order: Order, folder: Path) -> Trial:
 
 
 def judged(judge: Judge, recipe: Any) -> Floats:
-    with judge.at_work() as begin:
-        return begin(recipe)().probabilities
+    (found,) = judge.judged([recipe])
+    if isinstance(found, Exception):
+        raise found
+    return found.probabilities

@@ -25,7 +25,7 @@ from selfpaced.metrics import aucprc
 from selfpaced.persistence import read_card
 from selfpaced.persistence.files import load_model
 from tests.cli.commands import CSV, MODEL, other_warnings, train, train_calibrated
-from tests.few_recipes import FEW_RECIPES
+from tests.few_recipes import FEW_RECIPES, use_recipes
 
 
 @pytest.fixture(scope="module")
@@ -369,7 +369,7 @@ def test_report_is_written_for_other_rows_with_its_facts(run, trained, mixed, fo
 @pytest.fixture
 def few_payments(mixed, folder, monkeypatch):
     """A third of the payments, and few recipes: what a comparison needs."""
-    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
+    use_recipes(monkeypatch, FEW_RECIPES)
     mixed.iloc[:1000].to_csv("few.csv", index=False)
     return "few.csv"
 

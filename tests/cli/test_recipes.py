@@ -15,14 +15,14 @@ from selfpaced.ensembles.auto.choosing import TIME_IS_UP
 from selfpaced.persistence import read_card
 from selfpaced.persistence.files import load_model
 from tests.cli.commands import CSV, MODEL, other_warnings
-from tests.few_recipes import FEW_RECIPES, NOT_INSTALLED, SMALL_RECIPES
+from tests.few_recipes import FEW_RECIPES, NOT_INSTALLED, SMALL_RECIPES, use_recipes
 
 TRAIN = ("train", CSV, "--target", "is_fraud")
 
 
 @pytest.fixture
 def few_recipes(monkeypatch):
-    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
+    use_recipes(monkeypatch, FEW_RECIPES)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def auto(payments, tmp_path_factory):
     folder, said, complained = tmp_path_factory.mktemp("auto"), StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(complained):
         patch.chdir(folder)
-        patch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
+        use_recipes(patch, FEW_RECIPES)
         copyfile(payments / CSV, CSV)
         assert main([*TRAIN, "--report", "report.html"]) == 0
     assert other_warnings(complained.getvalue()) == []
@@ -132,7 +132,7 @@ def test_a_recipe_that_fails_is_warned_of_with_its_reason(run, monkeypatch):
     trees = FEW_RECIPES["trees"]
     broken = replace(trees, make=lambda *given: trees.make(*given).set_params(n_bins=0))
     recipes = {"trees": trees, "broken": broken}
-    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", recipes)
+    use_recipes(monkeypatch, recipes)
     code, _, complained = run(*TRAIN)
     assert code == 0
     assert other_warnings(complained)[0].startswith(
@@ -163,7 +163,7 @@ def test_options_that_do_not_go_together_are_refused_before_the_file_is_read(run
 @pytest.mark.usefixtures("folder")
 def test_the_default_recipes_learn_from_numbers_strings_dates_and_missing_values(run, mixed, monkeypatch):
     mixed.iloc[:2000].to_csv(CSV, index=False)
-    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", SMALL_RECIPES)
+    use_recipes(monkeypatch, SMALL_RECIPES)
     code, said, complained = run(*TRAIN, "--json")
     facts = json.loads(said)
     assert (code, complained, other_warnings("\n".join(facts["warnings"]))) == (0, "", [])

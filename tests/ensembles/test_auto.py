@@ -20,13 +20,12 @@ from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, choosing, judging, recipes
-from selfpaced.ensembles.auto import judging as working_sample
 from selfpaced.ensembles.auto.judging import WorkingSample, folds_of
 from selfpaced.model import log_odds
 from selfpaced.pools import GROUP
 from selfpaced.tables import InMemoryTable, group_hashes
 from selfpaced.tables.sources import open_table
-from tests.few_recipes import SMALL_RECIPES, with_members
+from tests.few_recipes import SMALL_RECIPES, with_limits
 
 TREES = SelfPacedEnsembleClassifier(ExtraTreesClassifier(5), 4, ratio=2)
 FOREST = SelfPacedEnsembleClassifier(ExtraTreesClassifier(10), 3, ratio=3)
@@ -53,8 +52,8 @@ def fitted(rows):
     return AutoSelfPacedClassifier(RECIPES, random_state=0).fit(X, y)
 
 
-def auto(recipes=RECIPES, **params):
-    return AutoSelfPacedClassifier(recipes, **{"random_state": 0} | params)
+def auto(recipes=RECIPES, kind=AutoSelfPacedClassifier, **params):
+    return kind(recipes, **{"random_state": 0} | params)
 
 
 class TestChoosing:
@@ -144,28 +143,24 @@ class TestRows:
 
     @pytest.mark.parametrize("source", ["memory", "file"])
     def test_of_a_large_class_a_sample_is_judged_by(self, source, rows, tmp_path, monkeypatch):
-        monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 600)
-        monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 50)
-        monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
+        kind = with_limits(fewest_common_rows=600, most_rare_rows=50, common_per_rare_row=10)
         X, _, y, _ = rows
         judged = []
         monkeypatch.setattr(judging, "folds_of", lambda *a: judged.append(a[0]) or folds_of(*a))
         if source == "memory":
-            auto().fit(X, y)
+            auto(kind=kind).fit(X, y)
         else:
             names = [f"x{number}" for number in range(8)]
             pd.DataFrame(X, columns=names).assign(y=y).to_parquet(tmp_path / "rows.parquet")
-            auto().fit_table(open_table(tmp_path / "rows.parquet", target="y"))
+            auto(kind=kind).fit_table(open_table(tmp_path / "rows.parquet", target="y"))
         (sample,) = judged
         assert np.bincount(sample.classes).tolist() == [600, 50]
         assert sample.weights[sample.classes == 0].sum() == pytest.approx((y == 0).sum(), rel=0.02)
         assert sample.weights[sample.classes == 1].sum() == pytest.approx((y == 1).sum())
 
-    def test_a_sample_chooses_as_all_rows_do(self, fitted, rows, monkeypatch):
-        monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 900)
-        monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
+    def test_a_sample_chooses_as_all_rows_do(self, fitted, rows):
         X, X_test, y, y_test = rows
-        by_sample = auto().fit(X, y)
+        by_sample = auto(kind=with_limits(fewest_common_rows=900, common_per_rare_row=10)).fit(X, y)
         for one, other in zip(by_sample.recipes_, fitted.recipes_, strict=True):
             assert one.aucprc == pytest.approx(other.aucprc, abs=3 * other.standard_error)
         scores = [average_precision_score(y_test, m.predict_proba(X_test)[:, 1]) for m in (by_sample, fitted)]
@@ -174,9 +169,7 @@ class TestRows:
 
     def test_the_calibration_is_for_the_level_of_the_ensembles_and_not_of_their_copies(self, monkeypatch):
         """Copies that are judged on some of the rare rows learn from fewer rows, and are surer."""
-        monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 100)
-        monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 1500)
-        monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 15)
+        kind = with_limits(most_rare_rows=100, fewest_common_rows=1500, common_per_rare_row=15)
         levels, difference_of_levels = [], judging.difference_of_levels
 
         def recorded(copies, ensembles, calibrator, weights):
@@ -189,7 +182,7 @@ class TestRows:
         X = rng.normal(size=(40_000, 8))
         y = (rng.random(40_000) < expit(0.7 * X[:, 0] - 4)).astype(int)
         boosted = SelfPacedEnsembleClassifier(LGBMClassifier(n_estimators=40, num_leaves=15, verbose=-1), 5, ratio=3)
-        model = auto([("boosted", boosted)]).fit(X[:20_000], y[:20_000])
+        model = auto([("boosted", boosted)], kind).fit(X[:20_000], y[:20_000])
         new = X[20_000:][y[20_000:] == 0]
         of_copies, of_ensembles, difference = levels
         on_new_rows = log_odds(model.ensembles_["boosted"].predict_proba(new)[:, 1]).mean()
@@ -204,8 +197,7 @@ class TestRows:
         ids=["pandas", "polars"],
     )
     @pytest.mark.slow
-    def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind, names, monkeypatch):
-        monkeypatch.setattr(recipes, "RECIPES", {name: SMALL_RECIPES[name] for name in names})
+    def test_strings_dates_and_missing_values_are_read_by_the_default_recipes(self, kind, names):
         rng = np.random.default_rng(0)
         y = np.arange(800) % 20 == 0
         columns = {
@@ -214,7 +206,8 @@ class TestRows:
             "when": pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(800), unit="h"),
         }
         frame = kind(columns)
-        model = AutoSelfPacedClassifier(random_state=0).fit(frame, y)
+        small = {name: SMALL_RECIPES[name] for name in names}
+        model = with_limits(recipes=small)(random_state=0).fit(frame, y)
         assert not [result for result in model.recipes_ if result.note and "failed" in result.note]
         scores = model.predict_proba(frame)[:, 1]
         assert average_precision_score(y, scores) > 0.5
@@ -265,7 +258,7 @@ class TestGroups:
         classes = np.repeat([1, 0], [40, 400]).astype(np.intp)
         groups = np.random.default_rng(0).integers(60, size=440)
         rows = InMemoryTable(np.empty((440, 1)), {GROUP: group_hashes(groups)})
-        parts = folds_of(WorkingSample(rows, classes, np.ones(440), np.arange(440), np.ones(440)), seed=0)
+        parts = folds_of(WorkingSample(rows, classes, np.ones(440), np.arange(440), np.ones(440)), 0, n_folds=3)
         assert all(np.unique(parts[groups == group]).size == 1 for group in np.unique(groups))
         assert np.unique(parts).size == 3
 
@@ -341,10 +334,7 @@ class TestFailures:
         missing = {"catboost", "lightgbm"}
         monkeypatch.setattr(recipes, "find_spec", lambda name: None if name in missing else object())
         cheap = {name: part for name, part in SMALL_RECIPES.items() if name in ("linear", "CatBoost")}
-        monkeypatch.setattr(recipes, "RECIPES", cheap)
-        instead = {name: with_members(recipe, 2) for name, recipe in recipes.INSTEAD.items()}
-        monkeypatch.setattr(recipes, "INSTEAD", instead)
-        model = AutoSelfPacedClassifier(random_state=0).fit(X, y)
+        model = with_limits(recipes=cheap)(random_state=0).fit(X, y)
         assert {result.name for result in model.recipes_} == {"gradient boosting", "linear", "CatBoost"}
         assert model.recipes_[-1].note == "skipped: catboost is not installed (pip install 'selfpaced[catboost]')"
 
@@ -385,7 +375,7 @@ class TestLargeMinorities:
         for n_rare in (1, 100, 3000, 5000):
             size = recipes.MinoritySize(n_rare, 100)
             for name, recipe in recipes.default_recipes(recipes.Columns(None, {}), size).items():
-                most = recipes.MOST_NUMBERS if "LightGBM" in name else recipes.MOST_NUMBERS_OF_SLOW_KINDS
+                most = size.limits.most_values if "LightGBM" in name else size.limits.most_values_of_slow_kinds
                 assert (1 + recipe.ratio) * n_rare * 100 <= 1.01 * most
 
     def test_of_a_large_minority_only_fast_recipes_are_left_with_few_members(self):
@@ -403,12 +393,11 @@ class TestLargeMinorities:
         assert min(recipe.ratio for recipe in found.values()) == 1
 
     @pytest.mark.parametrize("time_limit", [None, 600])
-    def test_slow_recipes_are_skipped_with_a_note_unless_there_is_a_time_limit(self, rows, monkeypatch, time_limit):
+    def test_slow_recipes_are_skipped_with_a_note_unless_there_is_a_time_limit(self, rows, time_limit):
         X, _, y, _ = rows
         few = {name: SMALL_RECIPES[name] for name in ("LightGBM, small trees", "linear")}
-        monkeypatch.setattr(recipes, "RECIPES", few)
-        monkeypatch.setattr(recipes, "MOST_NUMBERS_OF_SLOW_KINDS", 500)
-        model = AutoSelfPacedClassifier(time_limit=time_limit, random_state=0).fit(X, y)
+        kind = with_limits(recipes=few, most_values_of_slow_kinds=500)
+        model = kind(time_limit=time_limit, random_state=0).fit(X, y)
         notes = {result.name: result.note for result in model.recipes_}
         told = "skipped: slow with 60 rare rows of 8 values each; tried with a time limit"
         assert (notes["linear"] == told) is (time_limit is None)
@@ -432,7 +421,7 @@ class TestTimeLimit:
         X, _, y, _ = rows
         many = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=4), 50)
         model = auto([("many", many)], time_limit=0.001).fit(X, y)
-        assert len(model.estimators_) == judging.N_MEMBERS
+        assert len(model.estimators_) == recipes.Limits().n_members_judged
 
     def test_a_generous_limit_changes_nothing(self, fitted, rows):
         X, X_test, y, _ = rows
@@ -500,12 +489,11 @@ def test_sparse_rows_are_read_by_the_default_recipes(rows):
     assert not [result for result in model.recipes_ if result.note and "failed" in result.note]
 
 
-def test_a_scout_that_fails_is_followed_by_the_next(rows, monkeypatch):
-    monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 600)
-    monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
+def test_a_scout_that_fails_is_followed_by_the_next(rows):
+    kind = with_limits(fewest_common_rows=600, common_per_rare_row=10)
     X, _, y, _ = rows
     with pytest.warns(UserWarning, match="The recipe 'broken' failed"):
-        model = auto([("broken", SelfPacedEnsembleClassifier(Failing())), ("trees", TREES)]).fit(X, y)
+        model = auto([("broken", SelfPacedEnsembleClassifier(Failing())), ("trees", TREES)], kind).fit(X, y)
     assert list(model.ensembles_) == ["trees"]
 
 

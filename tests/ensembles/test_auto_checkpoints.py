@@ -15,11 +15,12 @@ from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, judging
-from selfpaced.ensembles.auto import recipes as default
+from selfpaced.ensembles.auto.recipes import RECIPES
 from selfpaced.exceptions import CheckpointError, ModelFileError
 from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto, recipes
 from tests.ensembles.killed import fit_until_killed
+from tests.few_recipes import use_recipes
 from tests.forked import forked
 
 
@@ -164,7 +165,7 @@ def test_other_default_recipes_are_refused(path, tmp_path, monkeypatch):
     model = AutoSelfPacedClassifier(random_state=0, callbacks=AccidentBefore("judging", 0))
     with pytest.raises(AccidentError):
         model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
-    monkeypatch.delitem(default.RECIPES, "CatBoost")
+    use_recipes(monkeypatch, {name: recipe for name, recipe in RECIPES.items() if name != "CatBoost"})
     with pytest.raises(CheckpointError, match="belongs to another fit: parameter recipes"):
         model.fit_table(open_table(path, target="label"), checkpoint=tmp_path / "kept")
 

@@ -9,8 +9,8 @@ from selfpaced.callbacks import Callback
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, predicting_in_one_thread
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.ensembles.auto import judging as working_sample
 from selfpaced.ensembles.auto import training as auto_training
+from selfpaced.ensembles.auto.recipes import Limits
 from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto
 
@@ -30,9 +30,8 @@ def path(frame, tmp_path):
 @pytest.fixture
 def small_samples(monkeypatch):
     """Samples of 40 rare rows and 500 common ones, so that few rows need what a billion would need."""
-    monkeypatch.setattr(working_sample, "MOST_RARE_ROWS", 40)
-    monkeypatch.setattr(working_sample, "FEWEST_COMMON_ROWS", 500)
-    monkeypatch.setattr(working_sample, "COMMON_PER_RARE_ROW", 10)
+    limits = Limits(most_rare_rows=40, fewest_common_rows=500, common_per_rare_row=10)
+    monkeypatch.setattr(AutoSelfPacedClassifier, "_limits", limits)
     scouted = []
     find = auto_training.AutoTraining._scouted
     monkeypatch.setattr(auto_training.AutoTraining, "_scouted", lambda *given: scouted.append(1) or find(*given))

@@ -36,7 +36,7 @@ from selfpaced.cli.request import TrainRequest
 from selfpaced.ensembles import UnderBaggingClassifier
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
-from tests.few_recipes import FEW_RECIPES
+from tests.few_recipes import FEW_RECIPES, use_recipes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))
@@ -124,7 +124,7 @@ def test_categories_become_the_numbers_of_the_categories():
 
 @pytest.mark.slow
 def test_all_methods_are_compared_best_first_and_told_as_they_come(payments, monkeypatch):
-    monkeypatch.setattr("selfpaced.ensembles.auto.recipes.RECIPES", FEW_RECIPES)
+    use_recipes(monkeypatch, FEW_RECIPES)
     told = []
     found = compare(TrainRequest(payments, "label", base="tree", members=2), told.append)
     assert (found.n_train, found.n_test, found.chance) == (800, 200, 0.04)

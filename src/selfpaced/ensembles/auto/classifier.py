@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from selfpaced import tables
 from selfpaced.calibration import BEST_METHOD, PriorCorrection
 from selfpaced.callbacks import Callback, Round
 from selfpaced.ensembles import checks
-from selfpaced.ensembles.auto.recipes import Columns, columns_of, default_recipes
+from selfpaced.ensembles.auto.recipes import Columns, Limits, MinoritySize, columns_of, default_recipes
 from selfpaced.ensembles.auto.training import AutoTraining, recipes_to_try
 from selfpaced.ensembles.base import bases_of
 from selfpaced.ensembles.suspects import DoubtingEnsemble
@@ -85,6 +85,8 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
     """
 
     ensembles_: dict[str, UnderSamplingEnsemble]
+    # Not a parameter: a subclass may have other limits, as those of the tests have.
+    _limits: ClassVar[Limits] = Limits()
 
     def __init__(
         self,
@@ -175,7 +177,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
             if X is None
             else columns_of(X if schema is None else tables.as_trained(schema, X), schema)
         )
-        return list(default_recipes(columns).items())
+        return list(default_recipes(columns, MinoritySize(0, 0, cls._limits)).items())
 
     @property
     def pool_(self) -> LogOddsPool:
@@ -212,7 +214,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
         if hasattr(self, "ensembles_"):
             recipes: Mapping[str, Any] = self.ensembles_
         elif self.recipes is None:
-            recipes = default_recipes(Columns(None, {}))
+            recipes = dict(self.default_recipes())
         else:
             recipes = recipes_to_try(self.recipes)
         return [base for recipe in recipes.values() for base in bases_of(recipe)]

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.algorithms import HARDNESS, MajorityPool, allocate, with_uniform_share
 from selfpaced.calibration import Calibrator
+from selfpaced.ensembles.auto.recipes import Limits
 from selfpaced.ensembles.cross_fitting import parts_of_groups, stratified_parts
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
 from selfpaced.metrics import Ranking
@@ -175,12 +176,6 @@ def _by_best_mixture(mixtures: Mixtures, weights: Floats) -> Floats:
     return normalised
 
 
-MOST_RARE_ROWS = 1_500
-# Wide tables have fewer, so that the rows that recipes train on have about as many numbers (rows times columns).
-MOST_NUMBERS, FEWEST_RARE_ROWS_OF_WIDE_TABLES = 2**21, 300
-FEWEST_COMMON_ROWS = 20_000
-# More than any recipe draws for each rare row, so that it is judged as it will be trained.
-COMMON_PER_RARE_ROW = 30
 N_BINS = 20
 UNIFORM_SHARE = 0.5
 
@@ -205,30 +200,19 @@ def values_in_a_row(features: Any) -> int:
     return max(1, round(features.nnz / n_rows)) if issparse(features) else int(n_columns)
 
 
-def most_rare_rows(n_columns: int) -> int:
-    """The most rare rows in the sample, by the number of columns."""
-    affordable = MOST_NUMBERS // ((1 + COMMON_PER_RARE_ROW) * n_columns)
-    return min(MOST_RARE_ROWS, max(FEWEST_RARE_ROWS_OF_WIDE_TABLES, affordable))
-
-
-def most_common_rows(n_rare: int, n_columns: int) -> int:
-    """The most rows of a larger class in the sample, by the rare rows and the columns that the table has."""
-    return max(FEWEST_COMMON_ROWS, COMMON_PER_RARE_ROW * min(n_rare, most_rare_rows(n_columns)))
-
-
-def needs_scout(split: ClassSplit) -> bool:
+def needs_scout(split: ClassSplit, limits: Limits) -> bool:
     """Whether a class is too large to be taken whole, so that its hard rows must be found first."""
-    most = most_common_rows(len(split.minority), values_in_a_row(split.minority.features))
+    most = limits.common_rows_judged(len(split.minority), values_in_a_row(split.minority.features))
     return any(pool.n_rows > most for pool in split.pools.values())
 
 
-def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSample:
+def working_sample(split: ClassSplit, last_model: Any, seed: int, limits: Limits) -> WorkingSample:
     """The sample of a table whose pools have scored the models of a small ensemble, except the last.
 
     `last_model` is None if all classes are small enough to be taken whole.
     """
-    rare = _some(split.minority, seed)
-    most = most_common_rows(len(split.minority), values_in_a_row(split.minority.features))
+    rare = _some(split.minority, seed, limits.rare_rows_judged(values_in_a_row(split.minority.features)))
+    most = limits.common_rows_judged(len(split.minority), values_in_a_row(split.minority.features))
     drawn = {number: _drawn(pool, last_model, most) for number, pool in split.pools.items()}
     blocks = {split.minority_class: rare, **drawn}
     rows = stack(list(blocks.values()))
@@ -238,9 +222,8 @@ def working_sample(split: ClassSplit, last_model: Any, seed: int) -> WorkingSamp
     return WorkingSample(InMemoryTable(rows.features, rows.metadata), classes, own * stands_for, rows.ids, stands_for)
 
 
-def _some(minority: Rows, seed: int) -> Rows:
+def _some(minority: Rows, seed: int, most: int) -> Rows:
     """Rare rows, all of them or as many as there may be."""
-    most = most_rare_rows(values_in_a_row(minority.features))
     if len(minority) <= most:
         return minority.standing_for(np.ones(len(minority)))
     keys = row_keys(minority.ids.astype(np.uint64), seed, WORKING_SAMPLE_ROUND)
@@ -264,9 +247,6 @@ def _behind(rows: Rows) -> NDArray[np.float64]:
     return rows.stands_for
 
 
-N_FOLDS = 3
-# Fewer members than in the final fit: a few are enough to compare recipes.
-N_MEMBERS = 5
 FEWEST_RARE_ROWS = 10
 
 
@@ -280,7 +260,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Judge:
-    """Compares recipes on a sample. `parts` are the folds: a part for each row."""
+    """Compares recipes on a sample. `parts` are the folds: a part for each row. Copies of a recipe have few members."""
 
     sample: WorkingSample
     parts: NDArray[np.intp]
@@ -288,6 +268,7 @@ class Judge:
     rare_class: int
     seed: int
     n_threads: int
+    n_members: int = Limits().n_members_judged
 
     @property
     def rows(self) -> Labelled:
@@ -327,7 +308,7 @@ class Judge:
         """
         parts = [self._part(number) for number in range(int(self.parts.max()) + 1)]
         work = Parallel(n_jobs=self.n_threads, return_as="generator")
-        scores = work(delayed(judged_scores)(recipe, part) for recipe in recipes for part in parts)
+        scores = work(delayed(judged_scores)(recipe, part, self.n_members) for recipe in recipes for part in parts)
         for _ in recipes:
             yield self._joined([next(scores) for _ in parts])
 
@@ -360,11 +341,11 @@ class FoldRows:
     seed: int
 
 
-def judged_scores(recipe: Any, part: FoldRows) -> tuple[Floats | Exception, float]:
+def judged_scores(recipe: Any, part: FoldRows, n_members: int) -> tuple[Floats | Exception, float]:
     """The scores of a copy of a recipe for the rows that it was not trained on, or its error, and the seconds."""
     begin = time.perf_counter()
     model = in_one_thread(clone(recipe)).set_params(
-        n_estimators=min(N_MEMBERS, recipe.n_estimators), random_state=part.seed, callbacks=None, **uncalibrated(recipe)
+        n_estimators=min(n_members, recipe.n_estimators), random_state=part.seed, callbacks=None, **uncalibrated(recipe)
     )
     try:
         with ignoring_expected_warnings():
@@ -389,9 +370,9 @@ def uncalibrated(recipe: Any) -> dict[str, None]:
     return {"calibration": None} if "calibration" in recipe.get_params(deep=False) else {}
 
 
-def folds_of(sample: WorkingSample, seed: int) -> NDArray[np.intp]:
+def folds_of(sample: WorkingSample, seed: int, n_folds: int) -> NDArray[np.intp]:
     """A part of the sample for each of its rows, stratified by class; rows of one group are all in one part."""
-    n_folds = min(N_FOLDS, int(np.unique(sample.classes, return_counts=True)[1].min()))
+    n_folds = min(n_folds, int(np.unique(sample.classes, return_counts=True)[1].min()))
     groups = sample.rows.groups
     if groups is None:
         keys = row_keys(sample.ids.astype(np.uint64), seed, RECIPE_FOLDS_ROUND)

@@ -1,7 +1,7 @@
 """Base models by name, and the default recipes made of them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -185,10 +185,39 @@ def numbered_columns(frame: Any) -> Any:
     return frame.set_axis([f"column_{number}" for number in range(frame.shape[1])], axis=1)
 
 
-# The most numbers (rows times columns) in the training set of a member. Recipes draw fewer common rows than they ask
-# for if there would be more.
-MOST_NUMBERS = 2**22
-MOST_NUMBERS_OF_SLOW_KINDS = 2**20
+@dataclass(frozen=True)
+class Limits:
+    """The default recipes, and how large the samples and training sets of a fit may be.
+
+    A fit gets one record; tests give one with fewer recipes or rows. Limits are numbers of rows or of values (rows
+    times columns), never seconds, so that one seed gives one model.
+    """
+
+    recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: RECIPES)
+    # In the training set of a member. Recipes draw fewer common rows than they ask for if there would be more values.
+    most_values: int = 2**22
+    most_values_of_slow_kinds: int = 2**20
+    # In the sample that recipes are judged by. Wide tables have fewer rare rows, so that there are as many values.
+    most_rare_rows: int = 1_500
+    most_values_judged: int = 2**21
+    fewest_rare_rows_of_wide_tables: int = 300
+    fewest_common_rows: int = 20_000
+    # More than any recipe draws for each rare row, so that it is judged as it will be trained.
+    common_per_rare_row: int = 30
+    n_folds: int = 3
+    # Fewer members than in the final fit: a few are enough to compare recipes.
+    n_members_judged: int = 5
+
+    def rare_rows_judged(self, n_columns: int) -> int:
+        """The most rare rows in the sample, by the number of columns."""
+        affordable = self.most_values_judged // ((1 + self.common_per_rare_row) * n_columns)
+        return min(self.most_rare_rows, max(self.fewest_rare_rows_of_wide_tables, affordable))
+
+    def common_rows_judged(self, n_rare: int, n_columns: int) -> int:
+        """The most rows of a larger class in the sample, by the rare rows and the columns that the table has."""
+        return max(self.fewest_common_rows, self.common_per_rare_row * min(n_rare, self.rare_rows_judged(n_columns)))
+
+
 # Of large training sets, half of the usual ten members are as good, and so are 63 bins instead of 255.
 FEW_MEMBERS, FEW_BINS = 5, 63
 
@@ -199,33 +228,31 @@ class MinoritySize:
 
     n_rows: int
     n_values: int
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def is_large(self) -> bool:
         """Whether even with one common row for each rare one, a member of a slow kind would have too much to learn."""
-        return 2 * self.n_rows * self.n_values > MOST_NUMBERS_OF_SLOW_KINDS
+        return 2 * self.n_rows * self.n_values > self.limits.most_values_of_slow_kinds
 
-    def ratio(self, wanted: float, most_numbers: int) -> float:
+    def ratio(self, wanted: float, most_values: int) -> float:
         """A number of common rows for each rare one, at least 1, that keeps training sets small enough."""
-        if (1 + wanted) * self.n_rows * self.n_values <= most_numbers:
+        if (1 + wanted) * self.n_rows * self.n_values <= most_values:
             return wanted
-        return max(1.0, round(most_numbers / (self.n_rows * self.n_values) - 1, 2))
-
-
-UNKNOWN_SIZE = MinoritySize(0, 0)
+        return max(1.0, round(most_values / (self.n_rows * self.n_values) - 1, 2))
 
 
 def _of_lightgbm(
     columns: Columns, size: MinoritySize, ratio: float, weighting: str | None = None, **parameters: Any
 ) -> Recipe:
-    ratio = size.ratio(ratio, MOST_NUMBERS)
+    ratio = size.ratio(ratio, size.limits.most_values)
     if size.is_large:
         return Recipe(lightgbm(columns, max_bin=FEW_BINS, **parameters), FEW_MEMBERS, ratio=ratio, weighting=weighting)
     return Recipe(lightgbm(columns, **parameters), ratio=ratio, weighting=weighting)
 
 
 def _of_slow_kind(base: Callable[[Columns], Any], ratio: float, columns: Columns, size: MinoritySize) -> Recipe:
-    return Recipe(base(columns), ratio=size.ratio(ratio, MOST_NUMBERS_OF_SLOW_KINDS))
+    return Recipe(base(columns), ratio=size.ratio(ratio, size.limits.most_values_of_slow_kinds))
 
 
 def _of_gbdt(columns: Columns, size: MinoritySize) -> Recipe:
@@ -268,9 +295,10 @@ RECIPES = {
 INSTEAD = {"gradient boosting": DefaultRecipe("sklearn", _of_gbdt, is_slow=False)}
 
 
-def default_recipes(columns: Columns, size: MinoritySize = UNKNOWN_SIZE) -> dict[str, Any]:
-    """The recipes whose packages are installed, for the features of a table and the size of its minority."""
-    return {name: recipe.make(columns, size) for name, recipe in _installed().items()}
+def default_recipes(columns: Columns, size: MinoritySize | None = None) -> dict[str, Any]:
+    """The recipes whose packages are installed, for the features of a table and the size of its minority, if known."""
+    size = size or MinoritySize(0, 0)
+    return {name: recipe.make(columns, size) for name, recipe in _installed(size.limits).items()}
 
 
 def too_slow(size: MinoritySize) -> list[RecipeResult]:
@@ -278,18 +306,18 @@ def too_slow(size: MinoritySize) -> list[RecipeResult]:
     if not size.is_large:
         return []
     note = f"skipped: slow with {size.n_rows:,} rare rows of {size.n_values:,} values each; tried with a time limit"
-    return [RecipeResult(name, note=note) for name, recipe in _installed().items() if recipe.is_slow]
+    return [RecipeResult(name, note=note) for name, recipe in _installed(size.limits).items() if recipe.is_slow]
 
 
-def not_installed() -> list[RecipeResult]:
+def not_installed(limits: Limits) -> list[RecipeResult]:
     """The recipes that are skipped because a package is missing, with what to install."""
-    missing = {name: recipe.package for name, recipe in RECIPES.items() if find_spec(recipe.package) is None}
+    missing = {name: recipe.package for name, recipe in limits.recipes.items() if find_spec(recipe.package) is None}
     return [
         RecipeResult(name, note=f"skipped: {package} is not installed (pip install 'selfpaced[{package}]')")
         for name, package in missing.items()
     ]
 
 
-def _installed() -> dict[str, DefaultRecipe]:
-    installed = {name: recipe for name, recipe in RECIPES.items() if find_spec(recipe.package) is not None}
+def _installed(limits: Limits) -> dict[str, DefaultRecipe]:
+    installed = {name: recipe for name, recipe in limits.recipes.items() if find_spec(recipe.package) is not None}
     return installed if find_spec("lightgbm") is not None else INSTEAD | installed

@@ -18,7 +18,14 @@ from sklearn.base import clone
 from selfpaced.calibration import FITTED_MAPS, check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan, Round, Stop
 from selfpaced.ensembles.auto import choosing, judging
-from selfpaced.ensembles.auto.recipes import Columns, MinoritySize, columns_of, default_recipes, not_installed, too_slow
+from selfpaced.ensembles.auto.recipes import (
+    Limits,
+    MinoritySize,
+    columns_of,
+    default_recipes,
+    not_installed,
+    too_slow,
+)
 from selfpaced.ensembles.base import bases_of
 from selfpaced.ensembles.checkpoint import Checkpoint, checkpoint_folder, identity_of_fit, stored_seed
 from selfpaced.ensembles.checks import check_classes, check_jobs, check_seed, warn_of_few_rows
@@ -215,6 +222,7 @@ class AutoTraining:
         checkpoint: str | PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
     ) -> None:
+        self._limits: Limits = model._limits
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         self._clock = choosing.Clock(_check_limit(model.time_limit), time.perf_counter())
@@ -238,7 +246,7 @@ class AutoTraining:
         n_rows, n_rare = int(self.labels.counts.sum()), int(self.labels.counts[self.labels.rarest])
         with judging.ignoring_expected_warnings(), errors_of_callbacks():
             split = self._split(n_rare)
-            if not judging.needs_scout(split) and self.table.bytes_in_memory is None and hasattr(self.table, "loaded"):
+            if self._fits_into_memory(split) and hasattr(self.table, "loaded"):
                 # The sample will be the whole table. Once it is loaded, the recipes need not read the files either.
                 self.table = self.table.loaded()
                 split = self._split(n_rare, split.minority)
@@ -263,10 +271,14 @@ class AutoTraining:
         if self._given is not None:
             return self._given, {}
         features = split.minority.features
-        size = MinoritySize(n_rare, judging.values_in_a_row(features))
+        size = MinoritySize(n_rare, judging.values_in_a_row(features), self._limits)
         slow = too_slow(size) if self._clock.limit is None else []
         known = default_recipes(columns_of(features, self.table.schema), size)
-        return known, {result.name: result for result in [*slow, *not_installed()]}
+        return known, {result.name: result for result in [*slow, *not_installed(self._limits)]}
+
+    def _fits_into_memory(self, split: ClassSplit) -> bool:
+        """Whether the rows are in files, and few enough to be all in the sample."""
+        return self.table.bytes_in_memory is None and not judging.needs_scout(split, self._limits)
 
     def _pooled_classes(self) -> list[int]:
         n_classes = len(self.labels.classes)
@@ -279,11 +291,12 @@ class AutoTraining:
     def _judge(self, recipes: Mapping[str, Any], split: ClassSplit) -> judging.Judge:
         sample = (
             self._sample_by_scouts(recipes, split)
-            if judging.needs_scout(split)
-            else judging.working_sample(split, None, self._seed)
+            if judging.needs_scout(split, self._limits)
+            else judging.working_sample(split, None, self._seed, self._limits)
         )
-        folds, n_classes = judging.folds_of(sample, self._seed), len(self.labels.classes)
-        return judging.Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads)
+        folds, n_classes = judging.folds_of(sample, self._seed, self._limits.n_folds), len(self.labels.classes)
+        n_members = self._limits.n_members_judged
+        return judging.Judge(sample, folds, n_classes, self.labels.rarest, self._seed, self._n_threads, n_members)
 
     def _sample_by_scouts(
         self, recipes: Mapping[str, UnderSamplingEnsemble], split: ClassSplit
@@ -292,14 +305,14 @@ class AutoTraining:
         self._callbacks.on_recipe_begin("the hard rows", "finding")
         for recipe in recipes.values():
             try:
-                return judging.working_sample(split, self._scouted(recipe, split), self._seed)
+                return judging.working_sample(split, self._scouted(recipe, split), self._seed, self._limits)
             except choosing.NOT_OF_A_RECIPE:
                 raise
             except Exception:  # it will fail again when it is judged, and be reported then
                 pass
             split = self._split(len(split.minority), split.minority)  # pools without the models of the one that failed
         return judging.working_sample(
-            split, self._scouted(next(iter(recipes.values())), split), self._seed
+            split, self._scouted(next(iter(recipes.values())), split), self._seed, self._limits
         )  # to raise its error
 
     def _scouted(self, recipe: UnderSamplingEnsemble, split: ClassSplit) -> Any:
@@ -351,7 +364,7 @@ class AutoTraining:
     def _fit(self, name: str, fit: Fit, minority: Rows, read: Any) -> Model:
         folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
-        callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock)])
+        callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock, self._limits.n_members_judged)])
         plan = fit.split_plan(rows_to_draw(fit.ratio, self.labels), callbacks)
         split = self.table.split(replace(plan, minority=minority, read=read))
         return fit.run(self.table, Notes(callbacks, kept), split)
@@ -410,18 +423,19 @@ class Deadline(Callback):
     It has as many as the copies that were judged, at least: with fewer, its scores would not fit their calibration.
     """
 
-    def __init__(self, clock: choosing.Clock) -> None:
+    def __init__(self, clock: choosing.Clock, n_members_judged: int) -> None:
         self._clock = clock
+        self._fewest = n_members_judged
 
     def on_round_end(self, round: Round) -> Stop | None:
-        return Stop(keep=round.number) if round.number >= judging.N_MEMBERS and not self._clock.allows(0.0) else None
+        return Stop(keep=round.number) if round.number >= self._fewest and not self._clock.allows(0.0) else None
 
 
 def _with_recipes(model: Any) -> Any:
     """The classifier with its recipes written out, because the default recipes depend on the installed packages."""
     if model.recipes is not None:
         return model
-    return clone(model).set_params(recipes=list(default_recipes(Columns(None, {})).items()))
+    return clone(model).set_params(recipes=list(model.default_recipes()))
 
 
 def _check_limit(time_limit: Any) -> float | None:
