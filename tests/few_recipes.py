@@ -9,7 +9,7 @@ from itertools import islice
 from selfpaced.cli.commands.compare import methods_for
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, base_model
-from selfpaced.ensembles.auto.recipes import RECIPES, DefaultRecipe, Limits
+from selfpaced.ensembles.auto.recipes import RECIPES, BlendLimits, DefaultRecipe
 
 MISSING = "no_such_package"
 NOT_INSTALLED = f"skipped: {MISSING} is not installed (pip install 'selfpaced[{MISSING}]')"
@@ -35,12 +35,12 @@ SMALL_RECIPES = {name: with_members(recipe, 2) for name, recipe in RECIPES.items
 
 def with_limits(kind=AutoSelfPacedClassifier, **limits):
     """A classifier with other recipes, samples or training sets than the usual ones."""
-    return type(kind.__name__, (kind,), {"_limits": Limits(**limits)})
+    return type(kind.__name__, (kind,), {"_limits": BlendLimits(**limits)})
 
 
 def use_recipes(patch, recipes):
     """Other default recipes for code that makes its classifier itself, such as a command."""
-    patch.setattr(AutoSelfPacedClassifier, "_limits", Limits(recipes=recipes))
+    patch.setattr(AutoSelfPacedClassifier, "_limits", BlendLimits(recipes=recipes))
 
 
 def compare_few_methods(patch):

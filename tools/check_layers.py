@@ -38,7 +38,7 @@ BUDGETS = {
     "baselines": (700, 4),
     "cli": (4480, 19),
     "clusters": (2440, 13),
-    "ensembles": (4490, 17),
+    "ensembles": (4560, 17),
     "model": (870, 5),
     "monitoring": (830, 3),
     "onnx_export": (770, 4),

@@ -14,7 +14,7 @@ from blends.trial import Scores, Trial
 from blends.weightings import weightings
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.ensembles.auto.judging import Judge, Labelled, blend_weights
-from selfpaced.ensembles.auto.recipes import RECIPES, Limits
+from selfpaced.ensembles.auto.recipes import RECIPES, BlendLimits
 
 Floats = NDArray[np.float64]
 Figures = dict[str, float]
@@ -72,7 +72,7 @@ class Comparisons:
 
     def sample(self) -> Outcome:
         """Judged by few of the common rows, where there are more."""
-        judge = self._trial.judge(Limits(fewest_common_rows=0, common_per_rare_row=COMMON_PER_RARE_ROW))
+        judge = self._trial.judge(BlendLimits(fewest_common_rows=0, common_per_rare_row=COMMON_PER_RARE_ROW))
         by = {"judged by all rows": self._rows, "judged by a sample": judge.rows}
         return {
             "aucprc": dict(zip(by, [self._default, self._judged_by(judge, "sample")], strict=True)),
@@ -81,8 +81,10 @@ class Comparisons:
 
     def folds(self) -> Outcome:
         """Judged by more folds and more members."""
-        more = self._judged_by(self._trial.judge(Limits(n_folds=MORE_FOLDS, n_members_judged=MORE_MEMBERS)), "folds")
-        usual = f"{Limits().n_folds} folds, {Limits().n_members_judged} members"
+        more = self._judged_by(
+            self._trial.judge(BlendLimits(n_folds=MORE_FOLDS, n_members_judged=MORE_MEMBERS)), "folds"
+        )
+        usual = f"{BlendLimits().n_folds} folds, {BlendLimits().n_members_judged} members"
         return {"aucprc": {usual: self._default, f"{MORE_FOLDS} folds, {MORE_MEMBERS} members": more}}
 
     def _beside_the_blend(self, figures: Figures) -> Outcome:

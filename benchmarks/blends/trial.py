@@ -21,7 +21,7 @@ from contest.table import Data, Labels, Order
 from selfpaced.ensembles import check_labels
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, columns_of
 from selfpaced.ensembles.auto.judging import Judge, uncalibrated
-from selfpaced.ensembles.auto.recipes import Limits
+from selfpaced.ensembles.auto.recipes import BlendLimits
 from selfpaced.ensembles.auto.training import AutoTraining
 from selfpaced.storage import whole_file
 from selfpaced.tables import InMemoryTable, LabelledTable
@@ -55,10 +55,10 @@ class Trial:
     def recipes(self) -> dict[str, Any]:
         return candidates(columns_of(self.X, None))
 
-    def judge(self, limits: Limits | None = None) -> Judge:
+    def judge(self, limits: BlendLimits | None = None) -> Judge:
         """The judge of a fit of `AutoSelfPacedClassifier`, which no public name returns."""
         model = AutoSelfPacedClassifier(list(self.recipes.items()), random_state=self.seed)
-        model._limits = limits or Limits()
+        model._limits = limits or BlendLimits()
         training = AutoTraining(model, LabelledTable(InMemoryTable(self.X), check_labels(self.y, self.X)))
         return training._judge(self.recipes, training._split(int(self.y.sum())))
 

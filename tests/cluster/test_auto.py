@@ -15,7 +15,7 @@ from selfpaced.clusters.spark.estimators import SparkAutoSelfPacedClassifier
 from selfpaced.clusters.spark.model import SparkAutoSelfPacedModel
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
-from selfpaced.ensembles.auto.recipes import Limits
+from selfpaced.ensembles.auto.recipes import BlendLimits
 from selfpaced.persistence import save_model
 from selfpaced.persistence.files import load_model
 from selfpaced.tables.sources import open_table
@@ -40,7 +40,7 @@ def expected(rows):
 
 def judge_by_small_samples(patch):
     """Samples of 40 rare rows and 500 common ones, so that few rows need what a billion would need."""
-    patch.setattr(AutoSelfPacedClassifier, "_limits", Limits(most_rare_rows=40, fewest_common_rows=500))
+    patch.setattr(AutoSelfPacedClassifier, "_limits", BlendLimits(most_rare_rows=40, fewest_common_rows=500))
 
 
 class TestDask:

@@ -421,7 +421,7 @@ class TestTimeLimit:
         X, _, y, _ = rows
         many = SelfPacedEnsembleClassifier(DecisionTreeClassifier(max_depth=4), 50)
         model = auto([("many", many)], time_limit=0.001).fit(X, y)
-        assert len(model.estimators_) == recipes.Limits().n_members_judged
+        assert len(model.estimators_) == recipes.BlendLimits().n_members_judged
 
     def test_a_generous_limit_changes_nothing(self, fitted, rows):
         X, X_test, y, _ = rows

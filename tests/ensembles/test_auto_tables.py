@@ -10,7 +10,7 @@ from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, predicting_in_one_thread
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto import training as auto_training
-from selfpaced.ensembles.auto.recipes import Limits
+from selfpaced.ensembles.auto.recipes import BlendLimits
 from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto
 
@@ -30,7 +30,7 @@ def path(frame, tmp_path):
 @pytest.fixture
 def small_samples(monkeypatch):
     """Samples of 40 rare rows and 500 common ones, so that few rows need what a billion would need."""
-    limits = Limits(most_rare_rows=40, fewest_common_rows=500, common_per_rare_row=10)
+    limits = BlendLimits(most_rare_rows=40, fewest_common_rows=500, common_per_rare_row=10)
     monkeypatch.setattr(AutoSelfPacedClassifier, "_limits", limits)
     scouted = []
     find = auto_training.AutoTraining._scouted

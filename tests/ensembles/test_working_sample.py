@@ -6,7 +6,7 @@ from scipy.sparse import random as random_sparse
 from sklearn.linear_model import LogisticRegression
 
 from selfpaced.ensembles.auto.judging import needs_scout, values_in_a_row, working_sample
-from selfpaced.ensembles.auto.recipes import Limits
+from selfpaced.ensembles.auto.recipes import BlendLimits
 from selfpaced.tables import InMemoryTable, read_labels, split_classes
 
 N_RARE, N_COMMON = 40, 1000
@@ -30,19 +30,19 @@ def hard_above(X, limit):
 
 @pytest.mark.parametrize(("n_rare", "most"), [(10, 20_000), (1000, 30_000), (5000, 45_000)])
 def test_the_most_common_rows_follow_the_rare_rows_between_two_limits(n_rare, most):
-    assert Limits().common_rows_judged(n_rare, n_columns=30) == most
+    assert BlendLimits().common_rows_judged(n_rare, n_columns=30) == most
 
 
 @pytest.mark.parametrize(("n_columns", "most"), [(1, 1500), (45, 1500), (100, 676), (10_000, 300)])
 def test_wide_tables_have_fewer_rare_rows_in_the_sample(n_columns, most):
     """At most 2^21 numbers, with 30 common rows for each rare one, but not fewer than 300 rare rows."""
-    assert Limits().rare_rows_judged(n_columns) == most
-    assert Limits().common_rows_judged(5000, n_columns) == max(20_000, 30 * most)
+    assert BlendLimits().rare_rows_judged(n_columns) == most
+    assert BlendLimits().common_rows_judged(5000, n_columns) == max(20_000, 30 * most)
 
 
 @pytest.mark.parametrize(("most", "needed"), [(N_COMMON, False), (N_COMMON - 1, True)])
 def test_hard_rows_are_looked_for_only_if_a_class_is_too_large(table, most, needed):
-    assert needs_scout(split_of(*table), Limits(fewest_common_rows=most, common_per_rare_row=1)) is needed
+    assert needs_scout(split_of(*table), BlendLimits(fewest_common_rows=most, common_per_rare_row=1)) is needed
 
 
 def test_a_wide_sparse_table_is_as_large_as_the_values_that_it_has():
@@ -55,29 +55,29 @@ def test_a_wide_sparse_table_is_as_large_as_the_values_that_it_has():
 class TestWithoutScout:
     def test_all_rows_take_part_with_their_classes(self, table):
         X, y = table
-        sample = working_sample(split_of(X, y), None, 0, Limits())
+        sample = working_sample(split_of(X, y), None, 0, BlendLimits())
         assert sorted(sample.ids) == list(range(y.size))
         np.testing.assert_array_equal(sample.classes, y[sample.ids])
 
     def test_each_row_has_its_own_features(self, table):
         X, y = table
-        sample = working_sample(split_of(X, y), None, 0, Limits())
+        sample = working_sample(split_of(X, y), None, 0, BlendLimits())
         np.testing.assert_array_equal(sample.rows.span(0, y.size), X[sample.ids])
 
     def test_each_row_stands_for_itself(self, table):
-        assert set(working_sample(split_of(*table), None, 0, Limits()).weights) == {1.0}
+        assert set(working_sample(split_of(*table), None, 0, BlendLimits()).weights) == {1.0}
 
     def test_a_sample_weight_is_the_weight(self, table):
         X, y = table
         given = np.linspace(0.5, 2, y.size)
-        sample = working_sample(split_of(X, y, sample_weight=given), None, 0, Limits())
+        sample = working_sample(split_of(X, y, sample_weight=given), None, 0, BlendLimits())
         np.testing.assert_allclose(sample.weights, given[sample.ids])
 
 
 class TestManyRareRows:
     @pytest.fixture
     def sample(self, table):
-        return lambda seed: working_sample(split_of(*table), None, seed, Limits(most_rare_rows=16))
+        return lambda seed: working_sample(split_of(*table), None, seed, BlendLimits(most_rare_rows=16))
 
     def test_only_as_many_as_the_limit_take_part(self, sample):
         rare = sample(0).ids[sample(0).classes == 1]
@@ -95,7 +95,7 @@ class TestManyRareRows:
         assert set(sample(0).ids) != set(sample(1).ids)
 
     def test_as_many_as_the_limit_are_all_taken(self, table):
-        sample = working_sample(split_of(*table), None, 0, Limits(most_rare_rows=N_RARE))
+        sample = working_sample(split_of(*table), None, 0, BlendLimits(most_rare_rows=N_RARE))
         assert np.sum(sample.classes == 1) == N_RARE
 
 
@@ -105,7 +105,7 @@ class TestWithScout:
         """Of 1,000 common rows, 200 are drawn, and the last 50 are hard."""
         X, y = table
         sample = working_sample(
-            split_of(X, y), hard_above(X, 949.5), 0, Limits(fewest_common_rows=200, common_per_rare_row=2)
+            split_of(X, y), hard_above(X, 949.5), 0, BlendLimits(fewest_common_rows=200, common_per_rare_row=2)
         )
         is_common = sample.classes == 0
         return sample.ids[is_common], sample.weights[is_common]

@@ -12,7 +12,7 @@ from selfpaced import tables
 from selfpaced.calibration import BEST_METHOD, PriorCorrection
 from selfpaced.callbacks import Callback, Round
 from selfpaced.ensembles import checks
-from selfpaced.ensembles.auto.recipes import Columns, Limits, MinoritySize, columns_of, default_recipes
+from selfpaced.ensembles.auto.recipes import BlendLimits, Columns, MinoritySize, columns_of, default_recipes
 from selfpaced.ensembles.auto.training import AutoTraining, recipes_to_try
 from selfpaced.ensembles.base import bases_of
 from selfpaced.ensembles.suspects import DoubtingEnsemble
@@ -86,7 +86,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
 
     ensembles_: dict[str, UnderSamplingEnsemble]
     # Not a parameter: a subclass may have other limits, as those of the tests have.
-    _limits: ClassVar[Limits] = Limits()
+    _limits: ClassVar[BlendLimits] = BlendLimits()
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.algorithms import HARDNESS, MajorityPool, allocate, with_uniform_share
 from selfpaced.calibration import Calibrator
-from selfpaced.ensembles.auto.recipes import Limits
+from selfpaced.ensembles.auto.recipes import BlendLimits
 from selfpaced.ensembles.cross_fitting import parts_of_groups, stratified_parts
 from selfpaced.ensembles.members import LARGEST_RANDOM_STATE, in_one_thread
 from selfpaced.metrics import Ranking
@@ -200,13 +200,13 @@ def values_in_a_row(features: Any) -> int:
     return max(1, round(features.nnz / n_rows)) if issparse(features) else int(n_columns)
 
 
-def needs_scout(split: ClassSplit, limits: Limits) -> bool:
+def needs_scout(split: ClassSplit, limits: BlendLimits) -> bool:
     """Whether a class is too large to be taken whole, so that its hard rows must be found first."""
     most = limits.common_rows_judged(len(split.minority), values_in_a_row(split.minority.features))
     return any(pool.n_rows > most for pool in split.pools.values())
 
 
-def working_sample(split: ClassSplit, last_model: Any, seed: int, limits: Limits) -> WorkingSample:
+def working_sample(split: ClassSplit, last_model: Any, seed: int, limits: BlendLimits) -> WorkingSample:
     """The sample of a table whose pools have scored the models of a small ensemble, except the last.
 
     `last_model` is None if all classes are small enough to be taken whole.
@@ -268,7 +268,7 @@ class Judge:
     rare_class: int
     seed: int
     n_threads: int
-    n_members: int = Limits().n_members_judged
+    n_members: int = BlendLimits().n_members_judged
 
     @property
     def rows(self) -> Labelled:

@@ -186,10 +186,10 @@ def numbered_columns(frame: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Limits:
+class BlendLimits:
     """The default recipes, and how large the samples and training sets of a fit may be.
 
-    A fit gets one record; tests give one with fewer recipes or rows. Limits are numbers of rows or of values (rows
+    A fit gets one record; tests give one with fewer recipes or rows. BlendLimits are numbers of rows or of values (rows
     times columns), never seconds, so that one seed gives one model.
     """
 
@@ -228,7 +228,7 @@ class MinoritySize:
 
     n_rows: int
     n_values: int
-    limits: Limits = field(default_factory=Limits)
+    limits: BlendLimits = field(default_factory=BlendLimits)
 
     @property
     def is_large(self) -> bool:
@@ -278,7 +278,7 @@ WEIGHTED_ROWS: dict[str, Any] = {
 }
 # The cheapest come first, because a time limit may skip the others. The first recipe finds the hard rows of large
 # tables.
-RECIPES = {
+RECIPES: dict[str, DefaultRecipe] = {
     "LightGBM, small trees": DefaultRecipe(
         "lightgbm", partial(_of_lightgbm, ratio=1, n_estimators=100, num_leaves=8), is_slow=False
     ),
@@ -309,7 +309,7 @@ def too_slow(size: MinoritySize) -> list[RecipeResult]:
     return [RecipeResult(name, note=note) for name, recipe in _installed(size.limits).items() if recipe.is_slow]
 
 
-def not_installed(limits: Limits) -> list[RecipeResult]:
+def not_installed(limits: BlendLimits) -> list[RecipeResult]:
     """The recipes that are skipped because a package is missing, with what to install."""
     missing = {name: recipe.package for name, recipe in limits.recipes.items() if find_spec(recipe.package) is None}
     return [
@@ -318,6 +318,6 @@ def not_installed(limits: Limits) -> list[RecipeResult]:
     ]
 
 
-def _installed(limits: Limits) -> dict[str, DefaultRecipe]:
+def _installed(limits: BlendLimits) -> dict[str, DefaultRecipe]:
     installed = {name: recipe for name, recipe in limits.recipes.items() if find_spec(recipe.package) is not None}
     return installed if find_spec("lightgbm") is not None else INSTEAD | installed

@@ -19,7 +19,7 @@ from selfpaced.calibration import FITTED_MAPS, check_method
 from selfpaced.callbacks import Callback, CallbackList, FitPlan, Round, Stop
 from selfpaced.ensembles.auto import choosing, judging
 from selfpaced.ensembles.auto.recipes import (
-    Limits,
+    BlendLimits,
     MinoritySize,
     columns_of,
     default_recipes,
@@ -222,7 +222,7 @@ class AutoTraining:
         checkpoint: str | PathLike[str] | None = None,
         allow: str | Sequence[str] = (),
     ) -> None:
-        self._limits: Limits = model._limits
+        self._limits: BlendLimits = model._limits
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         self._clock = choosing.Clock(_check_limit(model.time_limit), time.perf_counter())
