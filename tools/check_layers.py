@@ -32,7 +32,7 @@ LATE = {
 }
 # Lines and files of each package; modules of the top are counted together.
 BUDGETS = {
-    "top": (1690, 8),
+    "top": (1840, 8),
     "algorithms": (450, 7),
     "backtesting": (510, 3),
     "baselines": (700, 4),
