@@ -95,6 +95,7 @@ PUBLIC_MODULES = [
     "selfpaced.datasets",
     "selfpaced.exceptions",
     "selfpaced.explaining",
+    "selfpaced.history",
     "selfpaced.metrics",
     "selfpaced.monitoring",
     "selfpaced.onnx_export",

@@ -8,9 +8,9 @@ import pytest
 from sklearn.model_selection import cross_validate
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.backtesting import span_in
 from selfpaced.backtesting.splitter import RollingTimeSplit
 from selfpaced.exceptions import TableError
+from selfpaced.tables import span_in
 
 DAYS = np.datetime64("2024-01-01", "us") + np.arange(60) * np.timedelta64(1, "D")
 ORDER = np.random.default_rng(0).permutation(60)

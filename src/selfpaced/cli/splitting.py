@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.backtesting import span_in
 from selfpaced.cli.columns import Caution, Mask, repeating, rows_are_alike
 from selfpaced.cli.opening import OpenedSource, TableFacts
 from selfpaced.cli.request import Floats, TrainRequest, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, LARGEST_KEY, row_keys
 from selfpaced.predicting import rare_rows, scores_of
-from selfpaced.tables import Column, Labels, Moments, Roles, Schema, column_groups
+from selfpaced.tables import Column, Labels, Moments, Roles, Schema, column_groups, span_in
 from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import open_like
 

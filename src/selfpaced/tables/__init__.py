@@ -42,7 +42,7 @@ from selfpaced.tables.memory import (
     stack,
 )
 from selfpaced.tables.profile import ColumnLook, ColumnProfile, look_through
-from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, frozen, plain, unified_fields
+from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, are_numbers, frozen, plain, unified_fields
 from selfpaced.tables.table import (
     ID,
     WEIGHT,
@@ -71,5 +71,8 @@ from selfpaced.tables.times import (
     moment_of,
     moments_in,
     periods_of,
+    span_in,
+    span_parts,
+    span_ticks,
     zone_of,
 )

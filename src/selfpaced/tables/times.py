@@ -212,6 +212,58 @@ def _in_zone(moments: Moments, zone: str) -> Moments:
     return np.asarray(local.to_numpy(zero_copy_only=False))
 
 
+SPAN_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
+
+
+def span_in(given: Any, moments: Any, name: str) -> Any:
+    """A duration in the unit of some moments: a timedelta64 for dates, a number for numbers. Errors call it `name`.
+
+    >>> dates = np.array(["2024-01-31"], dtype="datetime64[us]")
+    >>> span_in("36h", dates, "delay"), span_in("1.5", np.array([0.0]), "delay")
+    (np.timedelta64(129600000000,'us'), 1.5)
+    """
+    number, unit = span_parts(given, name)
+    if not number >= 0:
+        raise ValueError(f"{name} must not be negative; got {given!r}.")
+    if moments.dtype.kind == "M":
+        if unit not in SPAN_UNITS:
+            raise ValueError(
+                f"{name} {given!r} has no unit, but the times are dates. Write it with one of {', '.join(SPAN_UNITS)}, "
+                "as 7d or 12h."
+            )
+        return np.timedelta64(span_ticks(given, name), "us")
+    if unit:
+        raise ValueError(
+            f"{name} {given!r} has a unit, but the times are numbers. Give a number in the unit of the column, such "
+            f"as {round(number * SPAN_UNITS.get(unit, 1))} for seconds."
+        )
+    return number
+
+
+def span_ticks(given: Any, name: str) -> int:
+    """A duration in microseconds, or a number in millionths.
+
+    >>> span_ticks("90min", "window"), span_ticks(1.5, "window")
+    (5400000000, 1500000)
+    """
+    number, unit = span_parts(given, name)
+    return round(number * SPAN_UNITS.get(unit, 1) * 1_000_000)
+
+
+def span_parts(given: Any, name: str) -> tuple[float, str]:
+    """The number and the unit of a duration; the unit of a plain number is empty."""
+    if hasattr(given, "total_seconds"):
+        return float(given.total_seconds()), "s"
+    if isinstance(given, np.timedelta64):
+        return float(given / np.timedelta64(1, "s")), "s"
+    found = SPAN.fullmatch(str(given).strip())
+    unit = "" if found is None else found[2].lower()
+    if found is None or isinstance(given, bool) or (unit and unit not in SPAN_UNITS):
+        raise ValueError(f"{name} must be a duration such as 7d, 12h or 90min, or a number; got {given!r}.")
+    return float(found[1]), unit
+
+
 DOTTED_DATE = "(?:0?[1-9]|[12][0-9]|3[01])[.](?:0?[1-9]|1[0-2])[.][0-9]{4}"
 ISO_DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 OFFSET = "(?:Z|[+-][0-9]{2}:?[0-9]{2})"

@@ -1,0 +1,8 @@
+"""History: what the entity of a row, such as a card or a terminal, did before it."""
+
+from selfpaced.history.description import History
+from selfpaced.history.events import Events, read_events
+from selfpaced.history.facts import EntityFacts, WindowFacts, entity_features, window_features
+from selfpaced.history.kernel import describe
+
+__all__ = ["History"]
