@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xdist.scheduler import LoadScopeScheduling
 
 from selfpaced.datasets import make_checkerboard, make_fraud
+from selfpaced.tables.files.file import File
 from tests.cluster.dask_cluster import WITHOUT_DIAGNOSTICS, DaskCluster
 from tests.requirements import data_file
 
@@ -110,6 +111,16 @@ def frauds():
 @pytest.fixture
 def tree():
     return DecisionTreeClassifier(max_depth=4)
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """The columns that each pass over a file reads, from now on."""
+    made, batches = [], File.batches
+    monkeypatch.setattr(
+        File, "batches", lambda file, columns, size: made.append(tuple(columns)) or batches(file, columns, size)
+    )
+    return made
 
 
 @pytest.fixture(scope="session")

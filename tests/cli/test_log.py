@@ -10,8 +10,13 @@ from selfpaced.cli import output
 from tests.cli.commands import train
 
 
-def test_a_training_writes_a_line_every_so_often(run, csv, monkeypatch):
+@pytest.fixture
+def often(monkeypatch):
     monkeypatch.setattr(output, "SECONDS_BETWEEN_LINES", 0.02)
+
+
+@pytest.mark.usefixtures("often")
+def test_a_training_writes_a_line_every_so_often(run, csv):
     code, _, complained = run(*train(csv, "--calibration", "isotonic"))
     assert code == 0
     lines = [line for line in complained.splitlines() if re.match(r"\d+ s: ", line)]
@@ -21,8 +26,8 @@ def test_a_training_writes_a_line_every_so_often(run, csv, monkeypatch):
 
 
 @pytest.mark.parametrize("option", ["--quiet", "--json"])
-def test_a_quiet_training_writes_no_lines(run, csv, monkeypatch, option):
-    monkeypatch.setattr(output, "SECONDS_BETWEEN_LINES", 0.02)
+@pytest.mark.usefixtures("often")
+def test_a_quiet_training_writes_no_lines(run, csv, option):
     assert run(*train(csv, option))[2] == ""
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from selfpaced.cli import main
 from selfpaced.datasets import make_fraud
-from selfpaced.tables.files.file import File
 from selfpaced.tables.sources import cache as conversion
 
 MEMBERS = 3
@@ -28,39 +27,28 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def reads(monkeypatch):
-    """The columns of every pass over a file."""
-    passes = []
-    batches = File.batches
-    monkeypatch.setattr(
-        File, "batches", lambda file, columns, size: passes.append(tuple(columns)) or batches(file, columns, size)
-    )
-    return passes
-
-
 def train(*arguments: str) -> None:
     options = ["--target", "is_fraud", "--base", "tree", "--members", str(MEMBERS), "--quiet", "--id", "tx"]
     assert main(["train", *arguments, *options]) == 0
 
 
-def test_a_file_that_fits_into_memory_is_read_once(folder, reads):
+def test_a_file_that_fits_into_memory_is_read_once(folder, passes):
     train("rows.parquet", "--report", "report.html")
-    assert len(reads) == 1
-    assert Counter(reads[0]) == Counter(["a", "b", "c", "d", "shop", "tx", "amount", "is_fraud"])
+    assert len(passes) == 1
+    assert Counter(passes[0]) == Counter(["a", "b", "c", "d", "shop", "tx", "amount", "is_fraud"])
 
 
-def test_a_text_file_is_converted_once(folder, reads, monkeypatch):
+def test_a_text_file_is_converted_once(folder, passes, monkeypatch):
     written, convert = [], conversion._write
     monkeypatch.setattr(conversion, "_write", lambda *given: written.append(given) or convert(*given))
     train("rows.csv", "--report", "report.html")
-    assert (len(written), len(reads)) == (1, 1)
+    assert (len(written), len(passes)) == (1, 1)
 
 
-def test_a_file_larger_than_memory_is_read_once_a_round_and_its_target_once(folder, reads):
+def test_a_file_larger_than_memory_is_read_once_a_round_and_its_target_once(folder, passes):
     train("rows.parquet", "--out-of-core", "--calibration", "none")
-    assert sum("is_fraud" in columns for columns in reads) == 1
-    first_look, minority, *rounds, test_scores, leaks, reference = reads
+    assert sum("is_fraud" in columns for columns in passes) == 1
+    first_look, minority, *rounds, test_scores, leaks, reference = passes
     assert "is_fraud" in first_look
     # The warm-up's rows come with the minority; after that, each round is one pass over the features.
     assert len(rounds) == MEMBERS
@@ -68,9 +56,9 @@ def test_a_file_larger_than_memory_is_read_once_a_round_and_its_target_once(fold
     assert {minority, *rounds, test_scores, leaks, reference} == {features}
 
 
-def test_calibrating_needs_two_passes_more(folder, reads):
+def test_calibrating_needs_two_passes_more(folder, passes):
     train("rows.parquet", "--out-of-core", "--calibration", "none")
-    plain = len(reads)
-    reads.clear()
+    plain = len(passes)
+    passes.clear()
     train("rows.parquet", "--out-of-core", "--calibration", "isotonic")
-    assert len(reads) - plain == 2  # to score the last member, and to draw a sample
+    assert len(passes) - plain == 2  # to score the last member, and to draw a sample

@@ -271,8 +271,7 @@ def test_the_report_of_a_training_is_by_its_rule(run, csv, folder, where):
     assert "was chosen by recall&gt;=0.8 on these rows" in (folder / "report.html").read_text()
 
 
-def test_a_report_refuses_a_wrong_rule_before_scoring(run, trained, csv, monkeypatch):
-    monkeypatch.setattr("selfpaced.cli.commands.report.open_to_score", None)
-    code, _, complained = run("report", trained, csv, "--rule", "best")
+def test_a_report_refuses_a_wrong_rule_before_it_opens_the_rows(run, trained):
+    code, _, complained = run("report", trained, "nowhere.csv", "--rule", "best")
     assert code == 2
     assert "is not a rule for a threshold" in complained

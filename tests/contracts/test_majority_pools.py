@@ -14,10 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.algorithms import Outlook, allocate, hardness_named, with_uniform_share
 from selfpaced.clusters.partitions import in_order_of_ids
-from selfpaced.pools import Block, MemoryPool, PartitionedPool, Partitions, Stream, StreamedPool, Tags, memory, row_keys
-from selfpaced.scoring import scorer
+from selfpaced.pools import Block, MemoryPool, PartitionedPool, Partitions, Stream, StreamedPool, Tags, row_keys
 from selfpaced.tables import InMemoryTable
 from selfpaced.tables.sources import open_table
+from tests.chunks import chunks_of
 
 SEED = 11
 RNG = np.random.default_rng(0)
@@ -136,11 +136,10 @@ def make_pool_here(request):
 
 
 @pytest.fixture(params=[41, 500], ids=lambda rows: f"chunks of {rows}")
-def chunk_rows(request, monkeypatch):
+def chunk_rows(request):
     """All pools of a test read so many rows at once."""
-    monkeypatch.setattr(memory, "ROWS_HASHED_AT_ONCE", request.param)
-    monkeypatch.setattr(scorer, "FEWEST_ROWS_AT_ONCE", request.param)
-    monkeypatch.setattr(scorer, "MOST_ROWS_AT_ONCE", request.param)
+    with chunks_of(scored=request.param, hashed=request.param):
+        yield
 
 
 def play(pool, hardness="absolute", n_bins=10, n_draw=50, foresight=True, uniform_share=0.0):

@@ -18,7 +18,6 @@ from selfpaced.datasets import make_checkerboard, make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
 from selfpaced.persistence import save_model
 from selfpaced.persistence.files import load_model
-from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import open_table
 from tests.ensembles_by_name import ENSEMBLES
 
@@ -175,12 +174,10 @@ def test_a_file_gives_the_map_of_memory(method, tmp_path):
     np.testing.assert_allclose(scores, expected.predict_proba(frame[list("abcd")])[:, 1], rtol=1e-6)
 
 
-def test_a_file_is_read_twice_more(tmp_path, monkeypatch):
+def test_a_file_is_read_twice_more(tmp_path, passes):
     """Once for the last member's scores and once for the sample; the copies read nothing."""
     X, y = make_fraud(n_rows=3000, n_frauds=60, n_features=4, random_state=0)
     pd.DataFrame(X, columns=list("abcd")).assign(label=y).to_parquet(tmp_path / "rows.parquet")
-    batches, passes = StreamedTable.batches, []
-    monkeypatch.setattr(StreamedTable, "batches", lambda table: passes.append(1) or batches(table))
     counts = []
     for calibration in (None, "prior", "isotonic"):
         spe(calibration=calibration).fit_table(open_table(tmp_path / "rows.parquet", target="label"))

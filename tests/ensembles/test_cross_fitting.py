@@ -95,8 +95,8 @@ class Reader(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("n_rare", "n_copies"), [(10_000, 2), (9999, 3), (1000, 3), (999, 5), (20, 5), (6, 5), (5, 5), (4, 4), (2, 2)]
 )
-def test_every_row_is_left_out_once_and_scored_by_the_copy_that_has_not_seen_it(monkeypatch, n_rare, n_copies):
-    monkeypatch.setattr(Reader, "fits", [])
+def test_every_row_is_left_out_once_and_scored_by_the_copy_that_has_not_seen_it(n_rare, n_copies):
+    Reader.fits.clear()
     own = np.linspace(0.01, 0.99, n_rare + max(n_rare, 20))  # each row's feature is a number of its own
     rows = Rows(np.arange(own.size) + 100, own[:, np.newaxis], {})
     y = (np.arange(own.size) < n_rare).astype(np.intp)
@@ -126,8 +126,8 @@ def test_means_are_over_all_members_each_with_its_own_copies():
     np.testing.assert_allclose(means[:, 1], [(0.2 + 0.9) / 2, (0.5 + 0.4) / 2])
 
 
-def test_the_members_of_a_finished_ensemble_are_cross_fitted_on_their_own_rows(monkeypatch):
-    monkeypatch.setattr(Reader, "fits", [])
+def test_the_members_of_a_finished_ensemble_are_cross_fitted_on_their_own_rows():
+    Reader.fits.clear()
     own = np.linspace(0.01, 0.99, 30)
     labels = encode_labels((np.arange(30) < 15).astype(int))
     seen = [np.arange(0, 30, 2), np.arange(1, 30, 2)]
@@ -191,12 +191,16 @@ def test_on_many_rows_copies_take_the_place_of_the_threads_of_the_base_model(bas
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_copies_beside_others_are_trained_in_one_thread_and_keep_their_settings(monkeypatch, n_jobs):
+def test_copies_beside_others_are_trained_in_one_thread_and_keep_their_settings(n_jobs):
     seen = []
-    fit = LGBMClassifier.fit
-    monkeypatch.setattr(LGBMClassifier, "fit", lambda model, *args: seen.append(model.n_jobs) or fit(model, *args))
+
+    class Watched(LGBMClassifier):
+        def fit(self, X, y, **arguments):
+            seen.append(self.n_jobs)
+            return super().fit(X, y, **arguments)
+
     rng = np.random.default_rng(0)
-    factory = MemberFactory([LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=n_jobs)], 0, {})
+    factory = MemberFactory([Watched(n_estimators=2, verbose=-1, n_jobs=n_jobs)], 0, {})
     model = factory.fit(1, rng.normal(size=(60, 3)), np.arange(60) % 2, {}, beside_others=True)
     assert seen == [1]
     assert model.n_jobs == n_jobs

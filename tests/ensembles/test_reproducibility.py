@@ -20,8 +20,7 @@ from xgboost import XGBClassifier
 
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
-from selfpaced.pools import memory
-from selfpaced.scoring import scorer
+from tests.chunks import chunks_of
 
 BASES = {
     "tree": DecisionTreeClassifier(max_depth=5, max_features=2),
@@ -84,20 +83,16 @@ def test_threads_do_not_change_the_members(base):
 @settings(max_examples=8, deadline=None)
 def test_chunks_of_any_size_give_the_same_members(base, scored, hashed, n_jobs):
     expected = fit(base)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scorer, "FEWEST_ROWS_AT_ONCE", scored)
-        patch.setattr(scorer, "MOST_ROWS_AT_ONCE", scored)
-        patch.setattr(memory, "ROWS_HASHED_AT_ONCE", hashed)
+    with chunks_of(scored, hashed):
         assert same_members(fit(base, n_jobs=n_jobs), expected)
 
 
 @pytest.mark.parametrize("base", [MLPClassifier((8,), max_iter=20), LogisticRegression()], ids=["MLP", "logistic"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # enough training is not the point here
-def test_models_on_blas_agree_to_the_seventh_digit_over_chunks(base, monkeypatch):
+def test_models_on_blas_agree_to_the_seventh_digit_over_chunks(base):
     expected = fit(base)
-    monkeypatch.setattr(scorer, "FEWEST_ROWS_AT_ONCE", 100)
-    monkeypatch.setattr(scorer, "MOST_ROWS_AT_ONCE", 100)
-    again = fit(base)
+    with chunks_of(scored=100, hashed=100):
+        again = fit(base)
     for one, other in zip(expected.rounds_[1:2], again.rounds_[1:2], strict=True):
         np.testing.assert_allclose(one.mean_hardness, other.mean_hardness, atol=1e-6)
 

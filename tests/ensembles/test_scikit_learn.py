@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 
 from selfpaced.callbacks import EarlyStopping
-from selfpaced.ensembles import SelfPacedEnsembleClassifier, members
+from selfpaced.ensembles import MemberFactory, SelfPacedEnsembleClassifier
 
 
 def spe(**parameters):
@@ -253,11 +253,13 @@ class TestThreadsOfBaseModels:
         spe(estimator=pipeline).fit(*board)
         assert seen == [2, 2, 2, 2]
 
-    def test_many_rows_are_left_to_the_base_model(self, watched, board, monkeypatch):
+    def test_many_rows_are_left_to_the_base_model(self, watched):
+        """From half a million numbers on."""
         make, seen = watched
-        monkeypatch.setattr(members, "SMALL_TRAINING_SET", 100)
-        spe(estimator=make(n_estimators=2, verbose=-1)).fit(*board)
-        assert seen == [None, None, None, None]
+        for n_rows in (2**18 - 1, 2**18):
+            factory = MemberFactory([make(n_estimators=1, verbose=-1)], 0, {})
+            factory.fit(1, np.zeros((n_rows, 2)), np.arange(n_rows) % 2, {})
+        assert seen == [1, None]
 
     @pytest.mark.parametrize(("chosen", "expected"), [(None, 2), (1, 1)])
     def test_the_trees_of_a_forest_are_trained_in_the_threads_of_the_ensemble(self, chosen, expected, board):

@@ -15,7 +15,6 @@ from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassif
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.training import SharedPasses
 from selfpaced.pools import Pass
-from selfpaced.tables.files.file import File
 from selfpaced.tables.sources import open_table
 
 N_MEMBERS, N_SCOUTS, BATCH_ROWS = 4, 3, 4096
@@ -58,16 +57,6 @@ def path(tmp_path_factory):
 
 def opened(path):
     return open_table(path, target="label", batch_rows=BATCH_ROWS)
-
-
-@pytest.fixture
-def passes(monkeypatch):
-    """The columns that are read in each pass over the file."""
-    made, batches = [], File.batches
-    monkeypatch.setattr(
-        File, "batches", lambda file, columns, size: made.append(columns) or batches(file, columns, size)
-    )
-    return made
 
 
 def equal_weights(monkeypatch):

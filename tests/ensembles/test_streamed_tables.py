@@ -102,14 +102,12 @@ def test_rounds_are_those_of_memory(rows, expected, tmp_path):
         np.testing.assert_array_equal(ours.mean_hardness, theirs.mean_hardness)
 
 
-def test_a_round_reads_the_rows_once(rows, tmp_path, monkeypatch):
-    table = open_table(write(rows, tmp_path / "t", 2), target="label")
-    passes = []
-    original = type(table).batches
-    monkeypatch.setattr(type(table), "batches", lambda self: passes.append(1) or original(self))
+def test_a_round_reads_the_rows_once(rows, tmp_path, passes):
+    table = open_table(write(rows, tmp_path / "t"), target="label")
+    passes.clear()
     spe().fit_table(table)
-    # One for the minority and the warm-up's draw, and one for each of three rounds.
-    assert len(passes) == 1 + 3
+    # One for the labels, one for the minority and the warm-up's draw, and one for each of three rounds.
+    assert len(passes) == 2 + 3
 
 
 def test_files_listed_in_any_order_give_the_same_members(rows, expected, tmp_path):

@@ -13,7 +13,6 @@ from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier
 from selfpaced.ensembles.auto.recipes import columns_of, with_codes, with_scales
 from selfpaced.exceptions import NewCategoryWarning
-from selfpaced.model import reader as reader_module
 from selfpaced.scoring import CodedRows
 from selfpaced.tables import schema_of_frame
 
@@ -127,9 +126,12 @@ def test_what_is_prepared_for_frames_is_not_saved(model):
     assert "_plan" not in vars(fresh(scored).model_.reader)
 
 
-def test_a_large_frame_is_not_copied(model, monkeypatch):
-    monkeypatch.setattr(reader_module, "MOST_CODED", 100)
-    assert not isinstance(read_twice(model, frame_of(1, 60))[1], CodedRows)
+def test_a_large_frame_is_not_copied(model):
+    """Of more than 2**21 values."""
+    reader, frame = fresh(model).model_.reader, frame_of(1, 2**21 // 7 + 1)
+    reader.coded(frame[:-1])  # from here on, frames of these types are known
+    assert isinstance(reader.coded(frame[:-1]).span(0, 1), CodedRows)
+    assert not isinstance(reader.coded(frame).span(0, 1), CodedRows)
 
 
 def test_categories_in_another_order_have_the_scores_of_their_names():

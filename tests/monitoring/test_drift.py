@@ -139,14 +139,13 @@ def test_frames_of_all_kinds_have_the_same_reference_and_drift(kind):
     assert named(kind(now), found) == {"n2"}
 
 
-def test_more_rows_than_are_counted_are_thinned_evenly_in_every_kind(monkeypatch):
-    monkeypatch.setattr("selfpaced.monitoring.drift.MOST_ROWS", 100)
-    frame = pd.DataFrame({"a": np.arange(1000.0)})
-    scores = np.linspace(0, 1, 1000)
+def test_more_rows_than_are_counted_are_thinned_evenly_in_every_kind():
+    frame = pd.DataFrame({"a": np.arange(500_000.0)})
+    scores = np.linspace(0, 1, 500_000)
     references = [make_reference(kind(frame), scores) for kind in (pd.DataFrame, pl.from_pandas, pa.Table.from_pandas)]
-    assert [sum(one.features[0].counts) for one in references] == [100] * 3
+    assert [sum(one.features[0].counts) for one in references] == [50_000] * 3
     assert references[1:] == references[:-1]
-    assert references[0].n_rows == 1000
+    assert references[0].n_rows == 500_000
 
 
 def test_sparse_rows_have_the_reference_of_dense_ones():

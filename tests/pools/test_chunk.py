@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from selfpaced.algorithms import hardness_named
-from selfpaced.pools import chunk, row_keys
+from selfpaced.pools import row_keys
 from selfpaced.pools.chunk import BinTotals, bin_dtype, cut, doubt, mean_doubt, take_candidates
 from selfpaced.pools.keys import key_limits
 
@@ -43,13 +43,13 @@ def test_the_mean_hardness_is_exact_to_half_a_unit(doubts):
     assert abs(totals.as_bins(1.0).mean_hardness[0] - doubts.astype(np.float64).mean()) <= 2**-32
 
 
-def test_blocks_of_a_long_chunk_are_put_together(monkeypatch):
-    doubts = np.random.default_rng(0).uniform(size=1000).astype(np.float32)
+def test_blocks_of_a_long_chunk_are_put_together():
+    """A block has 2**20 rows."""
+    doubts = np.random.default_rng(0).uniform(size=2**20 + 1001).astype(np.float32)
     bins, totals = cut_all(doubts, 7)
-    monkeypatch.setattr(chunk, "ROWS_SUMMED_EXACTLY", 64)
-    again, totals_again = cut_all(doubts, 7)
-    assert np.array_equal(bins, again)
-    assert totals == totals_again
+    parts = [cut_all(part, 7) for part in np.split(doubts, 3)]
+    assert np.array_equal(bins, np.concatenate([part for part, _ in parts]))
+    assert totals == BinTotals.summed([part for _, part in parts])
 
 
 def test_an_unbounded_hardness_is_cut_up_to_its_top():

@@ -445,13 +445,11 @@ class TestTheWhole:
 
 
 class TestAKnownChoice:
-    def test_it_is_shown_without_choosing_or_counting_again(self, scored, monkeypatch):
+    def test_it_is_shown_as_if_it_were_chosen_here(self, scored):
         is_case, scores = scored
         expected = report_of_scores(is_case, scores, pos_label=True, threshold="recall>=0.7").facts
         sweep = sweep_of(is_case, scores)
         choice = choose_threshold(is_case, scores, "recall>=0.7")
-        for name in ("choice_from", "rule_for", "sweep_of"):
-            monkeypatch.setattr(f"selfpaced.report.building.{name}", None)
         found = report_of_scores(is_case, scores, pos_label=True, choice=choice, sweep=sweep).facts
         assert (found.thresholds, found.ranking) == (expected.thresholds, expected.ranking)
 

@@ -151,9 +151,16 @@ def thresholds_of(model):
     return [threshold for tree in trees for threshold in walk(tree["tree_structure"])]
 
 
-def test_the_trees_are_read_once_and_not_for_a_single_call_with_few_rows(monkeypatch):
-    model, real, n_read = fit(), boosting.trees.read_booster, []
-    monkeypatch.setattr(boosting.trees, "read_booster", lambda booster: n_read.append(1) or real(booster))
+@pytest.fixture
+def n_read(monkeypatch):
+    """An entry for each time that trees are read."""
+    seen, real = [], boosting.trees.read_booster
+    monkeypatch.setattr(boosting.trees, "read_booster", lambda booster: seen.append(1) or real(booster))
+    return seen
+
+
+def test_the_trees_are_read_once_and_not_for_a_single_call_with_few_rows(n_read):
+    model = fit()
     scorer = scorer_of(model)
     for expected in (0, 1, 1):
         np.testing.assert_array_equal(scorer.score(scorer.view(X))[:, 1], own(model))
@@ -165,13 +172,8 @@ def test_a_first_call_with_many_rows_is_worth_the_tables():
     assert is_by_trees(scorer, np.resize(X, (boosting.ROWS_WORTH_TABLES, 6)))
 
 
-def test_threads_that_share_a_scorer_read_the_trees_once_and_score_the_same(monkeypatch):
-    models, real, n_read = (
-        [fit(n_estimators=5, random_state=seed) for seed in range(3)],
-        boosting.trees.read_booster,
-        [],
-    )
-    monkeypatch.setattr(boosting.trees, "read_booster", lambda booster: n_read.append(1) or real(booster))
+def test_threads_that_share_a_scorer_read_the_trees_once_and_score_the_same(n_read):
+    models = [fit(n_estimators=5, random_state=seed) for seed in range(3)]
     scorers = scorers_of(models)
 
     def score(n_rows):

@@ -3,7 +3,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from selfpaced.scoring import averaging as spread
 from selfpaced.scoring import probability_spread, scorer_of
 from selfpaced.scoring.averaging import quantiles
 from selfpaced.tables import InMemoryTable
@@ -27,23 +26,23 @@ def test_the_bounds_are_quantiles_of_the_models_own_probabilities(n_threads):
     np.testing.assert_allclose(high, np.quantile(own, 0.8, axis=0))
 
 
-def test_no_more_probabilities_are_held_at_once_than_allowed(monkeypatch):
-    whole = probability_spread(SCORERS, InMemoryTable(X), 2, 1, share=0.6)
-    sizes = []
-    monkeypatch.setattr(spread, "MOST_AT_ONCE", 700)
-    monkeypatch.setattr(
-        spread, "quantiles", lambda values, *rest: sizes.append(values.size) or quantiles(values, *rest)
-    )
-    in_parts = probability_spread(SCORERS, InMemoryTable(X), 2, 1, share=0.6)
-    assert max(sizes) <= 700
-    assert sum(sizes) == 1000 * 5 * 2
-    np.testing.assert_array_equal(in_parts, whole)
+class Spans(InMemoryTable):
+    """A table that notes how many rows are asked for at once."""
+
+    def span(self, start, stop):
+        self.sizes = [*getattr(self, "sizes", []), stop - start]
+        return super().span(start, stop)
 
 
-def test_a_model_beyond_the_allowed_size_is_still_scored_row_by_row(monkeypatch):
-    monkeypatch.setattr(spread, "MOST_AT_ONCE", 1)
-    low, high = probability_spread(SCORERS, InMemoryTable(X[:3]), 2, 1, share=1.0)
-    assert low.shape == high.shape == (3, 2)
+@pytest.mark.parametrize(("most", "n_rows"), [(700, 70), (1, 1)], ids=["70 rows", "less than one row"])
+def test_no_more_probabilities_are_held_at_once_than_allowed_but_those_of_one_row(most, n_rows):
+    """A row has ten: those of five models and two classes."""
+    whole = probability_spread(SCORERS, InMemoryTable(X[:200]), 2, 1, share=0.6)
+    table = Spans(X[:200])
+    in_parts = probability_spread(SCORERS, table, 2, 1, share=0.6, most_at_once=most)
+    assert max(table.sizes) == n_rows
+    assert sum(table.sizes) == 200
+    np.testing.assert_allclose(in_parts, whole, rtol=1e-12)  # BLAS adds up a single row in another order
 
 
 class TestWeightedQuantiles:

@@ -14,7 +14,6 @@ import pytest
 from selfpaced.exceptions import TableError
 from selfpaced.storage import TemporaryFolder
 from selfpaced.tables.sources import open_table
-from selfpaced.tables.sources import streams as spooling
 from tests.contracts.table_exam import COLUMNS, N_ROWS, ROWS
 from tests.tables.three_trees import fitted, members_of
 
@@ -93,8 +92,7 @@ def test_only_the_owner_reads_the_written_file(tmp_path):
     assert table.n_rows == N_ROWS
 
 
-def test_a_checkpoint_is_resumed_on_the_same_rows_however_they_are_divided(tmp_path, in_memory, monkeypatch):
-    monkeypatch.setattr(spooling, "GROUP_ROWS", 64)
+def test_a_checkpoint_is_resumed_on_the_same_rows_however_they_are_divided(tmp_path, in_memory):
     first = open_table(ARROW.to_reader(max_chunksize=30), **COLUMNS)
     fitted(first, checkpoint=tmp_path / "rounds")
     again = open_table(ARROW.to_reader(max_chunksize=77), **COLUMNS)
@@ -102,6 +100,14 @@ def test_a_checkpoint_is_resumed_on_the_same_rows_however_they_are_divided(tmp_p
     assert members_of(fitted(again, checkpoint=tmp_path / "rounds")) == members_of(in_memory)
     other = open_table(ARROW.slice(1).to_reader(), **COLUMNS)
     assert other.identity() != first.identity()
+
+
+def test_many_rows_are_written_in_the_same_parts_however_they_come():
+    """More than two parts of 2**17 rows."""
+    rows = pa.concat_tables([ARROW.select(["a", "label"])] * 1000).combine_chunks()
+    one, other = (open_table(rows.to_reader(max_chunksize=size), target="label") for size in (30_000, 200_000))
+    assert one.n_rows == 1000 * N_ROWS > 2 * 2**17
+    assert one.identity() == other.identity()
 
 
 def test_a_stream_that_fails_is_one_error_and_leaves_nothing(tmp_path):

@@ -152,10 +152,6 @@ def add_probabilities(scorers: Sequence[Scorer], table: Spans, sums: NDArray[np.
     over_chunks(work, table.n_rows, *chunks_for(scorers, table.bytes_per_row, n_threads))
 
 
-# Probabilities of all models that are held at once by a thread: 16 MB of them.
-MOST_AT_ONCE = 2**21
-
-
 class Spread(NamedTuple):
     """The range in which the middle share of the members' probabilities lies: a row each, a column a class."""
 
@@ -170,8 +166,12 @@ def probability_spread(
     n_threads: int,
     share: float,
     weights: NDArray[np.float64] | None = None,
+    most_at_once: int = 2**21,
 ) -> Spread:
-    """The quantiles between which the middle share of the models' probabilities lies, for every row and class."""
+    """The quantiles between which the middle share of the models' probabilities lies, for every row and class.
+
+    A thread holds at most so many probabilities of all models at once: 16 MB of them.
+    """
     levels = np.array([(1 - share) / 2, (1 + share) / 2])
     bounds = np.empty((2, table.n_rows, n_classes))
 
@@ -179,7 +179,7 @@ def probability_spread(
         bounds[:, start:stop] = quantiles(_each(scorers, table.span(start, stop), n_classes), levels, weights)
 
     rows, n_threads = chunks_for(scorers, table.bytes_per_row, n_threads)
-    rows = min(rows, max(1, MOST_AT_ONCE // (len(scorers) * n_classes)))
+    rows = min(rows, max(1, most_at_once // (len(scorers) * n_classes)))
     over_chunks(work, table.n_rows, rows, n_threads)
     return Spread(*bounds)
 

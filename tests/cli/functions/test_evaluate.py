@@ -111,9 +111,9 @@ def test_written_scores_are_counted(trained, payments, scored, tmp_path):
     assert (without.n_rows, without.n_alerts) == (1000, None)
 
 
-def test_scores_that_are_no_probabilities_add_up_to_nothing(trained, payments, tmp_path, monkeypatch):
-    monkeypatch.setattr(trained.model, "model_", trained.model.model_.recalibrated(None, None))
-    assert predict(trained.model, payments, tmp_path / "scores.parquet", threshold=0.5).n_expected is None
+def test_scores_that_are_no_probabilities_add_up_to_nothing(trained, payments, tmp_path):
+    model = trained.model.with_model(trained.model.model_.recalibrated(None, None))
+    assert predict(model, payments, tmp_path / "scores.parquet", threshold=0.5).n_expected is None
 
 
 def test_a_row_at_the_threshold_is_an_alert(trained, payments, scored, tmp_path):
