@@ -359,8 +359,10 @@ def test_train_writes_a_report_of_the_rows_held_out(run, csv, folder, where):
 
 def test_report_is_written_for_other_rows_with_its_facts(run, trained, mixed, folder):
     mixed.iloc[:1500].to_parquet("other.parquet", index=False)
-    code, said, _ = run("report", trained, "other.parquet", "--id", "tx_id", "--facts", "report.json")
+    code, said, _ = run("report", trained, "other.parquet", "--id", "tx_id")
     assert (code, said) == (0, "The report is in report.html.\n")
+    code, said, _ = run("report", trained, "other.parquet", "--id", "tx_id", "-o", "report.json")
+    assert (code, said) == (0, "The report is in report.json.\n")
     facts = json.loads((folder / "report.json").read_text())
     assert facts["n_rows"] == 1500
     assert (folder / "report.html").stat().st_size < 2_000_000

@@ -259,8 +259,9 @@ def test_a_row_whose_own_score_is_the_threshold_is_an_alert(trained, csv):
 
 
 def test_a_report_on_other_rows_is_by_the_rule(run, trained, csv, folder):
-    command = ("report", trained, csv, "--rule", "cost=5", "--amount", "tx_id", "--facts", "report.json", "-q")
-    assert run(*command) == (0, "", "")
+    command = ("report", trained, csv, "--rule", "cost=5", "--amount", "tx_id", "-q")
+    for output in ("report.json", "report.html"):
+        assert run(*command, "-o", output) == (0, "", "")
     assert json.loads((folder / "report.json").read_text())["thresholds"]["chosen"]["rule"] == "cost=5"
     assert "was chosen by cost=5 on these rows" in (folder / "report.html").read_text()
 

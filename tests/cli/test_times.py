@@ -75,7 +75,7 @@ def test_backtest_has_the_folds_of_dates(run, folder, timed):
 
 
 def test_report_draws_the_course_of_dates(run, folder, timed):
-    command = ("report", timed.parent / MODEL, timed, "--time-column", "s", "--facts", "report.json")
+    command = ("report", timed.parent / MODEL, timed, "--time-column", "s", "-o", "report.json")
     assert run(*command, "--time-unit", "s")[0] == 0
     assert "2024-01" in (folder / "report.json").read_text()
 

@@ -50,10 +50,6 @@ class StopSignals:
         raise Stopped
 
 
-# What to do on the command line about an error of the library, by a part of its text.
-ADVICE = {
-    "he times are numbers": "Or name the unit of the numbers: --time-unit s",
-}
 OK, BUG, BAD_INPUT, ALARM, SIGNALLED = 0, 1, 2, 3, 128
 
 
@@ -122,7 +118,7 @@ def _complain(error: Exception, debug: bool) -> int:
         return BAD_INPUT
     foreseen = isinstance(error, TableError | ModelFileError | ValueError | ImportError | OSError)
     said = " ".join(str(error).split()) or type(error).__name__
-    advice = [text for phrase, text in ADVICE.items() if phrase in said]
+    advice = ["Or name the unit of the numbers: --time-unit s"] if "he times are numbers" in said else []
     notes = " ".join([*getattr(error, "__notes__", []), *advice]) if foreseen else ""
     hint = "" if foreseen or debug else f" ({type(error).__name__}; --debug shows the traceback)"
     print(f"selfpaced: error: {said}{' ' + notes if notes else ''}{hint}", file=sys.stderr)

@@ -15,13 +15,13 @@ from selfpaced.tables.files import StreamedTable
 Mask = NDArray[np.bool_]
 # customerId is an id; paid and valid are not.
 NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")
-# Names of what several rows may belong to.
+# Names of what several rows may belong to, in English and in German.
 NAME_OF_AN_ENTITY = re.compile(
-    r"(?i)(^|[_\s.-])(account|card|client|customer|cc|device|iban|member|merchant|patient|person|terminal|user)"
-    r"[_\s.-]?(id|key|name|no|nr|num|number)?$"
-)
-NAME_OF_AN_ENTITY_IN_GERMAN = re.compile(
-    r"(?i)(kunden|konto|karten|vertrags|patienten|geräte|geraete|händler|haendler|versicherten)[_\s.-]?(id|nr|nummer)$"
+    NAME_OF_AN_ID.pattern
+    + r"|(?i:(^|[_\s.-])(account|card|client|customer|cc|device|iban|member|merchant|patient|person|terminal|user)"
+    r"[_\s.-]?(id|key|name|no|nr|num|number)?$)"
+    r"|(?i:(kunden|konto|karten|vertrags|patienten|geräte|geraete|händler|haendler|versicherten)"
+    r"[_\s.-]?(id|nr|nummer)$)"
 )
 FEWEST_ENTITIES = 20
 # Strings of which at least every second is new are names or free text.
@@ -32,22 +32,13 @@ READABLE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Dropped:
-    """A column that is dropped from the features, and the reason."""
+def dropped_columns(profiles: Sequence[ColumnProfile]) -> dict[str, str]:
+    """The columns that are dropped from the features, with the reasons.
 
-    name: str
-    reason: str
-
-
-def dropped_columns(profiles: Sequence[ColumnProfile]) -> list[Dropped]:
+    >>> dropped_columns([ColumnProfile("tx_id", "int64", 100, 0, 100, 1, 100, repeats=False, rises=True)])
+    {'tx_id': 'an identifier: every value differs'}
     """
-    >>> profile = ColumnProfile("tx_id", "int64", 100, 0, 100, 1, 100, repeats=False, rises=True)
-    >>> dropped_columns([profile])
-    [Dropped(name='tx_id', reason='an identifier: every value differs')]
-    """
-    reasons = {profile.name: _reason(profile) for profile in profiles}
-    return [Dropped(name, reason) for name, reason in reasons.items() if reason is not None]
+    return {profile.name: reason for profile in profiles if (reason := _reason(profile)) is not None}
 
 
 def _reason(profile: ColumnProfile) -> str | None:
@@ -90,11 +81,7 @@ def entities(profiles: Sequence[ColumnProfile]) -> list[str]:
     >>> entities([ColumnProfile("card_id", "int64", 100, 0, 30, 1, 30, repeats=True, rises=False)])
     ['card_id']
     """
-    return [each.name for each in profiles if _is_called_an_entity(each.name) and _may_be_entities(each)]
-
-
-def _is_called_an_entity(name: str) -> bool:
-    return any(one.search(name) for one in (NAME_OF_AN_ID, NAME_OF_AN_ENTITY, NAME_OF_AN_ENTITY_IN_GERMAN))
+    return [each.name for each in profiles if NAME_OF_AN_ENTITY.search(each.name) and _may_be_entities(each)]
 
 
 def _may_be_entities(profile: ColumnProfile) -> bool:
@@ -108,10 +95,6 @@ class Caution:
 
     >>> str(Caution("leak", "closed", 0.98))[:70]
     "column 'closed' alone nearly determines the target (AUCPRC 0.98). If i"
-    >>> str(Caution("repeats", "card_id", 0.974))[:59]
-    "column 'card_id' repeats: 97% of the held-out rows have a v"
-    >>> str(Caution("later", "reported", 0.974))[:77]
-    "column 'reported' is a date that moves on: 97% of the held-out rows are later"
     """
 
     kind: str  # a name in `CAUTIONS`

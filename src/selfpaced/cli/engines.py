@@ -6,7 +6,7 @@ import re
 import socket
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,6 @@ _MASTER = re.compile(r"(?:spark|sc)://([^/:;,]+):(\d+)")
 
 
 def cluster_of(options: Namespace) -> AbstractContextManager[OnDask | OnSpark]:
-    """The cluster that was asked for, or an error that says why it cannot be reached."""
     return on_dask(options.scheduler) if options.engine == "dask" else on_spark(options.master)
 
 
@@ -78,8 +77,6 @@ class ClusterData(TrainingData):
 
 
 class OnDask:
-    """A Dask cluster, by a client of it."""
-
     def __init__(self, client: Any) -> None:
         self.client = client
         self.options: dict[str, Any] = {"client": client}
@@ -87,14 +84,11 @@ class OnDask:
     def frame(self, data: str) -> Any:
         return frame_of_pieces(parquet_pieces(data))
 
-    @contextmanager
-    def naming_the_data(self, data: str) -> Iterator[None]:
-        yield
+    def naming_the_data(self, data: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class OnSpark:
-    """A Spark cluster, by a session of it."""
-
     def __init__(self, session: Any) -> None:
         self.session = session
         self.options: dict[str, Any] = {}
@@ -105,7 +99,9 @@ class OnSpark:
             if not self.session.catalog.tableExists(data):
                 raise TableError(f"The Spark session has no table {data!r}. Parquet files are named by their path.")
             return self.session.table(data)
-        lake = _lake_of(data)
+        lake = None
+        with suppress(ImportError, OSError, ValueError):  # a URL that Spark alone knows
+            lake = lake_of(data)
         if lake is not None:
             raise TableError(
                 f"{data} is the folder of a {lake}, and its files also hold rows that have been deleted or replaced. "
@@ -134,14 +130,6 @@ def _is_name(data: str) -> bool:
     [True, False, False, False]
     """
     return re.fullmatch(r"\w+(\.\w+){0,2}", data) is not None and not data.lower().endswith(PARQUET)
-
-
-def _lake_of(data: str) -> str | None:
-    """The kind of lake table that a folder is of, as far as this machine can see."""
-    try:
-        return lake_of(data)
-    except (ImportError, OSError, ValueError):  # a URL that Spark alone knows
-        return None
 
 
 @contextmanager

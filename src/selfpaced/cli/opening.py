@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced import tables
-from selfpaced.cli.columns import Caution, Dropped, OrderLook, dropped_columns, entities, like_entities
+from selfpaced.cli.columns import Caution, OrderLook, dropped_columns, entities, like_entities
 from selfpaced.cli.request import TrainRequest, data_of
 from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
@@ -32,7 +32,7 @@ class TableFacts:
     n_train: int
     pos_label: Any = None  # the label to find as the data has it, if the user has named one
     in_memory: bool = True  # whether the rows have been loaded; otherwise they are read from the files once a round
-    dropped: Sequence[Dropped] = ()  # columns that cannot be features
+    dropped: dict[str, str] = field(default_factory=dict)  # columns that cannot be features, with the reasons
     n_unlabelled: int = 0  # the number of rows without a label that were dropped
     # The number of rows that are neither trained on nor held out, by the reason.
     not_used: dict[str, int] = field(default_factory=dict)
@@ -40,7 +40,6 @@ class TableFacts:
 
     @property
     def counts(self) -> dict[Any, int]:
-        """How many rows each label has."""
         return dict(zip(self.labels.names, self.labels.counts.tolist(), strict=True))
 
     @property
@@ -73,7 +72,7 @@ def open_source(
     reader, fields, exclude = _reader(request, progress, also)
     assert reader.n_rows is not None
     n_all, n_columns = reader.n_rows, len(reader.column_names) + len(reader.left_out)
-    in_memory = fits_in_memory(n_all, n_columns) if request.out_of_core is None else not request.out_of_core
+    in_memory = not request.out_of_core and fits_in_memory(n_all, n_columns)
     if in_memory:
         pa.default_memory_pool().release_unused()  # what the conversion of text files took
         reader = reader.loaded(list(fields))
@@ -81,13 +80,11 @@ def open_source(
         reader = reader.part(labelled_rows(reader, request.target))
     labels, profiles, times = _seen(reader, request.target, _candidates(request, list(fields), exclude))
     described = list(profiles.values())
-    dropped = [] if request.columns is not None else dropped_columns(described)
-    features = [name for name in profiles if name not in {one.name for one in dropped}]
+    dropped = {} if request.columns is not None else dropped_columns(described)
+    features = [name for name in profiles if name not in dropped]
     if not features:
-        raise TableError(
-            f"No column of {request.source} is left as a feature. Dropped were "
-            + ", ".join(f"{one.name!r} ({one.reason})" for one in dropped)
-        )
+        reasons = ", ".join(f"{name!r} ({reason})" for name, reason in dropped.items())
+        raise TableError(f"No column of {request.source} is left as a feature. Dropped were {reasons}")
     schema = frozen_schema(reader, fields, features, profiles)
     roles, labels = _one_label(request.roles, labels)
     named = entities(described) if roles.group_column is None else []
@@ -131,7 +128,6 @@ def _reader(
 
 
 def _candidates(request: TrainRequest, names: Sequence[str], exclude: Sequence[str]) -> list[str]:
-    """The columns that may be features."""
     if request.columns is None:
         return [name for name in names if name not in {*exclude, *request.roles.not_features}]
     missing = [name for name in request.columns if name not in names]
@@ -141,7 +137,6 @@ def _candidates(request: TrainRequest, names: Sequence[str], exclude: Sequence[s
 
 
 def labelled_rows(reader: Reader, target: str) -> NDArray[np.bool_]:
-    """Which rows have a label."""
     column = tables.plain(reader.column(target))
     labels = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
     values = column.to_numpy(zero_copy_only=False)

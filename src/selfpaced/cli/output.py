@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from selfpaced.callbacks import Callback, FitPlan, ProgressBar, Round, Stop
 from selfpaced.exceptions import NewCategoryWarning
+from selfpaced.monitoring import figure_at
 from selfpaced.predicting import TableEvaluation
 from selfpaced.thresholds import ThresholdChoice, rows_where
 from selfpaced.thresholds import headline as headline_of
@@ -62,15 +63,6 @@ def expected(found: TableEvaluation) -> str:
     return f"sum to {found.mean_score * found.n_rows:,.0f}; {found.n_positives:,} rows are rare"
 
 
-def chance(found: TableEvaluation) -> str:
-    """The AUCPRC of random scores.
-
-    >>> chance(TableEvaluation(100_000, 3, 0.8, 0.5, 0.8, 0.9, 0.8, best_threshold=0.5, best_f1=0.8, mean_score=0.1))
-    '3e-05'
-    """
-    return f"{found.n_positives / found.n_rows:.2g}"
-
-
 BOLD, YELLOW, RESET = "\x1b[1m", "\x1b[33m", "\x1b[0m"
 
 
@@ -98,7 +90,6 @@ class Talk:
             print(f"{YELLOW}warning:{RESET} {text}" if colours else f"warning: {text}", file=sys.stderr)
 
     def result(self, facts: Mapping[str, Any]) -> None:
-        """Print one JSON object for scripts."""
         if self._json:
             print(json.dumps(facts, indent=2, default=_plain))
 
@@ -167,6 +158,22 @@ def table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), text: Colle
     )
 
 
+# The columns of a table of records: a header, the path of a figure in a record, and the function that writes it.
+Columns = Sequence[tuple[str, str, Callable[[Any], str]]]
+whole, decimals = "{:,}".format, "{:.3f}".format
+
+
+def records(columns: Columns, found: Sequence[Any] | Mapping[str, Any], text: Collection[int] = (0,)) -> str:
+    """A table with a line for each record; the keys of a mapping come first. Figures that are None are empty."""
+    named = found if isinstance(found, Mapping) else dict(enumerate(found))
+    header, lines = [name for name, _, _ in columns], []
+    for key, one in named.items():
+        figures = [(figure_at(one, path), write) for _, path, write in columns]
+        cells = ["" if value is None else write(value) for value, write in figures]
+        lines.append([str(key), *cells] if named is found else cells)
+    return table(lines, header=["", *header] if named is found else header, text=text)
+
+
 SECONDS_BETWEEN_LINES = 30.0
 
 
@@ -222,7 +229,6 @@ class LogLines(Callback):
 
     @staticmethod
     def line(round: Round, n_members: int) -> str:
-        """What a round cost."""
         phases = ("scoring", "drawing", "fitting", "calibrating")
         spent = {phase: getattr(round, f"seconds_{phase}") for phase in phases}
         parts = ", ".join(f"{seconds:.1f} s {phase}" for phase, seconds in spent.items() if seconds)
@@ -233,16 +239,6 @@ class LogLines(Callback):
 
 
 HEADER = ["recipe", "AUCPRC", "weight", "seconds", ""]
-
-
-def recipes_of(model: Any) -> list[RecipeResult]:
-    """The results of all recipes; an empty list for a model without any."""
-    return list(getattr(model, "recipes_", ()))
-
-
-def ensembles_of(model: Any) -> list[Any]:
-    """The ensembles that a model is a blend of; the model itself, if it is not a blend."""
-    return list(getattr(model, "ensembles_", {"": model}).values())
 
 
 def recipe_table(recipes: Sequence[RecipeResult]) -> str:

@@ -116,8 +116,10 @@ CALIBRATION: Options = {
     f"--calibration {'|'.join(CALIBRATIONS)}=isotonic": "how scores become probabilities (default: %(default)s)"
 }
 EXCLUDE: Options = {"--exclude COL...": "columns that are not features"}
-# A model, and rows with labels to judge it by.
-SCORED: Options = {**MODEL, **DATA, "--target COL": "the column of labels (default: as in training)"}
+# What to train, on which rows; a model, and rows to score; and rows with labels to judge it by.
+LEARNED: Options = {**DATA, **TARGET, **HOW, **HELD_OUT}
+READ: Options = {**MODEL, **DATA}
+SCORED: Options = {**READ, "--target COL": "the column of labels (default: as in training)"}
 ENGINE: Options = {
     "@--engine dask|spark": "work on this kind of cluster",
     "@--scheduler URL": "the address of Dask's scheduler, such as tcp://HOST:8786",
@@ -132,7 +134,7 @@ def parser() -> argparse.ArgumentParser:
 
     top.add_argument("--version", action="version", version=f"selfpaced {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    for name, (summary, options, examples) in COMMANDS.items():
+    for name, (summary, options, *examples) in COMMANDS.items():
         command = commands.add_parser(
             name,
             help=summary,
@@ -140,13 +142,14 @@ def parser() -> argparse.ArgumentParser:
             epilog="examples:\n" + "\n".join(f"  selfpaced {name} {example}".rstrip() for example in examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        _add(command, options)
+        talk = {} if name in ("demo", "completion") else TALK
+        _add(command, {**options, **talk, "--debug": "show the traceback of an error"})
     return top
 
 
 def _add(command: argparse.ArgumentParser, options: Options) -> None:
     places: dict[str, Any] = {"": command}
-    for written, help in {**options, "--debug": "show the traceback of an error"}.items():
+    for written, help in options.items():
         mark = written[0] if written[0] in "/@" else ""
         if mark not in places:
             places[mark] = (
@@ -177,209 +180,186 @@ def _settings(value: str, is_option: bool) -> dict[str, Any]:
     return settings | ({"required": True} if name.endswith("!") and is_option else {})
 
 
-TRAIN: Options = {
-    **DATA,
-    **TARGET,
-    **HOW,
-    **HELD_OUT,
-    "--rule RULE=f1": f"{RULE} (default: f1)",
-    **AMOUNT,
-    **CALIBRATION,
-    **EXCLUDE,
-    "--id COL": "a column of names of the rows; not a feature",
-    "--out-of-core": "read the files once a round instead of loading them",
-    "-o --output FILE=model.skops": "(default: %(default)s)",
-    "--report FILE": "write a report about the model, such as report.html",
-    "--no-reference": "do not save counts of the held-out rows in the model file; such a model cannot be monitored",
-    "--checkpoint FOLDER": "keep finished rounds; the same command after a crash continues",
-    **ENGINE,
-    **TALK,
-}
-PREDICT: Options = {
-    **MODEL,
-    **DATA,
-    "-o --output FILE!": "the file for the scores, such as scores.parquet or scores.csv, a URL, or a database",
-    "--table NAME": "the table for the scores, if the output is a database",
-    "--if-exists fail|append|replace=fail": "what to do if that table already exists (default: %(default)s)",
-    "--keep COLS=": "columns to write beside the scores, such as id,amount",
-    "--threshold NUMBER": "add a column of alerts: scores at or above this number, or above the threshold of the model "
-    "for 'best'",
-    "--decide RULE": "alerts row by row, as 'p*amount>5': the probability, times what missing the row costs, is more "
-    "than an alert costs",
-    "--top N": "alerts are the N best rows, by --decide or by score",
-    f"--per {PERIODS}": "take the N best rows of each of these periods",
-    "--time-column COL": "the column of times for --per",
-    **UNIT,
-    **ZONE,
-    "--group COL": "a column of groups, such as cards; at most one alert for each group in a period",
-    **ENGINE,
-    **TALK,
-}
-EVALUATE: Options = {
-    **SCORED,
-    **UNLABELLED,
-    "/--threshold NUMBER": "the lowest score of an alert (default: the threshold that was chosen in training)",
-    "/--rule RULE": RULE,
-    **AMOUNT,
-    **TALK,
-}
-REPORT: Options = {
-    **SCORED,
-    **UNLABELLED,
-    "--id COL": "a column of names of the rows",
-    "--time-column COL": "the column of times, for figures over time",
-    **UNIT,
-    "--decide RULE": "compare the threshold with decisions row by row, such as 'p*amount>5'",
-    "--rule RULE": RULE,
-    **AMOUNT,
-    "-o --output FILE=report.html": "(default: %(default)s)",
-    "--facts FILE": "also write the figures of the report, such as report.json",
-    **TALK,
-}
-COMPARE: Options = {
-    **DATA,
-    **TARGET,
-    **HOW,
-    **HELD_OUT,
-    **EXCLUDE,
-    "--picture FILE": "draw the comparison, such as compare.svg",
-    **TALK,
-}
-BACKTEST: Options = {
-    **DATA,
-    **TARGET,
-    f"--base {'|'.join(BASES)}...=lightgbm": "the kinds of members to compare on the same folds (default: lightgbm)",
-    **MEMBERS,
-    **CALIBRATION,
-    "--time-column COL!": "the column of times; not a feature",
-    **UNIT,
-    "--every SPAN!": "how long each test lasts, such as 7d or 12h",
-    "--delay SPAN": "the time until labels are known, such as 7d (default: 0)",
-    "--window SPAN": "how far back training rows go, such as 60d (default: expanding, all rows)",
-    "--first SPAN": "the time span of the first training (default: the window, or a third of all)",
-    "--group COL": "a column of groups, such as cards; not a feature",
-    "--top N": "alerts are the N best rows of each period",
-    f"--per {PERIODS}": "the period (default: day)",
-    **ZONE,
-    "--decide RULE": "a rule about costs, such as 'p*amount>5'",
-    **EXCLUDE,
-    "--html FILE": "write a report with figures over time, such as backtest.html",
-    **TALK,
-}
-MONITOR: Options = {
-    **MODEL,
-    **DATA,
-    f"--by {PERIODS}": "also give the figures of each of these periods",
-    "--time-column COL": "the column of times for --by",
-    **UNIT,
-    **ZONE,
-    "--target COL": "a column of the labels that are known; empty for other rows",
-    "--threshold SCORE": "the lowest score of an alert (default: the model's own)",
-    "--alarm LIMIT...": "exit with code 3 if a limit is exceeded, such as 'psi>0.25' 'precision<0.5' 'alerts>200'",
-    "--html FILE": "write a report, such as monitor.html",
-    **TALK,
-}
-SUSPECTS: Options = {
-    **SCORED,
-    "--n N=20": "how many rows (default: %(default)s)",
-    "--label LABEL": "only rows with this label",
-    "--keep COLS=": "columns to show beside the rows, such as id,amount",
-    "-o --output FILE": "write the rows to suspects.csv or suspects.parquet",
-    **TALK,
-}
-REFIT: Options = {
-    **SCORED,
-    "--time-column COL": "compare on the newest rows by this column (default: as in training)",
-    **UNIT,
-    "--holdout SHARE": "share of the rows to compare on (default: as in training)",
-    **UNLABELLED,
-    "-o --output FILE": "write the new model (default: only compare)",
-    "--if-better": "write the new model only if its AUCPRC is higher",
-    **TALK,
-}
-EXPORT: Options = {**MODEL, "-o --output FILE=model.onnx": "(default: %(default)s)", **TALK}
-DEMO: Options = {
-    "--seed N=0": "the seed of the data and of all models (default: 0)",
-    "--report FILE=selfpaced-demo.html": "the report to write (default: %(default)s)",
-}
-
 # The summary, the options and examples of each command.
-COMMANDS: dict[str, tuple[str, Options, list[str]]] = {
+COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
     "train": (
         "train a model on a file, and judge it on held-out rows",
-        TRAIN,
-        [
-            "transactions.csv --target is_fraud",
-            "transactions.parquet --target is_fraud --time-column when --time-limit 60 --report report.html",
-            "transactions.csv --target is_fraud --base lightgbm --members 20 --types amount=float,code=string",
-            "'logs/*.parquet' --target attack --pos-label u2r --exclude session",
-            "transactions.csv --target is_fraud --rule 'precision>=0.9'",
-            "transactions.csv --target is_fraud --rule cost=5 --amount amount",
-            "/shared/payments/ --target is_fraud --engine dask --scheduler tcp://head:8786 --checkpoint fit_of_june",
-        ],
+        {
+            **LEARNED,
+            "--rule RULE=f1": f"{RULE} (default: f1)",
+            **AMOUNT,
+            **CALIBRATION,
+            **EXCLUDE,
+            "--id COL": "a column of names of the rows; not a feature",
+            "--out-of-core": "read the files once a round instead of loading them",
+            "-o --output FILE=model.skops": "(default: %(default)s)",
+            "--report FILE": "write a report about the model, such as report.html",
+            "--no-reference": "do not save counts of the held-out rows with the model; it cannot be monitored then",
+            "--checkpoint FOLDER": "keep finished rounds; the same command after a crash continues",
+            **ENGINE,
+        },
+        "transactions.csv --target is_fraud",
+        "transactions.parquet --target is_fraud --time-column when --time-limit 60 --report report.html",
+        "transactions.csv --target is_fraud --base lightgbm --members 20 --types amount=float,code=string",
+        "'logs/*.parquet' --target attack --pos-label u2r --exclude session",
+        "transactions.csv --target is_fraud --rule 'precision>=0.9'",
+        "transactions.csv --target is_fraud --rule cost=5 --amount amount",
+        "/shared/payments/ --target is_fraud --engine dask --scheduler tcp://head:8786 --checkpoint fit_of_june",
     ),
     "predict": (
         "score the rows of a file",
-        PREDICT,
-        [
-            "model.skops july.parquet -o scores.parquet --keep tx_id",
-            "model.skops july.csv -o scores.csv --threshold best",
-            "model.skops july.csv -o scores.csv --decide 'p*amount>5' --keep tx_id",
-            "model.skops july.csv -o scores.csv --top 100 --per day --time-column when --group card_id",
-            "model.skops /shared/july/ -o /shared/scores --keep tx_id --engine spark --master spark://head:7077",
-            "model.skops s3://bucket/july/ -o s3://bucket/scores.parquet --cache copies",
-            "model.skops postgresql://host/shop --query 'SELECT * FROM july' -o postgresql://host/shop --table scores",
-        ],
+        {
+            **READ,
+            "-o --output FILE!": "the file for the scores, such as scores.parquet or scores.csv, a URL, or a database",
+            "--table NAME": "the table for the scores, if the output is a database",
+            "--if-exists fail|append|replace=fail": "what to do if that table already exists (default: %(default)s)",
+            "--keep COLS=": "columns to write beside the scores, such as id,amount",
+            "--threshold NUMBER": "add a column of alerts: scores at or above this number, or above the model's "
+            "threshold for 'best'",
+            "--decide RULE": "alerts row by row, as 'p*amount>5': the probability, times what missing the row costs, "
+            "is more than an alert costs",
+            "--top N": "alerts are the N best rows, by --decide or by score",
+            f"--per {PERIODS}": "take the N best rows of each of these periods",
+            "--time-column COL": "the column of times for --per",
+            **UNIT,
+            **ZONE,
+            "--group COL": "a column of groups, such as cards; at most one alert for each group in a period",
+            **ENGINE,
+        },
+        "model.skops july.parquet -o scores.parquet --keep tx_id",
+        "model.skops july.csv -o scores.csv --threshold best",
+        "model.skops july.csv -o scores.csv --decide 'p*amount>5' --keep tx_id",
+        "model.skops july.csv -o scores.csv --top 100 --per day --time-column when --group card_id",
+        "model.skops /shared/july/ -o /shared/scores --keep tx_id --engine spark --master spark://head:7077",
+        "model.skops s3://bucket/july/ -o s3://bucket/scores.parquet --cache copies",
+        "model.skops postgresql://host/shop --query 'SELECT * FROM july' -o postgresql://host/shop --table scores",
     ),
     "evaluate": (
         "judge a model on rows with labels",
-        EVALUATE,
-        ["model.skops july.parquet", "model.skops july.parquet --rule 'alerts<=50/10000'"],
+        {
+            **SCORED,
+            **UNLABELLED,
+            "/--threshold NUMBER": "the lowest score of an alert (default: the threshold that was chosen in training)",
+            "/--rule RULE": RULE,
+            **AMOUNT,
+        },
+        "model.skops july.parquet",
+        "model.skops july.parquet --rule 'alerts<=50/10000'",
     ),
     "report": (
         "write a report about a model and the rows that it is judged by",
-        REPORT,
-        ["model.skops july.parquet -o report.html --id tx_id"],
+        {
+            **SCORED,
+            **UNLABELLED,
+            "--id COL": "a column of names of the rows",
+            "--time-column COL": "the column of times, for figures over time",
+            **UNIT,
+            "--decide RULE": "compare the threshold with decisions row by row, such as 'p*amount>5'",
+            "--rule RULE": RULE,
+            **AMOUNT,
+            "-o --output FILE=report.html": "the page, or its figures if it ends in .json (default: %(default)s)",
+        },
+        "model.skops july.parquet -o report.html --id tx_id",
     ),
     "compare": (
         "compare Self-paced Ensemble with other methods on one table",
-        COMPARE,
-        ["transactions.csv --target is_fraud", "transactions.csv --target is_fraud --base tree --picture compare.svg"],
+        {
+            **LEARNED,
+            **EXCLUDE,
+            "--picture FILE": "draw the comparison, such as compare.svg",
+        },
+        "transactions.csv --target is_fraud",
+        "transactions.csv --target is_fraud --base tree --picture compare.svg",
     ),
     "backtest": (
         "train and test in the order of time, as in production",
-        BACKTEST,
-        [
-            "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d",
-            "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d --window 60d --top 100 "
-            "--group card_id --base lightgbm tree --html backtest.html",
-        ],
+        {
+            **DATA,
+            **TARGET,
+            f"--base {'|'.join(BASES)}...=lightgbm": "the kinds of members to compare on the same folds "
+            "(default: lightgbm)",
+            **MEMBERS,
+            **CALIBRATION,
+            "--time-column COL!": "the column of times; not a feature",
+            **UNIT,
+            "--every SPAN!": "how long each test lasts, such as 7d or 12h",
+            "--delay SPAN": "the time until labels are known, such as 7d (default: 0)",
+            "--window SPAN": "how far back training rows go, such as 60d (default: expanding, all rows)",
+            "--first SPAN": "the time span of the first training (default: the window, or a third of all)",
+            "--group COL": "a column of groups, such as cards; not a feature",
+            "--top N": "alerts are the N best rows of each period",
+            f"--per {PERIODS}": "the period (default: day)",
+            **ZONE,
+            "--decide RULE": "a rule about costs, such as 'p*amount>5'",
+            **EXCLUDE,
+            "--html FILE": "write a report with figures over time, such as backtest.html",
+        },
+        "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d",
+        "transactions.csv --target is_fraud --time-column when --every 7d --delay 7d --window 60d --top 100 "
+        "--group card_id --base lightgbm tree --html backtest.html",
     ),
     "monitor": (
         "check new rows for drift, and estimate the model's quality without labels",
-        MONITOR,
-        [
-            "model.skops july.parquet",
-            "model.skops july.parquet --by day --time-column when --alarm 'psi>0.25' 'alerts>200' --html monitor.html",
-        ],
+        {
+            **READ,
+            f"--by {PERIODS}": "also give the figures of each of these periods",
+            "--time-column COL": "the column of times for --by",
+            **UNIT,
+            **ZONE,
+            "--target COL": "a column of the labels that are known; empty for other rows",
+            "--threshold SCORE": "the lowest score of an alert (default: the model's own)",
+            "--alarm LIMIT...": "exit with code 3 if a limit is exceeded, such as 'psi>0.25' 'precision<0.5' "
+            "'alerts>200'",
+            "--html FILE": "write a report, such as monitor.html",
+        },
+        "model.skops july.parquet",
+        "model.skops july.parquet --by day --time-column when --alarm 'psi>0.25' 'alerts>200' --html monitor.html",
     ),
     "suspects": (
         "list the rows whose labels are doubtful",
-        SUSPECTS,
-        ["model.skops transactions.csv", "model.skops transactions.csv --n 100 --keep tx_id -o suspects.csv"],
+        {
+            **SCORED,
+            "--n N=20": "how many rows (default: %(default)s)",
+            "--label LABEL": "only rows with this label",
+            "--keep COLS=": "columns to show beside the rows, such as id,amount",
+            "-o --output FILE": "write the rows to suspects.csv or suspects.parquet",
+        },
+        "model.skops transactions.csv",
+        "model.skops transactions.csv --n 100 --keep tx_id -o suspects.csv",
     ),
     "refit": (
         "train a model again on newer rows, and compare both models",
-        REFIT,
-        ["model.skops august.parquet", "model.skops august.parquet -o model.skops --if-better"],
+        {
+            **SCORED,
+            "--time-column COL": "compare on the newest rows by this column (default: as in training)",
+            **UNIT,
+            "--holdout SHARE": "share of the rows to compare on (default: as in training)",
+            **UNLABELLED,
+            "-o --output FILE": "write the new model (default: only compare)",
+            "--if-better": "write the new model only if its AUCPRC is higher",
+        },
+        "model.skops august.parquet",
+        "model.skops august.parquet -o model.skops --if-better",
     ),
-    "inspect": ("show what a model was trained on, when and with what", {**MODEL, **TALK}, ["model.skops"]),
-    "export": ("write a model as an ONNX graph, for other programs", EXPORT, ["model.skops -o model.onnx"]),
-    "demo": ("compare Self-paced Ensemble with other methods on generated tables, and write a report", DEMO, [""]),
+    "inspect": ("show what a model was trained on, when and with what", MODEL, "model.skops"),
+    "export": (
+        "write a model as an ONNX graph, for other programs",
+        {**MODEL, "-o --output FILE=model.onnx": "(default: %(default)s)"},
+        "model.skops -o model.onnx",
+    ),
+    "demo": (
+        "compare Self-paced Ensemble with other methods on generated tables, and write a report",
+        {
+            "--seed N=0": "the seed of the data and of all models (default: 0)",
+            "--report FILE=selfpaced-demo.html": "the report to write (default: %(default)s)",
+        },
+        "",
+    ),
     "completion": (
         "print a script that completes commands in your shell",
         {"shell bash|zsh|tcsh": ""},
-        ["bash >> ~/.bashrc", "zsh > ~/.zfunc/_selfpaced"],
+        "bash >> ~/.bashrc",
+        "zsh > ~/.zfunc/_selfpaced",
     ),
 }
 

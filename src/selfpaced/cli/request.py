@@ -33,8 +33,6 @@ def request_from(kind: type[Request], options: Namespace, **more: Any) -> Reques
 
 @dataclass(frozen=True)
 class Data(PathLike[str]):
-    """A source with its options for reading."""
-
     source: Any  # whatever `open_table` opens; a query, if the options have a connection
     reading: ScoringOptions
 
@@ -112,7 +110,7 @@ class TrainRequest:
     id: str | None = None
     seed: int = 0
     n_jobs: int = -1
-    out_of_core: bool | None = None  # None for tables that do not fit into memory
+    out_of_core: bool = False  # tables that do not fit into memory are never loaded
     rule: str = "f1"
     amount: str | None = None
     calibration: str = BEST_METHOD  # or "none". With very few rare rows, scores are not calibrated
@@ -124,10 +122,7 @@ class TrainRequest:
 
     @classmethod
     def of(cls, options: Namespace, callbacks: Sequence[Callback] = ()) -> TrainRequest:
-        """The options of a command as those of a training."""
-        out_of_core = getattr(options, "out_of_core", False) or None  # the switch, or by the size of the table
-        own = Namespace(**{**vars(options), "out_of_core": out_of_core})
-        return request_from(cls, own, source=data_in(options), callbacks=callbacks)
+        return request_from(cls, options, source=data_in(options), callbacks=callbacks)
 
     @property
     def roles(self) -> Roles:
@@ -219,7 +214,6 @@ class Deciding:
         return self.decide is not None or self.top is not None
 
     def columns(self) -> list[str]:
-        """The columns that are read to decide."""
         own = () if self.decide is None else parse_decision(self.decide).columns
         return [name for name in (*own, self.time_column, self.group) if name is not None]
 

@@ -85,7 +85,6 @@ def held_out_groups(table: StreamedTable, column: str, share: float, seed: int) 
 
 
 def groups_of(table: StreamedTable, column: str) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.unsignedinteger]]]:
-    """The hashes of groups and the class numbers, batch by batch."""
     codes, start = table.labels().codes, 0
     for file, batch in table.reader.read([column]):
         hashes = column_groups(batch.column(column), f"The group column {column!r} of {file.path}")
@@ -178,8 +177,6 @@ def _seconds(column: Column, table: StreamedTable) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The rows to train on and the rows to judge by."""
-
     train: Any
     test: Any
     facts: TableFacts
@@ -229,7 +226,6 @@ def split_for(request: TrainRequest, source: OpenedSource) -> TrainingData:
 
 
 def rows_to_train_on(request: TrainRequest, table: StreamedTable) -> Mask:
-    """Which rows a request trains on."""
     assert table.n_rows is not None
     return np.ones(table.n_rows, dtype=bool) if request.valid is not None else _sides(request, table)[0]
 

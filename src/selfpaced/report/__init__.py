@@ -1,5 +1,6 @@
 """One HTML page about a model and its results on held-out rows."""
 
+from selfpaced.report.about import has_stages
 from selfpaced.report.building import ReportOptions, make_report, report_of_scores
 from selfpaced.report.data import suspect_rows
 from selfpaced.report.html import Axis, Html, drawing, element, joined, line, moment_text, rectangle, shortened, text

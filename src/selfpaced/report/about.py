@@ -111,17 +111,21 @@ def eval_scores_of(model: Any) -> list[float]:
     return known if len(known) == len(scores) and len(getattr(ensemble_of(model), "classes_", ())) == 2 else []
 
 
-def scores_by_stage(
-    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
-) -> tuple[list[float] | None, NDArray[np.float64]]:
-    """The scores, with the AUCPRC after each member unless the fit measured it on an eval_set.
+def has_stages(model: Any) -> bool:
+    """Whether the AUCPRC after each member is to be measured: the fit has not done so on an eval_set.
 
     A blend has stages after each ensemble only, which are not shown.
     """
-    ensemble = ensemble_of(model)
-    if eval_scores_of(model) or is_blended(model) or not hasattr(ensemble, "staged_predict_proba"):
+    return not eval_scores_of(model) and not is_blended(model) and hasattr(ensemble_of(model), "staged_predict_proba")
+
+
+def scores_by_stage(
+    model: Any, X: Any, is_case: NDArray[np.bool_], column: int
+) -> tuple[list[float] | None, NDArray[np.float64]]:
+    """The AUCPRC after each member, if the model has stages, and the scores."""
+    if not has_stages(model):
         return None, model.predict_proba(X)[:, column]
-    stage_scores = []
+    ensemble, stage_scores = ensemble_of(model), []
     for probabilities in ensemble.staged_predict_proba(X if ensemble is model else model[:-1].transform(X)):
         scores = probabilities[:, column].copy()
         stage_scores.append(aucprc(is_case, scores))

@@ -17,7 +17,7 @@ def words(**options):
 
 
 def reason(one):
-    return next((dropped.reason for dropped in dropped_columns([one])), None)
+    return dropped_columns([one]).get(one.name)
 
 
 @pytest.mark.parametrize(

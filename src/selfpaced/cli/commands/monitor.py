@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from selfpaced import monitoring
 from selfpaced.cli import ALARM, OK
 from selfpaced.cli.opening import check_output, what_is_done
-from selfpaced.cli.output import Talk, counted_new_categories, table
+from selfpaced.cli.output import Columns, Talk, counted_new_categories, decimals, records, whole
 from selfpaced.cli.request import Floats, data_in, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import SOME_DRIFT, Alarm, Counter, Drift, PeriodFigures, Reference
@@ -26,8 +26,6 @@ MOST_PERIODS = 1000
 
 @dataclass(frozen=True)
 class Monitored:
-    """The results of monitoring."""
-
     reference: Reference  # with the threshold of the alerts
     whole: PeriodFigures
     periods: dict[str, PeriodFigures]  # the figures of each period, by its name, in the order of time
@@ -222,15 +220,10 @@ def _tell(talk: Talk, found: Monitored) -> None:
         talk.say("The scores of this model are not probabilities, so nothing can be estimated without labels.")
     if whole.labelled is not None:
         talk.say(_arrived(whole))
-    rows = [
-        [one.name, f"{one.psi:.3f}", f"{one.p_value:.2g}", f"{one.missing_before:.1%}", f"{one.missing:.1%}",
-         "" if one.unseen is None else f"{one.unseen:.1%}"]
-        for one in ([] if whole.score_drift is None else [whole.score_drift]) + list(whole.drifts[:MOST_COLUMNS])
-    ]  # fmt: skip
-    header = ["", "PSI", "p-value", "missing before", "missing now", "unseen"]
-    talk.say(f"\n{table(rows, header=header)}\n")
+    columns = ([] if whole.score_drift is None else [whole.score_drift]) + list(whole.drifts[:MOST_COLUMNS])
+    talk.say(f"\n{records(DRIFT_COLUMNS, columns)}\n")
     if found.periods:
-        talk.say(table([_period(name, one) for name, one in found.periods.items()], header=PERIODS) + "\n")
+        talk.say(records(PERIOD_COLUMNS, found.periods) + "\n")
 
 
 def _counted(reference: Reference) -> str:
@@ -240,23 +233,25 @@ def _counted(reference: Reference) -> str:
     return f" (their scores; and their columns in a sample of {reference.n_counted:,} rows)"
 
 
-PERIODS = ["", "rows", "alerts", "expected", "precision", "recall", "score PSI", "drifted", "known", "found"]
-
-
-def _period(name: str, one: PeriodFigures) -> list[str]:
-    written = {
-        "n_rows": ",",
-        "n_alerts": ",",
-        "estimate.expected": ",.1f",
-        "estimate.precision": ".2f",
-        "estimate.recall": ".2f",
-        "score_drift.psi": ".3f",
-    }
-    figures = [(monitoring.figure_at(one, path), form) for path, form in written.items()]
-    n_drifted = f"{sum(each.is_large for each in one.drifts)}"
-    labelled = [(monitoring.figure_at(one, f"labelled.{name}"), ",") for name in ("n_known", "found")]
-    first, last = (["" if value is None else f"{value:{form}}" for value, form in some] for some in (figures, labelled))
-    return [name, *first, n_drifted, *last]
+DRIFT_COLUMNS: Columns = [
+    ("", "name", str),
+    ("PSI", "psi", decimals),
+    ("p-value", "p_value", "{:.2g}".format),
+    ("missing before", "missing_before", "{:.1%}".format),
+    ("missing now", "missing", "{:.1%}".format),
+    ("unseen", "unseen", "{:.1%}".format),
+]
+PERIOD_COLUMNS: Columns = [
+    ("rows", "n_rows", whole),
+    ("alerts", "n_alerts", whole),
+    ("expected", "estimate.expected", "{:,.1f}".format),
+    ("precision", "estimate.precision", "{:.2f}".format),
+    ("recall", "estimate.recall", "{:.2f}".format),
+    ("score PSI", "score_drift.psi", decimals),
+    ("drifted", "drifts", lambda drifts: str(sum(one.is_large for one in drifts))),
+    ("known", "labelled.n_known", whole),
+    ("found", "labelled.found", whole),
+]
 
 
 def _estimate(one: PeriodFigures) -> str:

@@ -108,7 +108,6 @@ def run(options: Namespace) -> None:
 
 
 def kept_columns(options: Namespace) -> list[str]:
-    """The columns to put beside the scores."""
     return [name.strip() for name in options.keep.split(",") if name.strip()]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
 from selfpaced.cli.opening import check_output, fits_in_memory, labelled_rows, what_is_done
-from selfpaced.cli.output import Talk, ensembles_of
+from selfpaced.cli.output import Talk
 from selfpaced.cli.request import (
     Deciding,
     Floats,
@@ -28,7 +28,7 @@ from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import RowsDone, open_to_score, rare_rows, scores_of
-from selfpaced.report import Report, report_of_scores, suspect_rows
+from selfpaced.report import Report, has_stages, report_of_scores, suspect_rows
 from selfpaced.scoring import over_stream
 from selfpaced.tables import NewCategories, Roles, with_open_categories
 from selfpaced.tables.files import StreamedTable
@@ -67,7 +67,7 @@ def scored_in_stages(
     A blend, and a model that was fitted with an eval_set, have no such stages: None.
     """
     is_rare, column = rare_rows(model.trained_on_, table), model.trained_on_.score_column
-    if not _has_stages(model):
+    if not has_stages(model):
         return is_rare, scores_of(model.model_, table, model.n_jobs, progress), None
     parts, new, scorers = [], NewCategories(), model.model_.scorers[0]
 
@@ -87,18 +87,12 @@ def scored_in_stages(
     return is_rare, stages[-1], [aucprc(is_rare, stage) for stage in stages]
 
 
-def _has_stages(model: Any) -> bool:
-    scores = [note.score for note in getattr(model, "rounds_", ()) if note.number > 0]
-    has_eval_scores = bool(scores) and None not in scores and len(model.classes_) == 2
-    return hasattr(model, "staged_predict_proba") and ensembles_of(model) == [model] and not has_eval_scores
-
-
 def report_of_training(trained: Trained) -> Report:
     """A report on a model that has just been trained, and on its held-out rows."""
     asked = trained.request
     more = {
         "train_sample": trained.train_sample,
-        "dropped": {column.name: column.reason for column in trained.facts.dropped},
+        "dropped": trained.facts.dropped,
         "cautions": trained.cautions,
         "stage_scores": trained.stage_scores,
         "choice": trained.choice,
@@ -185,21 +179,17 @@ def _rows_worth_having(is_rare: Mask, scores: Floats) -> NDArray[np.intp]:
 
 def run(options: Namespace) -> None:
     talk = Talk(options)
-    output = check_output(options.output, [".html"])
-    facts = None if options.facts is None else check_output(options.facts, [".json"])
+    output = check_output(options.output, [".html", ".json"])
     model = load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
         request = request_from(ReportRequest, options, reference=read_card(options.model).reference)
         report = report_of_file(model, data_in(options), request, progress)
     report.save(output)
-    if facts is not None:
-        report.save(facts)
     talk.say(f"The report is in {output}.")
     thresholds = report.facts.thresholds
     talk.result(
         {
             "output": str(output),
-            "facts": None if facts is None else str(facts),
             "threshold": thresholds.values[thresholds.suggested],
             "rule": None if thresholds.chosen is None else thresholds.chosen.rule,
         }

@@ -32,8 +32,6 @@ OpenData = Callable[[TrainRequest, Progress | None], TrainingData]
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model, and its quality on the held-out rows."""
-
     request: TrainRequest
     model: Any
     # The held-out rows, and what is known about all rows. The training rows are not kept.
@@ -57,13 +55,7 @@ class Trained:
 
     @property
     def seconds(self) -> float:
-        """The time of all phases."""
         return sum(self.phases.values())
-
-    @property
-    def learned_nothing(self) -> bool:
-        """Whether all rows got the same score."""
-        return self.choice is None
 
     @property
     def cautions(self) -> list[str]:
@@ -78,7 +70,6 @@ class Trained:
 
 
 def open_data(request: TrainRequest, progress: Progress | None = None) -> TrainingData:
-    """Open the rows of a request, and hold some of them out."""
     source = open_source(request, progress)
     check_enough(source.facts.labels, request.target)
     return split_for(request, source)
@@ -234,7 +225,7 @@ def run(options: Namespace) -> None:
 
         report_of_training(trained).save(page)
         talk.say(f"The report is in {page}.")
-    recipes = [asdict(one) for one in output.recipes_of(trained.model)]
+    recipes = [asdict(one) for one in getattr(trained.model, "recipes_", ())]
     written = {"model": str(place), "report": None if page is None else str(page)}
     talk.result({**written, **metrics, "recipes": recipes})
 
@@ -243,7 +234,8 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
     """The quality of the model, for its card and for scripts."""
     found, facts, choice = trained.evaluation, trained.facts, trained.choice
     # For a blend, the seconds of all its recipes are added up.
-    rounds = [note for ensemble in output.ensembles_of(trained.model) for note in ensemble.rounds_]
+    parts = getattr(trained.model, "ensembles_", {"": trained.model}).values()
+    rounds = [note for ensemble in parts for note in ensemble.rounds_]
     return {
         **vars(found),
         **({} if choice is None else choice.as_facts()),
@@ -256,7 +248,7 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         "seconds": trained.seconds,
         "phases": trained.phases | {"rounds": seconds_by_phase(rounds)},
         "amount": None if trained.unmet else trained.request.amount,
-        "dropped": {column.name: column.reason for column in facts.dropped},
+        "dropped": facts.dropped,
         "n_unlabelled": facts.n_unlabelled,
         "not_used": facts.not_used,
         "repeating": {one.name: one.figure for one in facts.cautions if one.kind == "repeats"},
@@ -269,14 +261,12 @@ TRAINING = ("seed", "holdout", "time_column", "time_unit", "delay", "group", "id
 
 
 def training_of(request: TrainRequest) -> dict[str, Any]:
-    """How the model was trained, as its card keeps it."""
     kept = {name: getattr(request, name) for name in TRAINING}
     others = {"valid": request.valid, "engine": request.engine}
     return kept | {name: str(value) for name, value in others.items() if value is not None}
 
 
 def judged_on(request: TrainRequest) -> str:
-    """Which rows a model is judged by, in words."""
     if request.valid is not None:
         return str(request.valid)
     share = f"{request.holdout:.0%} of the rows"
@@ -296,8 +286,8 @@ def _tell(talk: output.Talk, trained: Trained) -> None:
         talk.say(f"{why}The files were not loaded, but read once for each member.")
     if facts.n_unlabelled:
         talk.say(f"  dropped {facts.n_unlabelled:,} rows without a label")
-    for column in facts.dropped:
-        talk.say(f"  dropped column {column.name!r}: {column.reason}")
+    for name, reason in facts.dropped.items():
+        talk.say(f"  dropped column {name!r}: {reason}")
     for reason, n_not_used in facts.not_used.items():
         talk.say(f"  not used: {n_not_used:,} rows, {reason}")
     for warning in (*trained.cautions, *trained.warnings):
@@ -306,7 +296,7 @@ def _tell(talk: output.Talk, trained: Trained) -> None:
         talk.warn(
             f"the rarest class has only {min(facts.counts.values())} rows, so the figures below are not reliable."
         )
-    if trained.learned_nothing:
+    if trained.choice is None:
         talk.warn("all rows have the same score: the model learned nothing. Try another --base, such as tree.")
     elif trained.unmet is not None:
         talk.warn(f"{trained.unmet} The threshold is the best by F1 instead.")
@@ -314,18 +304,17 @@ def _tell(talk: output.Talk, trained: Trained) -> None:
     talk.headline(output.headline(found, trained.request.target, trained.model.pos_label_, trained.choice))
     talk.say(
         f"Judged on {found.n_rows:,} held-out rows ({judged_on(trained.request)}), {found.n_positives:,} of them rare. "
-        f"AUCPRC {found.aucprc:.3f} (chance {output.chance(found)}). The threshold is {found.threshold}, "
-        f"{output.origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
+        f"AUCPRC {found.aucprc:.3f} (chance {found.n_positives / found.n_rows:.2g}). The threshold is "
+        f"{found.threshold}, {output.origin(trained.choice)}. Training and judging took {trained.seconds:.1f} s."
     )
     if trained.choice is not None:
         talk.say(output.promise(trained.choice))
     talk.say(meaning(trained))
-    if recipes := output.recipes_of(trained.model):
-        talk.say(f"\n{output.recipe_table(recipes)}")
+    if hasattr(trained.model, "recipes_"):
+        talk.say(f"\n{output.recipe_table(trained.model.recipes_)}")
 
 
 def meaning(trained: Trained) -> str:
-    """What the scores mean."""
     calibration, judged = trained.model.calibration_, trained.evaluation
     if calibration is None:
         few = "" if trained.request.calibration == "none" else "There are too few rare rows for a calibration. "
