@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from selfpaced.backtesting import RollingTimeSplit, backtest
-    from selfpaced.ensembles import (
-        BalanceCascadeClassifier,
-        SelfPacedEnsembleClassifier,
-        UnderBaggingClassifier,
-    )
+    from selfpaced.ensembles import BalanceCascadeClassifier, SelfPacedEnsembleClassifier, UnderBaggingClassifier
     from selfpaced.ensembles.auto import AutoSelfPacedClassifier
     from selfpaced.persistence import load_model, save_model
     from selfpaced.tables import DatabaseTable

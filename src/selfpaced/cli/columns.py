@@ -12,6 +12,7 @@ from selfpaced.exceptions import pa
 from selfpaced.tables import MOST_CATEGORIES, ColumnLook, ColumnProfile, column_groups
 from selfpaced.tables.files import StreamedTable
 
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 # customerId is an id; paid and valid are not.
 NAME_OF_AN_ID = re.compile(r"(?i:(^|[_\s.-])(id|ids|uuid|guid|key|index|rownum|row|unnamed: 0)$)|[a-z](Id|ID)$")
@@ -144,7 +145,7 @@ class OrderLook(ColumnLook):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._some: list[NDArray[np.float64]] = []
+        self._some: list[Floats] = []
 
     def add(self, column: Any, file: Any = None) -> None:
         super().add(column, file)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from selfpaced.cli.columns import Mask
+from selfpaced.cli.columns import Floats, Mask
 from selfpaced.cli.commands.predict import Predicted
 from selfpaced.cli.commands.train import OpenData, check_enough
 from selfpaced.cli.opening import TableFacts, excluded
-from selfpaced.cli.request import Floats, TrainRequest
+from selfpaced.cli.request import TrainRequest
 from selfpaced.cli.splitting import TrainingData, check_share
 from selfpaced.clusters import ON_A_CLUSTER, PartitionedTable, cluster_scores, hold_out, sample_rows, worker_model
 from selfpaced.clusters.dask import PARQUET, Piece, frame_of_pieces, import_dask, parquet_pieces

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from selfpaced.calibration import BEST_METHOD
 from selfpaced.callbacks import Callback
+from selfpaced.cli.columns import Floats
 from selfpaced.exceptions import TableError
 from selfpaced.predicting import ScoringOptions
 from selfpaced.storage import shown
@@ -21,7 +22,6 @@ from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import Decision, Rule, best_rows, parse_decision, parse_rule, with_costs
 
 AUTO = "auto"
-Floats = NDArray[np.float64]
 Request = TypeVar("Request")
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.cli.columns import Caution, Mask, repeating, rows_are_alike
+from selfpaced.cli.columns import Caution, Floats, Mask, repeating, rows_are_alike
 from selfpaced.cli.opening import OpenedSource, TableFacts
-from selfpaced.cli.request import Floats, TrainRequest, times_in
+from selfpaced.cli.request import TrainRequest, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, LARGEST_KEY, row_keys
 from selfpaced.predicting import rare_rows, scores_of

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from selfpaced.backtesting import Budget, Fold, FoldResult, JudgedRows, RollingTimeSplit, SkipFoldError, run_backtest
+from selfpaced.cli.columns import Floats
 from selfpaced.cli.commands.train import calibration_for, model_for
 from selfpaced.cli.opening import OpenedSource, check_output, open_source
 from selfpaced.cli.output import Columns, Talk, decimals, kept_warnings, records, whole
-from selfpaced.cli.request import Floats, TrainRequest, numbers_in, times_in
+from selfpaced.cli.request import TrainRequest, numbers_in, times_in
 from selfpaced.ensembles.auto import columns_of
 from selfpaced.exceptions import TableError
 from selfpaced.model import named_among

@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from selfpaced import ensembles
 from selfpaced.baselines import EasyEnsembleClassifier, RUSBoostClassifier
-from selfpaced.cli.columns import Mask
+from selfpaced.cli.columns import Floats, Mask
 from selfpaced.cli.commands.train import N_BINS, N_MEMBERS, auto_model, open_data
 from selfpaced.cli.opening import check_output
 from selfpaced.cli.output import Columns, Talk, decimals, kept_warnings, progress_bars, records, whole
-from selfpaced.cli.request import AUTO, Floats, TrainRequest, check_time_limit
+from selfpaced.cli.request import AUTO, TrainRequest, check_time_limit
 from selfpaced.cli.splitting import TrainingData
 from selfpaced.datasets import make_checkerboard, make_fraud
 from selfpaced.ensembles import auto

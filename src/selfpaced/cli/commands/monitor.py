@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from selfpaced import monitoring
 from selfpaced.cli import ALARM, OK
+from selfpaced.cli.columns import Floats
 from selfpaced.cli.opening import check_output, what_is_done
 from selfpaced.cli.output import Columns, Talk, counted_new_categories, decimals, records, whole
-from selfpaced.cli.request import Floats, data_in, times_in
+from selfpaced.cli.request import data_in, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import SOME_DRIFT, Alarm, Counter, Drift, PeriodFigures, Reference
 from selfpaced.persistence import load_ensemble, read_card

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from selfpaced.cli.columns import Floats
 from selfpaced.cli.opening import scores_output, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories
-from selfpaced.cli.request import Deciding, Floats, check_engine_options, data_in, data_of, request_from
+from selfpaced.cli.request import Deciding, check_engine_options, data_in, data_of, request_from
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import ScoringOptions, open_to_score, write_decided

@@ -7,11 +7,12 @@ from typing import Any
 
 from sklearn.base import clone
 
+from selfpaced.cli.columns import Floats
 from selfpaced.cli.commands.compare import resampled
 from selfpaced.cli.commands.train import Trained, metrics_of, train
 from selfpaced.cli.opening import check_output, what_is_done
 from selfpaced.cli.output import Talk
-from selfpaced.cli.request import Floats, TrainRequest, data_in, target_of
+from selfpaced.cli.request import TrainRequest, data_in, target_of
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.persistence import load_ensemble, read_card, save_model

@@ -8,21 +8,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from selfpaced.cli.columns import Mask
+from selfpaced.cli.columns import Floats, Mask
 from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
 from selfpaced.cli.opening import check_output, fits_in_memory, labelled_rows, what_is_done
 from selfpaced.cli.output import Talk
-from selfpaced.cli.request import (
-    Deciding,
-    Floats,
-    amounts_in,
-    data_in,
-    data_of,
-    numbers_in,
-    request_from,
-    rule_of,
-    times_in,
-)
+from selfpaced.cli.request import Deciding, amounts_in, data_in, data_of, numbers_in, request_from, rule_of, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference

@@ -9,9 +9,9 @@ from typing import Any
 from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.callbacks import seconds_by_phase
 from selfpaced.cli import output
-from selfpaced.cli.columns import Caution, Mask, find_leaks
+from selfpaced.cli.columns import Caution, Floats, Mask, find_leaks
 from selfpaced.cli.opening import FEW_CASES, TableFacts, check_output, open_source, what_is_done
-from selfpaced.cli.request import AUTO, Floats, TrainRequest, amounts_in, check_engine_options, rule_of
+from selfpaced.cli.request import AUTO, TrainRequest, amounts_in, check_engine_options, rule_of
 from selfpaced.cli.splitting import TrainingData, split_for
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, Stopwatch, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
