@@ -36,7 +36,7 @@ BUDGETS = {
     "algorithms": (450, 7),
     "backtesting": (470, 3),
     "baselines": (700, 4),
-    "cli": (4480, 19),
+    "cli": (4320, 19),
     "clusters": (2440, 13),
     "ensembles": (4560, 17),
     "history": (1300, 7),
