@@ -1,6 +1,6 @@
 """Why a row has its score: SHAP values of an ensemble."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,22 +31,17 @@ class Mixing:
     """Rows that have some features of an explained row, and the others of each row of the background."""
 
     def __init__(self, explained: InMemoryTable, background: InMemoryTable) -> None:
-        self._rows, self._others = _plain(explained), _plain(background)
-        self.n_rows, self.n_features = self._rows.shape
-
-    @property
-    def explained(self) -> NDArray[Any]:
-        """The values of the rows that are explained."""
-        return np.asarray(self._rows)
+        self.rows, self._others = _plain(explained), _plain(background)
+        self.n_rows, self.n_features = self.rows.shape
 
     def mixed(self, number: int, present: NDArray[np.bool_]) -> InMemoryTable:
         """All rows of the background for each row of `present`, with the present features of an explained row."""
         n_others = len(self._others)
         places, is_own = np.tile(np.arange(n_others), len(present)), np.repeat(present, n_others, axis=0)
-        if isinstance(self._rows, np.ndarray):
-            return InMemoryTable(np.where(is_own, self._rows[number], self._others[places]))
+        if isinstance(self.rows, np.ndarray):
+            return InMemoryTable(np.where(is_own, self.rows[number], self._others[places]))
         others = self._others.take(places).reset_index(drop=True)
-        own = self._rows.take(np.full(len(places), number)).reset_index(drop=True)
+        own = self.rows.take(np.full(len(places), number)).reset_index(drop=True)
         return InMemoryTable(others.where(~is_own, own).astype(others.dtypes))
 
     def means(self, number: int, present: NDArray[np.bool_], score: Callable[[InMemoryTable], Floats]) -> Floats:
@@ -120,31 +115,20 @@ def values_of_trees(
     shap: Any, model: AveragingEnsemble, rows: Floats, background: Floats | None
 ) -> tuple[Floats, Floats]:
     """Values (row, feature, class) and base values (row, class) of the mean of the members' probabilities."""
-    if background is None:
-        _refuse_boosted(model)
+    boosted = [type(member).__name__ for member in model.estimators_ if _is_one_of(member, BOOSTED)]
+    if background is None and boosted:  # values of log-odds do not add up to probabilities
+        raise ValueError(
+            f"The trees of {boosted[0]} add up to log-odds. To explain probabilities, SHAP needs rows to compare with. "
+            "Pass about 100 typical rows: shap_values(model, X, background=X_train[:100])."
+        )
     parts = [_of_member(shap, member, rows, background) for member in model.estimators_]
     weights = model.model_.member_weights
-    values, base = (_mean(part, weights) for part in zip(*parts, strict=True))
+    values, base = (np.average(part, axis=0, weights=weights) for part in zip(*parts, strict=True))
     return values, base
-
-
-def _refuse_boosted(model: AveragingEnsemble) -> None:
-    """Refuse boosted members without a background: values of log-odds do not add up to probabilities."""
-    for member in model.estimators_:
-        if _is_one_of(member, BOOSTED):
-            raise ValueError(
-                f"The trees of {type(member).__name__} add up to log-odds. To explain probabilities, SHAP needs rows "
-                "to compare with. Pass about 100 typical rows: shap_values(model, X, background=X_train[:100])."
-            )
 
 
 def _is_one_of(member: Any, kinds: set[tuple[str, str]]) -> bool:
     return any((kind.__module__.partition(".")[0], kind.__name__) in kinds for kind in type(member).__mro__)
-
-
-def _mean(parts: Sequence[Floats], weights: Floats | None) -> Floats:
-    mean: Floats = np.average(parts, axis=0, weights=weights)
-    return mean
 
 
 def _of_member(shap: Any, member: Any, rows: Floats, background: Floats | None) -> tuple[Floats, Floats]:
@@ -272,7 +256,7 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
         values, base = values_of_trees(shap, model, data, None if others is None else _numbers(others))
     else:
         mixing = Mixing(table, _required(others, model))
-        data = mixing.explained
+        data = np.asarray(mixing.rows)
         values, base = values_by_permutations(shap, mixing, lambda rows: model.model_.means(rows, model.n_jobs))
     _refuse_gap(model, table, base + values.sum(axis=1))
     named = {"data": data, "feature_names": feature_names_of(model)}

@@ -18,7 +18,7 @@ from selfpaced.backtesting.splitter import Fold, RollingTimeSplit, moments_of
 from selfpaced.ensembles import FEWEST_MINORITY_ROWS
 from selfpaced.metrics import aucprc
 from selfpaced.tables import InMemoryTable, Moments, group_hashes, periods_of, read_labels
-from selfpaced.thresholds import Decision, best_rows, numbers_of, parse_decision
+from selfpaced.thresholds import Decision, best_rows, parse_decision
 
 Floats = NDArray[np.float64]
 
@@ -254,7 +254,7 @@ def backtest(
         None if groups is None else group_hashes(column_or_1d(groups)),
         None if budget is None else Budget.of(budget),
         decision,
-        {name: _column(name, X, cost_columns or {}) for name in (() if decision is None else decision.columns)},
+        None if decision is None else decision.read(X, cost_columns, labels.codes.size, "cost_columns"),
     )
     table = InMemoryTable(X)
     if rows.groups is not None:
@@ -272,13 +272,3 @@ def backtest(
 
     trials = {name: partial(trial, model) for name, model in named.items()}
     return pd.DataFrame([one.as_row() for one in run_backtest(rows, cv.folds(X, given), trials)])
-
-
-def _column(name: str, X: Any, cost_columns: Mapping[str, Any]) -> Floats:
-    found = cost_columns[name] if name in cost_columns else numbers_of(X, name)
-    if found is None:
-        raise ValueError(f"The rule reads {name!r}, which is in neither X nor cost_columns.")
-    values = np.asarray(found, dtype=np.float64)
-    if values.shape != (InMemoryTable(X).n_rows,):
-        raise ValueError(f"{name!r} must have a number for each row; got an array of shape {values.shape}.")
-    return values

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from math import log
 from typing import Any, NamedTuple, Self
@@ -20,52 +20,6 @@ Floats = NDArray[np.float64]
 
 # A member without any loss would have an infinite weight.
 SMALLEST_LOSS = 1e-10
-
-
-@dataclass(frozen=True)
-class Boosted:
-    """A member, the number of its fit, and its weight."""
-
-    number: int
-    model: Any
-    weight: float
-
-
-def boost(
-    fit: Callable[[int, Floats], Any],
-    doubts_of: Callable[[Any], Floats],
-    weights: Floats,
-    n_models: int,
-    n_classes: int,
-    learning_rate: float,
-) -> Iterator[Boosted]:
-    """Yield `n_models` members.
-
-    A model that is not better than chance does not become a member: the weights have become too extreme, and boosting
-    starts again from the first ones (Breiman 1998). If the next model is not better either, there are no more members.
-
-    `fit` trains a member from its number, 0 at first, and the weights of all rows, with a mean of 1. `doubts_of` gives
-    each row's doubt: the probability that a member gives to the classes the row does not belong to.
-    """
-    weights = first_weights = with_mean_one(weights)
-    n_members = 0
-    for number in count():
-        model = fit(number, weights)
-        doubts = doubts_of(model)
-        loss = float(np.average(doubts, weights=weights))  # eps
-        if loss < 1 - 1 / n_classes:
-            alpha = member_weight(loss, n_classes, learning_rate)
-            yield Boosted(number, model, alpha)
-            weights = reweigh(weights, doubts, alpha)
-            n_members += 1
-            if n_members == n_models:
-                return
-        elif weights is not first_weights:
-            weights = first_weights
-        else:
-            if n_members == 0:
-                yield Boosted(number, model, 1.0)  # better than an ensemble without members
-            return
 
 
 def member_weight(loss: float, n_classes: int, learning_rate: float) -> float:
@@ -123,6 +77,12 @@ class BaselineEnsemble(AveragingEnsemble):
     n_training_rows_ : list of int
         The number of rows, real and synthetic, that each member was trained on.
     """
+
+    def __init__(self, estimator: Any, n_estimators: int, n_jobs: int | None, random_state: Any) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     @abstractmethod
     def _members(self, task: TrainingTask) -> Iterable[TrainedMember]:
@@ -213,39 +173,46 @@ class BoostingEnsemble(BaselineEnsemble):
 
     def _members(self, task: TrainingTask) -> Iterator[TrainedMember]:
         learning_rate = checks.check_positive("learning_rate", self.learning_rate)
-        work = _Work(task, self._rows_of_round(task))
-        weights = np.ones(task.table.n_rows) if task.weights is None else np.asarray(task.weights, dtype=np.float64)
-        n_classes = task.labels.classes.size
-        steps = boost(work.fit, work.doubts_of, weights, task.n_members, n_classes, learning_rate)
-        # Not every model that is trained becomes a member.
-        return (TrainedMember(step.model, work.n_rows[step.number], step.weight) for step in steps)
+        return boost(task, self._rows_of_round(task), learning_rate)
 
     def _check_base(self, base: Any) -> Any:
         return checks.check_weighable(base)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What the boosting loop needs: it trains members, and gives their doubts about all real rows."""
+def boost(task: TrainingTask, rows_of_round: RowsOfRound, learning_rate: float) -> Iterator[TrainedMember]:
+    """Train the members one by one.
 
-    task: TrainingTask
-    rows_of_round: RowsOfRound
-    n_rows: list[int] = field(default_factory=list)
+    A model that is not better than chance does not become a member: the weights have become too extreme, and boosting
+    starts again from the first ones (Breiman 1998). If the next model is not better either, there are no more members.
+    """
+    n_classes, n_members = task.labels.classes.size, 0
+    given = np.ones(task.table.n_rows) if task.weights is None else np.asarray(task.weights, dtype=np.float64)
+    weights = first_weights = with_mean_one(given)
+    for number in count():
+        rows = rows_of_round(number, weights)
+        model = task.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
+        doubts = _doubts(model, task)
+        loss = float(np.average(doubts, weights=weights))  # eps
+        if loss < 1 - 1 / n_classes:
+            alpha = member_weight(loss, n_classes, learning_rate)
+            yield TrainedMember(model, len(rows.y), alpha)
+            weights = reweigh(weights, doubts, alpha)
+            n_members += 1
+            if n_members == task.n_members:
+                return
+        elif weights is not first_weights:
+            weights = first_weights
+        else:
+            if n_members == 0:
+                yield TrainedMember(model, len(rows.y), 1.0)  # better than an ensemble without members
+            return
 
-    def fit(self, number: int, weights: Floats) -> Any:
-        rows = self.rows_of_round(number, weights)
-        self.n_rows.append(len(rows.y))
-        return self.task.factory.fit(number, rows.features, rows.y, {**rows.metadata, "sample_weight": rows.weights})
 
-    def doubts_of(self, model: Any) -> Floats:
-        task = self.task
-        n_classes = task.labels.classes.size
-        return _doubts(mean_probabilities([scorer_of(model)], task.table, n_classes, task.n_threads), task.labels)
-
-
-def _doubts(probabilities: NDArray[np.floating], labels: Labels) -> Floats:
-    """The probability given to the classes that each row does not belong to."""
-    doubts: Floats = 1 - probabilities[np.arange(labels.codes.size), labels.codes]
+def _doubts(model: Any, task: TrainingTask) -> Floats:
+    """The probability that a model gives to the classes that each real row does not belong to."""
+    codes, n_classes = task.labels.codes, task.labels.classes.size
+    probabilities = mean_probabilities([scorer_of(model)], task.table, n_classes, task.n_threads)
+    doubts: Floats = 1 - probabilities[np.arange(codes.size), codes]
     if np.isnan(doubts.max()):
         raise ValueError("A member of the ensemble predicted NaN as a probability of a training row.")
     # By rounding, probabilities may be slightly outside of [0, 1].

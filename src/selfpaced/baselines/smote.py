@@ -13,7 +13,6 @@ from selfpaced.baselines.boosting import BaselineEnsemble, BoostingEnsemble
 from selfpaced.ensembles import LARGEST_RANDOM_STATE, checks, with_inherited_entries
 from selfpaced.exceptions import need
 from selfpaced.pools import Ids, bootstrap, mix
-from selfpaced.tables import Labels
 
 Numbers = NDArray[np.floating]
 
@@ -102,9 +101,9 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
     >>> from selfpaced.baselines import SMOTEBaggingClassifier
     >>> from selfpaced.datasets import make_checkerboard
     >>> X, y = make_checkerboard(random_state=0)
-    >>> model = SMOTEBaggingClassifier(random_state=0).fit(X, y)
-    >>> model.n_training_rows_[:3]
-    [2000, 4000, 6000]
+    >>> model = SMOTEBaggingClassifier(n_estimators=3, random_state=0).fit(X, y)
+    >>> len(model.estimators_), model.n_training_rows_
+    (3, [2000, 4000, 6000])
     """
 
     def __init__(
@@ -117,17 +116,15 @@ class SMOTEBaggingClassifier(SyntheticRowsEnsemble):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
         self.bags = bags
         self.k_neighbors = k_neighbors
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        super().__init__(estimator, n_estimators, n_jobs, random_state)
 
     def _members(self, task: boosting.TrainingTask) -> Iterator[boosting.TrainedMember]:
         smote = Smote(checks.check_whole("k_neighbors", self.k_neighbors), task.seed)
-        classes = [task.labels.ids(number) for number in range(task.labels.classes.size)]
-        return Bags(task, task.table.span(0, task.table.n_rows), classes, parts_named(self.bags), smote).members()
+        if self.bags not in tuple(BAGS):
+            raise ValueError(f"bags must be one of {sorted(BAGS)}; got {self.bags!r}.")
+        return members_of_bags(task, BAGS[self.bags], smote)
 
 
 FEWEST_PARENTS = 2  # SMOTE makes rows between two rows
@@ -167,52 +164,32 @@ PartsOfBag = Callable[[Sequence[Ids], int, Draw], list[BagPart]]
 BAGS: dict[str, PartsOfBag] = {"growing": growing_bag, "full": full_bag}
 
 
-def parts_named(name: Any) -> PartsOfBag:
-    if name not in tuple(BAGS):
-        raise ValueError(f"bags must be one of {sorted(BAGS)}; got {name!r}.")
-    return BAGS[name]
-
-
-@dataclass(frozen=True)
-class Bags:
+def members_of_bags(
+    task: boosting.TrainingTask, parts_of_bag: PartsOfBag, smote: Smote
+) -> Iterator[boosting.TrainedMember]:
     """One bag after the other, and a member from each."""
+    features, weights = task.table.span(0, task.table.n_rows), task.weights
+    classes = [task.labels.ids(number) for number in range(task.labels.classes.size)]
+    numbers = np.arange(len(classes))
 
-    task: boosting.TrainingTask
-    features: Numbers
-    classes: Sequence[Ids]
-    parts_of_bag: PartsOfBag
-    smote: Smote
+    def draw(bag: int, number: int, n_rows: int) -> Ids:
+        return bootstrap(classes[number], n_rows, mix(task.seed, number), bag)
 
-    def members(self) -> Iterator[boosting.TrainedMember]:
-        for number in range(self.task.n_members):
-            parts = self.parts_of_bag(self.classes, number % 10 + 1, partial(self._draw, number))
-            drawn = np.concatenate([part.drawn for part in parts])
-            rows = np.concatenate([self.features[drawn], *self._new_rows(parts, number)])
-            y = np.concatenate(
-                [
-                    np.repeat(np.arange(len(parts)), [part.drawn.size for part in parts]),
-                    np.repeat(np.arange(len(parts)), [part.n_new for part in parts]),
-                ]
-            )
-            yield boosting.TrainedMember(self.task.factory.fit(number, rows, y, self._metadata(parts)), len(rows))
-
-    def _draw(self, bag: int, class_number: int, n_rows: int) -> Ids:
-        return bootstrap(self.classes[class_number], n_rows, mix(self.task.seed, class_number), bag)
-
-    def _new_rows(self, parts: Sequence[BagPart], bag: int) -> list[Numbers]:
-        return [
-            self.smote.new_rows(self.features[part.parents], part.n_new, bag, class_number)
-            for class_number, part in enumerate(parts)
+    for bag in range(task.n_members):
+        parts = parts_of_bag(classes, bag % 10 + 1, partial(draw, bag))
+        n_new = [part.n_new for part in parts]
+        new = [
+            smote.new_rows(features[part.parents], part.n_new, bag, number)
+            for number, part in enumerate(parts)
             if part.n_new
         ]
-
-    def _metadata(self, parts: Sequence[BagPart]) -> dict[str, Any]:
-        weights = self.task.weights
-        if weights is None:
-            return {}
-        means = [weights[ids].mean() for ids in self.classes]
-        drawn = [weights[part.drawn] for part in parts]
-        return {"sample_weight": np.concatenate([*drawn, np.repeat(means, [part.n_new for part in parts])])}
+        rows = np.concatenate([features[np.concatenate([part.drawn for part in parts])], *new])
+        y = np.concatenate([np.repeat(numbers, [part.drawn.size for part in parts]), np.repeat(numbers, n_new)])
+        metadata = {}
+        if weights is not None:
+            drawn, means = [weights[part.drawn] for part in parts], [weights[ids].mean() for ids in classes]
+            metadata = {"sample_weight": np.concatenate([*drawn, np.repeat(means, n_new)])}
+        yield boosting.TrainedMember(task.factory.fit(bag, rows, y, metadata), len(rows))
 
 
 @with_inherited_entries
@@ -252,8 +229,7 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
     >>> from selfpaced.baselines import SMOTEBoostClassifier
     >>> from selfpaced.datasets import make_checkerboard
     >>> X, y = make_checkerboard(random_state=0)
-    >>> model = SMOTEBoostClassifier(random_state=0).fit(X, y)
-    >>> model.n_training_rows_[:3]
+    >>> SMOTEBoostClassifier(random_state=0).fit(X, y).n_training_rows_[:3]
     [11000, 12000, 13000]
     """
 
@@ -267,43 +243,28 @@ class SMOTEBoostClassifier(SyntheticRowsEnsemble, BoostingEnsemble):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
         self.k_neighbors = k_neighbors
         self.learning_rate = learning_rate
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        super().__init__(estimator, n_estimators, n_jobs, random_state)
 
     def _rows_of_round(self, task: boosting.TrainingTask) -> boosting.RowsOfRound:
         smote = Smote(checks.check_whole("k_neighbors", self.k_neighbors), task.seed)
-        return _GrowingRows(task.table.span(0, task.table.n_rows), task.labels, smote)
+        real, labels = task.table.span(0, task.table.n_rows), task.labels
+        features, y, counts = real, labels.codes, labels.counts
 
+        def grown(number: int, weights: boosting.Floats) -> boosting.TrainingRows:
+            """All real rows, and the synthetic ones of this round and those before it."""
+            nonlocal features, y, counts
+            if number > 0:
+                n_new = np.minimum(labels.counts, labels.counts.max() - counts)
+                blocks = [
+                    smote.new_rows(real[labels.ids(class_number)], n, number, class_number)
+                    for class_number, n in enumerate(n_new.tolist())
+                    if n
+                ]
+                features, counts = np.concatenate([features, *blocks]), counts + n_new
+                y = np.concatenate([y, np.repeat(np.arange(n_new.size, dtype=y.dtype), n_new)])
+            synthetic = np.full(y.size - weights.size, weights.mean())
+            return boosting.TrainingRows(features, y, np.concatenate([weights, synthetic]), {})
 
-class _GrowingRows:
-    """All real rows, and the synthetic ones of this round and those before it."""
-
-    def __init__(self, real: Numbers, labels: Labels, smote: Smote) -> None:
-        self._real = real
-        self._labels = labels
-        self._smote = smote
-        self._features = real
-        self._y = labels.codes
-        self._counts = labels.counts.copy()
-
-    def __call__(self, number: int, weights: boosting.Floats) -> boosting.TrainingRows:
-        if number > 0:
-            self._grow(number)
-        synthetic = np.full(self._y.size - weights.size, weights.mean())
-        return boosting.TrainingRows(self._features, self._y, np.concatenate([weights, synthetic]), {})
-
-    def _grow(self, number: int) -> None:
-        room = self._labels.counts.max() - self._counts
-        n_new = np.minimum(self._labels.counts, room)
-        blocks = [
-            self._smote.new_rows(self._real[self._labels.ids(class_number)], n, number, class_number)
-            for class_number, n in enumerate(n_new.tolist())
-            if n
-        ]
-        self._features = np.concatenate([self._features, *blocks])
-        self._y = np.concatenate([self._y, np.repeat(np.arange(n_new.size, dtype=self._y.dtype), n_new)])
-        self._counts += n_new
+        return grown

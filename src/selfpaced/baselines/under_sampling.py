@@ -106,12 +106,9 @@ class RUSBoostClassifier(BoostingEnsemble):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
+        super().__init__(estimator, n_estimators, n_jobs, random_state)
         self.ratio = ratio
         self.learning_rate = learning_rate
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _rows_of_round(self, task: boosting.TrainingTask) -> boosting.RowsOfRound:
         labels = task.labels

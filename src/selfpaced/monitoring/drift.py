@@ -446,12 +446,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    order = np.argsort(p_values, kind="stable")
-    adjusted, highest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order.tolist()):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = highest
-    return adjusted
+    order, corrected = np.argsort(p_values, kind="stable"), np.empty(len(p_values))
+    steps = np.arange(len(p_values), 0, -1) * np.asarray(p_values)[order]
+    corrected[order] = np.maximum.accumulate(np.minimum(steps, 1.0))
+    return [float(one) for one in corrected]
 
 
 class Counter:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,21 +162,9 @@ def report_of_scores(
     sample_rows: Any = None,
     train_sample: Any = None,
     stage_scores: Sequence[float] | None = None,
-    y_train: Any = None,
-    ids: Any = None,
-    threshold: float | str | Rule | None = None,
-    costs: Any = None,
-    amounts: Any = None,
-    dropped: Mapping[str, str] | None = None,
-    title: str | None = None,
-    target: str | None = None,
-    times: Any = None,
-    decide: str | None = None,
-    decide_columns: Mapping[str, Any] | None = None,
-    reference: Reference | None = None,
-    cautions: Sequence[str] = (),
     choice: ThresholdChoice | None = None,
     sweep: Sweep | None = None,
+    **options: Unpack[ReportOptions],
 ) -> Report:
     """Report from labels and scores, for rows that do not fit into memory.
 
@@ -229,29 +217,34 @@ def report_of_scores(
     >>> report.facts.ranking.aucprc
     1.0
     """
+    unknown = sorted(options.keys() - ReportOptions.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"report_of_scores() got an unexpected keyword argument {unknown[0]!r}")
     is_case, values = _cases(column_or_1d(y), pos_label), np.asarray(column_or_1d(scores))
+    threshold, costs, amounts = options.get("threshold"), options.get("costs"), options.get("amounts")
     if choice is not None and threshold is not None:
         raise ValueError("The threshold is given twice, by threshold and by choice. Omit one of them.")
     wanted = choice or rule_for(threshold, costs, amounts is not None)
     counts = sweep or sweep_of(is_case, values, None if amounts is None else amounts_of(amounts, is_case))
     thresholds = threshold_facts(counts, choice_from(counts, wanted) if isinstance(wanted, Rule) else wanted, costs)
-    rows, names = _checked_sample(sample, sample_rows, is_case.size), _checked_ids(ids, is_case.size)
+    rows, names = _checked_sample(sample, sample_rows, is_case.size), _checked_ids(options.get("ids"), is_case.size)
     importances, known = None, None if model is None else about.trained_on(model)
     if model is not None and sample is not None:
         column = about.score_column(model, pos_label)
         importances = importance_facts(model, sample, is_case if rows is None else is_case[rows], column)
     important = importances.names if importances else ()
-    at, decided = thresholds.values[thresholds.suggested], (decide_columns, sample)
+    at, decide = thresholds.values[thresholds.suggested], options.get("decide")
+    reference = options.get("reference")
     label = pos_label.item() if isinstance(pos_label, np.generic) else pos_label
-    target = target or (None if known is None else known.target)
+    target = options.get("target") or (None if known is None else known.target)
     facts = Facts(
-        title=title or "How well are the rare rows found?",
+        title=options.get("title") or "How well are the rare rows found?",
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=about.versions_of(model),
         case=Case(str(label), None if target is None else str(target)),
         n_rows=int(is_case.size),
         n_cases=counts.n_positives,
-        model=None if model is None else about.model_facts(model, y_train),
+        model=None if model is None else about.model_facts(model, options.get("y_train")),
         ranking=ranking_facts(counts),
         thresholds=thresholds,
         calibration=calibration_facts(counts),
@@ -259,10 +252,12 @@ def report_of_scores(
         recipes=() if model is None else about.recipes_of(model),
         importances=importances,
         suspects=suspect_facts(is_case, values, names, sample, rows, important),
-        data=None if sample is None else data_facts(sample, train_sample, dropped, important, reference),
-        course=course_facts(times, is_case, values, at),
-        decision=None if decide is None else decision_facts(decide, is_case, values, at, *decided),
-        cautions=tuple(cautions),
+        data=None if sample is None else data_facts(sample, train_sample, options.get("dropped"), important, reference),
+        course=course_facts(options.get("times"), is_case, values, at),
+        decision=None
+        if decide is None
+        else decision_facts(decide, is_case, values, at, options.get("decide_columns"), sample),
+        cautions=tuple(options.get("cautions", ())),
     )
     return Report(facts)
 

@@ -55,7 +55,25 @@ class Report:
         str
             HTML that needs no other file and no network.
         """
-        return page_of(self.facts)
+        facts = self.facts
+        alerts = facts.thresholds.suggested_alerts
+        calibrated_by = None if facts.model is None else facts.model.calibration
+        counts = facts.n_rows, facts.n_cases
+        sections = [
+            answer(facts),
+            explorer(facts.thresholds, facts.ranking, facts.case.rows),
+            decision(facts.decision) if facts.decision else None,
+            course(facts.course) if facts.course else None,
+            ranking(facts.ranking, alerts),
+            calibration(facts.calibration, *counts, calibrated_by) if facts.calibration else None,
+            learning(facts.learning) if facts.learning else None,
+            recipes(facts.recipes) if facts.recipes else None,
+            importance(facts.importances) if facts.importances else None,
+            suspects(facts.suspects, facts.case.rows),
+            data(facts.data, facts.n_rows) if facts.data else None,
+            making(facts),
+        ]
+        return assembled(facts.title, sections, facts.created_at, html.resource("page.js"))
 
     def to_json(self) -> str:
         """The facts as JSON.
@@ -94,27 +112,6 @@ class Report:
     def __repr__(self) -> str:
         ranking = self.facts.ranking
         return f"<Report on {self.facts.n_rows:,} rows: AUCPRC {ranking.aucprc:.3f}, chance {ranking.chance:.2g}>"
-
-
-def page_of(facts: Facts) -> str:
-    alerts = facts.thresholds.suggested_alerts
-    calibrated_by = None if facts.model is None else facts.model.calibration
-    counts = facts.n_rows, facts.n_cases
-    sections = [
-        answer(facts),
-        explorer(facts.thresholds, facts.ranking, facts.case.rows),
-        decision(facts.decision) if facts.decision else None,
-        course(facts.course) if facts.course else None,
-        ranking(facts.ranking, alerts),
-        calibration(facts.calibration, *counts, calibrated_by) if facts.calibration else None,
-        learning(facts.learning) if facts.learning else None,
-        recipes(facts.recipes) if facts.recipes else None,
-        importance(facts.importances) if facts.importances else None,
-        suspects(facts.suspects, facts.case.rows),
-        data(facts.data, facts.n_rows) if facts.data else None,
-        making(facts),
-    ]
-    return assembled(facts.title, sections, facts.created_at, html.resource("page.js"))
 
 
 def assembled(

@@ -50,10 +50,10 @@ def _answer(figures: PeriodFigures, reference: Reference, alarms: Sequence[Alarm
 
 def _sampled(reference: Reference) -> str:
     """Where the columns of the reference were counted, if that is a sample of its rows."""
-    n_counted = max((int(one.all_counts.sum()) for one in reference.features), default=reference.n_rows)
-    if n_counted == reference.n_rows:
+    if reference.n_counted == reference.n_rows:
         return ""
-    return f"Their columns were counted in a sample of {whole(n_counted)} of the {whole(reference.n_rows)} rows. "
+    n_counted, n_rows = whole(reference.n_counted), whole(reference.n_rows)
+    return f"Their columns were counted in a sample of {n_counted} of the {n_rows} rows. "
 
 
 def _outlook(figures: PeriodFigures) -> str:

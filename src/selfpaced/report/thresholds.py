@@ -180,14 +180,8 @@ def decision_facts(
     sample: Any,
 ) -> RowByRow:
     """Decisions by a rule, whose columns are given or in the sample, compared with a threshold."""
-    parsed, read = rules.parse_decision(rule), {}
-    for name in parsed.columns:
-        values = columns[name] if columns is not None and name in columns else rules.numbers_of(sample, name)
-        if values is None:
-            raise ValueError(f"The rule {parsed.text!r} reads {name!r}, which is in neither decide_columns nor X.")
-        read[name] = np.asarray(values, dtype=np.float64)
-        if read[name].size != is_case.size:
-            raise ValueError(f"{name!r} has {read[name].size} values for {is_case.size} rows. Give decide_columns.")
+    parsed = rules.parse_decision(rule)
+    read = parsed.read(sample, columns, is_case.size, "decide_columns")
 
     def decided(alerts: NDArray[np.bool_]) -> Decided:
         return Decided(int(alerts.sum()), int(is_case[alerts].sum()), parsed.cost(is_case, alerts, read))

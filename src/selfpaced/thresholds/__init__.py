@@ -12,7 +12,7 @@ from selfpaced.thresholds.choosing import (
     with_costs,
 )
 from selfpaced.thresholds.costs import Costs, amounts_of, cost_text
-from selfpaced.thresholds.decisions import CostDecisionClassifier, Decision, numbers_of, parse_decision
+from selfpaced.thresholds.decisions import CostDecisionClassifier, Decision, parse_decision
 from selfpaced.thresholds.rules import WRITTEN, LowestCost, Rule, best_rows, parse_rule
 from selfpaced.thresholds.sweep import CONFIDENCE, Interval, Sweep, middle_of, share_interval, short_threshold, sweep_of
 

@@ -44,6 +44,19 @@ class Decision:
     _loss: tuple[Part, ...]
     _alert: tuple[Part, ...]
 
+    def read(self, X: Any, given: Mapping[str, Any] | None, n_rows: int, option: str) -> dict[str, Floats]:
+        """The columns of the rule: those that are given by an option, or else those of X."""
+        found = {}
+        for name in self.columns:
+            values = given[name] if given is not None and name in given else numbers_of(X, name)
+            if values is None:
+                raise ValueError(f"The rule {self.text!r} reads {name!r}, which is in neither X nor {option}.")
+            found[name] = np.asarray(values, dtype=np.float64)
+            if found[name].shape != (n_rows,):
+                shape = found[name].shape
+                raise ValueError(f"{name!r} has the shape {shape}, but there are {n_rows} rows. Give {option}.")
+        return found
+
     def gains(self, probabilities: Floats, columns: Columns) -> Floats:
         """The expected loss of a row minus the cost of its alert. Rows with a positive gain are alerts."""
         _, alert = self._costs(probabilities.size, columns)
