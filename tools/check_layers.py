@@ -35,7 +35,7 @@ BUDGETS = {
     "top": (1840, 8),
     "algorithms": (450, 7),
     "backtesting": (470, 3),
-    "baselines": (700, 4),
+    "baselines": (620, 4),
     "cli": (4320, 19),
     "clusters": (2440, 13),
     "ensembles": (4560, 17),
