@@ -252,27 +252,42 @@ class Collected:
         return True
 
     def reached(self) -> Any:
-        """The seconds that the tests take, and the numbers of those that reach a line; None if one fails."""
+        """The processor time of each test, and the numbers of those that reach a line; None if one fails."""
         import coverage
 
-        measured, begin = (
-            coverage.Coverage(data_file=None, include=[str(self.path)], config_file=False),
-            time.monotonic(),
-        )
+        measured = coverage.Coverage(data_file=None, include=[str(self.path)], config_file=False)
+        begins = []
+
+        def begin(number: int) -> None:
+            begins.append(time.process_time())
+            measured.switch_context(str(number))
+
         with measured.collect():
-            passes = self.run(range(len(self.items)), lambda number: measured.switch_context(str(number)))
+            passes = self.run(range(len(self.items)), begin)
         if not passes:
             return None
         by_line = measured.get_data().contexts_by_lineno(str(self.path)).items()
         lines = {line: sorted(int(number) for number in numbers if number) for line, numbers in by_line}
-        return {"seconds": time.monotonic() - begin, "lines": lines}
+        ends = [*begins[1:], time.process_time()]
+        return {"seconds": [end - begin for begin, end in zip(begins, ends, strict=True)], "lines": lines}
 
-    def outcome(self, number: int, chosen: Sequence[int]) -> str:
-        """What the tests say of a change: those that reach it, or others in their files, which share fixtures."""
+    def outcome(self, number: int, chosen: Sequence[int], seconds: Sequence[float]) -> str:
+        """What the tests say of a change: those that reach it, and others in their files, which share fixtures.
+
+        The files with the quickest tests come first. A change may make a loop endless, so the time is limited.
+        """
+        import resource  # which Windows lacks
+
         exchange(self.functions, self.path, number)
-        files = {self.items[number].path for number in chosen}
-        beside = [number for number, item in enumerate(self.items) if item.path in files]
-        return "survived" if self.run(chosen) and self.run(beside) else "killed"
+        costs: dict[Path, float] = dict.fromkeys((self.items[each].path for each in chosen), 0.0)
+        beside = [each for each, item in enumerate(self.items) if item.path in costs]
+        for each in beside:
+            costs[self.items[each].path] += seconds[each]
+        limit = int(time.process_time() + 10 + 3 * sum(costs.values()))
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        near = frozenset(chosen)
+        order = sorted(beside, key=lambda each: (costs[self.items[each].path], each not in near, each))
+        return "survived" if self.run(order) else "killed"
 
 
 def silenced(work: Callable[[], Any]) -> Callable[[], Any]:
@@ -357,14 +372,14 @@ class Module:
         self._each(anew, lambda number: forked(silenced(partial(imported_anew, self.path, number, self.tests)), 600))
 
     def _examine_functions(self, tests: Collected, numbers: Sequence[int]) -> None:
-        known = forked(tests.reached, 1200)
+        known = forked(tests.reached, 3600)
         if known is None:
             self._note(-1, "the tests fail without a change, or take too long")
             return
 
         def outcome(number: int) -> str | None:
             near = known["lines"].get(str(self.places[number].line))
-            return forked(partial(tests.outcome, number, near), 10 + 8 * known["seconds"]) if near else "not reached"
+            return forked(partial(tests.outcome, number, near, known["seconds"]), 1800) if near else "not reached"
 
         self._each(numbers, outcome)
 
