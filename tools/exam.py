@@ -1,11 +1,14 @@
 """Run the exam on new random tables until the time is over. `make exam` runs this.
 
+Usage: python tools/exam.py [MINUTES] [--jobs N]
+
 The same rows and the same model, in any form, must give the same scores; figures must be those of a second computation.
 Every tenth round includes Spark, which takes far longer for a table than all else.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -21,12 +24,16 @@ ROUNDS_WITHOUT_SPARK = 9
 
 
 def main() -> int:
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("minutes", type=float, nargs="?", default=60.0, help="after which no round begins (default 60)")
+    parser.add_argument("--jobs", default="auto", help="processes of the tests (default: as many as cores)")
+    options = parser.parse_args()
+    minutes = options.minutes
     begin, rounds = time.monotonic(), 0
     environment = os.environ | {"SELFPACED_EXAM_EXAMPLES": str(TABLES_A_ROUND)}
     while time.monotonic() - begin < 60 * minutes:
         tests = [EXAM] if rounds % (1 + ROUNDS_WITHOUT_SPARK) else [EXAM, *ON_SPARK]
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "auto", "-p", "no:cacheprovider", *tests]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", options.jobs, "-p", "no:cacheprovider", *tests]
         code = subprocess.run(command, env=environment, check=False).returncode
         if code:
             print(f"Round {rounds + 1} found something: see above.")
