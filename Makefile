@@ -59,10 +59,12 @@ check-text: .venv/installed-most
 	$(BIN)/codespell
 
 # Measured tests take about twice as long. A test of time or memory may fail, so the figure follows in any case.
+# A part of the tests: make coverage TESTS="tests/thresholds -m 'not slow'"
+TESTS ?=
 coverage: .venv/installed-dev
 	rm -rf .coverage
 	mkdir .coverage
-	-$(BIN)/python -m coverage run -m pytest $(SIDE_BY_SIDE)
+	-$(BIN)/python -m coverage run -m pytest $(SIDE_BY_SIDE) $(TESTS)
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage json --quiet -o .coverage/measured.json
 	$(BIN)/python tools/covered.py .coverage/measured.json
