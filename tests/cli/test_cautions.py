@@ -92,3 +92,12 @@ def test_many_rows_of_one_value_are_not_an_entity(run, folder):
     """As 0 in a column of balances: the rows of such a value are alike, but belong to many payers."""
     balance = np.where(RNG.random(N_ROWS) < 0.7, 0, RNG.integers(1, N_ROWS // 10, N_ROWS))
     assert warned(run, ROWS.assign(balance=balance, kind=(balance == 0).astype(int))) == []
+
+
+def test_a_thousand_rows_are_enough_to_name_groups(run, folder):
+    few = ROWS.iloc[:1000]
+    assert warned(run, few) == []
+    payer = RNG.integers(0, 100, len(few))
+    home = RNG.normal(size=100)[payer] + 0.3 * RNG.normal(size=len(few))
+    (warning,) = warned(run, few.assign(payer=payer, home=home))
+    assert "column 'payer' repeats" in warning

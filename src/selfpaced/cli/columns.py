@@ -175,7 +175,8 @@ class OrderLook(ColumnLook):
 ALIKE = 0.7
 DIFFERENT = 0.1  # the least mean distance of neighbours in a column that tells something; that of random rows is 1/3
 FEWEST_RARE = 30
-PAIRS = 300, 4_000  # the fewest pairs that tell something, and the most that are compared
+PAIRS = 30, 4_000  # the fewest pairs that tell something, and the most that are compared
+ERRORS = 5  # of the difference of two means, in standard errors: less may be chance
 MOST_ROWS_OF_A_STRING = 50
 MOST_OF_A_VALUE = 0.05  # the largest share of rows that one entity has
 # A warning names a column whose values were in the training rows for at least this share of the held-out rows.
@@ -232,8 +233,12 @@ def rows_are_alike(table: StreamedTable, name: str, seed: int) -> bool:
         else:
             values = rankdata(given.to_numpy(dtype=np.float64, na_value=np.nan), nan_policy="omit") / len(frame)
             distances = [np.abs(values[one] - values[two]) for one, two in places]
-        inside, outside = (each[~np.isnan(each)].mean() if not np.isnan(each).all() else 0.0 for each in distances)
-        if outside >= DIFFERENT and inside <= ALIKE * outside:
+        inside, outside = (each[~np.isnan(each)] for each in distances)
+        if min(inside.size, outside.size) < PAIRS[0]:
+            continue
+        error = np.sqrt(inside.var() / inside.size + outside.var() / outside.size)
+        most = min(ALIKE * outside.mean(), outside.mean() - ERRORS * error)
+        if outside.mean() >= DIFFERENT and inside.mean() <= most:
             return True
     return False
 
