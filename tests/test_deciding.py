@@ -6,8 +6,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -118,8 +119,86 @@ def test_it_keeps_the_conventions_of_scikit_learn():
 
 def test_an_ensemble_without_calibration_is_warned_about(rows):
     X, y, _ = rows
-    with pytest.warns(UserWarning, match="is not calibrated, so its scores are far higher than probabilities"):
+    with pytest.warns(UserWarning, match="is not calibrated, so its scores are far higher than probabilities") as told:
         CostDecisionClassifier(ensemble(calibration=None), missed=1.0).fit(X, y)
+    assert told[0].filename == __file__
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """Its probabilities of all classes but the first are columns of X. It keeps the weights of its fit."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_, self.sample_weight_ = np.unique(y), sample_weight
+        return self
+
+    def predict_proba(self, X):
+        given = np.asarray(X)[:, : self.classes_.size - 1].astype(np.float64)
+        return np.column_stack([1 - given.sum(axis=1), given])
+
+
+def test_an_alert_that_gains_nothing_is_not_raised_and_amounts_may_be_0():
+    decides = CostDecisionClassifier(Known(), alert=1.0).fit([[0.0]] * 3, [0, 0, 1])
+    assert decides.predict([[0.5]] * 3, amounts=[2.0, 2.5, 0.0]).tolist() == [0, 1, 0]
+    assert decides.gains([[0.5]] * 3, amounts=[2.0, 2.5, 0.0]).tolist() == [0.0, 0.25, -1.0]
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.inf, np.nan])
+def test_amounts_that_are_no_costs_are_refused(wrong):
+    decides = CostDecisionClassifier(Known()).fit([[0.0]] * 3, [0, 0, 1])
+    with pytest.raises(ValueError, match="amounts must be numbers >= 0; 1 of 3 are missing, negative or infinite"):
+        decides.predict([[0.5]] * 3, amounts=[1.0, wrong, 3.0])
+
+
+def test_the_rare_label_is_the_one_with_the_fewest_rows_and_of_several_the_last():
+    rows = [[0.0, 0.0]] * 5
+    for labels, rare in (("abbcc", "a"), ("aabcc", "b"), ("aaabc", "c")):
+        assert CostDecisionClassifier(Known(), missed=1.0).fit(rows, list(labels)).pos_label_ == rare
+
+
+def test_a_named_label_is_the_rare_one():
+    decides = CostDecisionClassifier(Known(), missed=3.0, pos_label="a").fit([[0.0]] * 3, list("abb"))
+    assert decides.predict([[0.5], [0.7], [0.6]]).tolist() == ["a", "b", "a"]
+    common = CostDecisionClassifier(Known(), missed=3.0, pos_label="b").fit([[0.0]] * 3, list("abb"))
+    assert common.predict([[0.5], [0.2], [0.4]]).tolist() == ["b", "a", "b"]
+    with pytest.raises(ValueError, match=r"pos_label='c' is not one of the labels \['a', 'b'\]"):
+        CostDecisionClassifier(Known(), missed=3.0, pos_label="c").fit([[0.0]] * 3, list("abb"))
+
+
+def test_a_classifier_without_probabilities_is_refused():
+    with pytest.raises(ValueError, match="has no predict_proba"):
+        CostDecisionClassifier(RidgeClassifier(), missed=1.0).fit([[0.0]] * 3, [0, 0, 1])
+
+
+def test_a_classifier_without_names_gets_all_columns_of_a_frame():
+    rows = pd.DataFrame({"p": [0.5, 0.5], "amount": [1.0, 3.0]})
+    decides = CostDecisionClassifier(Known(), missed="amount").fit(rows, [0, 1])
+    assert decides.predict(rows).tolist() == [0, 1]
+
+
+def test_a_classifier_with_names_takes_an_array_too(rows):
+    X, y, amounts = rows
+    decides = CostDecisionClassifier(LogisticRegression(), alert=COST).fit(X, y)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        assert decides.predict(X.to_numpy(), amounts=amounts).tolist() == decides.predict(X, amounts=amounts).tolist()
+
+
+def test_a_column_of_costs_must_be_one_column_of_numbers():
+    rows = pd.DataFrame([[0.5, 1.0, 2.0]], columns=["p", "amount", "amount"])
+    decides = CostDecisionClassifier(Known(), missed="amount").fit([[0.0]] * 3, [0, 0, 1])
+    with pytest.raises(ValueError, match="X has several columns with the name 'amount'"):
+        decides.predict(rows)
+    with pytest.raises(ValueError, match="missed, the cost of a row, must be numbers"):
+        decides.predict(pd.DataFrame({"p": [0.5], "amount": pd.to_datetime(["2024-01-31"])}))
+
+
+def test_arguments_of_fit_reach_the_classifier_and_with_routing_only_those_it_asks_for():
+    X, y, weights = [[0.0]] * 3, [0, 0, 1], [1.0, 2.0, 3.0]
+    decides = CostDecisionClassifier(Known(), missed=1.0).fit(X, y, sample_weight=weights)
+    assert decides.estimator_.sample_weight_ == weights
+    with sklearn.config_context(enable_metadata_routing=True):
+        apart = CostDecisionClassifier(Known().set_fit_request(sample_weight=False), missed=1.0)
+        with pytest.raises(TypeError, match="sample_weight"):
+            apart.fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,23 @@ def test_missing_amounts_are_refused():
         parse_decision("p*amount>5").alerts(P, {"amount": np.array([1.0, np.nan, 1.0])})
 
 
-@pytest.mark.parametrize("text", ["p*amount/0>5", "p*amount>5/0", "p*amount/(amount-2)>5", "p*amount*1e308*100>5"])
+def test_a_rule_is_written_as_it_was_given():
+    assert str(parse_decision("5 < p * `amount`")) == "5 < p * `amount`"
+
+
+def test_a_missed_row_may_cost_nothing_and_so_may_an_alert():
+    assert parse_decision("p*amount>0").alerts(P, {"amount": np.array([0.0, 2.0, 0.0])}).tolist() == [
+        False,
+        True,
+        False,
+    ]
+
+
+# In the last one, as in Python, the product comes first.
+@pytest.mark.parametrize(
+    "text",
+    ["p*amount/0>5", "p*amount>5/0", "p*amount/(amount-2)>5", "p*amount*1e308*100>5", "p*1e200*1e200/1e200>amount"],
+)
 def test_infinite_costs_are_refused(text):
     with pytest.raises(ValueError, match=r"rows is infinite\. The rule divides by 0, or its numbers are too large"):
         parse_decision(text).alerts(P, AMOUNT)

@@ -253,7 +253,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"{self.estimator!r} has no predict_proba. Give a classifier with probabilities.")
-        labels = column_or_1d(y, warn=True)
+        labels = column_or_1d(y)
         is_routed = bool(fit_params) and get_config()["enable_metadata_routing"]
         routed = dict(process_routing(self, "fit", **fit_params).estimator.fit) if is_routed else fit_params
         self.estimator_ = clone(self.estimator).fit(X, y, **routed)
@@ -289,7 +289,7 @@ class CostDecisionClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         gains, probabilities = self._gains(X, amounts)
         rare = self._rare_number()
         others = probabilities.copy()
-        others[:, rare] = -1
+        others[:, rare] = -np.inf
         labels: NDArray[Any] = self.classes_[np.where(gains > 0, rare, others.argmax(axis=1))]
         return labels
 
