@@ -8,7 +8,7 @@ rows does not change.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,10 +29,7 @@ SMALLEST_SLOPE = 1e-3
 SMOOTH_SHARE = 0.1
 
 
-class ScoreMap(Protocol):
-    """From the scores of one class to its calibrated probabilities."""
-
-    def __call__(self, scores: Floats) -> Floats: ...
+ScoreMap = Callable[[Floats], Floats]  # from the scores of one class to its calibrated probabilities
 
 
 @dataclass(frozen=True)

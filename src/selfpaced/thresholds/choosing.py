@@ -166,11 +166,10 @@ class ThresholdChoice:
 
     def __str__(self) -> str:
         promised = (name for name in self.rule.promises() if name not in ("alert_share", "cost"))
-        names = list(dict.fromkeys([*promised, *USUAL]))
-        measures = self.said(*names) if self.alerts.n_alerts else ""
+        measures = dict.fromkeys([*promised, *USUAL])
         lines = [
             f"threshold {self.threshold} by {self.rule}: {self.said('alert_share')}",
-            *([measures] if measures else ["best choice: no alerts"]),
+            self.said(*measures) if self.alerts.n_alerts else "best choice: no alerts",
             *([] if self.cost is None else [self.said("cost")]),
             f"(in brackets: {self.confidence:.0%} intervals for other rows of the same kind)",
         ]
@@ -259,8 +258,7 @@ def choose_threshold(
     """
     rule = with_costs(parse_rule(rule), costs, amounts is not None)
     is_positive, values = as_bools(y_true, scores, pos_label)
-    own = None if amounts is None else amounts_of(amounts, is_positive)
-    sweep = sweep_of(is_positive, values, own)
+    sweep = sweep_of(is_positive, values, None if amounts is None else amounts_of(amounts, is_positive))
     if sweep.thresholds.size == 1:
         raise UnreachableRuleError(
             f"All {sweep.n_rows:,} scores are {sweep.thresholds[0]:g}, so no threshold can separate rows. Check "

@@ -72,10 +72,8 @@ class Costs:
 
     def total_of_rows(self, is_rare: NDArray[np.bool_], is_alert: NDArray[np.bool_]) -> float:
         """The cost of rows, given which of them are rare and which are alerts."""
-        with_alert, without = (
-            np.where(is_rare, self.hit, self.false_alarm),
-            np.where(is_rare, self.missed, self.left_alone),
-        )
+        with_alert = np.where(is_rare, self.hit, self.false_alarm)
+        without = np.where(is_rare, self.missed, self.left_alone)
         return float(np.where(is_alert, with_alert, without).sum())
 
     def gains(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -64,7 +64,6 @@ class Decision:
         return gains
 
     def alerts(self, probabilities: Floats, columns: Columns) -> NDArray[np.bool_]:
-        """Which rows to look at."""
         alerts: NDArray[np.bool_] = self.gains(probabilities, columns) > 0
         return alerts
 
@@ -87,9 +86,6 @@ class Decision:
                 n_rows = f"{int(is_wrong.sum()):,} of {values.size:,} rows"
                 raise ValueError(f"By the rule {self.text!r} the {what} in {n_rows} is {reason}.")
         return values
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def parse_decision(text: str) -> Decision:

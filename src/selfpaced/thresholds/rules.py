@@ -61,8 +61,6 @@ WRITTEN = {
     "cost=5:100": "the lowest cost, if a false alarm costs 5 and a missed case 100; cost=5 if a missed case costs its "
     "own amount; cost if costs are given elsewhere",
 }
-
-
 SIGNS = {"precision": ">=", "recall": ">=", "alerts": "<=", "cost": "="}
 BEST = ("f1", "mcc", "gmean")
 

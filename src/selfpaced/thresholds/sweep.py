@@ -26,14 +26,10 @@ FIGURES: dict[str, Callable[[Alerts], Number]] = {
     **MEASURES,
 }
 LIMITS = {"mcc": (-1.0, 1.0), "cost": (-np.inf, np.inf)}  # of figures that are not shares
-
-
 CONFIDENCE = 0.9  # of all intervals, unless another is asked for
 
 
 class Interval(NamedTuple):
-    """The ends of an interval."""
-
     low: float
     high: float
 
@@ -244,9 +240,8 @@ class Sweep:
 
     @property
     def alerts(self) -> Alerts:
-        return Alerts(
-            self.found, self.false_alarms, self.n_positives - self.found, self.n_negatives - self.false_alarms
-        )
+        found, alarms = self.found, self.false_alarms
+        return Alerts(found, alarms, self.n_positives - found, self.n_negatives - alarms)
 
     @property
     def recall(self) -> Floats:
@@ -307,7 +302,5 @@ def sweep_of(is_positive: NDArray[np.bool_], scores: NDArray[Any], amounts: Floa
     thresholds, alerts = alerts_at_all_thresholds(is_positive, scores)
     if amounts is not None:
         amounts = amounts[np.argsort(-scores[is_positive].astype(np.float64), kind="stable")]
-    silent = silent_threshold(float(thresholds[0]))
-    return Sweep(
-        thresholds.astype(np.float64, copy=False), alerts.true_positives, alerts.false_positives, silent, amounts
-    )
+    counts, silent = (alerts.true_positives, alerts.false_positives), silent_threshold(float(thresholds[0]))
+    return Sweep(thresholds.astype(np.float64, copy=False), *counts, silent, amounts)
