@@ -29,6 +29,7 @@ PLACE = {package: (layer, place) for layer, some in enumerate(LAYERS) for place,
 LATE = {
     ("ensembles", "report"),  # model.report(X, y)
     ("tables", "clusters"),  # open_table(frame of a cluster)
+    ("history", "clusters"),  # history.add(frame of a cluster)
 }
 # Lines and files of each package; modules of the top are counted together.
 BUDGETS = {
@@ -37,7 +38,7 @@ BUDGETS = {
     "backtesting": (460, 3),
     "baselines": (620, 4),
     "cli": (4320, 19),
-    "clusters": (2440, 13),
+    "clusters": (2600, 16),
     "ensembles": (4560, 17),
     "history": (1300, 7),
     "model": (870, 5),

@@ -12,7 +12,16 @@ import numpy as np
 from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.history.events import Events, labels_in, read_events
 from selfpaced.history.kernel import describe
-from selfpaced.tables import PANDAS, TIME_UNITS, is_frame, kind_of, span_parts, span_ticks
+from selfpaced.tables import (
+    PANDAS,
+    TIME_UNITS,
+    is_dask_frame,
+    is_frame,
+    is_spark_frame,
+    kind_of,
+    span_parts,
+    span_ticks,
+)
 
 Entity = str | tuple[str, ...]
 LONGEST = 2**60  # ticks: 36,000 years if they are microseconds
@@ -311,14 +320,16 @@ class History:
     def add(self, X: Any, y: Any = None, *, past: Any = None, past_y: Any = None, pos_label: Any = None) -> Any:
         """The rows with their features as further columns. Parameters and errors are those of `features`.
 
+        The rows of a Dask or Spark DataFrame are shuffled, once for each entity, so their order changes.
+
         Parameters
         ----------
-        X : pandas.DataFrame, polars.DataFrame or pyarrow.Table
+        X : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or DataFrame of Dask or Spark
             The rows to describe.
-        y : array-like of shape (n_rows,), default=None
-            Their labels.
+        y : array-like of shape (n_rows,) or str, default=None
+            Their labels. On a cluster, the name of their column.
         past : frame of the same columns, default=None
-            Other rows that are looked at.
+            Other rows that are looked at. On a cluster, concatenate the rows instead.
         past_y : array-like, default=None
             The labels of the rows in `past`.
         pos_label : label, default=None
@@ -329,13 +340,22 @@ class History:
         frame of the kind of X
             The columns of `X` and the features.
         """
+        if is_dask_frame(X) or is_spark_frame(X):
+            if past is not None or past_y is not None:
+                raise ValueError("On a cluster, past is not supported: concatenate the rows, and filter the result.")
+            from selfpaced.clusters import add_history  # when it is needed: clusters are optional
+
+            return add_history(self, X, y, pos_label)
         return _beside(X, self.features(X, y, past=past, past_y=past_y, pos_label=pos_label))
 
 
 def _described(history: History, X: Any, y: Any, past: Any, past_y: Any, pos_label: Any) -> dict[str, Any]:
     """The features as arrays by name."""
     if not is_frame(X):
-        raise TableError(f"A history is computed from a frame of pandas, polars or pyarrow; got {type(X)}.")
+        raise TableError(
+            f"A history is computed from a frame of pandas, polars or pyarrow; got {type(X)}. Frames of Dask and Spark "
+            "have no order that features alone could have: use add."
+        )
     refuse_taken(history, kind_of(X).names(X))
     check_labels(history, given=y is not None or past_y is not None)
     if past is None and past_y is not None:

@@ -86,14 +86,7 @@ class Events:
 
 def read_events(history: History, table: Any, y: Any = None, pos_label: Any = None) -> Events:
     """The events of the rows of a frame. Without `y`, no label is known."""
-    names = kind_of(table).names(table)
-    for name in history.columns:
-        if names.count(name) != 1:
-            found = "no column" if name not in names else "several columns"
-            raise TableError(
-                f"The table has {found} {name!r}, which the history uses. Its columns are {names}."
-                f"{did_you_mean(name, [str(each) for each in names]) if name not in names else ''}"
-            )
+    check_columns(history, kind_of(table).names(table))
     times, has_zone = _times_in(history, table)
     columns = {key: (key,) if isinstance(key, str) else key for key in history.keys}
     hashes = {
@@ -107,6 +100,17 @@ def read_events(history: History, table: Any, y: Any = None, pos_label: Any = No
             raise TableError(f"There are {labels.size:,} labels for {times.size:,} rows. Give one for each row.")
     units = None if history.amount_column is None else _units_in(_column(table, history.amount_column), history)
     return Events(times, keys, units, labels, has_zone)
+
+
+def check_columns(history: History, names: Sequence[Any]) -> None:
+    """Refuse the columns of a table if one that the history uses is not there once."""
+    for name in history.columns:
+        if names.count(name) != 1:
+            found = "no column" if name not in names else "several columns"
+            raise TableError(
+                f"The table has {found} {name!r}, which the history uses. Its columns are {names}."
+                f"{did_you_mean(name, [str(each) for each in names]) if name not in names else ''}"
+            )
 
 
 def labels_in(y: Any, pos_label: Any = None) -> NDArray[np.int8]:

@@ -34,6 +34,7 @@ from selfpaced.tables.memory import (
     is_dask_array,
     is_dask_frame,
     is_frame,
+    is_spark_frame,
     kind_of,
     not_numbers,
     polars_as_arrow,

@@ -7,6 +7,7 @@ from selfpaced.clusters.dask.estimators import (
     DaskSelfPacedEnsembleClassifier,
     DaskUnderBaggingClassifier,
 )
+from selfpaced.clusters.dask.history import describe_dask_frame
 from selfpaced.clusters.dask.table import PARQUET, Piece, frame_of_pieces, import_dask, open_dask_frame, parquet_pieces
 
 __all__ = [

@@ -10,6 +10,7 @@ from selfpaced.clusters.spark.estimators import (
     SparkSelfPacedEnsembleClassifier,
     SparkUnderBaggingClassifier,
 )
+from selfpaced.clusters.spark.history import describe_spark_frame
 from selfpaced.clusters.spark.model import SparkAutoSelfPacedModel, SparkEnsembleModel, SparkUnderSamplingModel
 from selfpaced.clusters.spark.table import column, open_spark_frame
 
