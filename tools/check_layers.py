@@ -37,7 +37,7 @@ BUDGETS = {
     "algorithms": (450, 7),
     "backtesting": (460, 3),
     "baselines": (620, 4),
-    "cli": (4320, 19),
+    "cli": (4680, 20),
     "clusters": (2600, 16),
     "ensembles": (4560, 17),
     "history": (1300, 7),

@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from selfpaced import tables
 from selfpaced.cli.columns import Caution, OrderLook, dropped_columns, entities, like_entities
-from selfpaced.cli.request import TrainRequest, data_of
+from selfpaced.cli.history import HistoryTrial, rare_or_unknown, with_history
+from selfpaced.cli.request import HistoryRequest, TrainRequest, data_of
 from selfpaced.exceptions import TableError, did_you_mean, pa
+from selfpaced.history import History
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
 from selfpaced.tables.files import Reader, StreamedTable
 from selfpaced.tables.sources import frozen_schema, is_database, open_reader
@@ -37,6 +39,8 @@ class TableFacts:
     # The number of rows that are neither trained on nor held out, by the reason.
     not_used: dict[str, int] = field(default_factory=dict)
     cautions: Sequence[Caution] = ()  # why the figures may be too good: about the split and the columns
+    history: History | None = None  # of the features that are made of earlier rows
+    history_trials: Sequence[HistoryTrial] = ()  # whether such features help, if that was tried
 
     @property
     def counts(self) -> dict[Any, int]:
@@ -63,11 +67,15 @@ class OpenedSource:
 
 
 def open_source(
-    request: TrainRequest, progress: tables.Progress | None = None, also: Sequence[str] = ()
+    request: TrainRequest,
+    progress: tables.Progress | None = None,
+    also: Sequence[str] = (),
+    first_test: Callable[[tables.Moments], Any] | None = None,
 ) -> OpenedSource:
     """Open the rows of a request, drop the columns that cannot be features, and load the rest if it is small.
 
-    `also` are further columns that will be read; they may be features too.
+    `also` are further columns that will be read; they may be features too. `first_test` finds in the times of all rows
+    when the rows that a model is judged by begin; by default those that the request holds out.
     """
     reader, fields, exclude = _reader(request, progress, also)
     assert reader.n_rows is not None
@@ -76,6 +84,12 @@ def open_source(
     if in_memory:
         pa.default_memory_pool().release_unused()  # what the conversion of text files took
         reader = reader.loaded(list(fields))
+    history = None
+    if request.history is not None:
+        others = _candidates(replace(request, columns=None), list(fields), exclude)
+        reader, history = _with_history(request, reader, others, first_test)
+        fields |= dict.fromkeys(history.feature_names, pa.float32())
+        exclude = [*exclude, *HistoryRequest(history.entities).columns]
     if request.drop_unlabelled:
         reader = reader.part(labelled_rows(reader, request.target))
     labels, profiles, times = _seen(reader, request.target, _candidates(request, list(fields), exclude))
@@ -89,13 +103,29 @@ def open_source(
     roles, labels = _one_label(request.roles, labels)
     named = entities(described) if roles.group_column is None else []
     if in_memory:  # without the columns that will not be read
-        reader = reader.loaded(list(dict.fromkeys([*schema.sources, *roles.columns, *named, *also])))
+        along = (*roles.columns, *named, *also, *request.history_columns)
+        reader = reader.loaded(list(dict.fromkeys([*schema.sources, *along])))
     # A fit does not read the columns to keep.
     table = StreamedTable(reader, schema, replace(roles, keep=()), known_labels=labels)
     n_rows = int(labels.codes.size)
-    facts = TableFacts(labels, schema, n_rows, roles.pos_label, in_memory, dropped, n_all - n_rows, cautions=times)
+    known = (labels, schema, n_rows, roles.pos_label, in_memory, dropped, n_all - n_rows)
+    facts = TableFacts(*known, cautions=times, history=history)
     may_be = like_entities(described, n_rows) if in_memory and roles.group_column is None else []
     return OpenedSource(table, facts, named, [name for name in may_be if name in features and name not in named])
+
+
+def _with_history(
+    request: TrainRequest,
+    reader: Reader,
+    names: Sequence[str],
+    first_test: Callable[[tables.Moments], Any] | None,
+) -> tuple[Reader, History]:
+    """The rows with the features of their history. Entities that were not named are looked for among some columns."""
+    labelled, is_named = labelled_rows(reader, request.target), bool(request.history_columns)
+    found, profiles, _ = _seen(reader.part(labelled), request.target, () if is_named else names)
+    roles, labels = _one_label(request.roles, found)
+    is_rare = rare_or_unknown(labels, labelled, roles.pos_label)
+    return with_history(request, reader, entities(list(profiles.values())), is_rare, first_test)
 
 
 def excluded(given: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -107,7 +137,7 @@ def _reader(
     request: TrainRequest, progress: tables.Progress | None, also: Sequence[str]
 ) -> tuple[Reader, dict[str, object], list[str]]:
     """A reader of the rows, the columns that will be read with their types, and those that are excluded."""
-    data, own = data_of(request.source), {*request.roles.columns, *also}
+    data, own = data_of(request.source), {*request.roles.columns, *also, *request.history_columns}
 
     def needed(names: Iterable[str]) -> list[str]:
         known = list(names)
@@ -117,7 +147,7 @@ def _reader(
     reader = open_reader(data.source, {**data.reading, "progress": progress}, needed)
     names = [*reader.column_names, *reader.left_out]
     exclude = excluded(request.exclude, names)
-    for name in (*request.roles.columns, *exclude, *also):
+    for name in (*request.roles.columns, *exclude, *also, *request.history_columns):
         if name not in names:
             raise TableError(
                 f"There is no column {name!r} in {request.source}.{did_you_mean(name, names)} "

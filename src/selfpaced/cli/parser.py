@@ -66,7 +66,7 @@ CLUSTER = "on a cluster", "DATA are Parquet files that every machine can read"
 
 # An option is written as in its usage: "-o --output FILE=model.skops" has a default, "--target COL!" must be given,
 # "--exclude COL..." has several values, "--per day|week" has choices, and "--json" is a switch. Of those that begin
-# with "/" only one can be given; those that begin with "@" are about a cluster.
+# with "/", and of those that begin with "+", only one can be given; those that begin with "@" are about a cluster.
 Options = Mapping[str, str]
 
 DATA: Options = {
@@ -109,15 +109,25 @@ HELD_OUT: Options = {
     "--delay SPAN": "the time until labels are known, such as 7d or 12h; rows without a known label are not trained on",
     "--group COL": "a column of groups, such as cards: hold out whole groups; not a feature",
 }
+HISTORY: Options = {
+    "--history COLS": "columns of entities, such as customer,terminal or customer+terminal: what each did before "
+    "becomes features, and the columns themselves do not; auto finds such columns and tries whether they help",
+    "--windows SPANS": "how far back histories go (default: 1d,7d,30d)",
+}
+PAST: Options = {
+    "+--past FILE": "rows before those of DATA, with the labels that are known; for a model with a history",
+    "+--no-past": "there are no rows before those of DATA",
+}
 RULE = "the rule that chooses the threshold: f1, mcc, gmean, 'precision>=0.9', 'recall>=0.8', 'alerts<=50/10000' or "
 RULE += "cost=5:100 (a false alarm costs 5, a missed case 100)"
 AMOUNT: Options = {"--amount COL": "column with the cost of missing each row, for a rule such as cost=5"}
+AMOUNT_OF_HISTORY: Options = {"--amount COL": "column of amounts, for --history"}
 CALIBRATION: Options = {
     f"--calibration {'|'.join(CALIBRATIONS)}=isotonic": "how scores become probabilities (default: %(default)s)"
 }
 EXCLUDE: Options = {"--exclude COL...": "columns that are not features"}
 # What to train, on which rows; a model, and rows to score; and rows with labels to judge it by.
-LEARNED: Options = {**DATA, **TARGET, **HOW, **HELD_OUT}
+LEARNED: Options = {**DATA, **TARGET, **HOW, **HELD_OUT, **HISTORY}
 READ: Options = {**MODEL, **DATA}
 SCORED: Options = {**READ, "--target COL": "the column of labels (default: as in training)"}
 ENGINE: Options = {
@@ -150,12 +160,12 @@ def parser() -> argparse.ArgumentParser:
 def _add(command: argparse.ArgumentParser, options: Options) -> None:
     places: dict[str, Any] = {"": command}
     for written, help in options.items():
-        mark = written[0] if written[0] in "/@" else ""
+        mark = written[0] if written[0] in "/+@" else ""
         if mark not in places:
             places[mark] = (
-                command.add_mutually_exclusive_group() if mark == "/" else command.add_argument_group(*CLUSTER)
+                command.add_argument_group(*CLUSTER) if mark == "@" else command.add_mutually_exclusive_group()
             )
-        *names, value = written.lstrip("/@").split()
+        *names, value = written.lstrip("/+@").split()
         if value.startswith("-"):
             places[mark].add_argument(*names, value, help=help, action="store_true")
         else:
@@ -204,6 +214,7 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
         "'logs/*.parquet' --target attack --pos-label u2r --exclude session",
         "transactions.csv --target is_fraud --rule 'precision>=0.9'",
         "transactions.csv --target is_fraud --rule cost=5 --amount amount",
+        "transactions.csv --target is_fraud --time-column when --delay 7d --history card,shop --amount amount",
         "/shared/payments/ --target is_fraud --engine dask --scheduler tcp://head:8786 --checkpoint fit_of_june",
     ),
     "predict": (
@@ -224,6 +235,7 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             **UNIT,
             **ZONE,
             "--group COL": "a column of groups, such as cards; at most one alert for each group in a period",
+            **PAST,
             **ENGINE,
         },
         "model.skops july.parquet -o scores.parquet --keep tx_id",
@@ -239,6 +251,7 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
         {
             **SCORED,
             **UNLABELLED,
+            **PAST,
             "/--threshold NUMBER": "the lowest score of an alert (default: the threshold that was chosen in training)",
             "/--rule RULE": RULE,
             **AMOUNT,
@@ -251,6 +264,7 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
         {
             **SCORED,
             **UNLABELLED,
+            **PAST,
             "--id COL": "a column of names of the rows",
             "--time-column COL": "the column of times, for figures over time",
             **UNIT,
@@ -265,6 +279,7 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
         "compare Self-paced Ensemble with other methods on one table",
         {
             **LEARNED,
+            **AMOUNT_OF_HISTORY,
             **EXCLUDE,
             "--picture FILE": "draw the comparison, such as compare.svg",
         },
@@ -287,6 +302,8 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             "--window SPAN": "how far back training rows go, such as 60d (default: expanding, all rows)",
             "--first SPAN": "the time span of the first training (default: the window, or a third of all)",
             "--group COL": "a column of groups, such as cards; not a feature",
+            **HISTORY,
+            **AMOUNT_OF_HISTORY,
             "--top N": "alerts are the N best rows of each period",
             f"--per {PERIODS}": "the period (default: day)",
             **ZONE,
@@ -308,6 +325,7 @@ COMMANDS: dict[str, tuple[str, Options, *tuple[str, ...]]] = {
             **ZONE,
             "--target COL": "a column of the labels that are known; empty for other rows",
             "--threshold SCORE": "the lowest score of an alert (default: the model's own)",
+            **PAST,
             "--alarm LIMIT...": "exit with code 3 if a limit is exceeded, such as 'psi>0.25' 'precision<0.5' "
             "'alerts>200'",
             "--html FILE": "write a report, such as monitor.html",

@@ -19,7 +19,7 @@ from selfpaced.predicting import ScoringOptions
 from selfpaced.storage import shown
 from selfpaced.tables import Moments, Roles, column_groups, moments_in, periods_of, zone_of
 from selfpaced.tables.files import StreamedTable
-from selfpaced.thresholds import Decision, Rule, best_rows, parse_decision, parse_rule, with_costs
+from selfpaced.thresholds import Decision, LowestCost, Rule, best_rows, parse_decision, parse_rule, with_costs
 
 AUTO = "auto"
 Request = TypeVar("Request")
@@ -89,6 +89,39 @@ def target_of(given: str | None, model: Any) -> str:
     return target
 
 
+WINDOWS = ("1d", "7d", "30d")
+
+
+@dataclass(frozen=True)
+class HistoryRequest:
+    """Which entities have a history, and how far back it goes."""
+
+    entities: Sequence[str | tuple[str, ...]] | None = None  # None to find them, and to try whether they help
+    windows: Sequence[str | float] = WINDOWS
+    delay: str | float | None = None  # the time until labels are known; None to use no labels
+
+    @classmethod
+    def of(cls, options: Namespace) -> HistoryRequest | None:
+        """
+        >>> HistoryRequest.of(Namespace(history="customer,customer+terminal", windows=None, delay=None)).entities
+        ('customer', ('customer', 'terminal'))
+        """
+        if getattr(options, "history", None) is None:
+            if getattr(options, "windows", None) is not None:
+                raise TableError(f"--windows {options.windows} needs entities: --history customer,terminal.")
+            return None
+        windows = WINDOWS if options.windows is None else tuple(options.windows.split(","))
+        if options.history == AUTO:
+            return cls(None, windows, options.delay)
+        named = [tuple(each.split("+")) for each in options.history.split(",")]
+        return cls(tuple(each[0] if len(each) == 1 else each for each in named), windows, options.delay)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the entities that are known."""
+        return [name for each in self.entities or () for name in ([each] if isinstance(each, str) else each)]
+
+
 @dataclass(frozen=True)
 class TrainRequest:
     """The options of a training. `selfpaced train --help` explains those of the command line."""
@@ -106,6 +139,7 @@ class TrainRequest:
     time_unit: str | None = None
     delay: str | None = None
     group: str | None = None
+    history: HistoryRequest | None = None
     exclude: Sequence[str] = ()
     id: str | None = None
     seed: int = 0
@@ -122,7 +156,19 @@ class TrainRequest:
 
     @classmethod
     def of(cls, options: Namespace, callbacks: Sequence[Callback] = ()) -> TrainRequest:
-        return request_from(cls, options, source=data_in(options), callbacks=callbacks)
+        own = Namespace(**{**vars(options), "history": HistoryRequest.of(options)})
+        return request_from(cls, own, source=data_in(options), callbacks=callbacks)
+
+    @property
+    def cost_column(self) -> str | None:
+        """The column of what missed rows cost. With a history, amounts may be given for its features alone."""
+        is_about_costs = isinstance(parse_rule(self.rule), LowestCost)
+        return self.amount if is_about_costs or self.history is None else None
+
+    @property
+    def history_columns(self) -> list[str]:
+        """The columns of the entities that were named for a history."""
+        return [] if self.history is None else self.history.columns
 
     @property
     def roles(self) -> Roles:
@@ -133,7 +179,7 @@ class TrainRequest:
     def check(self) -> None:
         """Refuse options that do not go together, before anything is read."""
         check_time_limit(self.time_limit)
-        rule_of(self.rule, self.amount)
+        rule_of(self.rule, self.cost_column)
         self.check_times()
         if self.base != AUTO:
             if self.time_limit is not None:
@@ -151,6 +197,16 @@ class TrainRequest:
                 )
 
     def check_times(self) -> None:
+        if self.history is not None and self.time_column is None:
+            raise TableError(
+                "--history needs the times of the rows: --time-column COL. The last rows are then held out. Rows held "
+                "out at random would be judged by a model that knows what their entities did afterwards."
+            )
+        if self.history is not None and self.valid is not None:
+            raise TableError(
+                f"--history holds out the last rows. Omit --valid {self.valid}, and judge the model by that file "
+                "afterwards: selfpaced evaluate MODEL FILE --past DATA"
+            )
         for name, value in (("--delay", self.delay), ("--time-unit", self.time_unit)):
             if value is not None and self.time_column is None:
                 raise TableError(f"{name} {value} needs the times of the rows. Name their column: --time-column COL.")
@@ -263,6 +319,7 @@ SORT = "Score the rows on the cluster, and sort them by the column score."
 INSTEAD = {
     "valid": "Hold out a share of the rows with --holdout, or judge the model later: selfpaced evaluate MODEL FILE",
     "time_column": "Rows are held out by a hash of their ids or groups.",
+    "history": "Add the features on the cluster first: selfpaced.history has the function.",
     "time_unit": "It is for --time-column.",
     "delay": "Filter the rows first.",
     "pos_label": "Make a column with two labels first.",

@@ -1,6 +1,5 @@
 """The rows of a training: those to train on, and those that are held out to judge by."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.columns import Caution, Floats, Mask, repeating, rows_are_alike
+from selfpaced.cli.history import first_held_out
 from selfpaced.cli.opening import OpenedSource, TableFacts
 from selfpaced.cli.request import TrainRequest, times_in
 from selfpaced.exceptions import TableError
@@ -34,8 +34,7 @@ def held_out_at_random(labels: Labels, share: float, seed: int) -> Mask:
 
 def held_out_by_time(moments: Moments, share: float, labels: Labels) -> Mask:
     """The last rows by their times. Rows of one moment stay together."""
-    position = math.ceil((1 - share) * (moments.size - 1))
-    first = np.partition(moments, position)[position]
+    first = first_held_out(moments, share)
     held_out: Mask = moments >= first
     for number, name in enumerate(labels.names):
         n_held_out = int((labels.codes[held_out] == number).sum())
@@ -239,7 +238,7 @@ def _sides(request: TrainRequest, table: StreamedTable) -> tuple[Mask, Mask, dic
     """The rows to train on, the rows held out, and how many are neither."""
     check_share(request.holdout)
     if request.time_column is not None:
-        return _by_time(request, table, request.time_column)
+        return sides_by_time(request, table, request.time_column)
     if request.group is not None:
         held_out = held_out_groups(table, request.group, request.holdout, request.seed)
     else:
@@ -247,7 +246,7 @@ def _sides(request: TrainRequest, table: StreamedTable) -> tuple[Mask, Mask, dic
     return ~held_out, held_out, {}
 
 
-def _by_time(request: TrainRequest, table: StreamedTable, column: str) -> tuple[Mask, Mask, dict[str, int]]:
+def sides_by_time(request: TrainRequest, table: StreamedTable, column: str) -> tuple[Mask, Mask, dict[str, int]]:
     """Hold out the last rows. Train on earlier rows whose labels are known by then. Count the rows on neither side.
 
     With groups, the last rows of some groups are held out, and the earlier rows of the other groups are trained on.

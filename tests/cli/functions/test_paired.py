@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from selfpaced.cli.commands.compare import N_RESAMPLES, resampled
-from selfpaced.metrics import Ranking
+from selfpaced.metrics import N_RESAMPLES, Ranking, resampled
 from selfpaced.thresholds import middle_of
 
 RNG = np.random.default_rng(0)

@@ -20,7 +20,7 @@ from selfpaced.exceptions import TableError
 from selfpaced.model import named_among
 from selfpaced.predicting import scores_of
 from selfpaced.report import moment_text
-from selfpaced.tables import column_groups, zone_of
+from selfpaced.tables import Moments, column_groups, zone_of
 from selfpaced.thresholds import Decision, cost_text, parse_decision
 
 
@@ -58,7 +58,12 @@ def backtest_file(options: Namespace, on_result: Callable[[FoldResult], None] = 
     for each in asked.values():
         each.check()
     decision = None if options.decide is None else parse_decision(options.decide)
-    source = open_source(asked[options.base[0]], also=() if decision is None else decision.columns)
+
+    def first_test(moments: Moments) -> Any:
+        return next(iter(_splitter(options, moments).folds())).begin
+
+    also = () if decision is None else decision.columns
+    source = open_source(asked[options.base[0]], also=also, first_test=first_test)
     whole = _whole(options, source, decision)
     warned: list[str] = []
     trials = {base: partial(_fold_scores, each, source, whole, warned) for base, each in asked.items()}

@@ -26,33 +26,12 @@ from selfpaced.cli.splitting import TrainingData
 from selfpaced.datasets import make_checkerboard, make_fraud
 from selfpaced.ensembles import auto
 from selfpaced.exceptions import TableError
-from selfpaced.metrics import Ranking, aucprc
+from selfpaced.metrics import aucprc, resampled
 from selfpaced.model import named_among
 from selfpaced.report import Axis, Html, drawing, element, joined, line, rectangle, shortened, text
 from selfpaced.storage import write_whole
 from selfpaced.tables.files import StreamedTable
 from selfpaced.thresholds import CONFIDENCE, Interval, middle_of
-
-N_RESAMPLES = 200
-
-
-def resampled(is_rare: Mask, scores: Mapping[str, Floats], seed: int = 0) -> dict[str, Floats]:
-    """The AUCPRC of every method on many draws of the test rows with replacement. All methods have the same draws.
-
-    So random effects that two methods share cancel out in the difference. Each row is drawn a number of times that has
-    a Poisson distribution, which is the bootstrap but for the total.
-    """
-    rng = np.random.default_rng(seed)
-    rankings = {name: Ranking(each, is_rare) for name, each in scores.items()}
-    areas: dict[str, list[float]] = {name: [] for name in scores}
-    for _ in range(N_RESAMPLES):
-        counts = rng.poisson(1.0, is_rare.size).astype(np.float64)
-        if not counts[is_rare].any():
-            continue  # without a rare row there is no AUCPRC
-        for name, ranking in rankings.items():
-            areas[name].append(ranking.aucprc(counts))
-    return {name: np.array(found) for name, found in areas.items()}
-
 
 # The method that all others are compared with.
 CHOSEN = "AutoSelfPaced"

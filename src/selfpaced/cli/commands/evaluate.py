@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfpaced.cli.commands.predict import threshold_of
+from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import labelled_rows, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories, expected, headline, origin, promise
-from selfpaced.cli.request import amounts_in, data_in, data_of, rule_of, target_of
+from selfpaced.cli.request import amounts_in, data_of, rule_of, target_of
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.metrics import alerts_at_threshold
 from selfpaced.persistence import load_ensemble, read_card
@@ -105,7 +106,7 @@ def run(options: Namespace) -> None:
     target = target_of(options.target, model)
     with talk.progress(what_is_done(options, "scoring")) as progress, counted_new_categories() as new:
         judging = Judging(threshold, options.rule, options.amount, known, options.drop_unlabelled)
-        judged = evaluate(model, data_in(options), target, judging, progress)
+        judged = evaluate(model, rows_to_score(options, model, card), target, judging, progress)
     found, choice = judged.evaluation, judged.choice
     if new:
         talk.warn(str(NewCategoryWarning(new, found.n_rows)))

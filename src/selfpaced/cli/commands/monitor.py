@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from selfpaced import monitoring
 from selfpaced.cli import ALARM, OK
 from selfpaced.cli.columns import Floats
+from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import check_output, what_is_done
 from selfpaced.cli.output import Columns, Talk, counted_new_categories, decimals, records, whole
-from selfpaced.cli.request import data_in, times_in
+from selfpaced.cli.request import Data, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import SOME_DRIFT, Alarm, Counter, Drift, PeriodFigures, Reference
 from selfpaced.persistence import load_ensemble, read_card
@@ -34,7 +35,9 @@ class Monitored:
     is_calibrated: bool
 
 
-def monitor(model: Any, reference: Reference | None, options: Namespace, progress: RowsDone | None) -> Monitored:
+def monitor(
+    model: Any, reference: Reference | None, data: Data, options: Namespace, progress: RowsDone | None
+) -> Monitored:
     """Score the rows of a file, and compare them with those of the reference."""
     limits = [monitoring.parse_limit(text) for text in options.alarm]
     if reference is None:
@@ -47,7 +50,7 @@ def monitor(model: Any, reference: Reference | None, options: Namespace, progres
     along = (options.time_column, options.time_unit, options.timezone)
     if (options.by is not None and options.time_column is None) or (options.by is None and any(along)):
         raise TableError("Periods need the times of the rows. Name their column: --by day --time-column COL.")
-    data, also = data_in(options), dict.fromkeys(name for name in (options.time_column, options.target) if name)
+    also = dict.fromkeys(name for name in (options.time_column, options.target) if name)
     table = open_to_score(model.model_, data.source, Roles(keep=tuple(also)), data.reading)
     names, period_of = _periods(table, options)
     counters = _counters(model, reference, max(len(names), 1))
@@ -138,9 +141,10 @@ MOST_COLUMNS = 10
 def run(options: Namespace) -> int:
     talk = Talk(options)
     page = None if options.html is None else check_output(options.html, [".html"])
-    reference, model = read_card(options.model).reference, load_ensemble(options.model)
+    card, model = read_card(options.model), load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
-        found = monitor(model, reference, options, progress)
+        data = rows_to_score(options, model, card.metrics)
+        found = monitor(model, card.reference, data, options, progress)
     _tell(talk, found)
     if page is not None:
         from selfpaced.report import monitor_page

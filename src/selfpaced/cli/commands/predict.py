@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from selfpaced.cli.columns import Floats
+from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import scores_output, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories
-from selfpaced.cli.request import Deciding, check_engine_options, data_in, data_of, request_from
+from selfpaced.cli.request import Deciding, check_engine_options, data_of, request_from
 from selfpaced.exceptions import NewCategoryWarning, TableError
 from selfpaced.persistence import load_ensemble, read_card
 from selfpaced.predicting import ScoringOptions, open_to_score, write_decided
@@ -99,7 +100,8 @@ def run(options: Namespace) -> None:
     else:
         with talk.progress(what_is_done(options, "scoring")) as progress:
             how: dict[str, Any] = {"keep": keep, "threshold": threshold, "deciding": deciding}
-            found = predict(model, data_in(options), output, **how, progress=progress)
+            data = rows_to_score(options, model, read_card(options.model).metrics)
+            found = predict(model, data, output, **how, progress=progress)
     if found.new_categories:
         talk.warn(str(NewCategoryWarning(found.new_categories, found.n_rows)))
     where = f"the files of {output}" if on_cluster else str(output)

@@ -8,13 +8,13 @@ from typing import Any
 from sklearn.base import clone
 
 from selfpaced.cli.columns import Floats
-from selfpaced.cli.commands.compare import resampled
 from selfpaced.cli.commands.train import Trained, metrics_of, train
+from selfpaced.cli.history import history_again
 from selfpaced.cli.opening import check_output, what_is_done
 from selfpaced.cli.output import Talk
 from selfpaced.cli.request import TrainRequest, data_in, target_of
 from selfpaced.exceptions import TableError
-from selfpaced.metrics import aucprc
+from selfpaced.metrics import aucprc, resampled
 from selfpaced.persistence import load_ensemble, read_card, save_model
 from selfpaced.predicting import open_to_score, scores_of
 from selfpaced.tables import Progress, Roles
@@ -45,7 +45,8 @@ def refit(model: Any, metrics: Mapping[str, Any], asked: TrainRequest, progress:
     schema = model.trained_on_.schema
     if schema is None:
         raise TableError("The model was not trained on a file, so its columns are not known. Fit a clone of it.")
-    request = replace(asked, columns=schema.sources, rule=metrics.get("rule") or "f1", amount=metrics.get("amount"))
+    known = {"rule": metrics.get("rule") or "f1", "amount": metrics.get("amount")}
+    request = replace(asked, columns=schema.sources, **{**known, **history_again(metrics.get("history"))})
     trained = train(request, progress, model=clone(model))
     if trained.model.trained_on_.score_label != model.trained_on_.score_label:
         raise TableError(

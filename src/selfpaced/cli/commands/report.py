@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from selfpaced.cli.columns import Floats, Mask
 from selfpaced.cli.commands.train import ROWS_SAMPLED, Trained
+from selfpaced.cli.history import rows_to_score, trials_in_words
 from selfpaced.cli.opening import check_output, fits_in_memory, labelled_rows, what_is_done
 from selfpaced.cli.output import Talk
-from selfpaced.cli.request import Deciding, amounts_in, data_in, data_of, numbers_in, request_from, rule_of, times_in
+from selfpaced.cli.request import Deciding, amounts_in, data_of, numbers_in, request_from, rule_of, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import aucprc
 from selfpaced.monitoring import Reference
@@ -83,7 +84,7 @@ def report_of_training(trained: Trained) -> Report:
     more = {
         "train_sample": trained.train_sample,
         "dropped": trained.facts.dropped,
-        "cautions": trained.cautions,
+        "cautions": [*trials_in_words(trained.facts.history_trials, trained.facts.history), *trained.cautions],
         "stage_scores": trained.stage_scores,
         "choice": trained.choice,
         "sweep": trained.sweep,
@@ -172,8 +173,9 @@ def run(options: Namespace) -> None:
     output = check_output(options.output, [".html", ".json"])
     model = load_ensemble(options.model)
     with talk.progress(what_is_done(options, "scoring")) as progress:
-        request = request_from(ReportRequest, options, reference=read_card(options.model).reference)
-        report = report_of_file(model, data_in(options), request, progress)
+        card = read_card(options.model)
+        request = request_from(ReportRequest, options, reference=card.reference)
+        report = report_of_file(model, rows_to_score(options, model, card.metrics), request, progress)
     report.save(output)
     talk.say(f"The report is in {output}.")
     thresholds = report.facts.thresholds

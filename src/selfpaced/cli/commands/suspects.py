@@ -8,9 +8,10 @@ import numpy as np
 
 from selfpaced.cli.columns import Mask
 from selfpaced.cli.commands.predict import kept_columns
+from selfpaced.cli.history import rows_to_score
 from selfpaced.cli.opening import check_output, labelled_rows
 from selfpaced.cli.output import Talk, table
-from selfpaced.cli.request import TrainRequest, data_in, target_of
+from selfpaced.cli.request import Data, TrainRequest, target_of
 from selfpaced.cli.splitting import rows_to_train_on
 from selfpaced.ensembles import DoubtingEnsemble, suspects_in_table
 from selfpaced.exceptions import TableError
@@ -21,7 +22,9 @@ from selfpaced.tables.files import StreamedTable
 from selfpaced.tables.sources import batch_of, write_batches
 
 
-def find_suspects(model: Any, options: Namespace, training: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+def find_suspects(
+    model: Any, data: Data, options: Namespace, training: Mapping[str, Any]
+) -> tuple[dict[str, Any], bool]:
     """Score the rows of a file by models that have not seen them. Return the rows with the most doubtful labels.
 
     They are columns by name: the row, the columns to keep, the label, the likelier label and the doubt. Beside them is
@@ -35,7 +38,7 @@ def find_suspects(model: Any, options: Namespace, training: Mapping[str, Any]) -
     if options.n < 1:
         raise TableError(f"--n must be at least 1; got {options.n}.")
     trained_on, target = model.trained_on_, target_of(options.target, model)
-    data, kept = data_in(options), kept_columns(options)
+    kept = kept_columns(options)
     also = (training.get("time_column"), trained_on.group, *kept)
     keep = tuple(dict.fromkeys(name for name in also if name is not None))
     table = open_to_score(model.model_, data.source, Roles(target, trained_on.pos_label, keep=keep), data.reading)
@@ -89,8 +92,9 @@ MOST_SHOWN = 20
 def run(options: Namespace) -> None:
     talk = Talk(options)
     output = None if options.output is None else check_output(options.output, [".csv", ".parquet"])
-    training = read_card(options.model).metrics.get("training") or {}
-    columns, cross_fitted = find_suspects(load_ensemble(options.model), options, training)
+    metrics, model = read_card(options.model).metrics, load_ensemble(options.model)
+    data = rows_to_score(Namespace(**vars(options), no_past=metrics.get("history") is not None), model, metrics)
+    columns, cross_fitted = find_suspects(model, data, options, metrics.get("training") or {})
     if cross_fitted:
         talk.say("The model was trained on these rows. Each was judged by models that had not seen it.")
     else:

@@ -6,24 +6,30 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.callbacks import seconds_by_phase
 from selfpaced.cli import output
 from selfpaced.cli.columns import Caution, Floats, Mask, find_leaks
-from selfpaced.cli.opening import FEW_CASES, TableFacts, check_output, open_source, what_is_done
-from selfpaced.cli.request import AUTO, TrainRequest, amounts_in, check_engine_options, rule_of
-from selfpaced.cli.splitting import TrainingData, split_for
+from selfpaced.cli.history import HistoryTrial, trials_in_words, with_features_of
+from selfpaced.cli.opening import FEW_CASES, OpenedSource, TableFacts, check_output, open_source, what_is_done
+from selfpaced.cli.request import AUTO, HistoryRequest, TrainRequest, amounts_in, check_engine_options, rule_of
+from selfpaced.cli.splitting import TrainingData, rows_to_train_on, sides_by_time, split_for
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, Stopwatch, check_classes
 from selfpaced.ensembles.auto import AutoSelfPacedClassifier, Columns, base_model, columns_of
 from selfpaced.exceptions import TableError
+from selfpaced.history import History
+from selfpaced.metrics import aucprc, resampled
 from selfpaced.monitoring import Reference, make_reference
 from selfpaced.persistence import save_model
-from selfpaced.predicting import TableEvaluation, evaluation
+from selfpaced.predicting import TableEvaluation, evaluation, rare_rows, scores_of
 from selfpaced.tables import ClassCounts, Progress, Table
 from selfpaced.thresholds import Rule, Sweep, ThresholdChoice, amounts_of, choice_from, sweep_of
 
 N_MEMBERS, N_BINS = 10, 20
 FEWEST_ROWS = 3
+N_TRIED = 5  # members of the ensembles that show whether a history helps
 ROWS_SAMPLED = 20_000
 ROWS_COUNTED = 50_000
 
@@ -72,7 +78,43 @@ class Trained:
 def open_data(request: TrainRequest, progress: Progress | None = None) -> TrainingData:
     source = open_source(request, progress)
     check_enough(source.facts.labels, request.target)
+    if request.history is not None and request.history.entities is None:
+        source = with_best_history(request, source)
     return split_for(request, source)
+
+
+def with_best_history(request: TrainRequest, source: OpenedSource) -> OpenedSource:
+    """The source without a history, with its windows, or with known labels too: the last that is better than before.
+
+    They are compared on the last rows of those to train on, by ensembles that are trained on earlier ones. The next
+    one is better if its AUCPRC is higher by more than the standard error of the difference.
+    """
+    history, table = source.facts.history, source.table
+    assert history is not None
+    assert request.time_column is not None
+    windows = replace(history, delay=None, base_rate=None)
+    entities = tuple(HistoryRequest(history.entities).columns)
+    steps: dict[str, History | None] = {"no history": None, "windows": windows}
+    if history.delay is not None:
+        steps["windows and known labels"] = history
+    known = table.part(rows_to_train_on(request, table))
+    train, test, _ = sides_by_time(request, known, request.time_column)
+    scores, is_rare = {}, np.empty(0, dtype=bool)
+    for name, step in steps.items():
+        some = with_features_of(step, history, known)
+        base, judged = base_model("lightgbm", columns_of(None, some.schema)), some.part(test)
+        model = SelfPacedEnsembleClassifier(base, N_TRIED, n_jobs=request.n_jobs, random_state=request.seed)
+        model.fit_table(some.part(train))
+        is_rare, scores[name] = rare_rows(model.trained_on_, judged), scores_of(model.model_, judged, request.n_jobs)
+    draws, best, trials = resampled(is_rare, scores), "no history", []
+    for name in steps:
+        gained = draws[name] - draws[best]
+        trials.append(HistoryTrial(name, aucprc(is_rare, scores[name]), float(gained.std()), entities))
+        if gained.mean() > gained.std():
+            best = name
+    facts = replace(source.facts, history=steps[best], history_trials=trials)
+    chosen = with_features_of(steps[best], history, table)
+    return replace(source, table=chosen, facts=replace(facts, schema=chosen.schema))
 
 
 def train(
@@ -89,10 +131,10 @@ def train(
     the one that the request describes. `for_report` keeps the rows that only a report needs.
     """
     request.check()
-    rule, stopwatch = rule_of(request.rule, request.amount), Stopwatch()
+    rule, stopwatch = rule_of(request.rule, request.cost_column), Stopwatch()
     with stopwatch.running("opening"):
         data = open_data(request, progress)
-        amounts = amounts_in(data.test, request.amount)  # refuses amounts that are not numbers, before the fit
+        amounts = amounts_in(data.test, request.cost_column)  # refuses amounts that are not numbers, before the fit
     if model is None:
         model = model_for(request, columns_of(None, data.facts.schema), calibration_for(request, data.train))
     elif request.callbacks:
@@ -247,7 +289,9 @@ def metrics_of(trained: Trained) -> dict[str, Any]:
         "training": training_of(trained.request),
         "seconds": trained.seconds,
         "phases": trained.phases | {"rounds": seconds_by_phase(rounds)},
-        "amount": None if trained.unmet else trained.request.amount,
+        "amount": None if trained.unmet else trained.request.cost_column,
+        "history": None if facts.history is None else facts.history.as_dict(),
+        "history_trials": [asdict(one) for one in facts.history_trials],
         "dropped": facts.dropped,
         "n_unlabelled": facts.n_unlabelled,
         "not_used": facts.not_used,
@@ -290,6 +334,8 @@ def _tell(talk: output.Talk, trained: Trained) -> None:
         talk.say(f"  dropped column {name!r}: {reason}")
     for reason, n_not_used in facts.not_used.items():
         talk.say(f"  not used: {n_not_used:,} rows, {reason}")
+    for found_out in trials_in_words(facts.history_trials, facts.history):
+        talk.say(f"  {found_out}")
     for warning in (*trained.cautions, *trained.warnings):
         talk.warn(warning)
     if facts.few_cases:

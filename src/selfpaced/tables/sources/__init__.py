@@ -9,6 +9,7 @@ from selfpaced.tables.sources.opening import (
     open_like_frame,
     open_reader,
     open_table,
+    reader_like,
 )
 from selfpaced.tables.sources.streams import is_database
 from selfpaced.tables.sources.writing import batch_of, refuse_own_source, refuse_taken, write_batches

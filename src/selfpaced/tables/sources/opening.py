@@ -237,14 +237,20 @@ def _open_rows(source: Any, options: Mapping[str, Any]) -> StreamedTable:
 
 def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[ReadingOptions]) -> StreamedTable:
     """Rows that must have the features of a schema: to be scored by the model that was trained with it."""
+    reader = reader_like(source, schema, Needed(schema.sources, (), roles.columns), reading)
+    return StreamedTable(_restricted(reader, reading, roles), schema, roles)
+
+
+def reader_like(source: Any, schema: Schema, needed: Needed, reading: ReadingOptions) -> Reader:
+    """A reader of rows that must have the features of a schema, and are read as it says."""
     # A string that looks like a number, as postcodes do in some files, is a string as in training.
     strings = [column.source for column in schema.columns if column.categories is not None]
-    reader = open_reader(source, reading, Needed(schema.sources, (), roles.columns), strings)
+    reader = open_reader(source, reading, needed, strings)
     for file in reader.files:
         schema.check_columns(file)
         if is_csv(file.path):
             _refuse_unclear_categories(schema, file)
-    return StreamedTable(_restricted(reader, reading, roles), schema, roles)
+    return reader
 
 
 def open_like_frame(
