@@ -339,7 +339,7 @@ def test_ctrl_c_leaves_no_output(folder, tmp_path):
 
 def test_scores_never_take_the_place_of_the_rows(folder):
     model = fit(folder)
-    with pytest.raises(TableError, match="is one of the files that are scored"):
+    with pytest.raises(TableError, match="is one of the files that are read"):
         model.write_predictions(folder, folder / "1.parquet")
     assert len(pd.read_parquet(folder / "1.parquet")) == 300
 

@@ -112,7 +112,7 @@ def test_a_model_is_saved_and_loaded_by_url(memory):
 
 def test_scores_and_sources_of_one_url_are_refused(memory):
     model = fitted(open_table("memory://shop", **{**COLUMNS, "exclude": [*COLUMNS["exclude"], "year"]}))
-    with pytest.raises(TableError, match="is one of the files that are scored"):
+    with pytest.raises(TableError, match="is one of the files that are read"):
         model.write_predictions("memory://shop/", "memory://shop/year=2023/rows.parquet")
 
 

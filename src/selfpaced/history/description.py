@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from selfpaced.exceptions import TableError, did_you_mean, pa
 from selfpaced.history.events import Events, labels_in, read_events
 from selfpaced.history.kernel import describe
+from selfpaced.storage import AnyPath, Place
 from selfpaced.tables import (
     PANDAS,
     TIME_UNITS,
@@ -347,6 +349,50 @@ class History:
 
             return add_history(self, X, y, pos_label)
         return _beside(X, self.features(X, y, past=past, past_y=past_y, pos_label=pos_label))
+
+    def write_features(
+        self,
+        source: Any,
+        output: AnyPath,
+        *,
+        target: str | None = None,
+        pos_label: Any = None,
+        past: Any = None,
+        cache: str | PathLike[str] | None = None,
+    ) -> Place:
+        """Write the rows of files with their features, which are those of `features`. The files may exceed memory.
+
+        Parameters
+        ----------
+        source : path, URL, pattern, folder, list of these, dataset, lake table or stream
+            The rows to describe, as `open_table` takes them. Their order does not matter.
+        output : path or URL
+            A new file that ends in `.parquet`, `.pq` or `.csv`: the columns of the source and the features.
+        target : str, default=None
+            The column of labels. `source` may lack it if `past` has it.
+        pos_label : label, default=None
+            The label of rare rows. None takes labels that are 0 and 1, or booleans.
+        past : source, default=None
+            Other rows that are looked at, but not written. They must not be in `source` as well.
+        cache : path, default=None
+            The folder for temporary files, which take about as much space as the features. By default that of the
+            operating system.
+
+        Returns
+        -------
+        path
+            The output.
+
+        Raises
+        ------
+        TableError
+            If a column is missing, or has values that cannot be used.
+        ValueError
+            If labels are given but not used, or needed but not given.
+        """
+        from selfpaced.history.files import write_features
+
+        return write_features(self, source, output, (target, pos_label), past, cache)
 
 
 def _described(history: History, X: Any, y: Any, past: Any, past_y: Any, pos_label: Any) -> dict[str, Any]:

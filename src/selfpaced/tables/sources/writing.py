@@ -69,12 +69,12 @@ def write_batches(batches: Iterable[Any], output: Output) -> Place | DatabaseTab
 
 
 def refuse_own_source(output: Output, sources: Iterable[Any]) -> None:
-    """Refuse to overwrite a file of the rows by their scores."""
+    """Refuse to overwrite a file of the rows by what is made of them."""
     if isinstance(output, DatabaseTable):
         return
     place = located(output)
     if _full_name(place) in {_full_name(path) for path in sources if isinstance(path, Path | RemoteFile)}:
-        raise TableError(f"{place} is one of the files that are scored. Write the scores to another file.")
+        raise TableError(f"{place} is one of the files that are read. Write the output to another file.")
 
 
 def _full_name(place: Place) -> str:
