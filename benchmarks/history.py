@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -134,13 +133,19 @@ def by_polars(rows: pd.DataFrame) -> Any:
 ENGINES = {"selfpaced": by_kernel, "duckdb": by_duckdb, "polars": by_polars}
 
 
+def peak_memory() -> float:
+    """The largest memory of this process in GB. `ru_maxrss` would begin with that of the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1e6
+
+
 def measure(engine: str, rows: pd.DataFrame, output: Path) -> None:
     """Print the seconds of an engine and its peak memory beyond that of the rows, and save the features."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     begin = time.process_time()
     features = ENGINES[engine](rows)
     seconds = time.process_time() - begin
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6
+    peak = peak_memory() - before
     np.save(output, features.to_numpy(np.float32))
     print(json.dumps({"engine": engine, "seconds": significant(seconds), "peak GB": significant(peak)}))
 
@@ -170,7 +175,7 @@ def compared(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def splits(rows: pd.DataFrame) -> dict[str, tuple[Any, Any]]:
     """Training and test rows of each protocol, by position."""
-    when, week = rows["when"], pd.Timedelta("7d")
+    when, week = rows["when"], pd.Timedelta(days=7)
     n_rows, place = len(rows), np.arange(len(rows))
     first_test = when.iloc[n_rows - 100_000]
     begin = pd.Timestamp("2018-07-25")
@@ -191,7 +196,7 @@ def splits(rows: pd.DataFrame) -> dict[str, tuple[Any, Any]]:
 def _known_to_be_defrauded(rows: pd.DataFrame, begin: pd.Timestamp, week: pd.Timedelta) -> Any:
     """Whether the customer of a row had a fraud since the first day of training, known before the day of the row."""
     frauds = rows[(rows["is_fraud"] == 1) & (rows["when"] >= begin)]
-    first_known = (frauds.groupby("customer")["when"].min().dt.floor("D") + week + pd.Timedelta("1d")).rename("known")
+    first_known = (frauds.groupby("customer")["when"].min().dt.floor("D") + week + pd.Timedelta(days=1)).rename("known")
     return (rows["when"].dt.floor("D") >= rows["customer"].map(first_known)).to_numpy()
 
 
@@ -202,7 +207,7 @@ def judged(rows: pd.DataFrame, n_runs: int) -> list[dict[str, Any]]:
     from selfpaced.metrics import aucprc
 
     y = rows["is_fraud"].to_numpy()
-    raw = pd.DataFrame({"amount": rows["amount"], "hour": rows["when"].dt.hour, "weekday": rows["when"].dt.weekday})
+    raw = pd.DataFrame({"amount": rows["amount"], "hour": rows["when"].dt.hour, "weekday": rows["when"].dt.day_of_week})
     results = []
     for protocol, (train, test) in splits(rows).items():
         history = HISTORY.with_base_rate(y[train])
