@@ -107,7 +107,7 @@ def whole_page(path):
     return path.read_text().rstrip().endswith("</html>")
 
 
-N_ROWS = 20_000
+N_ROWS = 8000
 TRAIN = ("train", "{data}", "--target", "y", "--base", "tree", "--members", "5", "--calibration", "none", "-q")
 COMMANDS = {
     "train": (TRAIN, "model.skops", load_model),
@@ -123,7 +123,7 @@ class Killer:
 
     def __init__(self, folder):
         self.folder = folder
-        X, y = make_fraud(n_rows=N_ROWS, n_frauds=400, n_features=12, random_state=0)
+        X, y = make_fraud(n_rows=N_ROWS, n_frauds=200, n_features=12, random_state=0)
         rows = pd.DataFrame(X, columns=[f"c{i}" for i in range(12)]).assign(y=y)
         rows.to_csv(folder / "rows.csv", index=False)
         rows.to_parquet(folder / "rows.parquet", index=False)

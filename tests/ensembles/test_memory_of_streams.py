@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-N_FILES, N_ROWS, N_COLUMNS, ALLOWED = 12, 2_640_000, 100, 400 * 2**20
+N_FILES, N_ROWS, N_COLUMNS, ALLOWED = 12, 2_304_000, 100, 350 * 2**20
 
 PROGRAM = """
 import resource, sys

@@ -145,13 +145,13 @@ def started(*arguments):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends the signal that Ctrl-C sends")
 def test_ctrl_c_keeps_finished_cells_and_leaves_no_process(tmp_path):
-    running, children = started("-m", "paper", "run", "checkerboard", "--results", tmp_path, "--jobs", 1)
+    running, children = started("-m", "paper", "run", "checkerboard", "--quick", "--results", tmp_path, "--jobs", 1)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Finished cells are kept" in errors
     assert "Traceback" not in errors
-    assert len((tmp_path / "checkerboard.csv").read_text().splitlines()) >= 3
+    assert len((tmp_path / "quick" / "checkerboard.csv").read_text().splitlines()) >= 3
     assert psutil.wait_procs(children, timeout=20)[1] == []
 
 
