@@ -255,7 +255,15 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
         data = _numbers(table)
         values, base = values_of_trees(shap, model, data, None if others is None else _numbers(others))
     else:
-        mixing = Mixing(table, _required(others, model))
+        if others is None:
+            kinds = ", ".join(sorted({type(member).__name__ for member in model.estimators_}))
+            what = "a blend of ensembles" if is_blend(model) else f"of {len(model.classes_)} classes"
+            raise ValueError(
+                f"The model is {what} with members {kinds}, which SHAP cannot explain by trees. It can explain the "
+                "model by permutations, but needs rows to compare with: shap_values(model, X[:10], "
+                f"background=X_train[:50]). {INSTEAD}"
+            )
+        mixing = Mixing(table, others)
         data = np.asarray(mixing.rows)
         values, base = values_by_permutations(shap, mixing, lambda rows: model.model_.means(rows, model.n_jobs))
     _refuse_gap(model, table, base + values.sum(axis=1))
@@ -264,18 +272,6 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> Any:
         column = model.trained_on_.score_column
         return shap.Explanation(values[:, :, column], base[:, column], **named)
     return shap.Explanation(values, base, **named, output_names=[str(label) for label in model.classes_])
-
-
-def _required(background: InMemoryTable | None, model: AveragingEnsemble) -> InMemoryTable:
-    if background is not None:
-        return background
-    kinds = ", ".join(sorted({type(member).__name__ for member in model.estimators_}))
-    what = "a blend of ensembles" if is_blend(model) else f"of {len(model.classes_)} classes"
-    raise ValueError(
-        f"The model is {what} with members {kinds}, which SHAP cannot explain by trees. It can explain the model by "
-        f"permutations, but needs rows to compare with: shap_values(model, X[:10], background=X_train[:50]). "
-        f"{INSTEAD}"
-    )
 
 
 def _numbers(table: InMemoryTable) -> Floats:

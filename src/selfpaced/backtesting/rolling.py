@@ -61,7 +61,6 @@ class JudgedRows:
     costs: Mapping[str, Floats] | None = None  # the columns that the rule reads
 
     def part(self, rows: NDArray[np.intp]) -> JudgedRows:
-        """The rows at some positions."""
         return replace(
             self,
             is_rare=self.is_rare[rows],
@@ -87,7 +86,6 @@ class Reached:
 
 
 def measure_fold(tested: JudgedRows, scores: Floats, are_probabilities: bool) -> Reached:
-    """The figures of scores on test rows."""
     has_rare = bool(tested.is_rare.any())
     return Reached(
         aucprc(tested.is_rare, scores) if has_rare else None,
@@ -131,8 +129,6 @@ def _costs(tested: JudgedRows, scores: Floats) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The result of a model in a fold."""
-
     model: str
     fold: int
     begin: Any  # of the test rows

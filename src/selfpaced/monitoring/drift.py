@@ -43,8 +43,6 @@ SMOOTHING = 0.5  # rows added to each bin, so that an empty one does not make th
 
 @dataclass(frozen=True)
 class FeatureReference:
-    """The distribution of a column."""
-
     name: str
     kind: str  # "number" or "category"
     n_missing: int  # rows with a missing value
@@ -238,7 +236,6 @@ def _as_compared(numbers: Floats) -> Floats:
 
 
 def feature_reference(name: str, column: Any) -> FeatureReference:
-    """The distribution of a column."""
     if are_numbers(column):
         return number_reference(name, column)
     known = [value for value in column if value is not None]

@@ -58,7 +58,6 @@ def is_blended(model: Any) -> bool:
 
 
 def trained_on(model: Any) -> TrainedOn | None:
-    """What an ensemble of ours was trained on."""
     ensemble = ensemble_of(model)
     return ensemble.trained_on_ if isinstance(ensemble, AveragingEnsemble) else None
 
@@ -72,7 +71,6 @@ def score_label(model: Any, labels: NDArray[Any]) -> Any:
 
 
 def score_column(model: Any, label: Any) -> int:
-    """The column of a label in `predict_proba`."""
     known = trained_on(model)
     if known is not None and label == known.score_label:
         return known.score_column

@@ -101,14 +101,14 @@ def course_lines(
 
     `lowest` and `highest` are the ends of the axis; by default 0, and the largest value, rounded up.
     """
-    known = [value for values in series.values() for value in values if value is not None]
-    top = highest if highest is not None else _rounded_up(max(known, default=1.0))
+    ranges = {name: [value for value in values if value is not None] for name, values in series.items()}
+    top = highest if highest is not None else _rounded_up(max(map(max, filter(None, ranges.values())), default=1.0))
     legend, legend_height = _legend(list(series))
     ends = (0, max(len(labels) - 1, 1)), (lowest, top)
     y_ticks = {value: _tick(value) for value in (lowest + (top - lowest) * part / 4 for part in range(5))}
     left = 12 + html.CHARACTER * max(map(len, y_ticks.values()))
     frame = Frame.of(*ends, HEIGHT + round(legend_height), left, legend_height + 12, bottom=24)
-    said = ", ".join(f"{name}: {_range_text(values)}" for name, values in series.items())
+    said = ", ".join(f"{name}: {_tick(min(own))} to {_tick(max(own))}" for name, own in ranges.items() if own)
     return frame.drawing(
         title,
         f"From {labels[0]} to {labels[-1]}: {said}.",
@@ -173,11 +173,6 @@ def _rounded_up(value: float) -> float:
 
 def _tick(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _range_text(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{_tick(min(known))} to {_tick(max(known))}" if known else "no values"
 
 
 def course_figure(

@@ -83,7 +83,6 @@ def column_names(table: Any) -> list[str]:
 
 
 def columns_of(table: Any, which: Sequence[int] | None = None) -> Iterator[Values]:
-    """The columns at some positions, or all of them."""
     names, kind = column_names(table), kind_of(table)
     for position in range(len(names)) if which is None else which:
         column = kind.column(table, position)
@@ -142,7 +141,6 @@ def some_rows(table: Any, n_columns: int) -> Any:
 
 
 def column_facts(column: Values) -> ColumnFacts:
-    """The facts of a column without its drift."""
     distinct = np.unique(column.present) if column.are_numbers else np.array(sorted(set(column.present)))
     missing = float(column.is_missing.mean())
     return ColumnFacts(column.name, column.type, missing, int(distinct.size), _summary_of(column, distinct), None)

@@ -35,10 +35,6 @@ def percent(share: float) -> str:
 
 
 def whole(number: float) -> str:
-    """
-    >>> whole(1234567)
-    '1,234,567'
-    """
     return f"{int(number):,}"
 
 
@@ -155,7 +151,6 @@ def _text(value: Any) -> str:
 
 
 def resource(name: str) -> Html:
-    """The text of a file of this package."""
     return Html(files("selfpaced.report").joinpath(name).read_text(encoding="utf-8"))
 
 
@@ -214,8 +209,6 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Axis:
-    """From values to coordinates."""
-
     low: float
     high: float
     start: float

@@ -26,7 +26,6 @@ class HardnessHistogram:
 
     @property
     def zones(self) -> dict[str, float]:
-        """The shares of the zones among the rows drawn."""
         return zone_shares(self.drawn)
 
 
