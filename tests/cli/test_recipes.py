@@ -77,6 +77,13 @@ def test_a_kind_of_members_has_no_recipes(run, trained):
     assert json.loads(run("inspect", trained, "--json")[1])["recipes"] == []
 
 
+def test_train_prints_no_recipes_for_one_kind_of_members(run, csv):
+    code, said, _ = run(
+        "train", csv, "--target", "is_fraud", "--base", "tree", "--members", "1", "--calibration", "none"
+    )
+    assert (code, "Judged on" in said, "ecipe" in said) == (0, True, False)
+
+
 def test_inspect_shows_the_recipes_in_place_of_rounds(run, in_folder):
     code, said, _ = run("inspect", MODEL)
     assert code == 0

@@ -356,8 +356,8 @@ def _tell(talk: output.Talk, trained: Trained) -> None:
     if trained.choice is not None:
         talk.say(output.promise(trained.choice))
     talk.say(meaning(trained))
-    if hasattr(trained.model, "recipes_"):
-        talk.say(f"\n{output.recipe_table(trained.model.recipes_)}")
+    if recipes := getattr(trained.model, "recipes_", ()):  # an ensemble of one kind of members has none
+        talk.say(f"\n{output.recipe_table(recipes)}")
 
 
 def meaning(trained: Trained) -> str:
