@@ -47,7 +47,7 @@ BUDGETS = {
     "persistence": (680, 3),
     "pools": (1430, 7),
     "predicting": (660, 3),
-    "report": (3300, 13),
+    "report": (3290, 13),
     "scoring": (1260, 6),
     "storage": (870, 4),
     "tables": (5090, 20),
