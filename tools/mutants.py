@@ -38,7 +38,7 @@ SOURCE = REPOSITORY / "src" / "selfpaced"
 FOUND = REPOSITORY / ".mutants"
 READING_TEXT = [
     *(f"tests/tables/test_{name}.py" for name in ("bad_files", "csv", "csv_lines", "dotted_dates", "json_lines")),
-    *(f"tests/tables/test_{name}.py" for name in ("mixed_files", "schema", "types_at_predict")),
+    *(f"tests/tables/test_{name}.py" for name in ("inference", "mixed_files", "schema", "types_at_predict")),
     "tests/cli/test_types.py",
 ]
 # The modules to change, by folder or name, and the tests that must notice.
