@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from selfpaced.exceptions import TableError
+from selfpaced.tables.files.text import Limits, open_csv
 from selfpaced.tables.sources import open_table
 
 N_ROWS = 300
@@ -80,6 +81,39 @@ def test_stray_quotes_are_found_where_all_columns_are_text(tmp_path):
         open_table(tmp_path / "rows.csv", target="kind")
 
 
+@pytest.mark.parametrize(("n_columns", "n_lines"), [(2, 7), (3, 4), (4, 3)])
+def test_six_delimiters_in_the_right_places_are_rows_where_all_columns_are_text(tmp_path, n_columns, n_lines):
+    """With one line less they may be an accident."""
+    names = ",".join("abcd"[:n_columns])
+    row, quoted = ",".join(["x"] * n_columns), ",".join(["y"] * (n_columns - 1))
+    for n_more in (n_lines - 1, n_lines):
+        value = "\n".join([",z"] + [f"{quoted},z"] * (n_more - 2) + [quoted + ","])
+        first = ",".join(["x"] * (n_columns - 1))
+        (tmp_path / "rows.csv").write_text(f'{names}\n{row}\n{first},"{value[1:]}"\n{row}\n')
+        if n_more < n_lines:
+            assert open_table(tmp_path / "rows.csv").n_rows == 3
+        else:
+            with pytest.raises(TableError, match=f"quoted value of {n_lines} lines .* starts in line 3"):
+                open_table(tmp_path / "rows.csv")
+
+
+def test_the_value_that_holds_rows_is_found_among_others_that_do_not(tmp_path):
+    """Each of them has as many delimiters in every line as a row; their values tell which is one."""
+    first, middle, rows = '"b,x\nc",2', '"b,1\nx,y\nc",2', '"b,1\nc,2\nd",3'
+    for before, line in (([middle, first, first, rows], 9), ([rows, first], 2)):
+        (tmp_path / "rows.csv").write_text("\n".join(["name,amount", *before, "a,5"]))
+        with pytest.raises(TableError, match=f"value of 3 lines in column 'name', which starts in line {line}"):
+            open_table(tmp_path / "rows.csv")
+    (tmp_path / "rows.csv").write_text("\n".join(["name,amount", first, middle, first]))
+    assert open_table(tmp_path / "rows.csv").n_rows == 3
+
+
+def test_rows_with_missing_values_are_found_in_stray_quotes(tmp_path):
+    (tmp_path / "rows.csv").write_text('name,amount\na,1\n"b,NA\nc,\nd",4\ne,5\n')
+    with pytest.raises(TableError, match="value of 3 lines in column 'name', which starts in line 3"):
+        open_table(tmp_path / "rows.csv")
+
+
 TEXTS = [
     *(
         "Dear Sir, thank you.\nBye, Ann",
@@ -129,10 +163,30 @@ def test_empty_lines_before_the_header_of_one_column_are_not_rows(tmp_path):
     assert open_table(tmp_path / "rows.csv").column("amount").to_pylist() == [1, None, 3]
 
 
-def test_numbers_in_a_stray_pair_of_quotes_in_one_column_are_refused(tmp_path):
-    (tmp_path / "rows.csv").write_text('amount\n1\n"2\n3\n4"\n5\n')
-    with pytest.raises(TableError, match="quoted value of 3 lines in column 'amount', which starts in line 3"):
+@pytest.mark.parametrize("values", ["12345", ["true", "true", "false", "true", "false"]])
+def test_values_in_a_stray_pair_of_quotes_in_one_column_are_refused(tmp_path, values):
+    one, two, three, four, five = values
+    (tmp_path / "rows.csv").write_text(f'amount\n{one}\n\n"{two}\n{three}\n{four}"\n{five}\n')
+    with pytest.raises(TableError, match="quoted value of 3 lines in column 'amount', which starts in line 4"):
         open_table(tmp_path / "rows.csv")
+
+
+def test_empty_lines_between_rows_are_counted_in_the_number_of_a_line(tmp_path):
+    (tmp_path / "rows.csv").write_text('a,b\n1,x\n\n2,"y\n3,y\n4,z"\n')
+    with pytest.raises(TableError, match="value of 3 lines in column 'b', which starts in line 4"):
+        open_table(tmp_path / "rows.csv")
+
+
+def test_a_header_that_never_ends_is_refused(tmp_path):
+    (tmp_path / "rows.csv").write_text('"' + "a" * 200_000 + "\n1\n")
+    with pytest.raises(TableError, match="does not start with a line of column names"):
+        open_table(tmp_path / "rows.csv")
+
+
+def test_a_block_of_many_columns_is_larger(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    blocks = [open_csv(tmp_path / "rows.csv", Limits(100, n_bytes)).block_bytes for n_bytes in (20, 30)]
+    assert blocks == [100, 120]
 
 
 def test_empty_lines_between_rows_of_several_columns_are_ignored(tmp_path):

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfpaced.exceptions import TableError
-from selfpaced.tables.files.text import Limits
+from selfpaced.tables.files.text import Limits, open_json
 from selfpaced.tables.sources import open_table
 from selfpaced.tables.sources.cache import as_parquet
 
@@ -98,3 +98,13 @@ def test_dates_are_found_as_in_csv_files(read, texts, kind):
 def test_text_that_begins_with_many_dates_stays_text(read):
     table = read(lines(*[{"a": "2024-01-31"}] * 50, {"a": "x"}), limits=SMALL)
     assert table["a"].to_pylist() == ["2024-01-31"] * 50 + ["x"]
+
+
+def test_both_passes_over_a_file_tell_how_far_they_are(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text(lines(*[{"day": "2024-01-31"}] * 20))
+    file, seen, read = open_json(path, SMALL), [], []
+    list(file.blocks(file.forms({}, seen.append), read.append))
+    assert seen == read == sorted(read)
+    assert len(read) > 10
+    assert read[-1] == path.stat().st_size

@@ -129,13 +129,12 @@ class CsvFile:
         return batch
 
     def _texts(self, at: Callable[[int], None]) -> Iterator[Any]:
-        """The rows with all values as they are written. Refuses a file without rows and one that ends within quotes."""
+        """The rows with all values as they are written. Refuses a file that ends within quotes."""
         last = None
         for batch in self.blocks(dict.fromkeys(self.names, Form(pa.string())), at):
             last = batch if batch.num_rows else last
             yield batch
-        if last is None:
-            raise TableError(_no_rows(self.path))
+        assert last is not None  # a file without rows is refused when it is opened
         self._refuse_open_quote(last.column(len(self.names) - 1)[-1].as_py())
 
     def _suspects(self, batch: Any, n_before: int) -> Iterator[_Suspect]:
@@ -419,10 +418,9 @@ def _common(path: Path, field: Any, known: Any) -> Any:
 
 
 def _parsed(path: Path, piece: bytes, schema: Any) -> Any:
-    read = arrow_json.ReadOptions(block_size=max(len(piece), 1), use_threads=False)
-    parse = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if schema else "infer")
+    read = arrow_json.ReadOptions(block_size=len(piece), use_threads=False)
     try:
-        return arrow_json.read_json(io.BytesIO(piece), read, parse)
+        return arrow_json.read_json(io.BytesIO(piece), read, arrow_json.ParseOptions(explicit_schema=schema))
     except pa.ArrowException as error:
         raise TableError(f"{path} is not a file of JSON lines with one object in each line: {error}") from error
 
