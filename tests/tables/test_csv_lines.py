@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 
 import pandas as pd
@@ -141,6 +142,19 @@ def test_ordinary_text_of_several_lines_is_read(tmp_path, columns, quoting):
     assert table.column("text").to_pylist() == rows["text"].tolist()
 
 
+def test_a_small_file_that_ends_with_a_quoted_line_break_is_read(tmp_path):
+    (tmp_path / "rows.csv").write_text('a,text\n1,\n2,"x\ny"\n')
+    assert open_table(tmp_path / "rows.csv").column("text").to_pylist() == [None, "x\ny"]
+
+
+def test_line_breaks_in_quotes_may_be_where_a_block_ends(tmp_path):
+    texts = ["\n".join("abcdefg"[: 1 + number % 7]) for number in range(200)]
+    pd.DataFrame({"a": range(200), "text": texts}).to_csv(tmp_path / "rows.csv", index=False, lineterminator="\n")
+    file = open_csv(tmp_path / "rows.csv", Limits(block_bytes=64, column_bytes=1))
+    forms = file.forms({}, lambda position: None, True)
+    assert [text for batch in file.blocks(forms, lambda position: None) for text in batch["text"].to_pylist()] == texts
+
+
 def test_lines_that_are_one_value_are_read_if_the_column_is_given_as_strings(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(with_stray_quotes(51, 200))
@@ -175,6 +189,14 @@ def test_empty_lines_between_rows_are_counted_in_the_number_of_a_line(tmp_path):
     (tmp_path / "rows.csv").write_text('a,b\n1,x\n\n2,"y\n3,y\n4,z"\n')
     with pytest.raises(TableError, match="value of 3 lines in column 'b', which starts in line 4"):
         open_table(tmp_path / "rows.csv")
+
+
+def test_pythons_own_reader_is_left_as_it_was(tmp_path):
+    limit = csv.field_size_limit()
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n3\n")
+    with pytest.raises(TableError, match="has 1 values in line 3, but 2 columns"):
+        open_table(tmp_path / "rows.csv")
+    assert csv.field_size_limit() == limit
 
 
 def test_a_header_that_never_ends_is_refused(tmp_path):

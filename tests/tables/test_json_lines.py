@@ -104,7 +104,7 @@ def test_both_passes_over_a_file_tell_how_far_they_are(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text(lines(*[{"day": "2024-01-31"}] * 20))
     file, seen, read = open_json(path, SMALL), [], []
-    list(file.blocks(file.forms({}, seen.append), read.append))
+    list(file.blocks(file.forms({}, seen.append, False), read.append))
     assert seen == read == sorted(read)
     assert len(read) > 10
     assert read[-1] == path.stat().st_size

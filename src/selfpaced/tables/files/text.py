@@ -79,7 +79,7 @@ class CsvFile:
     n_skipped: int  # records before the first row: the header, and empty lines before it
     limits: Limits
 
-    def forms(self, given: Mapping[str, Form], at: Callable[[int], None], lenient: bool = False) -> dict[str, Form]:
+    def forms(self, given: Mapping[str, Form], at: Callable[[int], None], lenient: bool) -> dict[str, Form]:
         """The form of each column, given or inferred from all rows. `at` is called with the bytes read so far.
 
         A value that holds whole rows of the file is refused, unless its column is given as strings. `lenient` says
@@ -363,7 +363,7 @@ class JsonFile:
     def names(self) -> tuple[str, ...]:
         return tuple(self.types)
 
-    def forms(self, given: Mapping[str, Form], at: Callable[[int], None], lenient: bool = False) -> dict[str, Form]:
+    def forms(self, given: Mapping[str, Form], at: Callable[[int], None], lenient: bool) -> dict[str, Form]:
         """The form of each column, given or known since the file was opened. Strings that are all dates are dates."""
         dates = [form for form in inferred_forms() if pa.types.is_timestamp(form.type)]
         fitting = {name: dates for name, kind in self.types.items() if kind == pa.string() and name not in given}
