@@ -338,8 +338,8 @@ def imported_anew(path: Path, number: int, tests: Sequence[str]) -> str:
     """What the tests say of a change that counts when the module is imported."""
     name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
     sys.meta_path.insert(0, Loader(name, path, number))
-    # A change that makes the import fail stops pytest before the first test.
-    return {0: "survived", 1: "killed", 2: "killed"}.get(pytest_of(tests), "error")
+    # A change that makes the import fail stops pytest before the first test, or when it reads conftest.py.
+    return {0: "survived", 1: "killed", 2: "killed", 4: "killed"}.get(pytest_of(tests), "error")
 
 
 @dataclass
