@@ -65,7 +65,8 @@ class S3Server:
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(self.port, self.process)
-        self.filesystem(allow_bucket_creation=True).create_dir("bucket")
+        # The first request takes seconds, more than the usual limit of three on a busy machine.
+        self.filesystem(allow_bucket_creation=True, request_timeout=SECONDS_TO_START).create_dir("bucket")
 
     def stop(self) -> None:
         """As a power cut would."""
