@@ -11,9 +11,26 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from scipy.stats import chi2_contingency
 
 from selfpaced.monitoring import ERROR_RATE, make_reference
-from selfpaced.monitoring.drift import FEWEST_ROWS, MOST_BYTES, measure_drift
+from selfpaced.monitoring.drift import (
+    FEWEST_ROWS,
+    MOST_BYTES,
+    MOST_ROWS,
+    Counter,
+    Drift,
+    FeatureReference,
+    _merged,
+    _rounded,
+    drift_of_counts,
+    feature_reference,
+    holm,
+    measure_drift,
+    number_reference,
+    p_value,
+    psi,
+)
 
 N_COLUMNS, N_ROWS = 20, 1000
 
@@ -278,3 +295,123 @@ def test_rows_that_cannot_be_compared_are_refused(X, complaint):
     reference = make_reference(np.zeros((20, 2)), np.linspace(0, 1, 20))
     with pytest.raises(ValueError, match=complaint):
         measure_drift(reference, X)
+
+
+def test_the_index_and_the_p_value_are_those_of_their_definitions():
+    before, now = np.array([60, 40, 0, 100]), np.array([30, 50, 0, 20])
+    shares = [(counts[[0, 1, 3]] + 0.5) / (counts.sum() + 1.5) for counts in (before, now)]
+    assert psi(before, now) == pytest.approx(sum((b - a) * np.log(b / a) for a, b in zip(*shares, strict=True)))
+    expected = chi2_contingency(np.stack([before, now])[:, [0, 1, 3]], correction=False)
+    assert p_value(before, now) == pytest.approx(expected.pvalue)
+
+
+def test_bins_with_few_rows_are_put_together_for_the_test():
+    before, now = np.array([50, 3, 2, 45]), np.array([40, 2, 3, 55])
+    together = chi2_contingency([[50, 45, 5], [40, 55, 5]], correction=False)
+    assert p_value(before, now) == pytest.approx(together.pvalue)
+    apart = chi2_contingency([[50, 5, 45], [40, 5, 55]], correction=False)
+    assert p_value(np.array([50, 5, 45]), np.array([40, 5, 55])) == pytest.approx(apart.pvalue)
+
+
+@pytest.mark.parametrize(("before", "now"), [([0, 0], [3, 4]), ([3, 4], [0, 0]), ([5, 0], [9, 0])])
+def test_without_rows_or_a_second_bin_nothing_is_unlikely(before, now):
+    assert p_value(np.array(before), np.array(now)) == 1
+
+
+def test_p_values_are_corrected_for_the_number_of_columns():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_drifts_are_ordered_by_their_index_and_then_by_name():
+    features = [FeatureReference(name, "number", 1, (50, 49), (0.0, 1.0)) for name in "dcba"]
+    same, other, far = np.array([50, 49, 1]), np.array([20, 79, 1]), np.array([0, 0, 4])
+    found = drift_of_counts(features, {"a": same, "b": other, "c": far, "d": same}, {"b": 0.25})
+    assert [one.name for one in found] == ["c", "b", "a", "d"]
+    assert [one.unseen for one in found] == [None, 0.25, None, None]
+    assert [one.missing for one in found] == [1, 0.01, 0.01, 0.01]
+    assert {one.missing_before for one in found} == {0.01}
+    assert [one.psi for one in found][2:] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("p", "index", "is_real", "is_large"),
+    [(0.01, 9, False, False), (0.009, 0.1, True, True), (0.009, 0.09, True, False)],
+)
+def test_drift_is_large_from_a_tenth_on_if_chance_does_not_explain_it(p, index, is_real, is_large):
+    drift = Drift("a", index, p, 0, 0)
+    assert (drift.is_real, drift.is_large) == (is_real, is_large)
+
+
+@pytest.mark.parametrize(
+    ("edges", "counts", "expected"),
+    [
+        ([1, 2, 3], [10, 10, 10, 10], ([1, 2, 3], [10, 10, 10, 10])),
+        ([1, 2, 3], [9, 20, 11, 12], ([2, 3], [29, 11, 12])),
+        ([1, 2, 3], [20, 9, 11, 12], ([1, 3], [20, 20, 12])),
+        ([1, 2, 3], [11, 9, 11, 12], ([2, 3], [20, 11, 12])),
+        ([1, 2, 3], [20, 30, 12, 9], ([1, 2], [20, 30, 21])),
+        ([1, 2], [3, 3, 3], ([], [9])),
+        ([], [3], ([], [3])),
+    ],
+)
+def test_a_bin_with_few_rows_joins_the_smaller_of_its_neighbours(edges, counts, expected):
+    assert _merged(list(edges), list(counts)) == expected
+
+
+def test_the_ends_of_bins_have_few_digits_of_their_range():
+    assert _rounded(np.array([1.23456, 2.34567, 9.87654])).tolist() == pytest.approx([1.235, 2.346, 9.877])
+    assert _rounded(np.array([1234567.0, 9876543.0])).tolist() == [1235000.0, 9877000.0]
+    same = np.array([0.123456, 0.123456])
+    assert _rounded(same) is same
+
+
+def test_a_number_that_a_tenth_of_the_rows_has_is_counted_by_itself():
+    """Those of other rows are in bins of a tenth each."""
+    column = np.concatenate([np.zeros(100), np.arange(1.0, 901)])
+    reference = number_reference("a", column)
+    assert (reference.numbers, reference.counts[0], len(reference.edges)) == ((0.0,), 100, 9)
+    assert reference.counts[1:] == (90,) * 10
+    assert number_reference("a", np.concatenate([np.zeros(99), np.arange(1.0, 902)])).numbers == ()
+
+
+def test_of_twenty_numbers_each_is_counted_by_itself_and_of_more_none():
+    assert len(number_reference("a", np.repeat(np.arange(20.0), 10)).numbers) == 20
+    assert number_reference("a", np.repeat(np.arange(21.0), 10)).numbers == ()
+    assert number_reference("a", np.repeat(np.arange(20.0), 9)) == FeatureReference("a", "number", 0, (180,))
+
+
+def test_categories_are_named_if_ten_rows_have_them_and_they_are_short():
+    long, longer = "x" * 60, "y" * 61
+    column = ["b"] * 12 + ["a"] * 12 + ["few"] * 9 + [long] * 10 + [longer] * 11 + [None] * 3
+    found = feature_reference("a", column)
+    assert (found.categories, found.counts, found.n_missing) == (("a", "b", long), (12, 12, 10, 20), 3)
+    many = feature_reference("a", [f"c{number:02}" for number in range(31)] * 10)
+    assert (len(many.categories), many.counts[-1]) == (30, 10)
+
+
+def test_values_are_counted_by_period_and_new_categories_too():
+    feature = FeatureReference("a", "category", 0, (5, 1), categories=("x",))
+    counter = Counter(feature, 2, frozenset({"x", "y"}))
+    counter.add(["x", "y", "z", None], np.array([0, 0, 1, 1]))
+    counter.add(["x", "z"], np.array([1, 1]))
+    assert counter.counts(0).tolist() == [1, 1, 0]
+    assert counter.counts(1).tolist() == [1, 2, 1]
+    assert counter.counts().tolist() == [2, 3, 1]
+    assert (counter.unseen(0), counter.unseen(1), counter.unseen()) == (0, 0.5, pytest.approx(2 / 6))
+    assert Counter(feature, 2).unseen() is None
+    assert Counter(feature, 1, frozenset()).unseen() == 0
+
+
+def test_a_share_of_alerts_has_the_rows_at_the_threshold():
+    reference = make_reference(np.zeros((4, 1)), [0.1, 0.5, 0.5, 0.9], threshold=0.5)
+    assert (reference.threshold, reference.alert_share, reference.mean_score) == (0.5, 0.75, 0.5)
+    assert make_reference(np.zeros((2, 1)), [0.1, 0.2]).alert_share is None
+
+
+def test_a_row_more_than_are_counted_is_left_out():
+    n_rows = MOST_ROWS + 1
+    reference = make_reference(np.arange(float(n_rows)).reshape(-1, 1), np.zeros(n_rows))
+    assert (reference.n_rows, reference.n_counted) == (n_rows, MOST_ROWS)
+    assert make_reference(np.zeros((MOST_ROWS, 1)), np.zeros(MOST_ROWS)).n_counted == MOST_ROWS
