@@ -32,23 +32,13 @@ OTHER_NAMES_FOR_JOBS = {"num_thread", "num_threads", "nthread", "nthreads"}
 
 
 class MemberFactory:
-    """Trains the members of one fit. The same seed and rows give the same members.
-
-    Parameters
-    ----------
-    bases : Sequence[Any]
-        The base models, which take turns.
-    arguments : Mapping[str, Any]
-        Arguments of the base models' `fit` that are the same for every member.
-    n_threads : int, default=1
-        The number of threads that train the trees of a forest. The trees do not depend on it.
-    """
+    """Trains the members of one fit. The same seed and rows give the same members."""
 
     def __init__(self, bases: Sequence[Any], seed: int, arguments: Mapping[str, Any], n_threads: int = 1) -> None:
-        self._bases = bases
+        self._bases = bases  # which take turns
         self._seed = seed
-        self._arguments = arguments
-        self._n_threads = n_threads
+        self._arguments = arguments  # of the base models' `fit` that are the same for every member
+        self._n_threads = n_threads  # that train the trees of a forest. The trees do not depend on it.
 
     def fit(
         self, number: int, X: Any, y: NDArray[Any], metadata: Mapping[str, Any], *, beside_others: bool = False

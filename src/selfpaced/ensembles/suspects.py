@@ -32,27 +32,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Suspects:
-    """Rows whose labels are doubtful, the most doubtful first.
+    """Rows whose labels are doubtful, the most doubtful first."""
 
-    Attributes
-    ----------
-    rows : NDArray[np.intp]
-        The positions of the rows.
-    labels : NDArray[Any]
-        The labels of the rows.
-    likelier : NDArray[Any]
-        The most probable of the other labels.
-    doubts : Floats
-        The probability that the label is wrong, at the true shares of the classes.
-    cross_fitted : bool
-        Whether the ensemble was trained on these rows, and each was judged by models that had not seen it. Otherwise
-        the ensemble itself judged them as other rows.
-    """
-
-    rows: NDArray[np.intp]
+    rows: NDArray[np.intp]  # their positions
     labels: NDArray[Any]
-    likelier: NDArray[Any]
-    doubts: Floats
+    likelier: NDArray[Any]  # the most probable of the other labels
+    doubts: Floats  # the probability that the label is wrong, at the true shares of the classes
+    # Whether the ensemble was trained on these rows, and each was judged by models that had not seen it. Otherwise the
+    # ensemble itself judged them as other rows.
     cross_fitted: bool
 
     def __len__(self) -> int:

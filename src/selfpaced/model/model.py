@@ -23,42 +23,19 @@ from selfpaced.tables import ClassCounts, InMemoryTable, Roles, Schema
 
 @dataclass(frozen=True)
 class TrainedOn:
-    """The record of the training data of an ensemble. Every fit makes one. It is saved with the model.
+    """The record of the training data of an ensemble. Every fit makes one. It is saved with the model."""
 
-    Attributes
-    ----------
-    classes : tuple
-        The labels, sorted, as plain Python values.
-    class_counts : tuple of int
-        Training rows of each label.
-    target : str or None
-        The column of labels; None if the labels had no name.
-    pos_label : label or None
-        The label that was separated from all others, if `open_table` was given one.
-    schema : Schema or None
-        The features as they were read from a table; None for rows in memory, which models read as they are.
-    versions : mapping of str to str
-        The versions of Python and of the packages that trained the members.
-    snapshot : str or None
-        The version of a lake table that the rows are from.
-    group : str or None
-        The column of groups; "groups" for an array without a name, and None if the rows had no groups.
-    categories : mapping of str to tuple of str, or None
-        The categories of each column of categories in a frame that models read as it is; None if there is none.
-    other_labels : tuple
-        The labels that `pos_label` was separated from.
-    """
-
-    classes: tuple[Any, ...]
-    class_counts: tuple[int, ...]
-    target: str | None
-    pos_label: Any
-    schema: Schema | None
-    versions: Mapping[str, str]
-    snapshot: str | None = None
-    group: str | None = None
+    classes: tuple[Any, ...]  # the labels, sorted, as plain Python values
+    class_counts: tuple[int, ...]  # training rows of each label
+    target: str | None  # the column of labels; None if the labels had no name
+    pos_label: Any  # the label that was separated from all others, if `open_table` was given one
+    schema: Schema | None  # of a table; None for rows in memory that models read as they are
+    versions: Mapping[str, str]  # of Python and of the packages that trained the members
+    snapshot: str | None = None  # the version of a lake table that the rows are from
+    group: str | None = None  # the column of groups; "groups" for an array without a name
+    # The categories of each column of categories in a frame that models read as it is; None if there is none.
     categories: Mapping[str, tuple[str, ...]] | None = None
-    other_labels: tuple[Any, ...] = ()
+    other_labels: tuple[Any, ...] = ()  # the labels that `pos_label` was separated from
 
     @property
     def counts(self) -> dict[Any, int]:
@@ -129,48 +106,24 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RecipeResult:
-    """The result of a recipe.
-
-    Attributes
-    ----------
-    name : str
-        The name of the recipe.
-    aucprc, standard_error : float or None
-        AUCPRC on rows that it was not trained on, of the working sample; None if it was not judged.
-    weight : float
-        How much it counts in the blend; 0 if it is not a part of it.
-    seconds_judging, seconds_fitting : float
-        Time spent on judging it, and on training it on the whole table.
-    note : str or None
-        Why it is not a part of the blend, or was not judged.
-    """
+    """The result of a recipe."""
 
     name: str
-    aucprc: float | None = None
+    aucprc: float | None = None  # on rows of the working sample that it was not trained on; None if it was not judged
     standard_error: float | None = None
-    weight: float = 0.0
+    weight: float = 0.0  # how much it counts in the blend; 0 if it is not a part of it
     seconds_judging: float = 0.0
-    seconds_fitting: float = 0.0
-    note: str | None = None
+    seconds_fitting: float = 0.0  # on the whole table
+    note: str | None = None  # why it is not a part of the blend, or was not judged
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Members whose probabilities are averaged. An ensemble has one part, a blend has one for each recipe.
-
-    Attributes
-    ----------
-    members : tuple of estimator
-        The fitted base models.
-    weights : ndarray of shape (n_members,) or None
-        How much each member counts in the mean; None if all count the same.
-    rounds : tuple of Round
-        The notes of the fit, with those of a warm-up first if there was one.
-    """
+    """Members whose probabilities are averaged. An ensemble has one part, a blend has one for each recipe."""
 
     members: tuple[Any, ...]
-    weights: Floats | None = None
-    rounds: tuple[Round, ...] = ()
+    weights: Floats | None = None  # how much each member counts in the mean; None if all count the same
+    rounds: tuple[Round, ...] = ()  # the notes of the fit, with those of a warm-up first if there was one
 
     @property
     def rounds_of_members(self) -> tuple[Round, ...]:
@@ -180,33 +133,15 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model, from rows in any form to probabilities. Nothing about it changes, so threads can share it.
+    """A fitted model, from rows in any form to probabilities. Nothing about it changes, so threads can share it."""
 
-    Attributes
-    ----------
-    reader : RowReader
-        From rows in any form to the rows that members read.
-    parts : tuple of Part
-        One for an ensemble, several for a blend.
-    trained_on : TrainedOn
-        The record of the training data.
-    pool : LogOddsPool or None
-        How the probabilities of several parts become one; None for one part.
-    calibrator : Calibrator or None
-        The map from scores to probabilities.
-    calibration : str or None
-        The method of the calibration.
-    recipes : tuple of RecipeResult
-        The results of all recipes of a blend; empty for one ensemble.
-    """
-
-    reader: RowReader
-    parts: tuple[Part, ...]
+    reader: RowReader  # from rows in any form to the rows that members read
+    parts: tuple[Part, ...]  # one for an ensemble, several for a blend
     trained_on: TrainedOn
-    pool: LogOddsPool | None = None
-    calibrator: Calibrator | None = None
-    calibration: str | None = None
-    recipes: tuple[RecipeResult, ...] = ()
+    pool: LogOddsPool | None = None  # how the probabilities of several parts become one; None for one part
+    calibrator: Calibrator | None = None  # the map from scores to probabilities
+    calibration: str | None = None  # its method
+    recipes: tuple[RecipeResult, ...] = ()  # the results of all recipes of a blend
 
     @property
     def members(self) -> list[Any]:

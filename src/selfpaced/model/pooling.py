@@ -26,22 +26,12 @@ def log_odds(probabilities: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class LogOddsPool:
-    """From the probabilities of several ensembles to one: log-odds = intercept + sum of coefficient times log-odds.
+    """From the probabilities of several ensembles to one: log-odds = intercept + sum of coefficient times log-odds."""
 
-    Attributes
-    ----------
-    weights : Floats
-        The weights of the ensembles. They add up to 1.
-    centres, spreads : mean and standard deviation of the log-odds of each ensemble, a row each, a column for each
-        of the classes that are pooled.
-    classes : tuple[int, ...]
-        The numbers of the classes that are pooled: the rare one of two classes, or all of more classes.
-    """
-
-    weights: Floats
-    centres: Floats
-    spreads: Floats
-    classes: tuple[int, ...]
+    weights: Floats  # of the ensembles, with the sum 1
+    centres: Floats  # the mean log-odds of each ensemble, a row each, a column for each class that is pooled
+    spreads: Floats  # the standard deviations
+    classes: tuple[int, ...]  # the numbers of the pooled classes: the rare one of two classes, or all of more
 
     def __call__(self, parts: Sequence[Floats]) -> Floats:
         """The probabilities of all ensembles together."""
@@ -77,12 +67,7 @@ class LogOddsPool:
 def pool_of(honest: Sequence[Floats], weights: Floats, rows_weights: Floats, classes: Sequence[int]) -> LogOddsPool:
     """The pool of some ensembles by the probabilities that they give to rows that they were not trained on.
 
-    Parameters
-    ----------
-    weights : Floats
-        The weights of the ensembles.
-    rows_weights : Floats
-        How many rows each row stands for.
+    `weights` are those of the ensembles, and `rows_weights` how many rows each row stands for.
     """
     logits = [log_odds(each[:, list(classes)]) for each in honest]
     centres = np.array([np.average(each, axis=0, weights=rows_weights) for each in logits])

@@ -24,33 +24,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reads the rows that a model scores as those that it was trained on.
+    """Reads the rows that a model scores as those that it was trained on."""
 
-    Attributes
-    ----------
-    n_features : int
-        The number of features that members read.
-    names : tuple of str or None
-        Their names, if the training rows had names.
-    schema : Schema or None
-        How a frame becomes features; None if members read frames as they are.
-    categories : mapping of str to tuple of str, or None
-        The categories of each column of a frame that members read as it is.
-    polars_as_arrow : bool
-        Whether members get polars frames as Arrow tables.
-    numbers_only : bool
-        Whether members need an array of numbers without missing values.
-    types : mapping of str to str or tuple
-        The types of the other columns of such a frame that do not hold numbers, by name. If they are categories that
-        are not strings, the categories.
-    """
-
-    n_features: int
-    names: tuple[str, ...] | None
-    schema: tables.Schema | None = None
-    categories: Mapping[str, tuple[str, ...]] | None = None
-    polars_as_arrow: bool = False
-    numbers_only: bool = False
+    n_features: int  # the number of features that members read
+    names: tuple[str, ...] | None  # their names, if the training rows had names
+    schema: tables.Schema | None = None  # how a frame becomes features; None if members read frames as they are
+    categories: Mapping[str, tuple[str, ...]] | None = None  # of each column of a frame that members read as it is
+    polars_as_arrow: bool = False  # whether members get polars frames as Arrow tables
+    numbers_only: bool = False  # whether members need an array of numbers without missing values
+    # The types of the other columns of such a frame that do not hold numbers, by name. If they are categories that are
+    # not strings, the categories.
     types: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, X: Any) -> tables.InMemoryTable:
@@ -103,39 +86,21 @@ NEW = -1.0
 class FramePlan:
     """How frames with the same names and types as an earlier one become columns of numbers.
 
-    Attributes
-    ----------
-    names, types : Any
-        Of the columns of the frame.
-    schema : Schema or None
-        How a frame becomes features; None if the columns are the features.
-    plain : list of (int, int)
-        The features that are numbers of the frame, and the positions of their columns.
-    narrow : list of int
-        The features that are rounded to 32 bits.
-    whole : dict of int to (int, int)
-        The features that must be whole numbers, and the smallest and largest of them.
-    codes : dict of int to (int, Floats or None)
-        The features that are categories of the frame: the position of the column, and the code of each of its
-        categories, with NaN for missing values at the end; None if the codes are those of the frame.
-    texts : dict of int to int
-        The features that are categories and strings of the frame: the position of the column.
-    dates : dict of int to int
-        The features that are parts of dates: the position of the column.
-    categories : dict of int to tuple
-        The categories of the features.
+    Features go by their position, and so do the columns of the frame that they are made of.
     """
 
-    names: Any
+    names: Any  # of the columns of the frame
     types: list[Any]
-    schema: tables.Schema | None
-    plain: list[tuple[int, int]] = field(default_factory=list)
-    narrow: list[int] = field(default_factory=list)
-    whole: dict[int, tuple[int, int]] = field(default_factory=dict)
+    schema: tables.Schema | None  # how a frame becomes features; None if the columns are the features
+    plain: list[tuple[int, int]] = field(default_factory=list)  # numbers of the frame: feature, column
+    narrow: list[int] = field(default_factory=list)  # features that are rounded to 32 bits
+    whole: dict[int, tuple[int, int]] = field(default_factory=dict)  # whole numbers: the smallest and the largest
+    # Categories of the frame: the column, and the code of each of its categories, with NaN for missing values at the
+    # end; None if the codes are those of the frame.
     codes: dict[int, tuple[int, Floats | None]] = field(default_factory=dict)
-    texts: dict[int, int] = field(default_factory=dict)
-    dates: dict[int, int] = field(default_factory=dict)
-    categories: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    texts: dict[int, int] = field(default_factory=dict)  # categories that are strings of the frame: the column
+    dates: dict[int, int] = field(default_factory=dict)  # parts of dates: the column
+    categories: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # of the features
 
     def fits(self, X: Any) -> bool:
         types = list(X.dtypes)
@@ -257,15 +222,7 @@ class SelfPacedModel(BaseEstimator):  # type: ignore[misc]
 def reader_for(
     features: Any, schema: tables.Schema | None, bases: Sequence[Any], numbers_only: bool = False
 ) -> RowReader:
-    """The reader of a model that was trained on rows with such features.
-
-    Parameters
-    ----------
-    features
-        Some training rows as the members read them.
-    bases
-        The base models.
-    """
+    """The reader of a model with some base models. `features` are some training rows as the members read them."""
     known = SelfPacedModel()
     check_features(known, features, reset=True)
     names = getattr(known, "feature_names_in_", None)

@@ -17,17 +17,10 @@ from selfpaced.onnx_export.graph import Graph, Nodes
 
 @dataclass(frozen=True)
 class Given:
-    """The columns that a step gets.
+    """The columns that a step gets."""
 
-    Attributes
-    ----------
-    names : Sequence[str] | None, default=None
-        The names of the columns; None if they have none.
-    categories : Mapping[str, Sequence[str]]
-        The categories of each categorical column. The graph reads a category as its number.
-    """
-
-    names: Sequence[str] | None = None
+    names: Sequence[str] | None = None  # None if they have none
+    # Of each categorical column. The graph reads a category as its number.
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 

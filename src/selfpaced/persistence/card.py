@@ -202,13 +202,7 @@ def _plain(value: Any) -> Any:
 
 
 def card_from(facts: Any) -> ModelCard:
-    """The card that a JSON object describes. Facts that a later version added are ignored.
-
-    Raises
-    ------
-    ValueError
-        If a fact is missing or of a wrong type.
-    """
+    """The card that a JSON object describes. Facts that a later version added are ignored, missing ones refused."""
     card: ModelCard = _read(ModelCard, facts, "the card")
     return card
 

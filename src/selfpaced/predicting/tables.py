@@ -41,32 +41,18 @@ class ScoringOptions(ReadingOptions, total=False):
 
 @dataclass(frozen=True)
 class TableEvaluation:
-    """The quality of an ensemble on a table.
-
-    Attributes
-    ----------
-    aucprc : float
-        The AUCPRC of the rare class; chance is n_positives / n_rows.
-    threshold : float
-        The given threshold, or else the best one by F1 on these rows.
-    f1, precision, recall : float
-        The figures at that threshold.
-    best_threshold, best_f1 : float
-        The best threshold by F1 on these rows, rounded to few digits, and its F1.
-    mean_score : float
-        The mean score of all rows; for a calibrated ensemble, the share of rare rows that it expects.
-    """
+    """The quality of an ensemble on a table."""
 
     n_rows: int
     n_positives: int
-    aucprc: float
-    threshold: float
-    f1: float
+    aucprc: float  # of the rare class; chance is n_positives / n_rows
+    threshold: float  # the given threshold, or else the best one by F1 on these rows
+    f1: float  # at that threshold
     precision: float
     recall: float
-    best_threshold: float
+    best_threshold: float  # by F1 on these rows, rounded to few digits
     best_f1: float
-    mean_score: float
+    mean_score: float  # for a calibrated ensemble, the share of rare rows that it expects
 
 
 def open_to_score(model: Model, source: Any, roles: Roles, options: ScoringOptions) -> StreamedTable:

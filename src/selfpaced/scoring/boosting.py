@@ -26,30 +26,18 @@ Shared = tuple[Sequence[int], trees.SharedTrees]
 
 @dataclass(frozen=True)
 class LaidOut:
-    """Rows as some models read them.
+    """Rows as some models read them."""
 
-    Attributes
-    ----------
-    rows : Any
-        For models whose library scores them.
-    probabilities : Mapping[int, Callable[[], Any]]
-        For models with small trees, by the number of the model: gives the probabilities.
-    """
-
-    rows: Any
-    probabilities: Mapping[int, Callable[[], Any]]
+    rows: Any  # for models whose library scores them
+    probabilities: Mapping[int, Callable[[], Any]]  # for models with small trees, by the number of the model
 
 
 class SharedView:
     """Lays rows out for all models of a kind.
 
     The trees are read once, at the second call, or at the first one with many rows. So a scorer that is used for a
-    few rows only once does not pay for it. The probabilities are the same.
-
-    Parameters
-    ----------
-    share : Callable[[], Sequence[Shared]]
-        Reads the trees: the numbers of models that can share the reading of rows, and their trees.
+    few rows only once does not pay for it. The probabilities are the same. `share` reads the trees: the numbers of
+    models that can share the reading of rows, and their trees.
     """
 
     def __init__(self, share: Callable[[], Sequence[Shared]]) -> None:

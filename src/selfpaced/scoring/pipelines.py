@@ -126,17 +126,10 @@ class Numbers:
 
 @dataclass(frozen=True)
 class CodeTable:
-    """What an encoder makes of the categories of some columns.
+    """What an encoder makes of the categories of some columns."""
 
-    Attributes
-    ----------
-    base : Floats
-        The encoded row in which all categories are missing.
-    blocks : Sequence[tuple[Any, Floats]]
-        For each column, the places that it decides, and their numbers, a row a code; the last one for missing values.
-    """
-
-    base: Floats
+    base: Floats  # the encoded row in which all categories are missing
+    # For each column, the places that it decides, and their numbers, a row a code; the last one for missing values.
     blocks: Sequence[tuple[Any, Floats]]
 
     def __call__(self, columns: Floats) -> Floats:

@@ -25,23 +25,14 @@ LARGEST_WHOLE = 2**53
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
-    """Rows of a frame as numbers. Consecutive rows are cut out by a slice, without a copy.
+    """Rows of a frame as numbers. Consecutive rows are cut out by a slice, without a copy."""
 
-    Attributes
-    ----------
-    numbers : Floats
-        One row for each column of the frame: its numbers, or the codes of its categories; NaN for missing values.
-    categories : Mapping[int, tuple[Any, ...]]
-        The categories of each categorical column, by its position. A code is a place among them.
-    make_frame : Callable[[], Any]
-        Gives the same rows as a pandas frame.
-    is_exact : bool, default=True
-        Whether the frame has no whole numbers that are too large for floats. LightGBM rounds them in the same way.
-    """
-
+    # One row for each column of the frame: its numbers, or the codes of its categories; NaN for missing values.
     numbers: Floats
+    # The categories of each categorical column, by its position. A code is a place among them.
     categories: Mapping[int, tuple[Any, ...]]
-    make_frame: Callable[[], Any]
+    make_frame: Callable[[], Any]  # gives the same rows as a pandas frame
+    # Whether the frame has no whole numbers that are too large for floats. LightGBM rounds them in the same way.
     is_exact: bool = True
     itemsize: int = 8
 
@@ -144,32 +135,16 @@ def coded_batch(batch: Any) -> CodedRows | None:
 
 @dataclass(frozen=True)
 class Scorer:
-    """How one fitted model turns rows into probabilities.
+    """How one fitted model turns rows into probabilities."""
 
-    Attributes
-    ----------
-    view : Callable[[Any], Any]
-        Lays rows out as `score` reads them. Models that share a view share the work of it.
-    score : Callable[[Any], Probabilities]
-        From a view of some rows to their probabilities, one column a class.
-    bytes_at_once : int
-        Size of a chunk that is scored well: what fits a core's cache, or much larger if each call is expensive.
-    threads : int | None
-        In how many threads chunks are scored; None for as many as the caller has.
-    reads_float32 : bool, default=False
-        Whether float32 numbers are all it sees of the rows, so that no frame need be made of them.
-    reads_coded : bool, default=False
-        Whether its view takes `CodedRows`. Other views get a frame.
-    is_fast : Callable[[], bool]
-        Prepares what does not depend on the rows. Whether rows are then scored without the model's `predict_proba`.
-    """
-
-    view: Callable[[Any], Any]
-    score: Callable[[Any], Probabilities]
+    view: Callable[[Any], Any]  # lays rows out as `score` reads them. Models that share a view share the work of it.
+    score: Callable[[Any], Probabilities]  # from a view of some rows to their probabilities, one column a class
+    # Size of a chunk that is scored well: what fits a core's cache, or much larger if each call is expensive.
     bytes_at_once: int
-    threads: int | None
-    reads_float32: bool = False
-    reads_coded: bool = False
+    threads: int | None  # in how many threads chunks are scored; None for as many as the caller has
+    reads_float32: bool = False  # whether float32 numbers are all it sees of the rows: no frame need be made of them
+    reads_coded: bool = False  # whether its view takes `CodedRows`. Other views get a frame.
+    # Prepares what does not depend on the rows. Whether rows are then scored without the model's `predict_proba`.
     is_fast: Callable[[], bool] = lambda: False
 
     def then(self, step: Callable[[Any], Probabilities]) -> Scorer:

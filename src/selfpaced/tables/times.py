@@ -143,12 +143,7 @@ def moment_of(value: Any) -> datetime:
 def as_utc(array: Any, has_zone: bool) -> Any:
     """A column of Arrow of dates, times or texts of them as moments in microseconds of UTC.
 
-    Times without a time zone are UTC, but refused if those in training had one.
-
-    Raises
-    ------
-    ValueError
-        If the values are not moments; also `ArrowInvalid`, which is one.
+    Times without a time zone are UTC, but refused if those in training had one. What is not a moment is a ValueError.
     """
     if are_strings(array.type):
         array = parsed_dates(array, has_zone)

@@ -121,32 +121,20 @@ Numbers = Mapping[Feature, NDArray[np.intp]]
 
 @dataclass(frozen=True)
 class SmallTrees:
-    """The splits of a model of two classes, in the order of its trees, and the values of the leaves.
+    """The splits of a model of two classes, in the order of its trees, and the values of the leaves."""
 
-    Attributes
-    ----------
-    tree, feature, threshold, missing_left, by_category
-        One entry for each split, as in `Trees`.
-    left_leaves : Bits
-        The bits of the leaves on the left of each split.
-    category_splits, category_codes : Ints
-        Every category that goes left: the number of the split and the code of the category.
-    n_codes : Mapping[int, int]
-        By feature that is split by categories, how many codes are known. Others are treated as missing values.
-    leaf_values : Floats
-        One row a tree, one column a leaf from left to right.
-    """
-
+    # One entry for each split, as in `Trees`.
     tree: Ints
     feature: Ints
     threshold: Floats
     missing_left: Bools
     by_category: Bools
-    left_leaves: Bits
+    left_leaves: Bits  # the leaves on the left of the split
+    # Every category that goes left: the number of the split and the code of the category.
     category_splits: Ints
     category_codes: Ints
-    n_codes: Mapping[int, int]
-    leaf_values: Floats
+    n_codes: Mapping[int, int]  # by feature with categories, how many codes are known. Others are missing values.
+    leaf_values: Floats  # one row a tree, one column a leaf from left to right
     start: float = 0.0
     factor: float = 1.0
 
@@ -266,18 +254,10 @@ class TreeSum:
 
 @dataclass(frozen=True)
 class LookUp:
-    """The leaves that the splits on some features strike out, by the combination of their numbers.
+    """The leaves that the splits on some features strike out, by the combination of their numbers."""
 
-    Attributes
-    ----------
-    parts : Mapping[Feature, NDArray[np.intp]]
-        For each feature, its part in the number of the combination, by its own number.
-    table : Bits
-        One row for each combination, one column a tree.
-    """
-
-    parts: Mapping[Feature, NDArray[np.intp]]
-    table: Bits
+    parts: Mapping[Feature, NDArray[np.intp]]  # of each feature in the number of the combination, by its own number
+    table: Bits  # one row for each combination, one column a tree
 
     def __call__(self, numbers: Numbers, some: slice) -> Bits:
         (first, part), *others = self.parts.items()

@@ -29,18 +29,9 @@ def lightgbm_columns(features: NDArray[Any]) -> Floats:
 class SharedTrees:
     """The probabilities by the trees of several models of two classes, which share the reading and numbering of rows.
 
-    What does not depend on the rows is made at the first call that needs it, once for all threads.
-
-    Parameters
-    ----------
-    models : Sequence[SmallTrees]
-        Trees of models that read frames in the same way.
-    known : Sequence[Sequence[Any]]
-        The categories of each categorical column in the order of the columns, as they were in training.
-    at : Sequence[int] | None
-        The positions of these columns; None where they are not known.
-    of_array : Callable[[NDArray[Any]], Floats] | None
-        Reads the columns of arrays; None if the models cannot read arrays.
+    What does not depend on the rows is made at the first call that needs it, once for all threads. `known` are the
+    categories of each categorical column in training, in the order of the columns, and `at` their positions, if these
+    are known. `of_array` reads the columns of arrays; None if the models cannot read arrays.
     """
 
     def __init__(

@@ -17,17 +17,11 @@ NO_CHILD = -1
 
 
 class UnsupportedTreesError(ValueError):
-    """A model that is more than sums of trees, or has trees of a kind that is not read.
-
-    Attributes
-    ----------
-    advice : str
-        A sentence that says what to do instead.
-    """
+    """A model that is more than sums of trees, or has trees of a kind that is not read."""
 
     def __init__(self, what: str, advice: str) -> None:
         super().__init__(what)
-        self.advice = advice
+        self.advice = advice  # a sentence that says what to do instead
 
 
 @dataclass(frozen=True)
@@ -35,33 +29,18 @@ class Trees:
     """Trees one after the other, as arrays with an entry for each node.
 
     A row goes left if its feature is at most the threshold, or is one of the node's categories.
-
-    Attributes
-    ----------
-    starts : Ints
-        The number of each tree's root, which is its first node, and at the end the number of all nodes.
-    feature, threshold
-        What a node compares. They have no meaning in leaves.
-    left, right : Ints
-        The numbers of the children; NO_CHILD in a leaf.
-    missing_left : Bools
-        Whether NaN goes left. At a node with categories, also whether unknown categories go left.
-    value : Floats
-        What a leaf adds to a sum.
-    by_category : Bools
-        Whether a node has categories in the place of a threshold.
-    category_nodes, category_codes : Ints
-        Every category that goes left: the node and the code of the category.
     """
 
-    starts: Ints
-    feature: Ints
+    starts: Ints  # the number of each tree's root, which is its first node, and at the end the number of all nodes
+    feature: Ints  # what a node compares with its threshold. Both have no meaning in leaves.
     threshold: Floats
-    left: Ints
+    left: Ints  # the numbers of the children; NO_CHILD in a leaf
     right: Ints
-    missing_left: Bools
-    value: Floats
+    missing_left: Bools  # whether NaN goes left, and at a node with categories also unknown categories
+    value: Floats  # what a leaf adds to a sum
+    # Whether a node has categories in the place of a threshold.
     by_category: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    # Every category that goes left: the node and the code of the category.
     category_nodes: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     category_codes: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -143,29 +122,14 @@ def link_of(n_sums: int) -> Link:
 
 @dataclass(frozen=True)
 class TreeModel:
-    """A fitted model as sums of trees.
-
-    Attributes
-    ----------
-    sums : Ints
-        For each tree, the number of the sum that it adds to.
-    n_sums : int
-        How many sums there are: one for each class, or one for two classes.
-    start : Floats | float, default=0.0
-        The first summand of each sum, or of all sums.
-    factor : float, default=1.0
-        The number by which the sums are multiplied before the link.
-    n_known : Mapping[int, int]
-        The number of categories that the model knows, by feature. Larger codes are treated as missing values.
-    reads_float32 : bool, default=False
-        Whether the model rounds its features to 32 bits.
-    """
+    """A fitted model as sums of trees."""
 
     trees: Trees
-    sums: Ints
-    n_sums: int
+    sums: Ints  # for each tree, the number of the sum that it adds to
+    n_sums: int  # one for each class, or one for two classes
     link: Link
-    start: Floats | float = 0.0
-    factor: float = 1.0
+    start: Floats | float = 0.0  # the first summand of each sum, or of all sums
+    factor: float = 1.0  # by which the sums are multiplied before the link
+    # How many categories the model knows, by feature. Larger codes are treated as missing values.
     n_known: Mapping[int, int] = field(default_factory=dict)
-    reads_float32: bool = False
+    reads_float32: bool = False  # whether the model rounds its features to 32 bits
