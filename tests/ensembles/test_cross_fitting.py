@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
 from selfpaced.ensembles import MemberFactory, SelfPacedEnsembleClassifier
-from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit, cross_fit_all, folds, honest_means
+from selfpaced.ensembles.cross_fitting import CrossFitted, HonestScores, cross_fit, folds, honest_means
 from selfpaced.pools import Rows
 from selfpaced.tables import InMemoryTable, encode_labels
 
@@ -132,12 +132,11 @@ def test_the_members_of_a_finished_ensemble_are_cross_fitted_on_their_own_rows()
     labels = encode_labels((np.arange(30) < 15).astype(int))
     seen = [np.arange(0, 30, 2), np.arange(1, 30, 2)]
     table = InMemoryTable(own[:, np.newaxis])
-    training_sets = [(table.rows(rows), labels.codes[rows].astype(np.intp)) for rows in seen]
-    fitted = cross_fit_all(MemberFactory([Reader()], 0, {}), ["one", "two"], training_sets, 0, 1, 1)
-    assert [one.model for one in fitted] == ["one", "two"]
-    for one, rows in zip(fitted, seen, strict=True):
-        assert one.scores.ids.tolist() == rows.tolist()
-        np.testing.assert_allclose(one.scores.probabilities[:, 1], own[rows])
+    factory = MemberFactory([Reader()], 0, {})
+    for number, rows in enumerate(seen, start=1):
+        scores = cross_fit(factory, number, table.rows(rows), labels.codes[rows].astype(np.intp), 0, 1)
+        assert scores.ids.tolist() == rows.tolist()
+        np.testing.assert_allclose(scores.probabilities[:, 1], own[rows])
     parts = [folds(rows, labels.codes[rows], 0, number) for number, rows in enumerate(seen, start=1)]
     expected = [
         sorted(own[rows[part != left]].tolist()) for rows, part in zip(seen, parts, strict=True) for left in range(5)

@@ -43,133 +43,7 @@ def calibrator_by(model: Model, X: Any, labels: Labels, method: str, sample_weig
     return fit_calibrator(method, means, labels.codes, weights.astype(np.float64), model.trained_on.minority_number)
 
 
-class ScoresTables:
-    """A fitted ensemble that scores tables in files, batch by batch."""
-
-    n_jobs: Any
-    model_: Model
-    trained_on_: Any
-    _fitted: Any
-
-    def predict_proba_table(self, source: Any, **reading: Unpack[ScoringOptions]) -> NDArray[np.float64]:
-        """The score of every row of some files, in order: the probability of `pos_label_`.
-
-        Parameters
-        ----------
-        source : path, URL, list of these, dataset, query or Table
-            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
-        columns : list of str, default=None
-            The features, for a model that was trained without feature names.
-        progress : callable, default=None
-            A function of the number of rows scored and of all rows (None with `where`), called after each batch.
-        **reading : dict
-            `where`, `batch_rows`, `cache`, `cache_bytes`, `filesystem`, `connection` and `version`, as for
-            `open_table`. They are refused for an open table.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            The scores, in the order of the rows.
-        """
-        from selfpaced.predicting import open_to_score, scores_of  # files are read by few programs
-
-        table = open_to_score(self._fitted, source, Roles(), reading)
-        return scores_of(self.model_, table, checks.check_jobs(self.n_jobs), reading.get("progress"))
-
-    def write_predictions(
-        self,
-        source: Any,
-        output: Any,
-        *,
-        keep: Sequence[str] = (),
-        threshold: float | None = None,
-        on_scores: Callable[[NDArray[np.float64]], None] | None = None,
-        **reading: Unpack[ScoringOptions],
-    ) -> Place | DatabaseTable:
-        """Score files batch by batch and write the scores to a file, in the order of the rows.
-
-        Parameters
-        ----------
-        source : path, URL, list of these, dataset, query or Table
-            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
-        output : path, URL or DatabaseTable
-            A Parquet or CSV file, by its ending, or `selfpaced.tables.DatabaseTable("postgresql://...", "scores")`. It
-            is written only when all rows are scored.
-        keep : list of str, default=()
-            Columns of the source that are written beside the scores, such as ids.
-        threshold : float, default=None
-            Adds a column `alert`: whether the score is at or above the threshold.
-        on_scores : callable, default=None
-            A function that is called with the scores of each batch.
-        **reading : dict
-            The options of reading, as for `predict_proba_table`.
-
-        Returns
-        -------
-        Path, RemoteFile or DatabaseTable
-            The output. For two classes its column `score` is the probability of `pos_label_`; for more classes
-            there is a column `score_LABEL` for each label.
-        """
-        from selfpaced.predicting import open_to_score, write_scores
-
-        table = open_to_score(self._fitted, source, Roles(keep=tuple(names_of(keep))), reading)
-        return write_scores(
-            self.model_,
-            table,
-            output,
-            threshold=threshold,
-            n_jobs=checks.check_jobs(self.n_jobs),
-            progress=reading.get("progress"),
-            on_scores=on_scores,
-        )
-
-    def evaluate_table(
-        self,
-        source: Any,
-        *,
-        target: str | None = None,
-        threshold: float | None = None,
-        **reading: Unpack[ScoringOptions],
-    ) -> TableEvaluation:
-        """Score files batch by batch and compare the scores with the labels. Only labels and scores are kept in memory.
-
-        Parameters
-        ----------
-        source : path, URL, list of these, dataset, query or Table
-            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
-        target : str, default=None
-            The column of labels; by default the one in training.
-        threshold : float, default=None
-            The lowest score of an alert. By default it is the best threshold by F1 on these rows, whose figures are
-            slightly too good.
-        **reading : dict
-            The options of reading, as for `predict_proba_table`.
-
-        Returns
-        -------
-        TableEvaluation
-            AUCPRC, and the alerts at the threshold.
-
-        Raises
-        ------
-        ValueError
-            If the column of labels is not known.
-        """
-        from selfpaced.predicting import evaluation, open_to_score, rare_rows, scores_of
-
-        model = self._fitted
-        if target is None:
-            target = getattr(source, "roles", model.trained_on.roles).target
-        if target is None:
-            raise ValueError("The column of labels is not known. Name it: evaluate_table(source, target='...').")
-        table = open_to_score(model, source, Roles(target, model.trained_on.pos_label), reading)
-        is_rare = rare_rows(model.trained_on, table)
-        return evaluation(
-            is_rare, scores_of(model, table, checks.check_jobs(self.n_jobs), reading.get("progress")), threshold
-        )
-
-
-class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """An ensemble whose probabilities are the mean of its members'. A subclass defines `fit`.
 
     Parameters
@@ -434,6 +308,122 @@ class AveragingEnsemble(ScoresTables, ClassifierMixin, BaseEstimator, metaclass=
         other = copy(self)
         other.model_ = model
         return other
+
+    def predict_proba_table(self, source: Any, **reading: Unpack[ScoringOptions]) -> NDArray[np.float64]:
+        """The score of every row of some files, in order: the probability of `pos_label_`.
+
+        Parameters
+        ----------
+        source : path, URL, list of these, dataset, query or Table
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
+        columns : list of str, default=None
+            The features, for a model that was trained without feature names.
+        progress : callable, default=None
+            A function of the number of rows scored and of all rows (None with `where`), called after each batch.
+        **reading : dict
+            `where`, `batch_rows`, `cache`, `cache_bytes`, `filesystem`, `connection` and `version`, as for
+            `open_table`. They are refused for an open table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The scores, in the order of the rows.
+        """
+        from selfpaced.predicting import open_to_score, scores_of  # files are read by few programs
+
+        table = open_to_score(self._fitted, source, Roles(), reading)
+        return scores_of(self.model_, table, checks.check_jobs(self.n_jobs), reading.get("progress"))
+
+    def write_predictions(
+        self,
+        source: Any,
+        output: Any,
+        *,
+        keep: Sequence[str] = (),
+        threshold: float | None = None,
+        on_scores: Callable[[NDArray[np.float64]], None] | None = None,
+        **reading: Unpack[ScoringOptions],
+    ) -> Place | DatabaseTable:
+        """Score files batch by batch and write the scores to a file, in the order of the rows.
+
+        Parameters
+        ----------
+        source : path, URL, list of these, dataset, query or Table
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
+        output : path, URL or DatabaseTable
+            A Parquet or CSV file, by its ending, or `selfpaced.tables.DatabaseTable("postgresql://...", "scores")`. It
+            is written only when all rows are scored.
+        keep : list of str, default=()
+            Columns of the source that are written beside the scores, such as ids.
+        threshold : float, default=None
+            Adds a column `alert`: whether the score is at or above the threshold.
+        on_scores : callable, default=None
+            A function that is called with the scores of each batch.
+        **reading : dict
+            The options of reading, as for `predict_proba_table`.
+
+        Returns
+        -------
+        Path, RemoteFile or DatabaseTable
+            The output. For two classes its column `score` is the probability of `pos_label_`; for more classes
+            there is a column `score_LABEL` for each label.
+        """
+        from selfpaced.predicting import open_to_score, write_scores
+
+        table = open_to_score(self._fitted, source, Roles(keep=tuple(names_of(keep))), reading)
+        return write_scores(
+            self.model_,
+            table,
+            output,
+            threshold=threshold,
+            n_jobs=checks.check_jobs(self.n_jobs),
+            progress=reading.get("progress"),
+            on_scores=on_scores,
+        )
+
+    def evaluate_table(
+        self,
+        source: Any,
+        *,
+        target: str | None = None,
+        threshold: float | None = None,
+        **reading: Unpack[ScoringOptions],
+    ) -> TableEvaluation:
+        """Score files batch by batch and compare the scores with the labels. Only labels and scores are kept in memory.
+
+        Parameters
+        ----------
+        source : path, URL, list of these, dataset, query or Table
+            A source that `open_table` opens, except arrays and frames of clusters; or an open table.
+        target : str, default=None
+            The column of labels; by default the one in training.
+        threshold : float, default=None
+            The lowest score of an alert. By default it is the best threshold by F1 on these rows, whose figures are
+            slightly too good.
+        **reading : dict
+            The options of reading, as for `predict_proba_table`.
+
+        Returns
+        -------
+        TableEvaluation
+            AUCPRC, and the alerts at the threshold.
+
+        Raises
+        ------
+        ValueError
+            If the column of labels is not known.
+        """
+        from selfpaced.predicting import evaluation, open_to_score, rare_rows, scores_of
+
+        model = self._fitted
+        if target is None:
+            target = getattr(source, "roles", model.trained_on.roles).target
+        if target is None:
+            raise ValueError("The column of labels is not known. Name it: evaluate_table(source, target='...').")
+        table = open_to_score(model, source, Roles(target, model.trained_on.pos_label), reading)
+        is_rare = rare_rows(model.trained_on, table)
+        scores = scores_of(model, table, checks.check_jobs(self.n_jobs), reading.get("progress"))
+        return evaluation(is_rare, scores, threshold)
 
     def report(self, X: Any, y: Any, *, X_train: Any = None, **options: Unpack[ReportOptions]) -> Report:
         """A report on the quality of the ensemble on held-out rows. A notebook displays it.

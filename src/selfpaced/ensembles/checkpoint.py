@@ -125,18 +125,9 @@ class Checkpoint:
             self._plan = plan_hash(plan or {})
             self._begin(self._folder, _as_text(plan or {}))
 
-    def model(self, number: int) -> Any:
-        """The model of a finished round, or None."""
-        return self._saved[number].model if number in self._saved else None
-
-    def round(self, number: int) -> Round | None:
-        """The notes of a finished round, or None."""
-        return self._saved[number].round if number in self._saved else None
-
-    def honest(self, number: int) -> dict[int, HonestScores]:
-        """The scores of the training rows of finished rounds by copies of their models, by round, if there are any."""
-        scores = self._saved[number].honest if number in self._saved else None
-        return {} if scores is None else {number: scores}
+    def finished(self, number: int) -> FinishedRound | None:
+        """What was saved of a round, or None."""
+        return self._saved.get(number)
 
     def save(self, model: Any, round: Round, honest: HonestScores | None = None) -> None:
         if self._folder is None or round.number in self._saved:

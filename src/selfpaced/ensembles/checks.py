@@ -235,7 +235,11 @@ def fit_metadata(
         return {}
     if get_config()["enable_metadata_routing"]:
         routed = process_routing(ensemble, "fit", **given)
-        return _asked_by_all([dict(routed[name].fit) for name in named_bases(bases)])
+        asked = [dict(routed[name].fit) for name in named_bases(bases)]
+        names = [sorted(each) for each in asked]
+        if any(each != names[0] for each in names):
+            raise ValueError(f"The base models request different metadata, {names}. Let all of them request the same.")
+        return asked[0]
     others = sorted(set(given) - {"sample_weight"})
     if others:
         raise TypeError(
@@ -253,14 +257,6 @@ def weights_only(given: Mapping[str, Any], labels: tables.Labels) -> dict[str, A
         raise TypeError(f"fit got {others}. It accepts only X, y, groups and sample_weight.")
     weights = given.get("sample_weight")
     return {} if weights is None else {"sample_weight": check_weights(weights, labels)}
-
-
-def _asked_by_all(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The metadata that every base model has requested. All of them must request the same."""
-    names = [sorted(each) for each in asked]
-    if any(each != names[0] for each in names):
-        raise ValueError(f"The base models request different metadata, {names}. Let all of them request the same.")
-    return asked[0]
 
 
 def check_takes_weights(bases: Sequence[Any], why: str) -> None:
@@ -290,14 +286,11 @@ def weights_argument(base: Any) -> str | None:
 
 def split_by_row(metadata: Mapping[str, Any], n_rows: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Metadata with one value per row, and the rest, which is the same for every member."""
-    per_row = {name: value for name, value in metadata.items() if _length(value) == n_rows}
+    sized = {
+        name: value for name, value in metadata.items() if hasattr(value, "__len__") and not isinstance(value, str)
+    }
+    per_row = {name: value for name, value in sized.items() if len(value) == n_rows}
     return per_row, {name: value for name, value in metadata.items() if name not in per_row}
-
-
-def _length(value: Any) -> int | None:
-    if isinstance(value, str) or not hasattr(value, "__len__"):
-        return None
-    return len(value)
 
 
 def check_weights(sample_weight: Any, labels: tables.Labels) -> NDArray[Any]:

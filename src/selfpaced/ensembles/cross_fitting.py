@@ -1,6 +1,6 @@
 """Honest scores of training rows by cross-fitted copies, and the calibration by them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,24 +127,6 @@ def cross_fit(
     return HonestScores(rows.ids, probabilities, GroupCopies(groups, part_of[first], copies))
 
 
-def cross_fit_all(
-    factory: MemberFactory,
-    members: Sequence[Any],
-    training_sets: Iterable[tuple[Rows, NDArray[np.intp]]],
-    seed: int,
-    n_threads: int,
-    first_number: int,
-) -> list[CrossFitted]:
-    """The members of a fitted ensemble with cross-fitted scores of their training rows.
-
-    `first_number` is the number that the first member had for the factory: 0, or 1 after a warm-up.
-    """
-    return [
-        CrossFitted(member, cross_fit(factory, number, rows, y, seed, n_threads))
-        for number, (member, (rows, y)) in enumerate(zip(members, training_sets, strict=True), start=first_number)
-    ]
-
-
 def folds(
     ids: NDArray[np.integer],
     y: NDArray[np.integer],
@@ -243,7 +225,11 @@ def fitted_calibrator(
     n_threads: int,
 ) -> Calibrator:
     """The map of a method that needs rows. The pools have scored all models of the fit."""
-    blocks = {split.minority_class: split.minority} | {number: _sample(pool) for number, pool in pools.items()}
+    blocks = {split.minority_class: split.minority}
+    for number, pool in pools.items():
+        bins = pool.cut(HARDNESS["absolute"], N_BINS)
+        quota = np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist()
+        blocks[number] = pool.draw(quota, CALIBRATION_SAMPLE_ROUND)
     classes = np.repeat(list(blocks), [len(block) for block in blocks.values()])
     weights = np.concatenate([_weights(block) for block in blocks.values()])
     rows = stack(list(blocks.values()))
@@ -251,11 +237,6 @@ def fitted_calibrator(
     table = InMemoryTable(rows.features, rows.metadata)
     means = honest_means(members, table, rows.ids, len(split.counts), n_threads)
     return fit_calibrator(method, means, classes, weights, split.minority_class)
-
-
-def _sample(pool: MajorityPool[Rows]) -> Rows:
-    bins = pool.cut(HARDNESS["absolute"], N_BINS)
-    return pool.draw(np.minimum(bins.counts, MOST_ROWS_OF_A_BIN).tolist(), CALIBRATION_SAMPLE_ROUND)
 
 
 def _weights(rows: Rows) -> Floats:

@@ -110,9 +110,6 @@ class Fit:
     def split_plan(self, n_draw: int, callbacks: CallbackList) -> SplitPlan:
         return SplitPlan(self.seed, self.n_threads, n_draw, self.first_round, callbacks.on_rows_read)
 
-    def factory(self) -> MemberFactory:
-        return MemberFactory(self.bases, self.seed, self.arguments, self.n_threads)
-
     def _plan(self, labels: ClassCounts, notes: Notes) -> FitPlan:
         """The information for callbacks at the beginning of a fit."""
         n_rows, n_minority = int(labels.counts.sum()), int(labels.counts[labels.rarest])
@@ -229,21 +226,24 @@ class _Loop:
         weighting, minority = self.fit.weighting, self.split.minority
         if weighting is None:
             return [minority, *drawn]
-        return [minority.weighted(np.ones(len(minority))), *map(weighting.applied_to, drawn)]
+        weighted = [rows.weighted(weighting.weights_of(rows)) for rows in drawn]
+        return [minority.weighted(np.ones(len(minority))), *weighted]
 
     def _fit_member(self, stopwatch: Stopwatch, honest: dict[int, cross_fitting.HonestScores]) -> FitMember:
         """Algorithm 1's `fit`: a member from all minority rows and the rows drawn from each larger class.
 
         If the calibration needs them, `honest` gets the scores of each member's copies.
         """
-        numbers, factory = count(), self.fit.factory()
+        numbers, fit = count(), self.fit
+        factory = MemberFactory(fit.bases, fit.seed, fit.arguments, fit.n_threads)
 
         def fit_member(drawn: Sequence[Rows]) -> Any:
             number = next(numbers)
-            saved = self.notes.checkpoint.model(self.fit.first_round + number)
+            saved = self.notes.checkpoint.finished(self.fit.first_round + number)
             if saved is not None:
-                honest.update(self.notes.checkpoint.honest(self.fit.first_round + number))
-                return saved
+                if saved.honest is not None:
+                    honest[self.fit.first_round + number] = saved.honest
+                return saved.model
             blocks = self._blocks(drawn)
             rows = stack(blocks)
             y = np.repeat([self.split.minority_class, *self.split.pools], [len(block) for block in blocks])
@@ -284,7 +284,7 @@ class _Loop:
             yield self._with_member(waiting.popleft(), stopwatch)
 
     def _with_member(self, step: Step[Rows], stopwatch: Stopwatch) -> Step[Rows]:
-        if self.notes.checkpoint.model(step.number) is not None:
+        if self.notes.checkpoint.finished(step.number) is not None:
             return step
         with stopwatch.running("fitting"):
             return replace(step, model=step.model.result())
@@ -292,9 +292,9 @@ class _Loop:
     def _note(self, step: Step[Rows], stopwatch: Stopwatch) -> Round:
         seconds = stopwatch.read()
         score = self.held_out.score_with(step.model) if self.held_out and step.number > 0 else None
-        saved = self.notes.checkpoint.round(step.number)
+        saved = self.notes.checkpoint.finished(step.number)
         if saved is not None:
-            return replace(saved, score=score)  # of this fit's eval_set
+            return replace(saved.round, score=score)  # of this fit's eval_set
         bins = {
             self.split.names[number]: _bin_notes(sample, pool.n_rows)
             for (number, pool), sample in zip(self.split.pools.items(), step.samples, strict=True)

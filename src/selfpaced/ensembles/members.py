@@ -51,7 +51,8 @@ class MemberFactory:
             others = {name: value for name, value in metadata.items() if name != "sample_weight"}
             metadata = {**others, weights_argument(base) or "sample_weight": metadata["sample_weight"]}
         # The trees of a forest do not wait for each other, so that threads also help with small training sets.
-        of_forests = dict.fromkeys(_jobs_of_forests(parts), self._n_threads)
+        left_open = [name for name, value in _jobs(parts).items() if value is None]
+        of_forests = {name: self._n_threads for name in left_open if isinstance(_owner(parts, name), FORESTS)}
         with_params(model, of_forests)
         parts |= of_forests
         if beside_others or _is_small(X):
@@ -80,7 +81,7 @@ class MemberFactory:
 
     def _random_states(self, parts: Mapping[str, Any], number: int) -> dict[str, int]:
         """A seed for every random_state in a base model, nested ones too."""
-        names = [name for name in parts if _is_called(name, "random_state")]
+        names = [name for name in parts if name.rpartition("__")[2] == "random_state"]
         names = sorted({*names, *_unlisted(parts, "random_seed", None)})
         return {name: mix(self._seed, number, i) % LARGEST_RANDOM_STATE for i, name in enumerate(names)}
 
@@ -179,7 +180,7 @@ def _unlisted(parts: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]
 
 def _jobs(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Every n_jobs of a model, with its value."""
-    return {name: value for name, value in parts.items() if _is_called(name, "n_jobs")}
+    return {name: value for name, value in parts.items() if name.rpartition("__")[2] == "n_jobs"}
 
 
 def _jobs_left_open(parts: Mapping[str, Any]) -> dict[str, None]:
@@ -196,12 +197,3 @@ def _threads_of(base: Any) -> int:
     if "n_jobs" not in base.get_params():
         return 1
     return int(effective_n_jobs(-1 if base.n_jobs is None or base.n_jobs < 1 else base.n_jobs))
-
-
-def _jobs_of_forests(parts: Mapping[str, Any]) -> list[str]:
-    """The parameters n_jobs of forests in a model that the user has not set."""
-    return [name for name, value in _jobs(parts).items() if value is None and isinstance(_owner(parts, name), FORESTS)]
-
-
-def _is_called(parameter: str, name: str) -> bool:
-    return parameter == name or parameter.endswith("__" + name)

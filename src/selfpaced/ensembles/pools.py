@@ -98,14 +98,9 @@ class Weighting:
     rebalances: bool = False  # whether hardness is computed from probabilities at equal shares of the classes
 
     def weights_of(self, drawn: Rows) -> NDArray[np.float64]:
-        """The weights of drawn rows."""
         assert drawn.stands_for is not None  # every pool sets it
         weights: NDArray[np.float64] = drawn.stands_for**self.power
         return weights
-
-    def applied_to(self, drawn: Rows) -> Rows:
-        """Drawn rows with their weights."""
-        return drawn.weighted(self.weights_of(drawn))
 
     def correction(self, counts: Sequence[int]) -> PriorCorrection | None:
         """What maps probabilities back to equal shares of the classes, if hardness needs that."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,11 @@ from selfpaced.calibration import PriorCorrection
 from selfpaced.callbacks import Round
 from selfpaced.ensembles import checks
 from selfpaced.ensembles.base import AveragingEnsemble
-from selfpaced.ensembles.cross_fitting import cross_fit_all, honest_means, prior_correction
+from selfpaced.ensembles.cross_fitting import CrossFitted, cross_fit, honest_means, prior_correction
 from selfpaced.ensembles.members import MemberFactory
 from selfpaced.ensembles.pools import weighting_named
 from selfpaced.exceptions import TableError, warn
-from selfpaced.pools import GROUP, Rows
+from selfpaced.pools import GROUP
 from selfpaced.tables import ClassCounts, InMemoryTable, Labels, column_groups
 
 if TYPE_CHECKING:
@@ -264,7 +264,9 @@ class DoubtingEnsemble(AveragingEnsemble):
         table = self._fitted.reader(X)
         labels = checks.check_known_labels(y, X, self.classes_)
         n = checks.check_whole("n", n)
-        seen = None if trained_on is False else self._places_of_training_rows(labels, ids)
+        seen = None
+        if trained_on is not False:
+            seen = places_of_training_rows(self.rounds_of_members, labels, self.class_counts_, ids)
         if seen is None and (trained_on or (trained_on is None and ids is not None)):
             raise ValueError(
                 f"These are not the rows that the ensemble was trained on, in the same order. It was trained on "
@@ -290,33 +292,22 @@ class DoubtingEnsemble(AveragingEnsemble):
         calibrator = self.calibrator_ or self._prior_correction()
         return most_doubted(calibrator(means), labels, n, label, seen is not None)
 
-    def _places_of_training_rows(self, labels: Labels, ids: Any) -> list[NDArray[np.intp]] | None:
-        return places_of_training_rows(self.rounds_of_members, labels, self.class_counts_, ids)
-
     def _honest_means(
         self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]], fit_params: dict[str, Any]
     ) -> NDArray[np.float64]:
-        bases, seed, n_threads = (
-            self._bases(),
-            checks.check_seed(self.random_state),
-            effective_n_jobs(checks.check_jobs(self.n_jobs)),
-        )
+        """The mean probabilities of rows. Those that a member was trained on are judged by copies of it."""
+        bases, seed = self._bases(), checks.check_seed(self.random_state)
+        n_threads = effective_n_jobs(checks.check_jobs(self.n_jobs))
         per_row, for_all = checks.split_by_row(checks.fit_metadata(self, bases, labels, fit_params), table.n_rows)
         per_row |= {} if table.groups is None else {GROUP: table.groups}
         factory, table = MemberFactory(bases, seed, for_all, n_threads), table.with_metadata(per_row)
-        first_number = 1 - self._first_round
-        members = cross_fit_all(
-            factory, self.estimators_, self._training_sets(table, labels, seen), seed, n_threads, first_number
-        )
+        members = []
+        trained = zip(self.estimators_, seen, self.rounds_of_members, strict=True)
+        for number, (member, places, each) in enumerate(trained, start=1 - self._first_round):
+            rows, y = table.rows(places), labels.codes[places].astype(np.intp)
+            rows = rows if each.weights is None else rows.weighted(each.weights)
+            members.append(CrossFitted(member, cross_fit(factory, number, rows, y, seed, n_threads)))
         return honest_means(members, table, np.arange(table.n_rows), len(self.classes_), n_threads)
-
-    def _training_sets(
-        self, table: InMemoryTable, labels: Labels, seen: Sequence[NDArray[np.intp]]
-    ) -> Iterator[tuple[Rows, NDArray[np.intp]]]:
-        """The rows that each member was trained on, with what they weighed, and their classes."""
-        for places, each in zip(seen, self.rounds_of_members, strict=True):
-            rows = table.rows(places)
-            yield rows if each.weights is None else rows.weighted(each.weights), labels.codes[places].astype(np.intp)
 
     @property
     def rounds_of_members(self) -> list[Round]:
