@@ -383,7 +383,7 @@ class TestBadInput:
     def test_a_weight_that_is_missing(self, rows, spe):
         weighed = rows.assign(w=1.0)
         weighed.loc[5, "w"] = np.nan
-        with pytest.raises(TableError, match="partition 0 has weights that are not finite numbers"):
+        with pytest.raises(TableError, match=r"partition 0 has 1 weight\(s\) that are NaN or infinite"):
             spe(TREE).fit(in_partitions(weighed), "is_fraud", sample_weight="w")
 
     def test_a_negative_weight(self, rows, spe):

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from selfpaced.baselines import EasyEnsembleClassifier
 from selfpaced.callbacks import Callback, Stop
-from selfpaced.clusters.dask.engine import OnDaskWorkers, send
+from selfpaced.clusters.dask.engine import on_dask_workers, send
 from selfpaced.clusters.dask.estimators import DaskUnderBaggingClassifier
 from selfpaced.datasets import make_fraud
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, UnderBaggingClassifier
@@ -106,7 +106,7 @@ class TestDask:
 
     def test_a_large_training_set_or_model_causes_no_warning_about_graphs(self, dask_cluster):
         """Warnings are errors in tests."""
-        assert OnDaskWorkers(dask_cluster.client)(partial(len, bytes(11_000_000))).result() == 11_000_000
+        assert on_dask_workers(dask_cluster.client).begin(partial(len, bytes(11_000_000))).result() == 11_000_000
         assert len(send(dask_cluster.client, bytes(11_000_000)).result()) == 11_000_000
 
     def test_another_place_is_refused(self, dask_cluster, rows):

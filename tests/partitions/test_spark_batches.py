@@ -52,7 +52,7 @@ def test_vectors_of_several_lengths_are_refused():
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_a_weight_that_is_missing_is_refused(missing):
     weights = pa.array([1.0, missing, 2.0], pa.float64())
-    with pytest.raises(TableError, match="partition 3 has weights that are not finite numbers"):
+    with pytest.raises(TableError, match=r"partition 3 has 1 weight\(s\) that are NaN or infinite"):
         frozen(batch_of()).prepared(batch_of(**{WEIGHT: weights}), PATH)
 
 

@@ -19,7 +19,7 @@ from selfpaced.baselines import RUSBoostClassifier
 from selfpaced.ensembles import SelfPacedEnsembleClassifier
 from selfpaced.exceptions import ModelFileError, ModelVersionWarning
 from selfpaced.persistence import ModelCard, card_as_json, read_card, save_model
-from selfpaced.persistence.card import card_from
+from selfpaced.persistence.card import read_as
 from selfpaced.persistence.files import CARD, load_model
 
 
@@ -151,10 +151,10 @@ def changed_at(value, place, new):
 def test_a_card_with_any_value_anywhere_is_read_or_refused(facts, data):
     place = data.draw(st.sampled_from(list(places_in(facts))))
     try:
-        card = card_from(changed_at(facts, place, data.draw(JSON)))
+        card = read_as(ModelCard, changed_at(facts, place, data.draw(JSON)), "the card")
     except ValueError:
         return
-    assert card_from(json.loads(card_as_json(card))) is not None
+    assert read_as(ModelCard, json.loads(card_as_json(card)), "the card") is not None
 
 
 @pytest.mark.parametrize("wrong", [[[1]], {"a": [1]}, 1.5, True])

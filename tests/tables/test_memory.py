@@ -127,7 +127,7 @@ def test_dates_texts_and_chosen_columns_are_read_from_every_kind_of_frame(kind):
     )
     frame = {"pandas": table.to_pandas, "polars": lambda: pl.from_arrow(table), "pyarrow": lambda: table}[kind]()
     kinds = kind_of(frame)
-    when, shop = (kinds.column_named(frame, name) for name in ("when", "shop"))
+    when, shop = (kinds.column(frame, position) for position in (0, 1))
     assert (when.is_date, when.is_number, shop.is_date) == (True, False, False)
     np.testing.assert_array_equal(when.floats(), [86_400.0, np.nan])
     assert shop.texts() == ["web", None]
@@ -171,7 +171,7 @@ def test_a_column_holds_the_same_values_and_misses_the_same_ones_in_every_frame(
     if form != "pandas":
         rows = pa.Table.from_pandas(rows, preserve_index=False)
         rows = rows if form == "pyarrow" else pl.from_arrow(rows)
-    read = kind_of(rows).column_named(rows, name)
+    read = kind_of(rows).column(rows, 0)
     if read.is_number or read.is_date:
         expected = [None if value is None else float(value) for value in expected]
         assert [None if np.isnan(value) else value for value in read.floats()] == expected

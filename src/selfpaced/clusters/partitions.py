@@ -122,11 +122,7 @@ class PartitionFacts:
         return tables.frozen(fields, list(fields), set(fields) - self.with_missing, self.categories).in_zone(zone)
 
     def class_counts(self, roles: Roles) -> ClassCounts:
-        if self.classes.size > tables.MOST_LABELS:
-            raise TableError(
-                f"{roles.labels_are_in} has more than {tables.MOST_LABELS} different values. It looks like a number to "
-                "predict (regression), not like classes. Name a column of classes."
-            )
+        tables.refuse_many_labels(self.classes.size, roles)
         return ClassCounts(self.classes, self.counts)
 
 
@@ -147,11 +143,7 @@ def _merge_categories(parts: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[st
     for name in sorted({name for part in parts for name in part}):
         found = {part.get(name, ()) for part in parts}
         merged[name] = found.pop() if len(found) == 1 else tuple(sorted(set().union(*found)))
-        if len(merged[name]) > tables.MOST_CATEGORIES:
-            raise TableError(
-                f"Column {name!r} has more than {tables.MOST_CATEGORIES} different strings, like a name or free text. "
-                "Remove it from the features."
-            )
+        tables.refuse_many_categories(name, len(merged[name]), "Remove it from the features.")
     return merged
 
 
@@ -190,10 +182,8 @@ class PartitionRows:
         """Weights and hashes of groups, as far as the table has them. Weights are checked."""
         found: dict[str, Any] = {}
         if self.weights is not None:
-            if self.weights.dtype.kind not in "fiub" or not np.isfinite(self.weights).all():
-                raise TableError(
-                    f"{self.path} has weights that are not finite numbers. Every row needs a finite weight."
-                )
+            if self.weights.dtype.kind not in "fiub":
+                raise TableError(f"The weight column of {self.path} is {self.weights.dtype}. Weights must be numbers.")
             tables.refuse_bad(self.weights, f"The weight column of {self.path}")
             found["sample_weight"] = self.weights.astype(np.float64)
         if self.groups is not None:

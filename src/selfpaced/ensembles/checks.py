@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from selfpaced import tables
 from selfpaced.exceptions import warn
 from selfpaced.pools import GROUP
+from selfpaced.tables import check_whole as check_whole
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -96,14 +97,6 @@ def check_groups(groups: Any, labels: tables.Labels) -> dict[str, NDArray[np.uin
 def roles_with(groups: Any) -> tables.Roles:
     """The roles of a table in memory, by its groups: their column has the name of the array, if it has one."""
     return tables.Roles(group_column=None if groups is None else str(getattr(groups, "name", None) or "groups"))
-
-
-def check_whole(name: str, value: Any, at_most: int | None = None) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-        raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
-    if at_most is not None and int(value) > at_most:
-        raise ValueError(f"{name} must be at most {at_most}; got {value!r}.")
-    return int(value)
 
 
 def check_positive(name: str, value: Any) -> float:

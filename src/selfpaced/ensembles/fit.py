@@ -262,7 +262,7 @@ class _Loop:
         elsewhere = self.split.elsewhere
         if elsewhere is None:
             return work()
-        promise = elsewhere(work)
+        promise = elsewhere.begin(work)
         return promise if self._members_are_promised else promise.result()
 
     @property
@@ -278,7 +278,7 @@ class _Loop:
         waiting: deque[Step[Rows]] = deque()
         for step in steps:
             waiting.append(step)
-            if len(waiting) >= self.split.elsewhere.n_at_once:
+            if len(waiting) >= self.split.elsewhere.n_at_once():
                 yield self._with_member(waiting.popleft(), stopwatch)
         while waiting:
             yield self._with_member(waiting.popleft(), stopwatch)

@@ -15,8 +15,18 @@ from selfpaced.exceptions import ModelFileError
 
 def check_contents(model: Any) -> None:
     """Refuse a model with a tree whose nodes or features do not exist."""
+    from selfpaced import trees  # imported with the first file
+
+    checks: dict[str, Callable[[Any], None]] = {
+        "BaseDecisionTree": trees.check_decision_tree,
+        "HistGradientBoostingClassifier": trees.check_hist_gradient_boosting,
+        "AveragingEnsemble": _check_ensemble,
+        "BaseForest": _check_members,
+        "BaseWeightBoosting": _check_members,
+        "BaseGradientBoosting": _check_members,
+    }
     for part in _estimators_in(model, set()):
-        for check in filter(None, (CHECKS.get(kind.__name__) for kind in type(part).__mro__)):
+        for check in filter(None, (checks.get(kind.__name__) for kind in type(part).__mro__)):
             try:
                 check(part)
             except ValueError as error:
@@ -45,18 +55,6 @@ def _parts(thing: Any) -> Iterable[Any]:
     return vars(thing).values() if hasattr(thing, "__dict__") and not isinstance(thing, type) else ()
 
 
-def _check_decision_tree(model: Any) -> None:
-    from selfpaced.trees import check_decision_tree  # imported with the first file
-
-    check_decision_tree(model)
-
-
-def _check_boosted_trees(model: Any) -> None:
-    from selfpaced.trees import check_hist_gradient_boosting
-
-    check_hist_gradient_boosting(model)
-
-
 def _check_members(model: Any) -> None:
     """Refuse members with another number of features than the ensemble."""
     for member in _parts(getattr(model, "estimators_", [])):
@@ -78,13 +76,3 @@ def _check_ensemble(model: Any) -> None:
         raise ValueError(f"its classes are {labels}, but its record of the training rows has others.")
     if record.pos_label is not None and record.pos_label not in labels and True not in labels:
         raise ValueError(f"its scores are about the label {record.pos_label!r}, which it does not know.")
-
-
-CHECKS: dict[str, Callable[[Any], None]] = {
-    "BaseDecisionTree": _check_decision_tree,
-    "HistGradientBoostingClassifier": _check_boosted_trees,
-    "AveragingEnsemble": _check_ensemble,
-    "BaseForest": _check_members,
-    "BaseWeightBoosting": _check_members,
-    "BaseGradientBoosting": _check_members,
-}

@@ -28,10 +28,10 @@ class Formula:
 
 @dataclass(frozen=True)
 class Member:
-    """A member of an ensemble, and the steps that prepare its rows, in order."""
+    """A member of an ensemble, and the steps that prepare its rows."""
 
     model: TreeModel | Formula
-    preparation: tuple[Nodes, ...] = ()
+    preparation: Nodes | None = None
 
 
 class Graph:
@@ -78,7 +78,8 @@ def graph_of(
     graph = Graph()
     means = [add_average(graph, average) for average in averages]
     pooled = means[0] if pool is None else add_pool(graph, means, pool, len(classes))
-    probabilities = graph.add("Identity", add_calibration(graph, pooled, calibrator), output="probabilities")
+    calibrated = pooled if calibrator is None else _calibrated(calibrator, graph, pooled)
+    probabilities = graph.add("Identity", calibrated, output="probabilities")
     most_probable = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
     labels = classes.astype(object) if classes.dtype.kind == "U" else classes
     graph.add("Gather", graph.constant(labels), most_probable, output="label")
@@ -119,7 +120,7 @@ def _groups(members: Sequence[Member]) -> list[list[int]]:
     groups: dict[tuple[object, ...], list[int]] = {}
     for number, member in enumerate(members):
         model, kind = member.model, tuple[object, ...]((number,))
-        if isinstance(model, TreeModel) and not member.preparation:
+        if isinstance(model, TreeModel) and member.preparation is None:
             kind = (model.link, model.n_sums, model.reads_float32)
         groups.setdefault(kind, []).append(number)
     return list(groups.values())
@@ -135,9 +136,8 @@ def _sum_of_group(graph: Graph, members: Sequence[Member], weights: NDArray[np.f
 
 def _probabilities(graph: Graph, members: Sequence[Member]) -> str:
     """The name of an array of rows, members, classes."""
-    first, rows = members[0].model, "X"
-    for step in members[0].preparation:
-        rows = step(graph, rows)
+    first, prepare = members[0].model, members[0].preparation
+    rows = "X" if prepare is None else prepare(graph, "X")
     if isinstance(first, Formula):
         sums = graph.add("Unsqueeze", first.sums(graph, rows), graph.constant(np.array([1])))
     else:
@@ -152,8 +152,11 @@ def _probabilities(graph: Graph, members: Sequence[Member]) -> str:
 
 def _tree_sums(graph: Graph, rows: str, models: Sequence[TreeModel]) -> str:
     """The name of an array of rows, members, sums."""
+    from onnx import TensorProto
+
     n_sums = models[0].n_sums
-    rows = _rounded(graph, rows) if models[0].reads_float32 else rows
+    if models[0].reads_float32:
+        rows = graph.add("Cast", graph.add("Cast", rows, to=TensorProto.FLOAT), to=TensorProto.DOUBLE)
     targets = [each.sums + n_sums * number for number, each in enumerate(models)]
     trees = Trees.joined([each.trees for each in models])
     sums = sums_of_trees(graph, rows, trees, np.concatenate(targets), n_sums * len(models))
@@ -162,12 +165,6 @@ def _tree_sums(graph: Graph, rows: str, models: Sequence[TreeModel]) -> str:
         return graph.add("Div", sums, graph.constant(np.array([[each.sums.size / n_sums] for each in models])))
     sums = graph.add("Add", sums, graph.constant(np.stack([np.broadcast_to(each.start, n_sums) for each in models])))
     return graph.add("Mul", sums, graph.constant(np.array([[each.factor] for each in models])))
-
-
-def _rounded(graph: Graph, rows: str) -> str:
-    from onnx import TensorProto
-
-    return graph.add("Cast", graph.add("Cast", rows, to=TensorProto.FLOAT), to=TensorProto.DOUBLE)
 
 
 def add_pool(graph: Graph, means: Sequence[str], pool: LogOddsPool, n_classes: int) -> str:
@@ -189,13 +186,9 @@ def _log_odds(graph: Graph, probabilities: str) -> str:
     return graph.add("Sub", graph.add("Log", clipped), against)
 
 
-def add_calibration(graph: Graph, means: str, calibrator: calibration.Calibrator | None) -> str:
-    """The name of the calibrated probabilities; without a calibration, the name of the means."""
-    return means if calibrator is None else _calibrated(calibrator, graph, means)
-
-
 @singledispatch
 def _calibrated(calibrator: Any, graph: Graph, means: str) -> str:
+    """The name of the calibrated probabilities."""
     raise NotImplementedError(type(calibrator).__name__)
 
 

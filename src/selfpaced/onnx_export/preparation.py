@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from selfpaced.ensembles.auto import numbered_columns
 from selfpaced.exceptions import ModelFileError
 from selfpaced.onnx_export.graph import Graph, Nodes
+from selfpaced.scoring import code_table
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,15 @@ def read_step(step: Any, given: Given) -> Nodes:
     return read(step, given)
 
 
-def in_turn(steps: Sequence[Nodes], graph: Graph, rows: str) -> str:
+def read_steps(steps: Sequence[Any], given: Given) -> Nodes:
+    """Steps one after the other. Only the first one knows the names of columns."""
+    return partial(_in_turn, [read_step(step, Given() if number else given) for number, step in enumerate(steps)])
+
+
+def _in_turn(steps: Sequence[Nodes], graph: Graph, rows: str) -> str:
     for step in steps:
         rows = step(graph, rows)
     return rows
-
-
-def read_steps(steps: Sequence[Any], given: Given) -> tuple[Nodes, ...]:
-    """Steps one after the other. Only the first one knows the names of columns."""
-    return tuple(read_step(step, given if number == 0 else Given()) for number, step in enumerate(steps))
-
-
-def _read_pipeline(pipeline: Any, given: Given) -> Nodes:
-    return partial(in_turn, read_steps([step for _, step in pipeline.steps], given))
 
 
 def _read_imputer(imputer: Any, given: Given) -> Nodes:
@@ -76,10 +72,6 @@ def _filled(
         return filled
     marks = graph.add("Cast", graph.columns(missing, marked), to=TensorProto.DOUBLE)
     return graph.add("Concat", filled, marks, axis=1)
-
-
-def _read_scaler(scaler: Any, given: Given) -> Nodes:
-    return partial(_scaled, scaler.mean_ if scaler.with_mean else None, scaler.scale_)
 
 
 def _scaled(mean: NDArray[np.float64] | None, scale: NDArray[np.float64] | None, graph: Graph, rows: str) -> str:
@@ -143,30 +135,14 @@ def _read_encoder(encoder: Any, given: Given) -> Nodes:
             "so it cannot be exported to ONNX. Train with fit_table, or with AutoSelfPacedClassifier on a frame."
         )
     assert given.names is not None
-    tables = [_encoded(encoder, name, given) for name in given.names]
-    # All other columns are missing in all rows of a table, so differences come from its own column.
-    places = [np.flatnonzero((table != table[-1]).any(axis=0)) for table in tables]
-    constant = np.setdiff1d(np.arange(tables[0].shape[1]), np.concatenate(places))
+    found = code_table(encoder, [given.categories[name] for name in given.names])
+    assert found is not None  # each output of these encoders depends on one column
+    outputs = np.arange(found.base.size)
+    places, tables = [outputs[own] for own, _ in found.blocks], [table for _, table in found.blocks]
+    constant = np.setdiff1d(outputs, np.concatenate(places))  # those of no column are looked up with the first one
+    tables[0] = np.hstack([tables[0], np.broadcast_to(found.base[constant], (len(tables[0]), constant.size))])
     places[0] = np.concatenate([places[0], constant])
-    by_column = [table[:, chosen] for table, chosen in zip(tables, places, strict=True)]
-    return partial(_looked_up, by_column, np.argsort(np.concatenate(places)))
-
-
-def _encoded(encoder: Any, name: str, given: Given) -> NDArray[np.float64]:
-    """The outputs for each category of one column, and at the end for a missing value. Other columns are missing."""
-    import pandas as pd
-
-    assert given.names is not None
-    codes = np.arange(len(given.categories[name]) + 1)
-    codes[-1] = -1
-    frame = pd.DataFrame(
-        {
-            each: pd.Categorical.from_codes(codes if each == name else np.full(codes.size, -1), given.categories[each])
-            for each in given.names
-        }
-    )
-    encoded = encoder.transform(frame)
-    return np.asarray(encoded.toarray() if sparse.issparse(encoded) else encoded, dtype=np.float64)
+    return partial(_looked_up, tables, np.argsort(np.concatenate(places)))
 
 
 def _looked_up(tables: Sequence[NDArray[np.float64]], order: NDArray[np.intp], graph: Graph, rows: str) -> str:
@@ -188,7 +164,7 @@ STEPS: dict[str, Callable[[Any, Given], Nodes]] = {
     "FunctionTransformer": _read_function,
     "OneHotEncoder": _read_encoder,
     "OrdinalEncoder": _read_encoder,
-    "Pipeline": _read_pipeline,
+    "Pipeline": lambda pipeline, given: read_steps([step for _, step in pipeline.steps], given),
     "SimpleImputer": _read_imputer,
-    "StandardScaler": _read_scaler,
+    "StandardScaler": lambda scaler, given: partial(_scaled, scaler.mean_ if scaler.with_mean else None, scaler.scale_),
 }

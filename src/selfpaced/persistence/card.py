@@ -39,12 +39,6 @@ def ensemble_in(model: Any) -> AveragingEnsemble | None:
         return None
 
 
-def deployed(model: Any) -> Any:
-    """The part of a model that is saved: the best estimator of a search, or else the model itself."""
-    kinds = [kind.__name__ for kind in type(model).__mro__]
-    return model.best_estimator_ if "BaseSearchCV" in kinds and hasattr(model, "best_estimator_") else model
-
-
 def kind_of(model: Any) -> str:
     """The kind of a model in its card: its class, and the class of the ensemble in it.
 
@@ -201,14 +195,11 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def card_from(facts: Any) -> ModelCard:
-    """The card that a JSON object describes. Facts that a later version added are ignored, missing ones refused."""
-    card: ModelCard = _read(ModelCard, facts, "the card")
-    return card
+def read_as(kind: Any, value: Any, where: str) -> Any:
+    """A value of JSON converted to a type: lists to tuples, objects to dataclasses, such as a card.
 
-
-def _read(kind: Any, value: Any, where: str) -> Any:
-    """A value of JSON converted to the type of a field: lists to tuples, objects to dataclasses."""
+    Facts that a later version added are ignored; a missing one or one of another type is a ValueError.
+    """
     if isinstance(kind, UnionType):
         kind = next((one for one in get_args(kind) if _fits(one, value)), NoneType)
     if not _fits(kind, value):
@@ -217,9 +208,9 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         return _read_record(kind, value, where)
     parts = get_args(kind)
     if get_origin(kind) is tuple:
-        return tuple(_read(parts[0], each, f"a part of {where}") for each in value)
+        return tuple(read_as(parts[0], each, f"a part of {where}") for each in value)
     if get_origin(kind) is Mapping:
-        return {name: _read(parts[1], each, f"{name!r} in {where}") for name, each in value.items()}
+        return {name: read_as(parts[1], each, f"{name!r} in {where}") for name, each in value.items()}
     return value
 
 
@@ -229,7 +220,7 @@ def _read_record(kind: Any, facts: Mapping[str, Any], where: str) -> Any:
     if missing:
         raise ValueError(f"{where} lacks {missing[0]!r}")
     names = [name for name in annotations if name in facts]
-    return kind(**{name: _read(annotations[name], facts[name], f"{name!r} in {where}") for name in names})
+    return kind(**{name: read_as(annotations[name], facts[name], f"{name!r} in {where}") for name in names})
 
 
 def _fits(kind: Any, value: Any) -> bool:

@@ -26,11 +26,10 @@ from selfpaced.persistence.card import (
     ModelCard,
     Said,
     card_as_json,
-    card_from,
     card_of,
-    deployed,
     ensemble_in,
     kind_of,
+    read_as,
 )
 
 CARD = "selfpaced.json"
@@ -51,7 +50,8 @@ def card_in(archive: zipfile.ZipFile, name: str) -> ModelCard:
         facts = json.loads(storage.part_of(archive, CARD).decode(errors="replace"))
         version = facts.get("format_version") if isinstance(facts, dict) else None
         if not isinstance(version, int) or version <= FORMAT_VERSION:
-            return card_from(facts)
+            card: ModelCard = read_as(ModelCard, facts, "the card")
+            return card
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"The card in {name} is damaged: {error}.") from error
     raise ModelFileError(
@@ -146,7 +146,8 @@ def model_bytes(
     call: str = "save_model(...",
 ) -> bytes:
     """The content of the file that `save_model` writes. `call` is the call in errors that can allow more types."""
-    model = deployed(model)
+    if "BaseSearchCV" in [kind.__name__ for kind in type(model).__mro__]:
+        model = getattr(model, "best_estimator_", model)
     _check_model(model)
     saved = _at_rest(model)
     if format == "skops":
@@ -365,18 +366,14 @@ def read_model(
         pickled = storage.part_of(archive, PICKLE) if is_pickle else b""
     safely = partial(storage.loaded, source, name, "load_model(...", allow, card.versions)
     model = _unpickled(pickled, name) if is_pickle else safely()
-    _warn_of_versions(card, name)  # the packages of the model are imported by now
-    return _checked(model, name)
-
-
-def _warn_of_versions(card: ModelCard, name: str) -> None:
-    changed = storage.differences(card.versions)
+    changed = storage.differences(card.versions)  # the packages of the model are imported by now
     if changed:
         warn(
             f"{name} was saved with {', '.join(changed)}, so its predictions may differ here. Check them, and save the "
             "model again.",
             ModelVersionWarning,
         )
+    return _checked(model, name)
 
 
 def _unpickled(content: bytes, name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from selfpaced.algorithms import Hardness, HardnessBins
 from selfpaced.pools.keys import Ids, Keys, row_keys, smallest_keys
-from selfpaced.scoring import Scorer, probabilities_by
+from selfpaced.scoring import Scorer, Spans, probabilities_by
 
 # Under this name the metadata of rows hold the hashes of their groups. Base models do not get them.
 GROUP = "__selfpaced_group__"
@@ -53,13 +52,8 @@ class Rows:
         return replace(self, metadata={**self.metadata, "sample_weight": weights})
 
 
-class RowsOnDemand(Protocol):
+class RowsOnDemand(Spans, Protocol):
     """What a pool in memory asks of the table that holds its rows."""
-
-    bytes_per_row: float
-
-    def span(self, start: int, stop: int) -> Any:
-        """The features of consecutive rows, without a copy where the table can."""
 
     def take(self, positions: NDArray[np.integer]) -> Any:
         """The features of the rows at some positions."""
@@ -75,7 +69,6 @@ BinNumbers = NDArray[np.unsignedinteger]
 UNITS_PER_TOP = 2.0**32
 # So many rows of at most 2^32 units each add up without rounding in the float64 sums of np.bincount.
 ROWS_SUMMED_EXACTLY = 2**20
-LANES = 8
 # The class number of rows that have been dropped.
 NO_CLASS = np.iinfo(np.uint8).max
 
@@ -154,25 +147,9 @@ def _cut_block(hardness: Floats, top: float, bins: BinNumbers, n_bins: int) -> B
     number = (share * n_bins).astype(np.intp)
     np.minimum(number, n_bins - 1, out=number)
     bins[:] = number
-    number += _lanes(number.size, n_bins)
     share *= UNITS_PER_TOP
-    return BinTotals(
-        _sum_lanes(np.bincount(number, minlength=LANES * n_bins)),
-        _sum_lanes(np.bincount(number, weights=np.rint(share, out=share), minlength=LANES * n_bins)),
-    )
-
-
-@lru_cache(maxsize=4)  # a pass over many chunks asks for two of them, of a whole chunk and of the last
-def _lanes(n_rows: int, n_bins: int) -> NDArray[np.intp]:
-    """Offsets that make neighbours count in different copies of the bins.
-
-    Most rows share a bin, and a sum that is written cannot be read again at once: one copy takes twice as long.
-    """
-    return np.tile(n_bins * np.arange(LANES), -(-n_rows // LANES))[:n_rows]
-
-
-def _sum_lanes(sums: NDArray[Any]) -> tuple[int, ...]:
-    return tuple(map(int, sums.reshape(LANES, -1).sum(axis=0).tolist()))
+    units = np.bincount(number, weights=np.rint(share, out=share), minlength=n_bins)
+    return BinTotals(tuple(np.bincount(number, minlength=n_bins).tolist()), tuple(map(int, units.tolist())))
 
 
 def hardest(doubts: Floats, keys: Keys, n_rows: int) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from selfpaced.exceptions import TableError
 from selfpaced.metrics import alerts_at_threshold, aucprc, best_threshold
 from selfpaced.model import Model, TrainedOn, named_among
-from selfpaced.scoring import begun, over_stream
+from selfpaced.scoring import over_stream
 from selfpaced.storage import Place
 from selfpaced.tables import DatabaseTable, InMemoryTable, NewCategories, ReadingOptions, Roles, Schema, check_names
 from selfpaced.tables.files import StreamedBatch, StreamedTable
@@ -117,12 +117,11 @@ def _reopened(table: StreamedTable, names: list[str] | None, roles: Roles, schem
 def streamed(
     model: Model, table: StreamedTable, n_jobs: int | None = None, progress: RowsDone | None = None
 ) -> Iterator[tuple[StreamedBatch, Floats]]:
-    """Batches of a table with their probabilities, in order. The first is read while the scorers are prepared.
+    """Batches of a table with their probabilities, in order.
 
     `progress` gets the rows done and the rows to do. After the last batch, one warning counts the categories that the
     model was not trained with.
     """
-    batches = begun(table.batches())
     scorers = [scorer for some in model.scorers for scorer in some]
     # Models with their own threads get one batch at a time.
     threads = min([effective_n_jobs(n_jobs), *(each.threads for each in scorers if each.threads is not None)])
@@ -135,7 +134,7 @@ def streamed(
 
     found: list[Floats] = []
     new = NewCategories()
-    parts = ((batch, rows) for batch in batches for rows in replace(batch, new_categories=new).parts(most_rows))
+    parts = ((batch, rows) for batch in table.batches() for rows in replace(batch, new_categories=new).parts(most_rows))
     for batch, rows, probabilities in over_stream(work, parts, threads):
         found.append(probabilities)
         if rows.stop < batch.stop:
@@ -211,7 +210,7 @@ def write_decided(
     probabilities = np.concatenate(parts) if parts else np.empty((0, len(trained_on.classes)))
     scores = probabilities[:, trained_on.score_column].copy()
     alerts = decide(scores)
-    columns = _columns_with(trained_on, probabilities, {"alert": alerts})
+    columns = _columns_with(trained_on, probabilities, alerts)
     refuse_taken(table.roles.keep, columns)
 
     def decided() -> Iterator[Any]:
@@ -230,16 +229,15 @@ def write_decided(
 
 def score_columns(trained_on: TrainedOn, probabilities: Floats, threshold: float | None) -> dict[str, Any]:
     """What is written of the probabilities of some rows, by the names of the columns; alerts with a threshold."""
-    if threshold is None:
-        return _columns_with(trained_on, probabilities, {})
-    return _columns_with(trained_on, probabilities, {"alert": probabilities[:, trained_on.score_column] >= threshold})
+    is_alert = None if threshold is None else probabilities[:, trained_on.score_column] >= threshold
+    return _columns_with(trained_on, probabilities, is_alert)
 
 
-def _columns_with(trained_on: TrainedOn, probabilities: Floats, alerts: dict[str, Any]) -> dict[str, Any]:
-    if len(trained_on.classes) == 2:
-        return {"score": probabilities[:, trained_on.score_column]} | alerts
-    scores = {f"score_{label}": probabilities[:, number] for number, label in enumerate(trained_on.classes)}
-    return scores | alerts
+def _columns_with(trained_on: TrainedOn, probabilities: Floats, is_alert: Any) -> dict[str, Any]:
+    columns = {"score": probabilities[:, trained_on.score_column]}
+    if len(trained_on.classes) > 2:
+        columns = {f"score_{label}": probabilities[:, number] for number, label in enumerate(trained_on.classes)}
+    return columns if is_alert is None else columns | {"alert": is_alert}
 
 
 def rare_rows(trained_on: TrainedOn, table: StreamedTable) -> NDArray[np.bool_]:

@@ -1,9 +1,9 @@
 """How a fitted base model gives class probabilities fast, by kind of model."""
 
 from selfpaced.scoring.averaging import (
+    Spans,
     Spread,
     add_probabilities,
-    begun,
     in_one_thread,
     mean_probabilities,
     over_chunks,
@@ -13,6 +13,7 @@ from selfpaced.scoring.averaging import (
     timed,
 )
 from selfpaced.scoring.kinds import scorer_of, scorers_of, without_library
+from selfpaced.scoring.pipelines import code_table
 from selfpaced.scoring.scorer import (
     LARGEST_WHOLE,
     CodedRows,

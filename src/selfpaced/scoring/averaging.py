@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from itertools import chain, islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -58,22 +57,6 @@ def over_stream(work: Callable[[Item], Result], items: Iterable[Item], n_threads
         executor.shutdown(cancel_futures=True)
 
 
-def begun(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items. A thread fetches the first of them at once, while the caller prepares what they are for.
-
-    >>> list(begun(iter("ab")))
-    ['a', 'b']
-    """
-    executor = ThreadPoolExecutor(1)
-    first = executor.submit(lambda: list(islice(items, 1)))
-    executor.shutdown(wait=False)
-    return chain(_result_of(first), items)
-
-
-def _result_of(future: Future[list[Item]]) -> Iterator[Item]:
-    yield from future.result()
-
-
 def timed(items: Iterable[Item], took: Callable[[float], None]) -> Iterator[Item]:
     """The items as they come. `took` is called with the seconds that each of them took to come.
 
@@ -104,7 +87,7 @@ class Spans(Protocol):
     bytes_per_row: float
 
     def span(self, start: int, stop: int) -> Any:
-        """The features of consecutive rows."""
+        """The features of consecutive rows, without a copy where the table can."""
 
 
 def mean_probabilities(

@@ -15,6 +15,7 @@ from scipy.special import softmax
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import assert_all_finite, check_array
 
+from selfpaced.scoring.pipelines import pipeline_scorer
 from selfpaced.scoring.scorer import BYTES_AT_ONCE as BYTES_AT_ONCE_OF_PLAIN
 from selfpaced.scoring.scorer import (
     Probabilities,
@@ -160,8 +161,6 @@ def _hist_gradient_boosting(models: Sequence[Any]) -> Sequence[Scorer | None]:
 
 
 def _pipelines(models: Sequence[Any]) -> Sequence[Scorer | None]:
-    from selfpaced.scoring.pipelines import pipeline_scorer
-
     finals = scorers_of([model[-1] for model in models])
     return [pipeline_scorer(model, final) for model, final in zip(models, finals, strict=True)]
 

@@ -8,12 +8,15 @@ that are columns of numbers are then encoded by a few operations. The result is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.special import expit
 
 from selfpaced.scoring.scorer import CodedRows, Floats, Probabilities, Scorer, as_codes, as_frame, coded
@@ -26,14 +29,6 @@ MOST_TABLES = 16
 SILENT = ("ignore", "infrequent_if_exist", "use_encoded_value")
 
 
-@dataclass(frozen=True)
-class LaidOutRows:
-    """Rows for a pipeline: encoded, as its last step reads them, or a frame or an array for all of its steps."""
-
-    rows: Any
-    are_encoded: bool
-
-
 def pipeline_scorer(model: Any, final: Scorer) -> Scorer | None:
     """The scorer of a pipeline; None if its encoder is not known. `final` is the scorer of the last step."""
     final = _last_step(model[-1], final)
@@ -43,15 +38,14 @@ def pipeline_scorer(model: Any, final: Scorer) -> Scorer | None:
     if encoder is None or not reads_arrays:
         return None
 
-    def view(features: Any) -> LaidOutRows:
+    def view(features: Any) -> tuple[Callable[[Any], Probabilities], Any]:
+        """What scores the rows, and the rows for it: encoded for the last step, or as they are for all steps."""
         encoded = encoder(features)
-        if encoded is None:
-            return LaidOutRows(as_frame(features), are_encoded=False)
-        return LaidOutRows(final.view(encoded), are_encoded=True)
+        return (model.predict_proba, as_frame(features)) if encoded is None else (final.score, final.view(encoded))
 
-    def score(laid_out: LaidOutRows) -> Probabilities:
-        by: Callable[[Any], Probabilities] = final.score if laid_out.are_encoded else model.predict_proba
-        return by(laid_out.rows)
+    def score(laid_out: tuple[Callable[[Any], Probabilities], Any]) -> Probabilities:
+        by, rows = laid_out
+        return by(rows)
 
     return Scorer(view, score, final.bytes_at_once, final.threads, reads_coded=True, is_fast=final.is_fast)
 
@@ -65,7 +59,7 @@ def _encoder_of(steps: Sequence[Any]) -> Callable[[Any], Floats | None] | None:
         is_known = len(known) == 1 or any(isinstance(part.step, CategoryTables) for part in known)
         return FrameEncoder(known) if is_known and len(known) == len(parts) and not steps[0].sparse_output_ else None
     numbers = _numbers(steps)
-    return None if numbers is None else ArrayEncoder(numbers)
+    return None if numbers is None else partial(_encoded_array, numbers)
 
 
 def _is(step: Any, name: str) -> bool:
@@ -154,36 +148,40 @@ class CategoryTables:
             if categories not in self._tables:
                 if len(self._tables) >= MOST_TABLES:
                     self._tables.clear()
-                self._tables[categories] = self._made(categories)
+                n_numbers = (1 + sum(map(len, categories))) * len(self._encoder.get_feature_names_out())
+                table = None
+                if n_numbers <= MOST_NUMBERS:
+                    with suppress(ValueError):
+                        table = code_table(self._encoder, categories)
+                self._tables[categories] = table
             return self._tables[categories]
 
-    def _made(self, categories: tuple[tuple[Any, ...], ...]) -> CodeTable | None:
-        """Ask the encoder about a row in which all is missing, and about one row for each category of each column."""
-        import pandas as pd
 
-        sizes = [len(own) for own in categories]
-        if (1 + sum(sizes)) * len(self._encoder.get_feature_names_out()) > MOST_NUMBERS:
-            return None
-        codes = np.full((len(sizes), 1 + sum(sizes)), -1)
-        ends = 1 + np.cumsum(sizes)
-        for own, size, end in zip(codes, sizes, ends, strict=True):
-            own[end - size : end] = np.arange(size)
-        names = self._encoder.feature_names_in_
-        columns = zip(names, codes, categories, strict=True)
-        frame = pd.DataFrame({name: pd.Categorical.from_codes(own, known) for name, own, known in columns})
-        try:
-            encoded = np.asarray(self._encoder.transform(frame), dtype=np.float64)
-        except ValueError:
-            return None
-        base, decided = encoded[0], []
-        for size, end in zip(sizes, ends, strict=True):
-            numbers = encoded[[*range(end - size, end), 0]]
-            is_same = (numbers == base) | (np.isnan(numbers) & np.isnan(base))
-            decided.append((np.flatnonzero(~is_same.all(axis=0)), numbers))
-        places = np.concatenate([own for own, _ in decided])
-        if np.unique(places).size < places.size:
-            return None
-        return CodeTable(base, [(_as_slice(own), np.ascontiguousarray(numbers[:, own])) for own, numbers in decided])
+def code_table(encoder: Any, categories: Sequence[Sequence[Any]]) -> CodeTable | None:
+    """What an encoder makes of some categories of each of its columns; None if two columns decide one number.
+
+    It is asked about a row in which all is missing, and about one row for each category of each column.
+    """
+    import pandas as pd
+
+    sizes = [len(own) for own in categories]
+    codes = np.full((len(sizes), 1 + sum(sizes)), -1)
+    ends = 1 + np.cumsum(sizes)
+    for own, size, end in zip(codes, sizes, ends, strict=True):
+        own[end - size : end] = np.arange(size)
+    columns = zip(encoder.feature_names_in_, codes, categories, strict=True)
+    frame = pd.DataFrame({name: pd.Categorical.from_codes(own, known) for name, own, known in columns})
+    found = encoder.transform(frame)
+    encoded = np.asarray(found.toarray() if issparse(found) else found, dtype=np.float64)
+    base, decided = encoded[0], []
+    for size, end in zip(sizes, ends, strict=True):
+        numbers = encoded[[*range(end - size, end), 0]]
+        is_same = (numbers == base) | (np.isnan(numbers) & np.isnan(base))
+        decided.append((np.flatnonzero(~is_same.all(axis=0)), numbers))
+    places = np.concatenate([own for own, _ in decided])
+    if np.unique(places).size < places.size:
+        return None
+    return CodeTable(base, [(_as_slice(own), np.ascontiguousarray(numbers[:, own])) for own, numbers in decided])
 
 
 def _as_slice(places: NDArray[np.intp]) -> Any:
@@ -239,15 +237,10 @@ class FrameEncoder:
         return len(self.parts) > 1 or not (isinstance(step, Numbers) and len(step.marked) > 0)
 
 
-@dataclass(frozen=True)
-class ArrayEncoder:
+def _encoded_array(numbers: Numbers, features: Any) -> Floats | None:
     """What an imputer and a scaler make of an array."""
-
-    numbers: Numbers
-
-    def __call__(self, features: Any) -> Floats | None:
-        is_plain = isinstance(features, np.ndarray) and features.dtype == np.float64 and features.flags.c_contiguous
-        return np.ascontiguousarray(self.numbers(features.T)) if is_plain else None
+    is_plain = isinstance(features, np.ndarray) and features.dtype == np.float64 and features.flags.c_contiguous
+    return np.ascontiguousarray(numbers(features.T)) if is_plain else None
 
 
 def linear_score(model: Any) -> Callable[[Any], Probabilities] | None:

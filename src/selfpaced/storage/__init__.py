@@ -26,7 +26,6 @@ from selfpaced.storage.remote import (
     RemoteFile,
     content_of,
     downloaded,
-    exists,
     explaining,
     fingerprint,
     is_local,

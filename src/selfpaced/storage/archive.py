@@ -21,17 +21,14 @@ ONLY_NOTED = {"numpy", "python", "skops"}
 
 def versions_for(members: Iterable[Any]) -> dict[str, str]:
     """The current versions of Python, of what every model needs, and of the packages of the members of an ensemble."""
-    return versions_of({"numpy", "selfpaced", "sklearn"}.union(*map(_packages_of, members)))
+    parts = [part for member in members for part in (member, *member.get_params(deep=True).values())]
+    packages = {type(part).__module__.partition(".")[0] for part in parts}
+    return versions_of({"numpy", "selfpaced", "sklearn"} | packages)
 
 
 def versions_of(packages: set[str]) -> dict[str, str]:
     """The current versions of Python, and of the given packages that are imported and have a version."""
     return {"python": platform.python_version(), **_installed(packages)}
-
-
-def _packages_of(member: Any) -> set[str]:
-    parts = [member, *member.get_params(deep=True).values()]
-    return {type(part).__module__.partition(".")[0] for part in parts}
 
 
 def _installed(packages: set[str]) -> dict[str, str]:
@@ -52,12 +49,8 @@ def differences(written: Mapping[str, str]) -> list[str]:
     return [
         f"{name} {written[name]} (here {version})"
         for name, version in here.items()
-        if _minor(written[name]) != _minor(version)
+        if written[name].split(".")[:2] != version.split(".")[:2]
     ]
-
-
-def _minor(version: str) -> list[str]:
-    return version.split(".")[:2]
 
 
 OURS = [

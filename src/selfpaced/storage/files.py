@@ -195,7 +195,10 @@ class TemporaryFolder:
     def __init__(self, inside: str | PathLike[str] | None = None) -> None:
         place = Path(tempfile.gettempdir() if inside is None else inside)
         place.mkdir(parents=True, exist_ok=True)
-        _remove_orphans(place)
+        for path in place.glob("selfpaced-table-*"):
+            match = _NAME.fullmatch(path.name)
+            if match and not _is_running(int(match[1])):
+                shutil.rmtree(path, ignore_errors=True)
         self.path = Path(tempfile.mkdtemp(prefix=f"selfpaced-table-{os.getpid()}-", dir=place))
         # A fork must not remove the folder of its parent.
         self._finalizer = weakref.finalize(self, _remove, self.path, os.getpid())
@@ -204,13 +207,6 @@ class TemporaryFolder:
 def _remove(path: Path, owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _remove_orphans(place: Path) -> None:
-    for path in place.glob("selfpaced-table-*"):
-        match = _NAME.fullmatch(path.name)
-        if match and not _is_running(int(match[1])):
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_running(process: int) -> bool:

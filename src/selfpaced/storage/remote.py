@@ -77,14 +77,10 @@ class RemoteFile:
         with self.filesystem.open_input_file(self.path) as opened:
             return self._state_of(opened)
 
-    def pinned(self) -> RemoteFile:
-        """The same file, to be refused after a change."""
-        return replace(self, expected=state_of(self))
-
     def _state_of(self, opened: Any) -> tuple[str, ...]:
-        marks = {name: _text(value) for name, value in (opened.metadata() or {}).items() if name in _MARKS}
-        if not marks:
-            marks = self._marks()
+        held = {name: value for name, value in (opened.metadata() or {}).items() if name in _MARKS}
+        texts = {name: value.decode(errors="replace") for name, value in held.items() if isinstance(value, bytes)}
+        marks = held | texts or self._marks()
         return (str(opened.size()), *(f"{name}={value}" for name, value in sorted(marks.items())))
 
     def _marks(self) -> dict[str, str]:
@@ -198,7 +194,7 @@ def explaining(source: Any, doing: str) -> Iterator[None]:
 
 def downloaded(source: RemoteFile, target: Path) -> Path:
     """Copy a remote file to this machine, piece by piece: a piece that the network interrupts is fetched again."""
-    pinned = source if source.expected is not None else source.pinned()
+    pinned = replace(source, expected=source.expected or state_of(source))  # a change meanwhile is refused
 
     def piece(start: int) -> bytes:
         with pinned.open() as opened:
@@ -275,10 +271,6 @@ def _fsspec_system(url: str, scheme: str) -> tuple[Any, str]:
     return as_pyarrow(filesystem), path
 
 
-def _text(value: Any) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
 def fingerprint(path: Place) -> dict[str, Any]:
     """What distinguishes a file from one that replaced it, even with the same size and time of change."""
     if isinstance(path, RemoteFile):
@@ -307,10 +299,3 @@ def refuse_unreachable(place: RemoteFile) -> None:
         is_missing = isinstance(cause, FileNotFoundError | None) or getattr(cause, "status", None) in (404, 410)
         if not is_missing:
             raise TableError(f"{place} cannot be reached: {_without_password(str(cause))}") from error
-
-
-def exists(place: Place) -> bool:
-    """Whether there is a file or a folder."""
-    if isinstance(place, Path):
-        return place.exists()
-    return bool(patiently(lambda: place.filesystem.get_file_info(place.path)).type != fs.FileType.NotFound)

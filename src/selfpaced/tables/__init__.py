@@ -9,7 +9,6 @@ from selfpaced.tables.frames import (
     with_open_categories,
 )
 from selfpaced.tables.labels import (
-    MOST_LABELS,
     ClassCounts,
     LabelLook,
     Labels,
@@ -19,6 +18,7 @@ from selfpaced.tables.labels import (
     keys_looked_at,
     read_labels,
     refuse_bad,
+    refuse_many_labels,
     refuse_missing_labels,
     refuse_repeated,
     refuse_weightless,
@@ -42,7 +42,7 @@ from selfpaced.tables.memory import (
     split_classes,
     stack,
 )
-from selfpaced.tables.profile import ColumnLook, ColumnProfile, look_through
+from selfpaced.tables.profile import ColumnLook, ColumnProfile, look_through, refuse_many_categories
 from selfpaced.tables.schema import MOST_CATEGORIES, Column, Schema, are_numbers, frozen, plain, unified_fields
 from selfpaced.tables.table import (
     ID,
@@ -57,6 +57,7 @@ from selfpaced.tables.table import (
     Table,
     TableOptions,
     check_names,
+    check_whole,
     feature_names,
     names_of,
 )

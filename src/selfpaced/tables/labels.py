@@ -149,11 +149,7 @@ class LabelLook:
         fresh = new.filter(pc.invert(pc.is_in(new, value_set=self._known)))
         if len(fresh):
             self._known = pa.concat_arrays([self._known, fresh])
-        if len(self._known) > MOST_LABELS:
-            raise TableError(
-                f"The target has more than {MOST_LABELS} different values. It looks like a number to predict "
-                "(regression), not like classes. Name a column of classes."
-            )
+        refuse_many_labels(len(self._known), self._roles)
         numbers = pc.index_in(column, value_set=self._known)
         self._numbers.append(numbers.to_numpy(zero_copy_only=False).astype(np.uint8))
 
@@ -184,6 +180,14 @@ class LabelLook:
             raise TableError(
                 f"The labels of {file.path} are {column.type}, those of the files before it {self._known.type}: {error}"
             ) from error
+
+
+def refuse_many_labels(n_labels: int, roles: Roles) -> None:
+    if n_labels > MOST_LABELS:
+        raise TableError(
+            f"{roles.labels_are_in} has more than {MOST_LABELS} different values. It looks like a number to predict "
+            "(regression), not like classes. Name a column of classes."
+        )
 
 
 def refuse_weightless(rows: Rows, name: Any) -> None:
@@ -237,10 +241,10 @@ def group_hashes(groups: Any, where: str = "groups") -> Hashes:
     if values.dtype.kind in "iub":
         return _mixed(values.astype(np.uint64))
     if values.dtype.kind in "mM":
-        _refuse(int(np.isnat(values).sum()), values.size, where)
+        refuse_missing_groups(int(np.isnat(values).sum()), values.size, where)
         return _mixed(values.astype(f"{values.dtype.kind}8[us]").view(np.uint64))
     if values.dtype.kind == "f":
-        _refuse(int(np.isnan(values).sum()), values.size, where)
+        refuse_missing_groups(int(np.isnan(values).sum()), values.size, where)
         if ((values == np.rint(values)) & (np.abs(values) <= LARGEST_EXACT_FLOAT)).all():
             return _mixed(values.astype(np.int64).view(np.uint64))
     return _hashed_one_by_one(values, where)
@@ -248,7 +252,7 @@ def group_hashes(groups: Any, where: str = "groups") -> Hashes:
 
 def column_groups(column: Any, where: str) -> Hashes:
     """The same for a column of Arrow. Strings are hashed once for all rows that share them."""
-    refuse_missing_groups(column, where)
+    refuse_missing_groups(column.null_count, len(column), where)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     kind = column.type
@@ -267,11 +271,6 @@ def column_groups(column: Any, where: str) -> Hashes:
     return of_rows
 
 
-def refuse_missing_groups(column: Any, where: str) -> None:
-    """Refuse a column of Arrow in which rows have no group."""
-    _refuse(column.null_count, len(column), where)
-
-
 def _hashed_one_by_one(values: NDArray[Any], where: str) -> Hashes:
     known: dict[Any, int] = {}
     hashes = np.empty(values.size, dtype=np.uint64)
@@ -283,7 +282,7 @@ def _hashed_one_by_one(values: NDArray[Any], where: str) -> Hashes:
         if value not in known:
             known[value] = _hash_of(value)
         hashes[place] = known[value]
-    _refuse(n_missing, values.size, where)
+    refuse_missing_groups(n_missing, values.size, where)
     return hashes
 
 
@@ -304,7 +303,7 @@ def _mixed(numbers: NDArray[np.uint64]) -> Hashes:
     return row_keys(numbers, 0, 0)
 
 
-def _refuse(n_missing: int, n_rows: int, where: str) -> None:
+def refuse_missing_groups(n_missing: int, n_rows: int, where: str) -> None:
     if n_missing:
         raise TableError(
             f"{where} has no value in {n_missing:,} of {n_rows:,} rows. Every row needs a group: drop these rows, or "

@@ -63,10 +63,6 @@ class Kind:
         for position, name in enumerate(self.names(table)):
             yield name, self.column(table, position)
 
-    def column_named(self, table: Any, name: Any) -> ColumnReader:
-        """One column. Raises ValueError if there is none of this name."""
-        return self.column(table, self.names(table).index(name))
-
 
 def kind_of(table: Any) -> Kind:
     """The kind of a table, by package and class name. So pandas and others need not be imported to recognise it."""

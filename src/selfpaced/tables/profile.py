@@ -85,7 +85,9 @@ class ColumnLook:
             if len(self._strings) <= MOST_CATEGORIES:
                 self._strings.update(column.unique().drop_null().to_pylist())
         elif _has_order(column.type):
-            ends = pc.min_max(_comparable(column)).as_py().values()
+            if are_dates(column.type):  # as numbers, because Python's own dates have no nanoseconds
+                column = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+            ends = pc.min_max(column).as_py().values()
             self._ends += [end for end in ends if end is not None and end == end]
 
     def result(self) -> ColumnProfile:
@@ -122,11 +124,6 @@ def _not_numbers(strings: set[str]) -> tuple[str, ...]:
     return tuple(sorted(others)[:MOST_SHOWN]) if others and n_unlike <= FEW_OTHERS * len(strings) else ()
 
 
-def _comparable(column: Any) -> Any:
-    """Dates as numbers, because Python's own dates have no nanoseconds."""
-    return column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()) if are_dates(column.type) else column
-
-
 def _has_order(kind: Any) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, are_dates)
     return any(is_kind(kind) for is_kind in kinds)
@@ -134,9 +131,12 @@ def _has_order(kind: Any) -> bool:
 
 def categories_of(profile: ColumnProfile, exclude: str = "Exclude it with exclude=[{!r}].") -> tuple[str, ...]:
     """The categories of a column of strings. `exclude` tells how to exclude a column that has too many."""
-    if profile.n_distinct > MOST_CATEGORIES:
-        raise TableError(
-            f"Column {profile.name!r} has more than {MOST_CATEGORIES} different strings, like a name or free text. "
-            f"{exclude.format(profile.name)}"
-        )
+    refuse_many_categories(profile.name, profile.n_distinct, exclude.format(profile.name))
     return profile.categories or ()
+
+
+def refuse_many_categories(name: str, n_distinct: int, advice: str) -> None:
+    if n_distinct > MOST_CATEGORIES:
+        raise TableError(
+            f"Column {name!r} has more than {MOST_CATEGORIES} different strings, like a name or free text. {advice}"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
@@ -113,7 +114,6 @@ class TableOptions(ReadingOptions, total=False):
     group_column: str | None
     timezone: str | None
     memory_for_tags: int
-    types: Mapping[str, str] | None
     progress: Progress | None
     fit_on: str
     client: Any
@@ -124,6 +124,14 @@ def check_names(options: Mapping[str, Any], known: frozenset[str], who: str) -> 
     unknown = sorted(set(options) - known)
     if unknown:
         raise TypeError(f"{who} has no option {unknown[0]!r}. Its options are {', '.join(sorted(known))}.")
+
+
+def check_whole(name: str, value: Any, at_most: int | None = None) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+        raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
+    if at_most is not None and int(value) > at_most:
+        raise ValueError(f"{name} must be at most {at_most}; got {value!r}.")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -141,22 +149,13 @@ class SplitPlan:
     read: Callable[[Any, Pass], None] = read_pass  # how a table that is read from start to end makes a pass
 
 
-class Promise(Protocol):
-    """What work elsewhere will give."""
-
-    def result(self) -> Any:
-        """Wait for it. What the work raised is raised."""
-
-
-class Elsewhere(Protocol):
+@dataclass(frozen=True)
+class Elsewhere:
     """Other processes that do work."""
 
-    @property
-    def n_at_once(self) -> int:
-        """The number of pieces of work that are done at the same time."""
-
-    def __call__(self, work: Callable[[], Any]) -> Promise:
-        """Begin some work, which travels with all that it needs."""
+    n_at_once: Callable[[], int]  # how many pieces of work are done at the same time
+    # Begins some work, which travels with all that it needs. `result()` waits for it, and raises what the work raised.
+    begin: Callable[[Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True)

@@ -272,7 +272,6 @@ def date_pattern(n_digits: int, day: str = ISO_DATE) -> str:
     )
 
 
-_AT_START = re.compile(f"{DOTTED_DATE}(?![0-9])")
 # One step after the other: the day and the month get two digits, then the parts change places.
 _STEPS = (
     ("^([0-9])[.]([0-9]{1,2}[.][0-9]{4})", r"0\1.\2"),
@@ -299,7 +298,6 @@ def iso_date(text: str) -> str:
     >>> iso_date("1.2.2025 23:59"), iso_date("2025-03-01")
     ('2025-02-01 23:59', '2025-03-01')
     """
-    if not _AT_START.match(text):
-        return text
-    day, month, rest = text.split(".", 2)
-    return f"{rest[:4]}-{month:0>2}-{day:0>2}{rest[4:]}"
+    for pattern, replacement in _STEPS:
+        text = re.sub(pattern, replacement, text)
+    return text

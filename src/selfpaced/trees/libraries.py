@@ -172,7 +172,10 @@ def _xgboost_tree(tree: dict[str, Any]) -> Trees:
 
 
 def read_catboost(model: Any) -> TreeModel:
-    parts = _as_json(model)
+    with TemporaryDirectory() as folder:  # CatBoost can only write its description of a model to a file
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        parts = json.loads(path.read_text())
     loss = parts["model_info"]["params"]["loss_function"]["type"]
     if loss not in LOSSES or "oblivious_trees" not in parts or set(parts["features_info"]) != {"float_features"}:
         raise UnsupportedTreesError(
@@ -191,15 +194,6 @@ def read_catboost(model: Any) -> TreeModel:
         factor=float(scale),
         reads_float32=True,
     )
-
-
-def _as_json(model: Any) -> dict[str, Any]:
-    """CatBoost's description of a model, which it can only write to files."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        model.save_model(str(path), format="json")
-        parts: dict[str, Any] = json.loads(path.read_text())
-        return parts
 
 
 def _symmetric(tree: dict[str, Any], number: int, n_sums: int, columns: list[dict[str, Any]]) -> Trees:
@@ -275,14 +269,14 @@ def _trees(fields: Sequence[Fields]) -> Trees:
     starts = np.cumsum([0, *(2 * n_leaves - 1)])
     n_inner = n_leaves - 1
     inner, leaves = _places(starts[:-1], n_inner), _places(starts[:-1] + n_inner, n_leaves)
-    kinds, thresholds = _whole(fields, "decision_type"), _numbers(fields, "threshold")
+    kinds, thresholds = _values(fields, "decision_type", np.int64), _values(fields, "threshold", np.float64)
     by_category = (kinds & BY_CATEGORIES).astype(bool)
     missing_left = _missing_left(kinds, thresholds) & ~by_category  # NaN is in no category
     category_nodes, category_codes = _categories(fields, inner, n_inner, by_category, thresholds)
 
     def children(name: str) -> Ints:
         """The children of inner nodes. Leaves have negative numbers: ~0 is the first one."""
-        numbers, first = _whole(fields, name), np.repeat(starts[:-1], n_inner)
+        numbers, first = _values(fields, name, np.int64), np.repeat(starts[:-1], n_inner)
         of_leaf = first + np.repeat(n_inner, n_inner) + ~numbers
         numbers = np.where(numbers < 0, of_leaf, first + numbers)
         whole: Ints = _spread(starts[-1], inner, numbers, NO_CHILD)
@@ -290,12 +284,12 @@ def _trees(fields: Sequence[Fields]) -> Trees:
 
     return Trees(
         starts=starts,
-        feature=_spread(starts[-1], inner, _whole(fields, "split_feature"), 0),
+        feature=_spread(starts[-1], inner, _values(fields, "split_feature", np.int64), 0),
         threshold=_spread(starts[-1], inner, np.where(by_category, 0.0, _as_compared(thresholds)), 0.0),
         left=children("left_child"),
         right=children("right_child"),
         missing_left=_spread(starts[-1], inner, missing_left, False),
-        value=_spread(starts[-1], leaves, _numbers(fields, "leaf_value"), 0.0),
+        value=_spread(starts[-1], leaves, _values(fields, "leaf_value", np.float64), 0.0),
         by_category=_spread(starts[-1], inner, by_category, False),
         category_nodes=category_nodes,
         category_codes=category_codes,
@@ -357,14 +351,9 @@ def _categories(
     return np.concatenate(nodes), np.concatenate(codes)
 
 
-def _whole(fields: Iterable[Fields], name: str) -> Ints:
-    numbers: Ints = _parsed(" ".join(own.get(name, "") for own in fields), np.int64)
-    return numbers
-
-
-def _numbers(fields: Iterable[Fields], name: str) -> Floats:
-    numbers: Floats = _parsed(" ".join(own.get(name, "") for own in fields), np.float64)
-    return numbers
+def _values(fields: Iterable[Fields], name: str, kind: type) -> Any:
+    """The values of all trees, one after the other."""
+    return _parsed(" ".join(own.get(name, "") for own in fields), kind)
 
 
 def _parsed(text: str, kind: type) -> Any:

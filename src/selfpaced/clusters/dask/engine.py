@@ -3,11 +3,11 @@
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from selfpaced.clusters.partitions import in_order_of_ids
 from selfpaced.pools import Answer, Block, Question, RowsOnDemand, Tags
+from selfpaced.tables import Elsewhere
 
 WARNS_OF_TASKS_ABOVE = "distributed.admin.large-graph-warning-threshold"
 
@@ -45,21 +45,9 @@ def _advance(step: Callable[..., Tags], rows: RowsOnDemand, tags: Tags, *shared:
     return step(Block(tags, rows), *shared)
 
 
-@dataclass(frozen=True)
-class OnDaskWorkers:
+def on_dask_workers(client: Any) -> Elsewhere:
     """Sends work to workers, one piece for each of their threads. Work that is lost with a worker is done again."""
-
-    client: Any
-
-    @property
-    def n_at_once(self) -> int:
-        """The number of pieces of work that the workers do at the same time."""
-        n_threads: int = sum(self.client.nthreads().values())
-        return max(1, n_threads)
-
-    def __call__(self, work: Callable[[], Any]) -> Any:
-        """A future of the work: `result()` waits for it, and raises what the work raised."""
-        return send(self.client, work, _work)
+    return Elsewhere(lambda: max(1, sum(client.nthreads().values())), lambda work: send(client, work, _work))
 
 
 def _work(content: bytes) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from selfpaced.clusters import partitions
-from selfpaced.clusters.dask.engine import DaskEngine, OnDaskWorkers, naming_the_cluster
+from selfpaced.clusters.dask.engine import DaskEngine, naming_the_cluster, on_dask_workers
 from selfpaced.clusters.partitions import LABEL, PartitionedTable, PartitionFacts, PartitionRows
 from selfpaced.exceptions import TableError, need, pa, pq
 from selfpaced.pools import GROUP
@@ -63,7 +63,7 @@ def fitting_on(table: PartitionedTable, fit_on: str, client: Any) -> Partitioned
     """The same table with members that are trained by the driver ("driver") or by workers ("executor")."""
     if fit_on not in ("driver", "executor"):
         raise ValueError(f'fit_on must be "driver" or "executor"; got {fit_on!r}.')
-    return replace(table, elsewhere=OnDaskWorkers(client)) if fit_on == "executor" else table
+    return replace(table, elsewhere=on_dask_workers(client)) if fit_on == "executor" else table
 
 
 def _read_frame(features: list[str], columns: Mapping[str, str], frame: Any, path: str) -> PartitionRows:

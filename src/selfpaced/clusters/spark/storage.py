@@ -21,6 +21,7 @@ import numpy as np
 
 from selfpaced.exceptions import TableError, pa
 from selfpaced.pools import Block, Question, RowsOnDemand, Tags, row_keys
+from selfpaced.tables.files import in_blocks
 
 if TYPE_CHECKING:
     from selfpaced.clusters.spark.table import PreparedBatches
@@ -177,7 +178,7 @@ def write_partition(
 
     Files of earlier attempts are removed: nobody asks for them any more.
     """
-    blocks = in_blocks(batches, BLOCK_BYTES)
+    blocks = map(pa.concat_batches, in_blocks(batches, BLOCK_BYTES))
     first = next(blocks, None)
     if first is None:
         return None
@@ -200,21 +201,6 @@ def write_partition(
                 old.unlink(missing_ok=True)
         _write_batches(_file(folder / name, AS_GIVEN), noted_blocks())
     return Written(table, number, name, Census.summed(census)), facts
-
-
-def in_blocks(batches: Iterable[Any], block_bytes: int) -> Iterator[Any]:
-    """The rows of many small record batches in fewer of about so many bytes."""
-    waiting: list[Any] = []
-    n_bytes = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            n_bytes += batch.nbytes
-        if n_bytes >= block_bytes:
-            yield pa.concat_batches(waiting)
-            waiting, n_bytes = [], 0
-    if waiting:
-        yield pa.concat_batches(waiting)
 
 
 def _write_batches(path: Path, batches: Iterable[Any]) -> None:

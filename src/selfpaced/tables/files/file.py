@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -126,13 +127,18 @@ def open_file(path: Any, added: Mapping[str, Any], data: Place | None = None, *,
     """Read the description of a file. `data` is the Parquet file that was made of it, if one was."""
     data = path if data is None else data
     assert data is not None
-    format = format_of(data)
+    format = FORMATS.get(data.suffix.lower())
+    if format is None:
+        raise TableError(
+            f"{data} has an unsupported format. Supported are .csv, .tsv, .jsonl, {', '.join(sorted(FORMATS))}."
+        )
     with naming(data, format.name):
         state = state_of(data)
-        data = replace(data, expected=state) if isinstance(data, RemoteFile) else data
         if state[0] == "0":
             raise TableError(f"{data} is empty: 0 bytes. Remove it, or write it again.")
-        schema, n_rows, without_missing = format.described(data)
+        data = replace(data, expected=state) if isinstance(data, RemoteFile) else data
+        describe = partial(format.describe, data)
+        schema, n_rows, without_missing = patiently(describe) if isinstance(data, RemoteFile) else describe()
         twice = next((name for name, count in Counter(schema.names).items() if count > 1), None)
         if twice is not None:
             raise TableError(f"{path} has more than one column {twice!r}. Give each column its own name.")
@@ -205,9 +211,6 @@ class Format:
     # From a reader, some of its parts, columns and a number of rows to record batches of at most so many rows.
     parts: Callable[[Any, range, Sequence[str], int], Iterator[Any]]
 
-    def described(self, place: Place) -> Description:
-        return patiently(partial(self.describe, place)) if isinstance(place, RemoteFile) else self.describe(place)
-
     def batches(self, place: Place, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """The rows in order. After a failure of the network, reading continues where it stopped."""
         if isinstance(place, Path):
@@ -236,15 +239,6 @@ def _from(n_done: int, batches: Iterator[Any]) -> Iterator[Any]:
         n_done -= batch.num_rows - rest.num_rows
         if rest.num_rows:
             yield rest
-
-
-def format_of(place: Place) -> Format:
-    format = FORMATS.get(place.suffix.lower())
-    if format is None:
-        raise TableError(
-            f"{place} has an unsupported format. Supported are .csv, .tsv, .jsonl, {', '.join(sorted(FORMATS))}."
-        )
-    return format
 
 
 @contextmanager
@@ -323,6 +317,21 @@ def writer_for_rereading(path: Path, schema: Any) -> Any:
     floats = [field.name for field in schema if pa.types.is_float32(field.type) or pa.types.is_float64(field.type)]
     others = [field.name for field in schema if field.name not in set(floats)]
     return pq.ParquetWriter(path, schema, compression="lz4", use_dictionary=others, use_byte_stream_split=floats)
+
+
+def in_blocks(batches: Iterable[Any], most_bytes: int, most_rows: float = inf) -> Iterator[list[Any]]:
+    """Record batches together, until they have enough bytes or enough rows. Those without rows are left out."""
+    waiting: list[Any] = []
+    n_bytes = n_rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            n_bytes, n_rows = n_bytes + batch.nbytes, n_rows + batch.num_rows
+        if n_bytes >= most_bytes or n_rows >= most_rows:
+            yield waiting
+            waiting, n_bytes, n_rows = [], 0, 0
+    if waiting:
+        yield waiting
 
 
 @dataclass(frozen=True)

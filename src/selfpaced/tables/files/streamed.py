@@ -64,7 +64,8 @@ class StreamedBatch:
             if pa.types.is_floating(column.type):
                 refuse_infinity(column, f"Column {name!r} of {self.where}")
         if self.roles.group_column is not None:
-            refuse_missing_groups(self.batch.column(self.roles.group_column), self._group_column)
+            groups = self.batch.column(self.roles.group_column)
+            refuse_missing_groups(groups.null_count, len(groups), self._group_column)
 
     def features(self) -> Any:
         """A record batch of the features, as the schema has them."""
@@ -198,7 +199,10 @@ class StreamedTable:
         """
         labels = self.labels()
         if self.roles.id_column is not None and plan.minority is None:
-            self._refuse_repeated_ids(labels.codes.size)
+            # The same share of the ids as on a cluster, in one pass over their column.
+            limit = keys_looked_at(labels.codes.size)
+            looked_at = np.concatenate([ids_under(limit, ids) for _, ids in self._ids()])
+            refuse_repeated(np.sort(looked_at), f" in column {self.roles.id_column!r}")
         counts = labels.counts.tolist()
         larger = {number: n for number, n in enumerate(counts) if number != labels.rarest}
         tags = _tags(labels.codes.size, self.memory_for_tags)
@@ -300,12 +304,6 @@ class StreamedTable:
         for file, batch in self.reader.read([self.roles.id_column]):
             yield start, whole_ids(batch.column(self.roles.id_column), self.roles.id_column, str(file.path))
             start += batch.num_rows
-
-    def _refuse_repeated_ids(self, n_rows: int) -> None:
-        """Check the same share of the ids as on a cluster, in one pass over their column."""
-        limit = keys_looked_at(n_rows)
-        parts = [ids_under(limit, batch_ids) for _, batch_ids in self._ids()]
-        refuse_repeated(np.sort(np.concatenate(parts)), f" in column {self.roles.id_column!r}")
 
     def joined(self, kept: Sequence[Any]) -> Any:
         return pa.Table.from_batches(kept)

@@ -16,7 +16,7 @@ from typing import Any
 
 from selfpaced.exceptions import TableError, pa, pq
 from selfpaced.storage import Place, RemoteFile, TemporaryFolder, downloaded, fingerprint, remove_stale, whole_file
-from selfpaced.tables.files.file import File, Reader, ReadPlan, naming, open_file, writer_for_rereading
+from selfpaced.tables.files.file import File, Reader, ReadPlan, in_blocks, naming, open_file, writer_for_rereading
 from selfpaced.tables.files.inference import Form, comma_forms
 from selfpaced.tables.files.text import ENDINGS, JSON_ENDINGS, LIMITS, CsvFile, JsonFile, Limits, open_csv, open_json
 from selfpaced.tables.table import Progress
@@ -213,24 +213,10 @@ def _close_to_other_groups(path: Path, group: int) -> None:
 def _write(plan: _Plan, text: TextFile, forms: Mapping[str, Form], path: Path, meter: _Meter) -> None:
     schema = pa.schema([(name, forms[name].type) for name in text.names], {_MARK: json.dumps(plan.mark())})
     with writer_for_rereading(path, schema) as writer:
-        for group in _groups(text.blocks(forms, meter.at), plan.limits):
+        for group in in_blocks(text.blocks(forms, meter.at), plan.limits.group_bytes, plan.limits.group_rows):
             table = pa.Table.from_batches(group).replace_schema_metadata(schema.metadata)
             writer.write_table(table, row_group_size=len(table))
     meter.passed(plan)
-
-
-def _groups(blocks: Iterator[Any], limits: Limits) -> Iterator[list[Any]]:
-    """Join blocks until they have enough rows or enough bytes."""
-    group: list[Any] = []
-    n_rows = n_bytes = 0
-    for block in blocks:
-        group.append(block)
-        n_rows, n_bytes = n_rows + block.num_rows, n_bytes + block.nbytes
-        if n_rows >= limits.group_rows or n_bytes >= limits.group_bytes:
-            yield group
-            group, n_rows, n_bytes = [], 0, 0
-    if n_rows:
-        yield group
 
 
 def with_copies(reader: Reader, plan: ReadPlan) -> Reader:

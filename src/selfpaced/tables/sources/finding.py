@@ -43,7 +43,8 @@ def _paths(source: Any, filesystem: Any) -> Iterator[tuple[Place, Mapping[str, A
     if hasattr(source, "get_fragments"):
         if filesystem is not None:
             raise TableError("A pyarrow dataset has its own file system. Omit filesystem=.")
-        found = [_fragment(part) for part in source.get_fragments()]
+        fragments = [(part, ds.get_partition_keys(part.partition_expression)) for part in source.get_fragments()]
+        found: Found = [(storage.located(part.path, part.filesystem), dict(added)) for part, added in fragments]
     elif isinstance(source, str | PathLike):
         pairs = _matching(fspath(source), filesystem)
         found = [(place, hive_columns(_path_of(place), root)) for place, root in pairs]
@@ -79,14 +80,6 @@ def _typed_alike(found: Found) -> Found:
         return str(value) if name in strings and value is not None else value
 
     return [(path, {name: typed(name, value) for name, value in added.items()}) for path, added in found]
-
-
-def _fragment(fragment: Any) -> tuple[Place, Mapping[str, Any]]:
-    """A file of a dataset, in the file system of the dataset."""
-    added = dict(ds.get_partition_keys(fragment.partition_expression))
-    if storage.is_local(fragment.filesystem):
-        return Path(fragment.path), added
-    return storage.located(fragment.path, fragment.filesystem), added
 
 
 def _matching(source: str, filesystem: Any) -> Iterator[tuple[Place, PurePath]]:

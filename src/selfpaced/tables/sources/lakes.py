@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.exceptions import TableError, fs, need, pa
-from selfpaced.storage import Place, RemoteFile, exists, explaining, is_local, is_url, located, patiently, shown
+from selfpaced.storage import Place, RemoteFile, explaining, is_local, is_url, located, patiently, shown
 from selfpaced.tables.files.file import FORMATS, File, Reader, ReadPlan, open_file, with_deleted
 from selfpaced.tables.sources.cache import TEXT_ENDINGS
 from selfpaced.tables.sources.streams import spooled
@@ -142,14 +142,12 @@ def _opened_iceberg(source: Any) -> Any:
         return source
     text = fspath(source)
     place = located(text)
-    if not text.endswith(METADATA_ENDING):
-        hint = f"{text.rstrip('/')}/{METADATA}/{HINT}"
-        if not exists(located(hint)):
-            raise TableError(
-                f"The folder of the Iceberg table {shown(text)} does not say which of its metadata files is the "
-                "current one; only the catalog does. Open the table through the catalog, "
-                f"open_table(catalog.load_table('name'), ...), or name a metadata file in {METADATA}/."
-            )
+    if not text.endswith(METADATA_ENDING) and HINT not in _names_in(place, METADATA):
+        raise TableError(
+            f"The folder of the Iceberg table {shown(text)} does not say which of its metadata files is the current "
+            "one; only the catalog does. Open the table through the catalog, "
+            f"open_table(catalog.load_table('name'), ...), or name a metadata file in {METADATA}/."
+        )
     location = str(place.resolve()) if isinstance(place, Path) else text
     try:
         return need("pyiceberg.table", "iceberg", "Reading an Iceberg table").StaticTable.from_metadata(location)

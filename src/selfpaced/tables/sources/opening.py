@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
-from numbers import Integral
 from os import PathLike
 from typing import Any, Unpack
 
@@ -21,7 +20,7 @@ from selfpaced.tables.sources.cache import is_text, with_copies
 from selfpaced.tables.sources.finding import file_reader
 from selfpaced.tables.sources.lakes import delta_reader, iceberg_reader, is_delta, is_iceberg
 from selfpaced.tables.sources.streams import is_query, is_stream, query_reader, stream_reader
-from selfpaced.tables.table import Progress, ReadingOptions, Roles, Table, feature_names, names_of
+from selfpaced.tables.table import Progress, ReadingOptions, Roles, Table, check_whole, feature_names, names_of
 
 # The options that a source honours, by the name that errors call it. All others are refused.
 _FRAME = frozenset({"target", "columns", "exclude", "weight_column", "id_column", "group_column", "timezone"})
@@ -232,7 +231,7 @@ def _open_rows(source: Any, options: Mapping[str, Any]) -> StreamedTable:
     fields = unified_fields(reader.files, exclude)
     names = feature_names([*fields, *reader.left_out], named, exclude, roles)
     schema = frozen_schema(reader, fields, names).in_zone(options["timezone"])
-    return StreamedTable(reader, schema, roles, _whole("memory_for_tags", options["memory_for_tags"]))
+    return StreamedTable(reader, schema, roles, check_whole("memory_for_tags", options["memory_for_tags"]))
 
 
 def open_like(source: Any, schema: Schema, roles: Roles, **reading: Unpack[ReadingOptions]) -> StreamedTable:
@@ -303,7 +302,7 @@ def open_reader(
     kind = next(kind for kind in ROW_SOURCES if kind.recognises(source, options))
     given = _honoured(kind.name, options)
     if given.get("cache_bytes") is not None:
-        _whole("cache_bytes", given["cache_bytes"])
+        check_whole("cache_bytes", given["cache_bytes"])
     names = {field.name for field in fields_of(ReadPlan)}
     plan = ReadPlan(**{name: value for name, value in given.items() if name in names})
     plan = replace(plan, needed=_with_condition(needed, given.get("where")))
@@ -335,16 +334,10 @@ def _is_list_of_conditions(where: Any) -> bool:
 def _restricted(reader: Reader, reading: Mapping[str, Any], roles: Roles) -> Reader:
     """The reader of the rows that satisfy the condition, with batches of the size asked for."""
     condition = _row_filter(reading.get("where"), reader)
-    batch_rows = _whole("batch_rows", reading.get("batch_rows", DEFAULT_BATCH_ROWS))
+    batch_rows = check_whole("batch_rows", reading.get("batch_rows", DEFAULT_BATCH_ROWS))
     restricted = replace(reader, filter=condition, batch_rows=batch_rows)
     check_columns(restricted, roles)
     return restricted
-
-
-def _whole(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number >= 1; got {value!r}.")
-    return int(value)
 
 
 def check_columns(reader: Reader, roles: Roles) -> None:
@@ -381,14 +374,11 @@ def frozen_schema(
     complete = frozenset.intersection(*(file.without_missing for file in reader.files))
     types = feature_types(fields, names, complete)
     strings = [name for name, kind in types.items() if kind == pa.string()]
-    unsure = [name for name, kind in types.items() if kind == pa.float64() and _is_whole(fields[name])]
+    whole = [name for name in names if pa.types.is_integer(fields[name]) or pa.types.is_boolean(fields[name])]
+    unsure = [name for name in whole if types[name] == pa.float64()]
     if profiles is None:
         looks = {name: ColumnLook(name) for name in [*strings, *unsure]}
         look_through(reader, looks)
         profiles = {name: look.result() for name, look in looks.items()}
     complete |= {name for name in unsure if not profiles[name].n_missing}
     return frozen(fields, names, complete, {name: categories_of(profiles[name]) for name in strings})
-
-
-def _is_whole(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
