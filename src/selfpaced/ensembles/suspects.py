@@ -106,8 +106,15 @@ def suspects_in_table(
     probabilities = np.concatenate(parts)
     seen = None if trained_on is None else _seen(model, labels, trained_on)
     if seen is not None:
-        some = _judged_by_copies(model, table, seen)
-        probabilities[some] = calibrator(_honest(model, table, labels, seen, some))
+        # Copies judge the rows that members have seen, and with groups also the other rows of their groups.
+        some, name, metadata = np.unique(np.concatenate(seen)), model.trained_on_.group, {}
+        if name is not None:
+            groups = column_groups(table.column(name), f"The group column {name!r}")
+            some = np.flatnonzero(np.isin(groups, groups[some]))
+            metadata[GROUP] = groups[some]
+        rows = InMemoryTable(table.part(np.isin(np.arange(labels.codes.size), some)).features(), metadata)
+        places, own = [np.searchsorted(some, each) for each in seen], _counted(labels.classes, labels.codes[some])
+        probabilities[some] = calibrator(model._honest_means(rows, own, places, {}))
     return most_doubted(probabilities, labels, n, label, seen is not None)
 
 
@@ -134,33 +141,6 @@ def _seen(model: Any, labels: Labels, trained_on: NDArray[np.bool_]) -> list[NDA
     places = places_of_training_rows(model.rounds_of_members, own, model.class_counts_)
     positions = np.flatnonzero(trained_on)
     return None if places is None else [positions[each] for each in places]
-
-
-def _judged_by_copies(model: Any, table: StreamedTable, seen: list[NDArray[np.intp]]) -> NDArray[np.intp]:
-    """The rows that members have seen. With groups, also the other rows of their groups."""
-    rows = np.unique(np.concatenate(seen))
-    if model.trained_on_.group is None:
-        return rows
-    groups = _groups(model, table)
-    return np.flatnonzero(np.isin(groups, groups[rows]))
-
-
-def _groups(model: Any, table: StreamedTable) -> NDArray[np.uint64]:
-    name = model.trained_on_.group
-    return column_groups(table.column(name), f"The group column {name!r}")
-
-
-def _honest(
-    model: Any, table: StreamedTable, labels: Labels, seen: list[NDArray[np.intp]], some: NDArray[np.intp]
-) -> Floats:
-    """The probabilities of some rows, by models that have not seen them."""
-    chosen = np.zeros(labels.codes.size, dtype=bool)
-    chosen[some] = True
-    metadata = {} if model.trained_on_.group is None else {GROUP: _groups(model, table)[some]}
-    rows = InMemoryTable(table.part(chosen).features(), metadata)
-    places, own = [np.searchsorted(some, each) for each in seen], _counted(labels.classes, labels.codes[some])
-    means: Floats = model._honest_means(rows, own, places, {})
-    return means
 
 
 class DoubtingEnsemble(AveragingEnsemble):

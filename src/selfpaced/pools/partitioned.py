@@ -113,7 +113,7 @@ class Partitions:
         self.models: list[Any] = []
         self.counts = dict(counts)  # of each larger class, less the rows that were dropped
         self._n_folded = 0
-        self._generosity = GENEROSITY
+        self.generosity = GENEROSITY
         self._cuts: tuple[Any, dict[int, Cut], dict[int, Shortlist]] | None = None
 
     def begin(
@@ -146,8 +146,12 @@ class Partitions:
         asked = (len(self.models), hardness, n_bins, outlook)
         if self._cuts is None or self._cuts[0] != asked:
             self.fold()
-            cuts = self._cuts_of_all(hardness, n_bins)
-            question = CutAndShortlist(cuts, self.counts, outlook, self.seed, self._generosity)
+            tops = dict.fromkeys(self.counts, 1.0)
+            if hardness.top_from_largest is not None:
+                found = self.engine.ask(blocks.Largest(hardness, self._n_folded, list(self.counts)))
+                tops = {number: hardness.top_from_largest(value) for number, value in found.items()}
+            cuts = {number: Cut(hardness, n_bins, top, self._n_folded) for number, top in tops.items()}
+            question = CutAndShortlist(cuts, self.counts, outlook, self.seed, self.generosity)
             self._cuts = asked, cuts, self.engine.ask(question)
         return self._cuts[1][class_number], self._cuts[2][class_number]
 
@@ -158,10 +162,6 @@ class Partitions:
             return self.engine.ask(blocks.CandidatesUnder(bins, limits, self.seed, round_number))
 
         return enough_under_limits(candidates, quota, counts).drawn(quota)
-
-    def lengthen_shortlists(self) -> None:
-        """Ask for longer short lists from now on, because one was too short."""
-        self._generosity = min(2 * self._generosity, MOST_GENEROUS)
 
     def drop_easiest(self, class_number: int, n_rows: int, round_number: int) -> None:
         """Drop all rows of a class but the hardest. Of equally hard rows, those with the smallest keys stay."""
@@ -181,13 +181,6 @@ class Partitions:
         position = int(np.searchsorted(reached, n_rows))
         n_at = counts[int(values[position])]
         return int(values[position]), int(reached[position]) - n_at, n_at
-
-    def _cuts_of_all(self, hardness: Hardness, n_bins: int) -> dict[int, Cut]:
-        tops = dict.fromkeys(self.counts, 1.0)
-        if hardness.top_from_largest is not None:
-            found = self.engine.ask(blocks.Largest(hardness, self._n_folded, list(self.counts)))
-            tops = {number: hardness.top_from_largest(value) for number, value in found.items()}
-        return {number: Cut(hardness, n_bins, top, self._n_folded) for number, top in tops.items()}
 
 
 class PartitionedPool(SharedPool):
@@ -230,5 +223,5 @@ class PartitionedPool(SharedPool):
             drawn = self._foreseen[1].drawn(quota)
             if drawn is not None:
                 return drawn
-            self._partitions.lengthen_shortlists()
+            self._partitions.generosity = min(2 * self._partitions.generosity, MOST_GENEROUS)
         return self._partitions.drawn(self._bins, quota, self._counts, round_number)

@@ -211,9 +211,32 @@ class Stream:
     def fold_and_cut(self, classes: Sequence[int], plan: CutPlan) -> Mapping[int, Cutting]:
         """The same, and the bins of each class with the rows that may be drawn. A cut just made is not made again."""
         key = (len(self.models), plan)
-        if self._cut is None or self._cut[0] != key:
-            self._cut = key, self._fold_and_cut(classes, plan)
-        return self._cut[1]
+        if self._cut is not None and self._cut[0] == key:
+            return self._cut[1]
+        scorers = self._take_waiting()
+        nothing = BinTotals((0,) * plan.n_bins, (0,) * plan.n_bins)
+        cuttings = {number: Cutting(nothing, SmallestKeys(self.table, plan.n_bins)) for number in classes}
+        n_rows = {number: int(np.count_nonzero(self.classes == number)) for number in classes}
+        edges = np.linspace(0, 1, plan.n_bins + 1)
+
+        def work(batch: Batch) -> None:
+            if scorers:
+                self._fold(batch, scorers, classes)
+            for number, cutting in cuttings.items():
+                own, doubts = self._of_class(number, batch)
+                if not own.size:
+                    continue
+                bins, totals = chunk.binned(doubts, plan.hardness, 1.0, plan.n_bins)
+                candidates = self._candidates(cutting.shortlist, own, bins, plan.outlook.round_number, batch)
+                with self._lock:
+                    cutting.totals = BinTotals.summed([cutting.totals, totals])
+                    cutting.shortlist.add(*candidates)
+                    most = partial(plan.outlook.most_drawn, edges, cutting.totals.counts, n_rows[number])
+                    cutting.shortlist.narrow(most)
+
+        self._over_batches(work, scorers)
+        self._cut = key, cuttings
+        return cuttings
 
     def collect(self, class_number: int, bin_of: BinOf, quota: Sequence[int], counts: Sequence[int], i: int) -> Rows:
         """The `quota[b]` smallest keys of every bin b of a class, in a pass of its own."""
@@ -274,31 +297,6 @@ class Stream:
     def _fold(self, batch: Batch, scorers: Sequence[Scorer], classes: Sequence[int]) -> None:
         some = slice(batch.start, batch.stop)
         chunk.add_doubts(self.doubt_sum[some], scorers, batch.features_for(scorers), self.classes[some], classes)
-
-    def _fold_and_cut(self, classes: Sequence[int], plan: CutPlan) -> Mapping[int, Cutting]:
-        scorers = self._take_waiting()
-        nothing = BinTotals((0,) * plan.n_bins, (0,) * plan.n_bins)
-        cuttings = {number: Cutting(nothing, SmallestKeys(self.table, plan.n_bins)) for number in classes}
-        n_rows = {number: int(np.count_nonzero(self.classes == number)) for number in classes}
-        edges = np.linspace(0, 1, plan.n_bins + 1)
-
-        def work(batch: Batch) -> None:
-            if scorers:
-                self._fold(batch, scorers, classes)
-            for number, cutting in cuttings.items():
-                own, doubts = self._of_class(number, batch)
-                if not own.size:
-                    continue
-                bins, totals = chunk.binned(doubts, plan.hardness, 1.0, plan.n_bins)
-                candidates = self._candidates(cutting.shortlist, own, bins, plan.outlook.round_number, batch)
-                with self._lock:
-                    cutting.totals = BinTotals.summed([cutting.totals, totals])
-                    cutting.shortlist.add(*candidates)
-                    most = partial(plan.outlook.most_drawn, edges, cutting.totals.counts, n_rows[number])
-                    cutting.shortlist.narrow(most)
-
-        self._over_batches(work, scorers)
-        return cuttings
 
     def _of_class(self, class_number: int, batch: Batch) -> tuple[NDArray[np.intp], Floats]:
         """The positions of the rows of a class in a batch, and their doubts."""

@@ -1,7 +1,7 @@
 """Scores of single rows: read without data frames, and scored as a batch of one row."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -67,8 +67,9 @@ def _narrow(value: Any) -> float:
     return float(np.float32(found))
 
 
-def _category_reader(code_of: Mapping[Any, float], others: float) -> Read:
+def _category_reader(known: Sequence[Any], others: float) -> Read:
     """Reads categories as codes. `others` is the code of those that are not known."""
+    code_of = {category: float(code) for code, category in enumerate(known)}
 
     def read(value: Any) -> float:
         code = code_of.get(value)
@@ -170,7 +171,7 @@ class NamedRow:
         for at, column in enumerate(self._reader.schema.columns):
             if column.categories is not None:
                 self._categories[at] = column.categories
-                read = _category_reader({each: float(code) for code, each in enumerate(column.categories)}, np.nan)
+                read = _category_reader(column.categories, np.nan)
             else:
                 read = _number_reader(column) if column.made_of is None else _moment_reader(column)
             features.append((column.source, read))
@@ -184,8 +185,7 @@ class NamedRow:
             known = categories.get(name)
             if known is not None:
                 self._categories[at] = known
-                code_of = {each: float(code) for code, each in enumerate(known)}
-                features.append((name, _category_reader(code_of, float(len(known)))))
+                features.append((name, _category_reader(known, float(len(known)))))
             else:
                 features.append((name, _unusual if name in self._reader.types else number))
         return features

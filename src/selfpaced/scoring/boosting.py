@@ -112,18 +112,16 @@ def lightgbm_scorers(models: Sequence[Any]) -> list[Scorer | None]:
     A model with an objective of the user's own has none: its wrapper must convert the sums.
     """
     view = SharedView(partial(_share_lightgbm, models))
-    return [
-        None if callable(getattr(model, "objective_", None)) else _lightgbm_scorer(view, number, model)
-        for number, model in enumerate(models)
-    ]
 
+    def scorer(number: int, model: Any) -> Scorer | None:
+        if callable(getattr(model, "objective_", None)):
+            return None
+        # Chunks go to as many threads as LightGBM itself would have used.
+        threads = effective_n_jobs(-1 if model.n_jobs is None or model.n_jobs < 1 else model.n_jobs)
+        score, is_fast = BoostedScore(number, partial(_by_lightgbm, model)), partial(view.has, number)
+        return Scorer(view, score, BYTES_AT_ONCE_OF_LIGHTGBM, threads, reads_coded=True, is_fast=is_fast)
 
-def _lightgbm_scorer(view: SharedView, number: int, model: Any) -> Scorer:
-    # Chunks go to as many threads as LightGBM itself would have used.
-    threads = effective_n_jobs(-1 if model.n_jobs is None or model.n_jobs < 1 else model.n_jobs)
-    score = BoostedScore(number, partial(_by_lightgbm, model))
-    is_fast = partial(view.has, number)
-    return Scorer(view, score, BYTES_AT_ONCE_OF_LIGHTGBM, threads, reads_coded=True, is_fast=is_fast)
+    return list(map(scorer, range(len(models)), models))
 
 
 def _by_lightgbm(model: Any, rows: Any) -> Probabilities:

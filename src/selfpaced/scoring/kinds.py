@@ -54,10 +54,6 @@ def as_finite_float32(features: Any) -> Any:
     return rows
 
 
-def tree_scorer(model: Any) -> Scorer:
-    return _scorer([model], [leaf_shares(model)], finish=as_is)
-
-
 def forest_scorer(model: Any) -> Scorer:
     trees = model.estimators_
     return _scorer(trees, [leaf_shares(tree) for tree in trees], finish=lambda total: total / len(trees))
@@ -65,21 +61,16 @@ def forest_scorer(model: Any) -> Scorer:
 
 def bagging_scorer(model: Any) -> Scorer | None:
     """Bags of trees that see all classes and all features; other bags are left to their own `predict_proba`."""
-    trees = model.estimators_
     all_features = np.arange(model.n_features_in_)
-    if not (
-        all(_is_plain_tree(tree) and tree.n_classes_ == model.n_classes_ for tree in trees)
-        and all(np.array_equal(features, all_features) for features in model.estimators_features_)
-    ):
-        return None
-    return forest_scorer(model)
+    see_all = all(np.array_equal(features, all_features) for features in model.estimators_features_)
+    return forest_scorer(model) if see_all and _has_plain_trees(model) else None
 
 
 def adaboost_scorer(model: Any) -> Scorer | None:
     """Each tree votes for one class with its weight, and the softmax of the votes is the probability."""
-    trees = model.estimators_
-    if not all(_is_plain_tree(tree) and tree.n_classes_ == model.n_classes_ for tree in trees):
+    if not _has_plain_trees(model):
         return None
+    trees = model.estimators_
     scale = model.estimator_weights_.sum() * (model.n_classes_ - 1)
     votes = [leaf_votes(tree, weight) for tree, weight in zip(trees, model.estimator_weights_, strict=False)]
     return _scorer(trees, votes, finish=lambda total: softmax(total / scale, axis=1), view=as_finite_float32)
@@ -98,9 +89,14 @@ def leaf_votes(tree: Any, weight: float) -> LeafValues:
     return votes
 
 
-def _is_plain_tree(model: Any) -> bool:
-    return isinstance(model, DecisionTreeClassifier) and (
-        type(model).predict_proba is DecisionTreeClassifier.predict_proba
+def _has_plain_trees(model: Any) -> bool:
+    """Whether all members are trees of scikit-learn that know all classes."""
+    plain = DecisionTreeClassifier
+    return all(
+        isinstance(tree, plain)
+        and type(tree).predict_proba is plain.predict_proba
+        and tree.n_classes_ == model.n_classes_
+        for tree in model.estimators_
     )
 
 
@@ -167,7 +163,7 @@ def _pipelines(models: Sequence[Any]) -> Sequence[Scorer | None]:
 
 # By package and class name, so that no package is imported for the sake of a model nobody uses.
 SCORERS: dict[tuple[str, str], Make] = {
-    ("sklearn", "DecisionTreeClassifier"): _each(tree_scorer),
+    ("sklearn", "DecisionTreeClassifier"): _each(lambda tree: _scorer([tree], [leaf_shares(tree)], finish=as_is)),
     ("sklearn", "RandomForestClassifier"): _each(forest_scorer),
     ("sklearn", "ExtraTreesClassifier"): _each(forest_scorer),
     ("sklearn", "BaggingClassifier"): _each(bagging_scorer),
