@@ -202,7 +202,6 @@ def warn_of_few_rows(labels: tables.ClassCounts) -> None:
 
 
 def check_present(labels: tables.Labels, class_number: int, where: str, what_for: str) -> None:
-    """Refuse labels without a row of a class."""
     if labels.counts[class_number] == 0:
         raise ValueError(
             f"{where} has no row of the class {labels.names[class_number]!r}, so nothing can be {what_for} it. Split "

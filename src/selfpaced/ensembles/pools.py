@@ -38,7 +38,6 @@ class Stopwatch:
         return dict(self._seconds)
 
     def read(self) -> defaultdict[str, float]:
-        """The seconds since the last reading."""
         seconds, self._seconds = self._seconds, defaultdict(float)
         so_far = self._reading()
         seconds["reading"], self._read_before = so_far - self._read_before, so_far

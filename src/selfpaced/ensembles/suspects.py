@@ -47,7 +47,6 @@ class Suspects:
 
 
 def own_probabilities(probabilities: Floats, labels: Labels) -> Floats:
-    """The probability of each row's own class."""
     own: Floats = probabilities[np.arange(labels.codes.size), labels.codes]
     return own
 

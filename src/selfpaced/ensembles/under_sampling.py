@@ -86,7 +86,7 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         self : estimator
             The fitted ensemble.
         """
-        fit, notes = self.as_fit(), Notes(CallbackList(self.callbacks), eval_set=eval_set)
+        fit, notes = self._as_fit(), Notes(CallbackList(self.callbacks), eval_set=eval_set)
         X = check_features(self, X, reset=True)
         labels = checks.check_labels(y, X)
         per_row, for_all = checks.split_by_row(
@@ -141,26 +141,15 @@ class UnderSamplingEnsemble(DoubtingEnsemble):
         if allow and checkpoint is None:
             raise ValueError(f"allow={allow!r} needs a checkpoint. Name its folder: checkpoint='...'.")
         folder = checkpoint_folder(checkpoint)
-        fit = self.as_fit(stored_seed(folder) if self.random_state is None else None)
+        fit = self._as_fit(stored_seed(folder) if self.random_state is None else None)
         if table.roles.weight_column is not None:
             checks.check_takes_weights(fit.bases, "the table has sample weights")
         kept = Checkpoint(folder, None if folder is None else identity_of_fit(self, fit.seed, table), allow)
         model = fit.run(table, Notes(CallbackList(self.callbacks), kept, eval_set))
         return self._keep(model, table.labels())
 
-    def as_fit(self, seed: int | None = None) -> Fit:
-        """The parameters, all checked before a row is read.
-
-        Parameters
-        ----------
-        seed : int or None, default=None
-            Takes precedence over `random_state`.
-
-        Returns
-        -------
-        Fit
-            What turns a table into a `Model`.
-        """
+    def _as_fit(self, seed: int | None = None) -> Fit:
+        """The parameters, all checked before a row is read. A seed takes precedence over `random_state`."""
         n_members = checks.check_whole("n_estimators", self.n_estimators)
         optional = self.get_params(deep=False)  # some of the ensembles have these parameters
         weighting = weighting_named(optional.get("weighting"))

@@ -145,7 +145,6 @@ class Model:
 
     @property
     def members(self) -> list[Any]:
-        """The members of all parts."""
         return [member for part in self.parts for member in part.members]
 
     @property
@@ -213,7 +212,6 @@ class Model:
         return calibrated
 
     def recalibrated(self, calibrator: Calibrator | None, method: str | None) -> Model:
-        """The same model with another calibration."""
         return replace(self, calibrator=calibrator, calibration=method)
 
     def first(self, n_members: int) -> Model:

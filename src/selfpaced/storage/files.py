@@ -127,11 +127,9 @@ class PrivateFolder:
         return sorted(path.name for path in self._place.glob(pattern))
 
     def has(self, name: str) -> bool:
-        """Whether there is a file of this name."""
         return name in self.names(name)
 
     def read(self, name: str) -> bytes:
-        """All bytes of a file."""
         return bytes((self._place / name).read_bytes())
 
     def write(self, name: str, content: bytes) -> None:
@@ -140,7 +138,6 @@ class PrivateFolder:
             temporary.write_bytes(content)
 
     def child(self, name: str) -> PrivateFolder:
-        """A folder in this one."""
         return type(self)(self._place / name)
 
 

@@ -207,8 +207,6 @@ def downloaded(source: RemoteFile, target: Path) -> Path:
 
 
 def content_of(source: RemoteFile) -> bytes:
-    """All bytes of a file."""
-
     def read() -> bytes:
         with source.open() as opened:
             return bytes(opened.read())

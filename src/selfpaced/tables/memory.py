@@ -278,7 +278,6 @@ class InMemoryTable:
         return self._metadata.get(GROUP)
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> InMemoryTable:
-        """The same rows with other metadata."""
         table = copy(self)
         table._metadata = dict(metadata)
         return table
@@ -295,7 +294,6 @@ class InMemoryTable:
 
 
 def as_arrow(frame: Any) -> Any:
-    """A frame as a table of pyarrow."""
     kind = kind_of(frame)
     if kind is PANDAS:
         return pa.Table.from_pandas(frame, preserve_index=False)

@@ -380,7 +380,6 @@ class RowSums:
         return sums
 
     def _leaves(self, row: Floats) -> NDArray[np.intp]:
-        """The leaf of the row in each tree."""
         leaves = np.zeros(len(self._leaf_values), dtype=np.intp)
         if not self._starts.size:
             return leaves

@@ -35,7 +35,7 @@ class DaskEnsemble(DoubtingEnsemble):
         """The constructor takes the parameters of the ensemble in memory, and those of a cluster."""
         super().__init_subclass__()
         if "__init__" not in vars(cls):
-            parameters = {**parameters_of(cls.in_memory()), **parameters_of(DaskEnsemble)}
+            parameters = {**parameters_of(cls._in_memory()), **parameters_of(DaskEnsemble)}
             ensembles.give_constructor(cls, list(parameters.values()))
 
     def __init__(self, *values: Any, client: Any = None, fit_on: str = "driver", **named: Any) -> None:
@@ -44,14 +44,8 @@ class DaskEnsemble(DoubtingEnsemble):
         self.fit_on = fit_on
 
     @classmethod
-    def in_memory(cls) -> type[DoubtingEnsemble]:
-        """The class of the same ensemble that takes rows in memory.
-
-        Returns
-        -------
-        type
-            A class of `selfpaced.ensembles`.
-        """
+    def _in_memory(cls) -> type[DoubtingEnsemble]:
+        """The class of the same ensemble that takes rows in memory."""
         return next(kind for kind in cls.__mro__ if kind.__module__.startswith("selfpaced.ensembles."))
 
     def fit(
@@ -149,8 +143,8 @@ class DaskEnsemble(DoubtingEnsemble):
             An ensemble of the class for rows in memory.
         """
         given = self.get_params(deep=False)
-        params = {name: given[name] for name in parameters_of(self.in_memory())}
-        local = self.in_memory()(**params)
+        params = {name: given[name] for name in parameters_of(self._in_memory())}
+        local = self._in_memory()(**params)
         local.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         return local
 
@@ -160,7 +154,7 @@ class DaskEnsemble(DoubtingEnsemble):
         if not (is_dask_array(X) or is_dask_frame(X)):
             raise TypeError(
                 f"X is a {type(X).__name__}, not a Dask DataFrame or array. For rows in memory, use "
-                f"{self.in_memory().__name__}."
+                f"{self._in_memory().__name__}."
             )
         if others["y"] is None:
             raise ValueError("This classifier requires y to be passed, but the target y is None.")

@@ -262,7 +262,6 @@ class StoredPartition:
         self._tags = [step(Block(tags, rows), *shared) for tags, rows in blocks]
 
     def answers(self, question: Question[Any]) -> list[Any]:
-        """The answers of all blocks."""
         rows: Sequence[RowsOnDemand | None] = self._rows if question.features else [None] * len(self._tags)
         return [question(Block(*both)) for both in zip(self._tags, rows, strict=True)]
 

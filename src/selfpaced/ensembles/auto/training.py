@@ -320,7 +320,7 @@ class AutoTraining:
         scout = SelfPacedEnsembleClassifier(
             bases_of(recipe), N_SCOUTS, random_state=self._seed, n_jobs=self._model.n_jobs
         )
-        return scout.as_fit().run(self.table, Notes(), split).members[-1]
+        return scout._as_fit().run(self.table, Notes(), split).members[-1]
 
     def _fits(self, names: Sequence[str], minority: Rows) -> Iterator[tuple[Model | Exception, float]]:
         """The models of recipes, trained on the whole table, or the error that each failed with, and the seconds.
@@ -328,7 +328,7 @@ class AutoTraining:
         Recipes share the rows of the minority. Those that read files share the passes over them, too. Rows in memory
         are not read, and one recipe after the other takes less memory.
         """
-        fits = [self.ensemble(name).as_fit() for name in names]
+        fits = [self.ensemble(name)._as_fit() for name in names]
         n_features = minority.features.shape[1]
         at_once = self._clock.limit is None and self._folder is None
         if at_once and can_be_trained_side_by_side(fits, self.table, self.labels, n_features, self._n_threads):

@@ -173,7 +173,6 @@ class StreamedTable:
 
     @property
     def snapshot(self) -> str | None:
-        """The version of a lake table that the rows are from."""
         return self.reader.snapshot
 
     @property
@@ -228,7 +227,6 @@ class StreamedTable:
         return replace(self, reader=self.reader.part(chosen), known_labels=known)
 
     def loaded(self) -> StreamedTable:
-        """The same table in memory."""
         columns = dict.fromkeys([*self.schema.sources, *self.roles.columns])
         return replace(self, reader=self.reader.loaded(list(columns)))
 

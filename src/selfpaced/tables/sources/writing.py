@@ -97,5 +97,4 @@ WRITERS: dict[str, Callable[[Path, Any], Any]] = {
 
 
 def batch_of(columns: dict[str, Any]) -> Any:
-    """A record batch from named arrays."""
     return pa.RecordBatch.from_arrays([pa.array(values) for values in columns.values()], names=list(columns))
