@@ -261,6 +261,7 @@ def run(options: Namespace) -> None:
         reference = None if options.no_reference else trained.reference()
         save_model(trained.model, place, metrics=metrics, reference=reference)
     scores = "scores.parquet" if engine is None else "scores --engine ..."
+    scores += "" if trained.facts.history is None else " --past FILE"
     talk.say(f"\nThe model is in {place}. Score rows: selfpaced predict {place} DATA -o {scores}")
     if page is not None:
         from selfpaced.cli.commands.report import report_of_training
