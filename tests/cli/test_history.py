@@ -78,6 +78,15 @@ class TestTraining:
         assert code == 0
         assert card.metrics["aucprc"] > 2 * json.loads(said)["aucprc"]
 
+    def test_files_that_are_not_loaded_give_the_same_model(self, trained, run, card, tmp_path):
+        code, _, complaint = run(
+            "train", trained / "all.parquet", *WHAT, "--out-of-core", "-o", tmp_path / "model.skops", "-q"
+        )
+        assert code == 0, complaint
+        found = read_card(tmp_path / "model.skops").metrics
+        assert found["history"] == card.metrics["history"]
+        assert (found["aucprc"], found["threshold"]) == (card.metrics["aucprc"], card.metrics["threshold"])
+
     def test_a_hold_out_at_random_is_refused_because_it_would_leak(self, trained, run):
         code, _, complaint = run("train", trained / "all.parquet", "--target", "is_fraud", "--history", "customer")
         assert code == 2

@@ -1,11 +1,14 @@
 """Opening the table of a command: which columns are features, and whether the rows fit into memory."""
 
+import math
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +17,25 @@ from numpy.typing import NDArray
 
 from selfpaced import tables
 from selfpaced.cli.columns import Caution, OrderLook, dropped_columns, entities, like_entities
-from selfpaced.cli.history import HistoryTrial, rare_or_unknown, with_history
 from selfpaced.cli.request import HistoryRequest, TrainRequest, data_of
 from selfpaced.exceptions import TableError, did_you_mean, pa
-from selfpaced.history import History
+from selfpaced.history import History, described_batches, refuse_taken
+from selfpaced.model import named_among
 from selfpaced.storage import Place, RemoteFile, explaining, located, patiently, shown
 from selfpaced.tables.files import Reader, StreamedTable
 from selfpaced.tables.sources import frozen_schema, is_database, open_reader
 
 FEW_CASES = 20
+
+
+@dataclass(frozen=True)
+class HistoryTrial:
+    """How good a model is with some features of a history, or without."""
+
+    name: str
+    aucprc: float
+    standard_error: float  # of the difference from the best one before
+    entities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,12 +133,84 @@ def _with_history(
     names: Sequence[str],
     first_test: Callable[[tables.Moments], Any] | None,
 ) -> tuple[Reader, History]:
-    """The rows with the features of their history. Entities that were not named are looked for among some columns."""
-    labelled, is_named = labelled_rows(reader, request.target), bool(request.history_columns)
-    found, profiles, _ = _seen(reader.part(labelled), request.target, () if is_named else names)
+    """The rows with the features of their history, and the description of these features.
+
+    Entities that were not named are looked for among some columns. The base rate is that of the rows whose labels are
+    known when the rows to judge by begin.
+    """
+    asked = request.history
+    assert asked is not None
+    assert request.time_column is not None
+    labelled = labelled_rows(reader, request.target)
+    found, profiles, _ = _seen(reader.part(labelled), request.target, names if asked.entities is None else ())
+    chosen = asked.entities or entities(list(profiles.values()))
+    if not chosen:
+        raise TableError(
+            "--history auto found no column that several rows belong to, such as a card or a customer. Name such "
+            "columns: --history customer,terminal."
+        )
+    history = History(
+        request.time_column,
+        chosen,
+        amount_column=request.amount,
+        windows=asked.windows,
+        delay=asked.delay,
+        decimals=2 if request.amount is None else _decimals(reader.column(request.amount), request.amount),
+        time_unit=request.time_unit,
+    )
+    if history.delay is None:
+        return reader_with_history(history, reader), history
     roles, labels = _one_label(request.roles, found)
-    is_rare = rare_or_unknown(labels, labelled, roles.pos_label)
-    return with_history(request, reader, entities(list(profiles.values())), is_rare, first_test)
+    rare = labels.score_label(roles.pos_label)
+    moments = tables.moments_in(reader.column(history.time_column), history.time_column, history.time_unit)
+    first = (first_test or partial(first_held_out, share=request.holdout))(moments)
+    is_rare = np.full(labelled.size, np.nan)
+    is_rare[labelled] = labels.codes == labels.names.index(named_among(labels.names, rare))
+    known = moments + tables.span_in(history.delay, moments, "--delay") <= first
+    history = history.with_base_rate(is_rare[known])
+    return reader_with_history(history, reader, (request.target, rare)), history
+
+
+def reader_with_history(
+    history: History, reader: Reader, labels: tuple[str | None, Any] = (None, None), past: Reader | None = None
+) -> Reader:
+    """A reader of the same rows with the features of their history: in memory, or in a temporary file if they are many.
+
+    `labels` are the column of labels and the label of rare rows. Rows of the past are looked at, too.
+    """
+    refuse_taken(history, reader.column_names)
+    batches = described_batches(history, reader, past, labels)
+    first = next(batches)
+    if reader.loaded_from is not None:
+        return reader.holding(pa.Table.from_batches([first, *batches]))
+    return open_reader(pa.RecordBatchReader.from_batches(first.schema, chain([first], batches)), {}, list)
+
+
+def first_held_out(moments: tables.Moments, share: float) -> Any:
+    """When the last rows begin, which are so large a share of all."""
+    position = math.ceil((1 - share) * (moments.size - 1))
+    return np.partition(moments, position)[position]
+
+
+# Amounts are rounded to so many decimals at most.
+MOST_DECIMALS = 6
+
+
+def _decimals(column: Any, name: str) -> int:
+    """How many decimals amounts are written with, so that rounding loses nothing.
+
+    >>> _decimals(pa.array([12.5, None, 3.25]), "amount")
+    2
+    """
+    if not tables.are_numbers(column.type):
+        raise TableError(f"The column of amounts {name!r} is {column.type}. Name a column of numbers.")
+    amounts = column.drop_null().cast("float64", safe=False).to_numpy(zero_copy_only=False)
+    amounts = amounts[np.isfinite(amounts)]
+    for decimals in range(MOST_DECIMALS):
+        units = amounts * 10.0**decimals
+        if np.allclose(units, np.rint(units), rtol=1e-12, atol=1e-6):
+            return decimals
+    return MOST_DECIMALS
 
 
 def excluded(given: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfpaced.cli.columns import Caution, Floats, Mask, repeating, rows_are_alike
-from selfpaced.cli.history import first_held_out
-from selfpaced.cli.opening import OpenedSource, TableFacts
+from selfpaced.cli.opening import OpenedSource, TableFacts, first_held_out
 from selfpaced.cli.request import TrainRequest, times_in
 from selfpaced.exceptions import TableError
 from selfpaced.pools import HOLDOUT_ROUND, LARGEST_KEY, row_keys

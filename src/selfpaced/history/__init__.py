@@ -3,6 +3,7 @@
 from selfpaced.history.description import History, check_labels, refuse_taken
 from selfpaced.history.events import NO_ENTITY, Events, check_columns, read_events
 from selfpaced.history.facts import EntityFacts, WindowFacts, entity_features, window_features
+from selfpaced.history.files import described_batches
 from selfpaced.history.kernel import describe
 
 __all__ = ["History"]

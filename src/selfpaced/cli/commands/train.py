@@ -12,8 +12,16 @@ from selfpaced.calibration import expects_the_rare_rows
 from selfpaced.callbacks import seconds_by_phase
 from selfpaced.cli import output
 from selfpaced.cli.columns import Caution, Floats, Mask, find_leaks
-from selfpaced.cli.history import HistoryTrial, trials_in_words, with_features_of
-from selfpaced.cli.opening import FEW_CASES, OpenedSource, TableFacts, check_output, open_source, what_is_done
+from selfpaced.cli.history import trials_in_words, with_features_of
+from selfpaced.cli.opening import (
+    FEW_CASES,
+    HistoryTrial,
+    OpenedSource,
+    TableFacts,
+    check_output,
+    open_source,
+    what_is_done,
+)
 from selfpaced.cli.request import AUTO, HistoryRequest, TrainRequest, amounts_in, check_engine_options, rule_of
 from selfpaced.cli.splitting import TrainingData, rows_to_train_on, sides_by_time, split_for
 from selfpaced.ensembles import SelfPacedEnsembleClassifier, Stopwatch, check_classes
