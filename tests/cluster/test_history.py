@@ -114,8 +114,8 @@ def test_a_frame_of_a_cluster_without_labels_has_features_without_labels(describ
 
 
 def test_what_a_cluster_cannot_do_is_refused_before_anything_is_computed(frame):
-    with pytest.raises(TableError, match=r"no column 'custumer'.*Did you mean 'customer'"):
-        History("when", "custumer").add(frame)
+    with pytest.raises(TableError, match=r"no column 'custommer'.*Did you mean 'customer'"):
+        History("when", "custommer").add(frame)
     with pytest.raises(TableError, match=r"labels are a column of the frame, given by its name; got 'fraud'"):
         HISTORY.add(frame, "fraud")
     with pytest.raises(ValueError, match="past is not supported: concatenate the rows"):

@@ -341,6 +341,11 @@ class History:
         -------
         frame of the kind of X
             The columns of `X` and the features.
+
+        Raises
+        ------
+        ValueError
+            If `past` is given for a frame of a cluster.
         """
         if is_dask_frame(X) or is_spark_frame(X):
             if past is not None or past_y is not None:
