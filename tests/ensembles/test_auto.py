@@ -25,7 +25,7 @@ from selfpaced.model import log_odds
 from selfpaced.pools import GROUP
 from selfpaced.tables import InMemoryTable, group_hashes
 from selfpaced.tables.sources import open_table
-from tests.few_recipes import SMALL_RECIPES, with_limits
+from tests.few_recipes import FEW_RECIPES, SMALL_RECIPES, with_limits
 
 TREES = SelfPacedEnsembleClassifier(ExtraTreesClassifier(5), 4, ratio=2)
 FOREST = SelfPacedEnsembleClassifier(ExtraTreesClassifier(10), 3, ratio=3)
@@ -344,7 +344,11 @@ def settings_of(recipe):
     return repr(recipe.get_params(deep=True) | {"estimator": type(recipe.estimator)})
 
 
-class TestLargeMinorities:
+def strong_of(n_rare, n_columns=100):
+    return recipes.default_recipes(recipes.Columns(None, {}), recipes.MinoritySize(n_rare, n_columns))
+
+
+class TestRecipesBySize:
     """A member's training set is as large as its ratio says, but not larger than a number of values."""
 
     ALL = recipes.default_recipes(recipes.Columns(None, {}))
@@ -358,50 +362,124 @@ class TestLargeMinorities:
             assert settings_of(recipe) == settings_of(self.ALL[name])
         assert recipes.too_slow(size) == []
 
-    def test_with_more_rare_rows_fewer_common_rows_are_drawn(self):
-        found = recipes.default_recipes(recipes.Columns(None, {}), recipes.MinoritySize(4000, 100))
-        assert {name: recipe.ratio for name, recipe in found.items()} == {
-            "LightGBM, small trees": 1,
-            "linear": 1.62,
-            "LightGBM, many common rows": 9.49,
-            "LightGBM, weighted rows": 9.49,
-            "neural network": 1.62,
-            "extra trees": 1.62,
-            "CatBoost": 1.62,
-        }
-        assert {recipe.n_estimators for recipe in found.values()} == {10}
+    def test_with_more_columns_fewer_common_rows_are_drawn(self):
+        found = recipes.default_recipes(recipes.Columns(None, {}), recipes.MinoritySize(1000, 400))
+        assert found["LightGBM, many common rows"].ratio == 9.49
+        assert {found[name].ratio for name in ("linear", "extra trees")} == {1.62}
 
     def test_a_training_set_has_no_more_values_than_the_limit(self):
-        for n_rare in (1, 100, 3000, 5000):
-            size = recipes.MinoritySize(n_rare, 100)
-            for name, recipe in recipes.default_recipes(recipes.Columns(None, {}), size).items():
-                most = size.limits.most_values if "LightGBM" in name else size.limits.most_values_of_slow_kinds
-                assert (1 + recipe.ratio) * n_rare * 100 <= 1.01 * most
+        for n_rare in (1, 100, 2000, 5000, 15_000):
+            size = recipes.MinoritySize(n_rare, 250)
+            for recipe in recipes.default_recipes(recipes.Columns(None, {}), size).values():
+                is_slow = "LGBM" not in type(recipe.estimator).__name__
+                most = size.limits.most_values_of_slow_kinds if is_slow else 2 * size.limits.most_values
+                assert (1 + recipe.ratio) * n_rare * 250 <= 1.01 * most
 
-    def test_of_a_large_minority_only_fast_recipes_are_left_with_few_members(self):
-        size = recipes.MinoritySize(10_000, 118)
+    def test_of_wide_tables_only_fast_recipes_are_left_with_few_members(self):
+        size = recipes.MinoritySize(2000, 600)
         found = recipes.default_recipes(recipes.Columns(None, {}), size)
-        assert [result.name for result in recipes.too_slow(size)] == [
-            "linear",
-            "neural network",
-            "extra trees",
-            "CatBoost",
-        ]
+        skipped = [result.name for result in recipes.too_slow(size)]
+        assert skipped == [name for name in found if "LightGBM" not in name]
         fast = [recipe for name, recipe in found.items() if "LightGBM" in name]
         assert {recipe.n_estimators for recipe in fast} == {5}
         assert {recipe.estimator.max_bin for recipe in fast} == {63}
-        assert min(recipe.ratio for recipe in found.values()) == 1
+
+    @pytest.mark.parametrize(("n_rare", "n_leaves"), [(2001, 31), (7999, 31), (8000, 63), (16_000, 127), (10**6, 127)])
+    def test_the_leaves_of_strong_trees_follow_the_rare_rows(self, n_rare, n_leaves):
+        assert strong_of(n_rare)["LightGBM, strong"].estimator.num_leaves == n_leaves
+
+    def test_one_recipe_is_trained_on_all_rows_if_they_are_in_memory(self):
+        size = recipes.MinoritySize(3000, 10, n_common=45_000)
+        assert "LightGBM, all rows" not in strong_of(3000)
+        assert recipes.default_recipes(recipes.Columns(None, {}), size)["LightGBM, all rows"].ratio == 15
 
     @pytest.mark.parametrize("time_limit", [None, 600])
     def test_slow_recipes_are_skipped_with_a_note_unless_there_is_a_time_limit(self, rows, time_limit):
         X, _, y, _ = rows
-        few = {name: SMALL_RECIPES[name] for name in ("LightGBM, small trees", "linear")}
+        few = {name: SMALL_RECIPES[name] for name in ("LightGBM, many common rows", "linear")}
         kind = with_limits(recipes=few, most_values_of_slow_kinds=500)
         model = kind(time_limit=time_limit, random_state=0).fit(X, y)
         notes = {result.name: result.note for result in model.recipes_}
         told = "skipped: slow with 60 rare rows of 8 values each; tried with a time limit"
         assert (notes["linear"] == told) is (time_limit is None)
-        assert list(notes) == list(few)
+        assert sorted(notes) == sorted(few)
+
+
+LARGE = {name: recipe for name, recipe in FEW_RECIPES.items() if name != "boosted"}
+
+
+class TestHeldOutRows:
+    """Of tables with many rare rows some rows are held out, and the models themselves are judged by them."""
+
+    KIND = with_limits(large_recipes=LARGE, large_minority=50, common_per_drawn_row=2)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def held_out(cls, rows):
+        X, _, y, _ = rows
+        return cls.KIND(random_state=0).fit(X, y)
+
+    def test_no_member_sees_all_rare_rows(self, held_out, rows):
+        y = rows[2]
+        for ensemble in held_out.ensembles_.values():
+            for each in ensemble.rounds_:
+                n_rare = int(y[each.ids].sum())
+                assert n_rare == 60 - 8  # an eighth is held out
+                assert each.n_rows == each.ids.size
+
+    def test_members_draw_from_some_of_the_common_rows(self, held_out, rows):
+        """Three common rows are drawn for each rare one at most, so the pool has twice as many, without an eighth."""
+        drawn = next(iter(held_out.ensembles_["trees"].rounds_[1].bins.values()))
+        assert drawn.counts.sum() == 2 * 3 * 60 * 7 // 8
+
+    def test_a_file_gives_the_model_of_memory(self, held_out, rows, tmp_path):
+        X, X_test, y, _ = rows
+        names = [f"x{number}" for number in range(8)]
+        pd.DataFrame(X, columns=names).assign(y=y).to_parquet(tmp_path / "rows.parquet")
+        from_file = self.KIND(random_state=0).fit_table(
+            open_table(tmp_path / "rows.parquet", target="y", batch_rows=700)
+        )
+        assert [each.weight for each in from_file.recipes_] == [each.weight for each in held_out.recipes_]
+        frame = pd.DataFrame(X_test, columns=names)
+        np.testing.assert_array_equal(from_file.predict_proba(frame), held_out.predict_proba(X_test))
+
+    def test_suspects_are_found_by_the_ids_of_the_whole_table(self, held_out, rows):
+        X, y = rows[0], rows[2]
+        assert held_out.suspects(X, y, n=10).cross_fitted
+
+    def test_a_short_time_limit_gives_the_first_recipe(self, rows):
+        X, _, y, _ = rows
+        with pytest.warns(UserWarning, match="The time limit of 0.001 s was reached. Skipped recipes: 'linear'"):
+            model = self.KIND(time_limit=0.001, random_state=0).fit(X, y)
+        assert list(model.ensembles_) == ["trees"]
+        assert model.calibrator_ is not None
+
+    def test_no_group_is_held_out_and_trained_on(self, rows):
+        X, _, y, _ = rows
+        cards = np.random.default_rng(0).integers(600, size=y.size)
+        model = self.KIND(random_state=0).fit(X, y, groups=cards)
+        seen = np.unique(np.concatenate([each.ids for each in model.ensembles_["trees"].rounds_]))
+        held_out = np.setdiff1d(np.flatnonzero(y), seen)
+        assert held_out.size > 0
+        assert not set(cards[held_out]) & set(cards[seen])
+
+    def test_own_recipes_are_judged_by_copies(self, rows):
+        X, _, y, _ = rows
+        model = auto(RECIPES[:1], self.KIND).fit(X, y)
+        assert int(y[model.ensembles_["trees"].rounds_[1].ids].sum()) == 60
+
+    @pytest.mark.slow
+    def test_probabilities_add_up_to_the_rare_rows(self):
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(60_000, 8))
+        y = (rng.random(60_000) < expit(0.9 * X[:, 0] + X[:, 1] * (X[:, 2] > 0) - 3)).astype(int)
+        model = AutoSelfPacedClassifier(random_state=0).fit(X[:40_000], y[:40_000])
+        assert {each.name for each in model.recipes_} == {"LightGBM, strong", "LightGBM, all rows"}
+        scores, new = model.predict_proba(X[40_000:])[:, 1], y[40_000:]
+        assert scores.sum() == pytest.approx(new.sum(), rel=0.1)
+        for low, high in [(0.02, 0.1), (0.1, 0.3)]:
+            some = (scores >= low) & (scores < high)
+            assert scores[some].sum() == pytest.approx(new[some].sum(), rel=0.15)
 
 
 class TestTimeLimit:

@@ -87,7 +87,7 @@ def test_a_recipe_that_fails_in_its_process_is_left_out_with_its_reason():
 
 
 def can(table, ensembles=(RECIPES[0][1], RECIPES[1][1]), n_threads=2):
-    return can_be_trained_side_by_side(ensembles, table, table.labels(), 6, n_threads)
+    return can_be_trained_side_by_side(ensembles, table, 6, n_threads)
 
 
 def test_few_rows_in_memory_can_be_trained_on_side_by_side(tmp_path):

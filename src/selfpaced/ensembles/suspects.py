@@ -69,7 +69,8 @@ def places_of_training_rows(
 ) -> list[NDArray[np.intp]] | None:
     """The positions of the training rows of each round among the rows with these labels; None if they are other rows.
 
-    They are the rows of the fit if the rare rows have the same positions. With `ids`, the ids replace the positions.
+    They are the rows of the fit if rare training rows are rare here, and the others are not. With `ids`, the ids
+    replace the positions.
     """
     n_rows, rare = labels.codes.size, ClassCounts(labels.classes, class_counts).rarest
     if any(each.ids is None for each in rounds) or not np.array_equal(labels.counts, class_counts):
@@ -77,11 +78,12 @@ def places_of_training_rows(
     names = np.arange(n_rows, dtype=np.uint64) if ids is None else np.asarray(ids).astype(np.uint64)
     check_consistent_length(labels.codes, names)
     order = np.argsort(names, kind="stable")
-    rare_ids = np.sort(names[labels.codes == rare])
     places = []
-    for seen in (each.ids for each in rounds if each.ids is not None):
+    for seen, bins in ((each.ids, each.bins.values()) for each in rounds if each.ids is not None):
         found = order[np.minimum(np.searchsorted(names, seen, sorter=order), n_rows - 1)]
-        if not (np.array_equal(names[found], seen) and np.array_equal(np.sort(seen[: rare_ids.size]), rare_ids)):
+        n_drawn = sum(int(np.minimum(notes.quota, notes.counts).sum()) for notes in bins)
+        was_rare = np.arange(seen.size) < seen.size - n_drawn  # they stand first
+        if not (np.array_equal(names[found], seen) and np.array_equal(labels.codes[found] == rare, was_rare)):
             return None
         places.append(found)
     return places

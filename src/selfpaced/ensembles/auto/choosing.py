@@ -64,14 +64,15 @@ class Blend:
 class Chooser:
     """Chooses among recipes, given by name. `on_step` is called with the name of a recipe and what happens to it.
 
-    `judge` compares the recipes; it is None if there are too few rare rows. `fits` trains recipes, given by name, on
-    the whole table: it gives the model of each or its error, and the seconds.
+    `judge` compares the recipes by copies of them, or by rows that are held out; it is None if there are too few rare
+    rows. Where rows are held out, all recipes are trained, and no copies are needed. `fits` trains recipes, given by
+    name: it gives the model of each or its error, and the seconds.
     """
 
     def __init__(
         self,
         recipes: Mapping[str, Any],
-        judge: judging.Judge | None,
+        judge: judging.Judge | judging.HeldOutJudge | None,
         fits: Callable[[Sequence[str]], Iterator[tuple[Model | Exception, float]]],
         clock: Clock,
         on_step: Callable[[str, str], None],
@@ -86,10 +87,15 @@ class Chooser:
 
     def chosen(self, classes: Sequence[int], calibration: str | None, saved: Judgements) -> Blend:
         """The blend. `classes` are the numbers of the classes that are pooled."""
-        if self._judge is not None:
+        models: dict[str, Model] = {}
+        if isinstance(self._judge, judging.HeldOutJudge):
+            models = self._fitted(dict.fromkeys(self._recipes, 1.0))
+            for name, model in models.items():
+                self._take(name, self._judge.judged(model), self._judge)
+        elif self._judge is not None:
             self._judge_all(self._judge, saved)
         weights = self._weights()
-        models = self._fitted(weights)
+        models = {name: models[name] for name in weights} if models else self._fitted(weights)
         if not models:
             reasons = "; ".join(f"{name}: {each.note}" for name, each in self._results.items())
             raise ValueError(f"No recipe could be trained on these rows. {reasons}")
@@ -99,7 +105,7 @@ class Chooser:
             honest = [self._judged[name].probabilities for name in models]
             pool = pool_of(honest, kept, self._judge.rows.weights, classes)
             calibrator = self._calibrator(calibration, pool(honest))
-            if calibrator is not None and self._judge.has_some_rare_rows:
+            if calibrator is not None and isinstance(self._judge, judging.Judge) and self._judge.has_some_rare_rows:
                 calibrator = self._calibrator(calibration, self._levelled(models, pool, pool(honest), calibrator))
         for name, weight in zip(models, pool.weights.tolist(), strict=True):
             self._note(name, weight=weight)
@@ -130,7 +136,7 @@ class Chooser:
             self._take(name, found, judge)
         self._judged = {name: self._judged[name] for name in self._recipes if name in self._judged}
 
-    def _take(self, name: str, found: judging.Judgement, judge: judging.Judge) -> None:
+    def _take(self, name: str, found: judging.Judgement, judge: judging.Judge | judging.HeldOutJudge) -> None:
         score = judging.aucprc_of(found.probabilities, judge.rows)
         error = judging.standard_error(found.probabilities, judge.rows, judge.seed)
         self._judged[name] = found
@@ -179,7 +185,7 @@ class Chooser:
 
     def _seconds_to_fit(self, name: str, taken: Mapping[str, float]) -> float:
         """How long a recipe may take on the whole table, by the seconds of others and the seconds of judging each."""
-        if self._judge is None:
+        if name not in self._judged:
             return max(taken.values(), default=0.0)
         ratios = [seconds / max(self._judged[other].seconds, SHORTEST) for other, seconds in taken.items()]
         return max(ratios, default=0.0) * max(self._judged[name].seconds, SHORTEST)
@@ -188,7 +194,7 @@ class Chooser:
         self, models: Mapping[str, Model], pool: LogOddsPool, copies: Floats, calibrator: Calibrator
     ) -> Floats:
         """The pooled scores of the copies, at the level of the models."""
-        assert self._judge is not None
+        assert isinstance(self._judge, judging.Judge)
         scores = pool([self._judge.rescored(each) for each in models.values()])
         return judging.shifted(
             copies, judging.difference_of_levels(copies, scores, calibrator, self._judge.weights_of_common_rows)

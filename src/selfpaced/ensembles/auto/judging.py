@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -193,6 +193,13 @@ class WorkingSample:
     ids: NDArray[np.integer]
     stands_for: NDArray[np.float64]
 
+    def some(self, chosen: NDArray[np.bool_]) -> WorkingSample:
+        """Some of the rows, which stand for all rows of their classes."""
+        rows, classes = self.rows.rows(np.flatnonzero(chosen)), self.classes[chosen]
+        factors = np.bincount(self.classes) / np.maximum(np.bincount(classes, minlength=self.classes.max() + 1), 1)
+        weights, behind = self.weights[chosen] * factors[classes], self.stands_for[chosen] * factors[classes]
+        return WorkingSample(InMemoryTable(rows.features, rows.metadata), classes, weights, self.ids[chosen], behind)
+
 
 def values_in_a_row(features: Any) -> int:
     """The number of columns, or of a sparse matrix the mean number of values that a row has."""
@@ -214,7 +221,11 @@ def working_sample(split: ClassSplit, last_model: Any, seed: int, limits: BlendL
     rare = _some(split.minority, seed, limits.rare_rows_judged(values_in_a_row(split.minority.features)))
     most = limits.common_rows_judged(len(split.minority), values_in_a_row(split.minority.features))
     drawn = {number: _drawn(pool, last_model, most) for number, pool in split.pools.items()}
-    blocks = {split.minority_class: rare, **drawn}
+    return _sample_of({split.minority_class: rare, **drawn})
+
+
+def _sample_of(blocks: Mapping[int, Rows]) -> WorkingSample:
+    """The sample of some rows of each class, by the number of the class."""
     rows = stack(list(blocks.values()))
     own = np.asarray(rows.metadata.get("sample_weight", np.ones(len(rows))), dtype=np.float64)
     stands_for = np.concatenate([_behind(block) for block in blocks.values()])
@@ -331,6 +342,27 @@ class Judge:
 
 
 @dataclass(frozen=True)
+class HeldOutJudge:
+    """Compares models on rows that none of them was trained on. The scores are those of the models themselves."""
+
+    sample: WorkingSample
+    n_classes: int
+    rare_class: int
+    seed: int
+    n_threads: int
+
+    @property
+    def rows(self) -> Labelled:
+        return Labelled(self.sample.classes, self.sample.weights, [self.rare_class])
+
+    def judged(self, model: Model) -> Judgement:
+        begin = time.perf_counter()
+        (part,) = model.parts
+        scores = mean_probabilities(scorers_of(part.members), self.sample.rows, self.n_classes, self.n_threads)
+        return Judgement(scores, time.perf_counter() - begin)
+
+
+@dataclass(frozen=True)
 class FoldRows:
     """Rows to train a copy of a recipe on, and the rows that it has to score."""
 
@@ -368,6 +400,16 @@ def ignoring_expected_warnings() -> Iterator[None]:
 def uncalibrated(recipe: Any) -> dict[str, None]:
     """The parameters by which a recipe gives raw scores: the blend is calibrated, not its parts."""
     return {"calibration": None} if "calibration" in recipe.get_params(deep=False) else {}
+
+
+def divided(split: ClassSplit, n_common: int, n_parts: int, seed: int) -> tuple[WorkingSample, WorkingSample]:
+    """Rows to train on and rows to hold out: one part of all rare rows and of some common ones, drawn at random."""
+    ((number, pool),) = split.pools.items()
+    rare = split.minority.standing_for(np.ones(len(split.minority)))
+    common = pool.draw([min(n_common, pool.n_rows)], WORKING_SAMPLE_ROUND)
+    whole = _sample_of({split.minority_class: rare, number: common})
+    parts = folds_of(whole, seed, n_parts)
+    return whole.some(parts > 0), whole.some(parts == 0)
 
 
 def folds_of(sample: WorkingSample, seed: int, n_folds: int) -> NDArray[np.intp]:

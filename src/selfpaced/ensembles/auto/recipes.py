@@ -6,9 +6,11 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 from scipy.sparse import issparse
 
 from selfpaced.ensembles.self_paced import SelfPacedEnsembleClassifier as Recipe
+from selfpaced.ensembles.under_sampling import UnderBaggingClassifier, UnderSamplingEnsemble
 from selfpaced.model import RecipeResult
 from selfpaced.tables import KINDS, Schema, kind_of
 
@@ -194,6 +196,13 @@ class BlendLimits:
     """
 
     recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: RECIPES)
+    # Minorities with more rows are large: their recipes are `large_recipes`, judged by rows that are held out.
+    large_minority: int = 2_000
+    large_recipes: Mapping[str, "DefaultRecipe"] = field(default_factory=lambda: LARGE_RECIPES)
+    # Of large minorities one part of all rows is held out, and common rows are drawn once, from which members draw.
+    held_out_parts: int = 8
+    common_per_drawn_row: int = 4
+    most_values_in_memory: int = 2**27
     # In the training set of a member. Recipes draw fewer common rows than they ask for if there would be more values.
     most_values: int = 2**22
     most_values_of_slow_kinds: int = 2**20
@@ -218,8 +227,23 @@ class BlendLimits:
         return max(self.fewest_common_rows, self.common_per_rare_row * min(n_rare, self.rare_rows_judged(n_columns)))
 
 
-# Of large training sets, half of the usual ten members are as good, and so are 63 bins instead of 255.
+# Of wide tables, half of the usual ten members are as good, and so are 63 bins instead of 255.
 FEW_MEMBERS, FEW_BINS = 5, 63
+# Members for large minorities: many rounds on samples of rows and columns. The number of leaves follows the rare rows.
+LARGE_RATIO = 3
+STRONG: dict[str, Any] = {
+    "n_estimators": 300,
+    "learning_rate": 0.05,
+    "colsample_bytree": 0.5,
+    "subsample": 0.8,
+    "subsample_freq": 1,
+    "min_child_samples": 20,
+    # Sums by column: by rows they would depend on the number of threads.
+    "deterministic": True,
+    "force_col_wise": True,
+}
+RARE_ROWS_PER_LEAF = 125
+FEWEST_LEAVES, MOST_LEAVES = 31, 127
 
 
 @dataclass(frozen=True)
@@ -229,9 +253,15 @@ class MinoritySize:
     n_rows: int
     n_values: int
     limits: BlendLimits = field(default_factory=BlendLimits)
+    n_common: int | None = None  # the common rows, if all of them are in memory to be trained on; None if not
 
     @property
     def is_large(self) -> bool:
+        """Whether there are enough rare rows for strong members, and to hold out some."""
+        return self.n_rows > self.limits.large_minority
+
+    @property
+    def is_wide(self) -> bool:
         """Whether even with one common row for each rare one, a member of a slow kind would have too much to learn."""
         return 2 * self.n_rows * self.n_values > self.limits.most_values_of_slow_kinds
 
@@ -241,14 +271,42 @@ class MinoritySize:
             return wanted
         return max(1.0, round(most_values / (self.n_rows * self.n_values) - 1, 2))
 
+    @property
+    def recipes(self) -> Mapping[str, "DefaultRecipe"]:
+        """The recipes to try. Without all common rows in memory, none is trained on all of them."""
+        if not self.is_large:
+            return self.limits.recipes
+        kept = self.limits.large_recipes.items()
+        return {name: each for name, each in kept if self.n_common is not None or each.make is not _on_all_rows}
+
+    @property
+    def large_ratio(self) -> float:
+        return self.ratio(LARGE_RATIO, 2 * self.limits.most_values)
+
+    @property
+    def n_leaves(self) -> int:
+        """The leaves of strong trees: 31 below 8,000 rare rows, 63 below 16,000, then 127."""
+        power = int(np.log2(max(1, self.n_rows / RARE_ROWS_PER_LEAF)))
+        return int(np.clip(2**power - 1, FEWEST_LEAVES, MOST_LEAVES))
+
 
 def _of_lightgbm(
     columns: Columns, size: MinoritySize, ratio: float, weighting: str | None = None, **parameters: Any
 ) -> Recipe:
     ratio = size.ratio(ratio, size.limits.most_values)
-    if size.is_large:
+    if size.is_wide:
         return Recipe(lightgbm(columns, max_bin=FEW_BINS, **parameters), FEW_MEMBERS, ratio=ratio, weighting=weighting)
     return Recipe(lightgbm(columns, **parameters), ratio=ratio, weighting=weighting)
+
+
+def _strong(columns: Columns, size: MinoritySize) -> Recipe:
+    return Recipe(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), FEW_MEMBERS, ratio=size.large_ratio)
+
+
+def _on_all_rows(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier:
+    """One model of all rows. A ratio that asks for more rows than there are gets all of them."""
+    ratio = 1.0 if size.n_common is None else size.n_common / size.n_rows
+    return UnderBaggingClassifier(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), 1, ratio=ratio)
 
 
 def _of_slow_kind(base: Callable[[Columns], Any], ratio: float, columns: Columns, size: MinoritySize) -> Recipe:
@@ -264,7 +322,7 @@ class DefaultRecipe:
     """A recipe, the package that it needs, and whether it takes too long on tables with a large minority."""
 
     package: str
-    make: Callable[[Columns, MinoritySize], Recipe]
+    make: Callable[[Columns, MinoritySize], UnderSamplingEnsemble]
     is_slow: bool = True
 
 
@@ -291,6 +349,10 @@ RECIPES: dict[str, DefaultRecipe] = {
     "extra trees": DefaultRecipe("sklearn", partial(_of_slow_kind, _extra_trees, 20)),
     "CatBoost": DefaultRecipe("catboost", partial(_of_slow_kind, BASES["catboost"], 20)),
 }
+LARGE_RECIPES: dict[str, DefaultRecipe] = {
+    "LightGBM, strong": DefaultRecipe("lightgbm", _strong, is_slow=False),
+    "LightGBM, all rows": DefaultRecipe("lightgbm", _on_all_rows, is_slow=False),
+}
 # Recipes that replace LightGBM if it is not installed.
 INSTEAD = {"gradient boosting": DefaultRecipe("sklearn", _of_gbdt, is_slow=False)}
 
@@ -298,26 +360,26 @@ INSTEAD = {"gradient boosting": DefaultRecipe("sklearn", _of_gbdt, is_slow=False
 def default_recipes(columns: Columns, size: MinoritySize | None = None) -> dict[str, Any]:
     """The recipes whose packages are installed, for the features of a table and the size of its minority, if known."""
     size = size or MinoritySize(0, 0)
-    return {name: recipe.make(columns, size) for name, recipe in _installed(size.limits).items()}
+    return {name: recipe.make(columns, size) for name, recipe in _installed(size).items()}
 
 
 def too_slow(size: MinoritySize) -> list[RecipeResult]:
     """The recipes that are skipped because a fit of them would take many times as long as one of LightGBM."""
-    if not size.is_large:
+    if not size.is_wide:
         return []
     note = f"skipped: slow with {size.n_rows:,} rare rows of {size.n_values:,} values each; tried with a time limit"
-    return [RecipeResult(name, note=note) for name, recipe in _installed(size.limits).items() if recipe.is_slow]
+    return [RecipeResult(name, note=note) for name, recipe in _installed(size).items() if recipe.is_slow]
 
 
-def not_installed(limits: BlendLimits) -> list[RecipeResult]:
+def not_installed(size: MinoritySize) -> list[RecipeResult]:
     """The recipes that are skipped because a package is missing, with what to install."""
-    missing = {name: recipe.package for name, recipe in limits.recipes.items() if find_spec(recipe.package) is None}
+    missing = {name: recipe.package for name, recipe in size.recipes.items() if find_spec(recipe.package) is None}
     return [
         RecipeResult(name, note=f"skipped: {package} is not installed (pip install 'selfpaced[{package}]')")
         for name, package in missing.items()
     ]
 
 
-def _installed(limits: BlendLimits) -> dict[str, DefaultRecipe]:
-    installed = {name: recipe for name, recipe in limits.recipes.items() if find_spec(recipe.package) is not None}
+def _installed(size: MinoritySize) -> dict[str, DefaultRecipe]:
+    installed = {name: recipe for name, recipe in size.recipes.items() if find_spec(recipe.package) is not None}
     return installed if find_spec("lightgbm") is not None else INSTEAD | installed

@@ -11,7 +11,9 @@ from os import PathLike
 from threading import BoundedSemaphore, Event, Thread
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.base import clone
 
@@ -36,7 +38,7 @@ from selfpaced.ensembles.under_sampling import UnderSamplingEnsemble
 from selfpaced.exceptions import warn
 from selfpaced.model import Model, RecipeResult
 from selfpaced.pools import Pass, Rows, mix, read_pass
-from selfpaced.tables import ClassCounts, ClassSplit, SplitPlan, Table
+from selfpaced.tables import ClassSplit, Elsewhere, LabelledTable, Labels, SplitPlan, Table
 
 
 class _Abandoned(BaseException):
@@ -156,9 +158,7 @@ def _guarded(turn: _Turn, asked: Pass, n_threads: int) -> Pass:
 MOST_BYTES_OF_ROWS = 2**28
 
 
-def can_be_trained_side_by_side(
-    fits: Sequence[Fit], table: Table, labels: ClassCounts, n_features: int, n_threads: int
-) -> bool:
+def can_be_trained_side_by_side(fits: Sequence[Fit], table: Table, n_features: int, n_threads: int) -> bool:
     """Whether processes help, the rows are few enough to copy, and no member uses its own threads.
 
     Members with small training sets are fitted in one thread in any case, so that their model is the same wherever it
@@ -166,6 +166,7 @@ def can_be_trained_side_by_side(
     """
     if n_threads == 1 or len(fits) == 1 or table.bytes_in_memory is None:
         return False
+    labels = table.labels()
     n_rare, counts = int(labels.counts[labels.rarest]), labels.counts.tolist()
     largest = max(sum(min(n, max(n_rare, round(each.ratio * n_rare))) for n in counts) for each in fits)
     return largest * n_features < SMALL_TRAINING_SET and table.bytes_in_memory <= MOST_BYTES_OF_ROWS
@@ -212,6 +213,33 @@ def recipes_to_try(given: Any) -> dict[str, UnderSamplingEnsemble]:
     return dict(given)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where recipes are trained: on a table, whose rare rows have been read."""
+
+    table: Table
+    minority: Rows
+    elsewhere: Elsewhere | None = None  # the processes that train members, if the table does not know them
+
+    def with_own_ids(self, model: Model) -> Model:
+        return model
+
+
+@dataclass(frozen=True)
+class _HeldOut(_Place):
+    """Rows in memory to train on, while others are held out."""
+
+    ids: NDArray[np.integer] = field(kw_only=True)  # of the rows, in the table that they are from
+    size: MinoritySize = field(kw_only=True)
+    judge: judging.HeldOutJudge = field(kw_only=True)
+
+    def with_own_ids(self, model: Model) -> Model:
+        """A model whose notes have the ids of the whole table."""
+        (part,) = model.parts
+        rounds = (each if each.ids is None else replace(each, ids=self.ids[each.ids]) for each in part.rounds)
+        return replace(model, parts=(replace(part, rounds=tuple(rounds)),))
+
+
 class AutoTraining:
     """One fit. `model` is the classifier with its parameters, which are checked before a row is read."""
 
@@ -251,30 +279,54 @@ class AutoTraining:
                 self.table = self.table.loaded()
                 split = self._split(n_rare, split.minority)
             self.features = split.minority.features
-            self._by_name, skipped = self._recipes(split, n_rare)
+            size = MinoritySize(n_rare, judging.values_in_a_row(self.features), self._limits)
+            held_out = self._hold_out(split, size)
+            self._by_name, skipped = self._recipes(held_out.size if held_out else size)
             recipes = {name: self._by_name[name] for name in self._by_name if name not in skipped}
             plan = FitPlan(2 * len(recipes), n_rows, n_rare, False, calibrates=True, n_recipes=len(recipes))
             with self._callbacks.during(plan):
-                judge = self._judge(recipes, split) if n_rare >= judging.FEWEST_RARE_ROWS else None
-                told = self._callbacks.on_recipe_begin
-                chooser = choosing.Chooser(
-                    recipes, judge, lambda names: self._fits(names, split.minority), self._clock, told
-                )
+                judge: judging.Judge | judging.HeldOutJudge | None = None
+                if held_out is not None:
+                    judge = held_out.judge
+                elif n_rare >= judging.FEWEST_RARE_ROWS:
+                    judge = self._judge(recipes, split)
+                trained = partial(self._fits, place=held_out or _Place(self.table, split.minority))
+                chooser = choosing.Chooser(recipes, judge, trained, self._clock, self._callbacks.on_recipe_begin)
                 blend = chooser.chosen(self._pooled_classes(), self.calibration, self._judgements())
         self._warn(blend, n_rare)
         return replace(blend, results=[*blend.results, *skipped.values()])
 
-    def _recipes(
-        self, split: ClassSplit, n_rare: int
-    ) -> tuple[Mapping[str, UnderSamplingEnsemble], dict[str, RecipeResult]]:
+    def _recipes(self, size: MinoritySize) -> tuple[Mapping[str, UnderSamplingEnsemble], dict[str, RecipeResult]]:
         """All recipes, and those that are not tried, with the reason. Whoever sets a time limit tries slow ones too."""
         if self._given is not None:
             return self._given, {}
-        features = split.minority.features
-        size = MinoritySize(n_rare, judging.values_in_a_row(features), self._limits)
         slow = too_slow(size) if self._clock.limit is None else []
-        known = default_recipes(columns_of(features, self.table.schema), size)
-        return known, {result.name: result for result in [*slow, *not_installed(self._limits)]}
+        known = default_recipes(columns_of(self.features, self.table.schema), size)
+        return known, {result.name: result for result in [*slow, *not_installed(size)]}
+
+    def _hold_out(self, split: ClassSplit, size: MinoritySize) -> _HeldOut | None:
+        """The rows to train the default recipes on, and the rows to judge them by; None if there are too few.
+
+        One pass brings some common rows into memory, drawn at random. Members draw from these, by hardness: to score
+        all common rows after every round would take most of the time, and four for each row to be drawn are as good.
+        """
+        n_common = [pool.n_rows for pool in split.pools.values()]
+        if self._given is not None or not size.is_large or len(n_common) > 1 or n_common[0] < 2 * size.n_rows:
+            return None
+        affordable = self._limits.most_values_in_memory // size.n_values - size.n_rows
+        wanted = round(self._limits.common_per_drawn_row * size.large_ratio * size.n_rows)
+        n_drawn = min(n_common[0], wanted, affordable)
+        if n_drawn < min(n_common[0], wanted / 2):
+            return None
+        learnt, kept = judging.divided(split, n_drawn, self._limits.held_out_parts, self._seed)
+        counts = np.bincount(learnt.classes)
+        labels = Labels(self.labels.classes, counts.astype(np.int64), learnt.classes.astype(np.uint8))
+        table = LabelledTable(learnt.rows, labels, schema=self.table.schema, roles=self.table.roles)
+        judge = judging.HeldOutJudge(kept, len(counts), self.labels.rarest, self._seed, self._n_threads)
+        n_rare, n_left = (int(counts[number]) for number in (self.labels.rarest, 1 - self.labels.rarest))
+        minority = learnt.rows.rows(np.flatnonzero(learnt.classes == self.labels.rarest))
+        smaller = replace(size, n_rows=n_rare, n_common=n_left)
+        return _HeldOut(table, minority, split.elsewhere, ids=learnt.ids, size=smaller, judge=judge)
 
     def _fits_into_memory(self, split: ClassSplit) -> bool:
         """Whether the rows are in files, and few enough to be all in the sample."""
@@ -322,30 +374,32 @@ class AutoTraining:
         )
         return scout._as_fit().run(self.table, Notes(), split).members[-1]
 
-    def _fits(self, names: Sequence[str], minority: Rows) -> Iterator[tuple[Model | Exception, float]]:
-        """The models of recipes, trained on the whole table, or the error that each failed with, and the seconds.
+    def _fits(self, names: Sequence[str], place: _Place) -> Iterator[tuple[Model | Exception, float]]:
+        """The models of recipes, or the error that each failed with, and the seconds.
 
         Recipes share the rows of the minority. Those that read files share the passes over them, too. Rows in memory
         are not read, and one recipe after the other takes less memory.
         """
+        for found, seconds in self._trained(names, place):
+            yield found if isinstance(found, Exception) else place.with_own_ids(found), seconds
+
+    def _trained(self, names: Sequence[str], place: _Place) -> Iterator[tuple[Model | Exception, float]]:
         fits = [self.ensemble(name)._as_fit() for name in names]
-        n_features = minority.features.shape[1]
-        at_once = self._clock.limit is None and self._folder is None
-        if at_once and can_be_trained_side_by_side(fits, self.table, self.labels, n_features, self._n_threads):
-            yield from trained_side_by_side(fits, self.table, self._n_threads)
+        n_features = place.minority.features.shape[1]
+        at_once = self._clock.limit is None and self._folder is None and place.elsewhere is None
+        if at_once and can_be_trained_side_by_side(fits, place.table, n_features, self._n_threads):
+            yield from trained_side_by_side(fits, place.table, self._n_threads)
             return
-        reads_files = self.table.bytes_in_memory is None and hasattr(self.table, "batches")
+        reads_files = place.table.bytes_in_memory is None and hasattr(place.table, "batches")
         if self._clock.limit is None and len(fits) > 1 and reads_files:
             shared = SharedPasses()
-            works = [
-                partial(self._fit, name, fit, minority, shared.read) for name, fit in zip(names, fits, strict=True)
-            ]
+            works = [partial(self._fit, name, fit, place, shared.read) for name, fit in zip(names, fits, strict=True)]
             yield from shared.run(works)
             return
         for name, fit in zip(names, fits, strict=True):
             begin = time.perf_counter()
             try:
-                found: Model | Exception = self._fit(name, fit, minority, read_pass)
+                found: Model | Exception = self._fit(name, fit, place, read_pass)
             except Exception as error:  # base models raise errors of all kinds
                 found = error
             yield found, time.perf_counter() - begin
@@ -361,13 +415,14 @@ class AutoTraining:
         )
         return ensemble
 
-    def _fit(self, name: str, fit: Fit, minority: Rows, read: Any) -> Model:
+    def _fit(self, name: str, fit: Fit, place: _Place, read: Any) -> Model:
         folder = None if self._folder is None else self._folder.child(f"recipe-{self._number(name)}")
         kept = Checkpoint(folder, self._plan | {"recipe": name}, self._allow)
         callbacks = CallbackList([Forwarding(self._callbacks), Deadline(self._clock, self._limits.n_members_judged)])
-        plan = fit.split_plan(rows_to_draw(fit.ratio, self.labels), callbacks)
-        split = self.table.split(replace(plan, minority=minority, read=read))
-        return fit.run(self.table, Notes(callbacks, kept), split)
+        plan = fit.split_plan(rows_to_draw(fit.ratio, place.table.labels()), callbacks)
+        split = place.table.split(replace(plan, minority=place.minority, read=read))
+        elsewhere = split.elsewhere or place.elsewhere
+        return fit.run(place.table, Notes(callbacks, kept), replace(split, elsewhere=elsewhere))
 
     def _number(self, name: str) -> int:
         """The place of a recipe among the sorted names, which does not depend on the order of the list."""
