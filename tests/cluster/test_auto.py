@@ -20,6 +20,7 @@ from selfpaced.persistence import save_model
 from selfpaced.persistence.files import load_model
 from selfpaced.tables.sources import open_table
 from tests.ensembles.blends import assert_the_same_model, auto, choice_of, recipes
+from tests.few_recipes import FEW_RECIPES, with_limits
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
@@ -68,6 +69,13 @@ class TestDask:
         in_memory = auto().fit(rows[NAMES], rows["is_fraud"])
         opened = open_table(table, target="is_fraud", client=dask_cluster.client)
         assert_the_same_model(auto().fit_table(opened), in_memory, rows[NAMES])
+
+    def test_rows_are_held_out_as_in_memory(self, dask_cluster, table, rows):
+        few = {name: FEW_RECIPES[name] for name in ("trees", "linear")}
+        kind = with_limits(large_recipes=few, large_minority=50, common_per_drawn_row=2)
+        in_memory = kind(random_state=0).fit(rows[NAMES], rows["is_fraud"])
+        opened = open_table(table, target="is_fraud", client=dask_cluster.client)
+        assert_the_same_model(kind(random_state=0).fit_table(opened), in_memory, rows[NAMES])
 
     def test_the_rows_are_scored_where_they_are(self, fitted, table, rows, expected):
         lazy = fitted.predict_proba(table)

@@ -384,7 +384,7 @@ class TestRecipesBySize:
         assert {recipe.n_estimators for recipe in fast} == {5}
         assert {recipe.estimator.max_bin for recipe in fast} == {63}
 
-    @pytest.mark.parametrize(("n_rare", "n_leaves"), [(2001, 31), (7999, 31), (8000, 63), (16_000, 127), (10**6, 127)])
+    @pytest.mark.parametrize(("n_rare", "n_leaves"), [(2001, 31), (6399, 31), (6400, 63), (12_800, 127), (10**6, 127)])
     def test_the_leaves_of_strong_trees_follow_the_rare_rows(self, n_rare, n_leaves):
         assert strong_of(n_rare)["LightGBM, strong"].estimator.num_leaves == n_leaves
 

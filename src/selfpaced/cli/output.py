@@ -247,7 +247,7 @@ def recipe_table(recipes: Sequence[RecipeResult]) -> str:
     >>> from selfpaced.model import RecipeResult
     >>> linear = RecipeResult("linear", 0.61, 0.03, seconds_judging=0.5, note="no weight: the others are better")
     >>> print(recipe_table([linear, RecipeResult("trees", 0.8, 0.02, 1.0, 2.0, 3.0)]))
-    Recipes, with their cross-fitted AUCPRC (± standard error) on training rows:
+    Recipes, with their AUCPRC (± standard error) on training rows that each had not seen:
     <BLANKLINE>
     recipe         AUCPRC  weight  seconds
     trees   0.800 ± 0.020    1.00      5.0
@@ -263,7 +263,7 @@ def recipe_table(recipes: Sequence[RecipeResult]) -> str:
 
     ordered = sorted(recipes, key=lambda one: (-one.weight, -(one.aucprc or 0.0)))
     rows = table([row(one) for one in ordered], header=HEADER, text=(0, HEADER.index("")))
-    return f"Recipes, with their cross-fitted AUCPRC (± standard error) on training rows:\n\n{rows}"
+    return f"Recipes, with their AUCPRC (± standard error) on training rows that each had not seen:\n\n{rows}"
 
 
 @contextmanager

@@ -36,7 +36,7 @@ class RecipeFacts:
     """A recipe that the model was chosen from, and its result."""
 
     name: str
-    aucprc: float | None  # cross-fitted on training rows; None if the recipe was not judged
+    aucprc: float | None  # on training rows that it had not seen; None if the recipe was not judged
     standard_error: float | None
     weight: float  # in the model; 0 if the recipe is not a part of it
     seconds: float  # of judging the recipe and of training it on the whole table

@@ -91,6 +91,7 @@ class Chooser:
         if isinstance(self._judge, judging.HeldOutJudge):
             models = self._fitted(dict.fromkeys(self._recipes, 1.0))
             for name, model in models.items():
+                self._on_step(name, "judging")
                 self._take(name, self._judge.judged(model), self._judge)
         elif self._judge is not None:
             self._judge_all(self._judge, saved)

@@ -242,7 +242,7 @@ STRONG: dict[str, Any] = {
     "deterministic": True,
     "force_col_wise": True,
 }
-RARE_ROWS_PER_LEAF = 125
+RARE_ROWS_PER_LEAF = 100
 FEWEST_LEAVES, MOST_LEAVES = 31, 127
 
 
@@ -285,7 +285,7 @@ class MinoritySize:
 
     @property
     def n_leaves(self) -> int:
-        """The leaves of strong trees: 31 below 8,000 rare rows, 63 below 16,000, then 127."""
+        """The leaves of strong trees: 31 below 6,400 rare rows, 63 below 12,800, then 127."""
         power = int(np.log2(max(1, self.n_rows / RARE_ROWS_PER_LEAF)))
         return int(np.clip(2**power - 1, FEWEST_LEAVES, MOST_LEAVES))
 
