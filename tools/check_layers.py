@@ -39,7 +39,7 @@ BUDGETS = {
     "baselines": (620, 4),
     "cli": (4680, 20),
     "clusters": (2560, 16),
-    "ensembles": (4380, 17),
+    "ensembles": (4560, 17),
     "history": (1300, 7),
     "model": (730, 5),
     "monitoring": (820, 3),
