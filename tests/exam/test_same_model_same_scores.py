@@ -10,7 +10,6 @@ import pickle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import mlflow.sklearn
 import numpy as np
 import onnxruntime
 import pyarrow as pa
@@ -126,6 +125,8 @@ def by_pickle(model, folder, bucket):
 
 
 def by_mlflow(model, folder, bucket):
+    import mlflow.sklearn  # which takes seconds, and every process of the tests imports this file
+
     options = {"serialization_format": "skops", "pip_requirements": ["selfpaced"]}
     mlflow.sklearn.save_model(model, folder / "mlflow", skops_trusted_types=trusted_types(), **options)
     return mlflow.sklearn.load_model(folder / "mlflow")

@@ -2,8 +2,15 @@
 
 import pytest
 
+from selfpaced.storage import remote
 from tests.contracts.table_exam import ROWS
 from tests.tables.three_trees import three_trees
+
+
+@pytest.fixture
+def short_pauses(monkeypatch):
+    """A server that does not answer is asked again soon, and not for eight seconds."""
+    monkeypatch.setattr(remote, "PAUSES", (0.01, 0.02))
 
 
 @pytest.fixture(scope="session")

@@ -17,13 +17,14 @@ from selfpaced.callbacks import Callback
 from selfpaced.cli import main
 from selfpaced.exceptions import CheckpointError, TableError
 from selfpaced.persistence.files import load_model
-from selfpaced.storage import remote as remote_files
 from selfpaced.tables.sources import open_table
 from tests.contracts.lake_tables import delta_table, iceberg_table
 from tests.contracts.table_exam import COLUMNS, N_EARLIER, N_ROWS, ROWS
 from tests.few_recipes import compare_few_methods
 from tests.servers import Proxy, S3Server, free_port
 from tests.tables.three_trees import fitted, members_of
+
+pytestmark = pytest.mark.usefixtures("short_pauses")
 
 ARROW = pa.Table.from_pandas(ROWS, preserve_index=False)
 URL = "s3://bucket/shop/"
@@ -38,11 +39,6 @@ def server():
     server.stop()
     os.environ.clear()
     os.environ.update(before)
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(remote_files, "PAUSES", (0.01, 0.02))
 
 
 @pytest.fixture

@@ -138,6 +138,7 @@ def test_a_url_that_cannot_be_opened_is_refused_with_the_schemes_that_can(url, c
     assert "Supported are s3://" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "no.such.host.invalid"])
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "folder/*.parquet"])
 def test_a_server_that_cannot_be_reached_is_not_a_missing_file(host, name):
