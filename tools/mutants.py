@@ -1,6 +1,6 @@
 """Change the code in one place at a time, and see whether a test fails. What survives, no test has noticed.
 
-Usage: python tools/mutants.py [--minutes 60] [--jobs 2] [--only thresholds/costs.py] [--report]
+Usage: python tools/mutants.py [--minutes 60] [--jobs 2] [--only thresholds/costs.py] [--tests tests/thresholds] [--report]
 
 A process collects the tests of a module, and forks for every change: the fork exchanges the code of one function, and
 runs the tests that reach its line; if they pass, all tests of their files. What is computed when the module is imported
@@ -421,6 +421,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60, help="when to stop (default 60)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests at a time (default: as many as cores)")
     parser.add_argument("--only", help="one module, such as thresholds/costs.py")
+    parser.add_argument(
+        "--tests", nargs="+", help="only these tests, which are quicker than all that are about a module"
+    )
     parser.add_argument("--report", action="store_true", help="print what was found so far, and change nothing")
     options = parser.parse_args()
     if not options.report:
@@ -432,7 +435,7 @@ def main() -> int:
             importlib.import_module(name)
         end = time.monotonic() + 60 * options.minutes
         for path, tests in modules(options.only):
-            Module(path, tests, options.jobs, end).examine()
+            Module(path, options.tests or tests, options.jobs, end).examine()
     report()
     return 0
 
