@@ -1,6 +1,6 @@
 """Change the code in one place at a time, and see whether a test fails. What survives, no test has noticed.
 
-Usage: python tools/mutants.py [--minutes 60] [--jobs 2] [--only thresholds/costs.py] [--tests tests/thresholds] [--report]
+Usage: python tools/mutants.py [--minutes 60] [--jobs 2] [--only thresholds/costs.py] [--tests PATH ...] [--report]
 
 A process collects the tests of a module, and forks for every change: the fork exchanges the code of one function, and
 runs the tests that reach its line; if they pass, all tests of their files. What is computed when the module is imported
