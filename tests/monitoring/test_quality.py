@@ -84,6 +84,8 @@ def test_estimates_of_four_rows():
     assert (found.n_rows, found.expected, found.n_alerts) == (4, 1.6, 2)
     assert (found.precision, found.recall) == pytest.approx((1.5 / 2, 1.5 / 1.6))
     assert found.aucprc == pytest.approx((0.9 * 0.9 + 0.6 * 1.5 / 2 + 0.1 * 1.6 / 3) / 1.6)
+    few = estimate_quality([0.3, 0.1], threshold=0.2)
+    assert (few.recall, few.aucprc) == pytest.approx((0.75, (0.3 * 0.3 + 0.1 * 0.4 / 2) / 0.4))
     bare = estimate_quality([0.9, 0.6])
     assert (bare.n_alerts, bare.precision, bare.recall) == (None, None, None)
     assert (estimate_quality([0.9], 0.95).n_alerts, estimate_quality([0.9], 0.95).precision) == (0, None)
