@@ -146,3 +146,60 @@ def test_times_with_32_bits_have_the_folds_of_the_same_times_with_64():
 def test_labels_of_other_rows_are_refused():
     with pytest.raises(ValueError, match="y has 61 labels, but there are 60 rows"):
         RollingTimeSplit(DAYS).folds(y=np.arange(61) % 2)
+
+
+def begins(*args, **params):
+    return [fold.begin for fold in RollingTimeSplit(*args, **params).folds()]
+
+
+def test_the_first_training_takes_a_third_of_the_time_and_the_last_row_is_tested():
+    folds = RollingTimeSplit(np.arange(91.0), 10).folds()
+    assert [(fold.begin, fold.end) for fold in folds] == [(begin, begin + 10) for begin in range(30, 100, 10)]
+    assert folds[-1].test.tolist() == [90]
+    assert begins(np.arange(91.0), 10, window=50) == [50, 60, 70, 80, 90]
+    assert begins(np.arange(91.0), 10, window=50, first=70, delay=5) == [75, 85]
+
+
+def test_rows_at_the_ends_of_a_window_and_of_a_delay():
+    """A label is known when its delay is over, and a window has no row that is as old as it is long."""
+    first, *_ = RollingTimeSplit(np.arange(21.0), 5, delay=2, window=6).folds()
+    assert (first.begin, first.train.tolist(), first.test.tolist()) == (8, list(range(1, 7)), list(range(8, 13)))
+    undelayed, *_ = RollingTimeSplit(np.arange(21.0), 5, first=8).folds()
+    assert (undelayed.train.tolist(), undelayed.test.tolist()) == (list(range(8)), list(range(8, 13)))
+
+
+def test_tests_of_whole_days_begin_at_midnight():
+    hours = np.datetime64("2024-01-01T05", "us") + np.arange(200) * np.timedelta64(1, "h")
+    assert str(begins(hours, "1d", first="36h")[0]) == "2024-01-03T00:00:00.000000"
+    assert str(begins(hours, "12h", first="36h")[0]) == "2024-01-02T17:00:00.000000"
+    assert str(begins(hours, "2d", first="43h")[0]) == "2024-01-03T00:00:00.000000"
+    assert str(begins(hours, "36h", first="36h")[0]) == "2024-01-02T17:00:00.000000"
+
+
+def test_times_without_rows_are_not_tested_and_not_trained_on():
+    times = np.concatenate([np.arange(10.0), np.arange(30.0, 40)])
+    assert begins(times, 5, first=5) == [5, 30, 35]
+    assert begins(times, 5, first=5, window=8) == [5, 35]
+
+
+def test_so_many_tests_are_possible_and_one_more_is_not(monkeypatch):
+    monkeypatch.setattr("selfpaced.backtesting.splitter.MOST_TESTS", 10)
+    assert len(begins(np.arange(101.0), 10, first=10)) == 10
+    with pytest.raises(ValueError, match="there would be 11 tests, and at most 10 are possible"):
+        begins(np.arange(111.0), 10, first=10)
+
+
+def test_labels_of_one_class_in_every_training_are_refused():
+    labels = np.arange(60) >= 59
+    with pytest.warns(UserWarning, match="7 of 7 folds"), pytest.raises(ValueError, match="No fold has training rows"):
+        RollingTimeSplit(DAYS, "7d", first="14d").folds(y=labels)
+    assert len(RollingTimeSplit(DAYS, "7d", first="14d").folds(y=np.arange(60) % 2)) == 7
+
+
+def test_times_may_be_given_beside_rows_of_any_kind():
+    for X in (None, np.zeros((60, 1)), [[0]] * 60, pd.DataFrame({"a": range(60)})):
+        assert len(RollingTimeSplit(DAYS, "7d").folds(X)) == 6
+    with pytest.raises(ValueError, match="times='when' is not a column of X"):
+        RollingTimeSplit("when").folds(pd.DataFrame({"a": range(60)}))
+    with pytest.raises(ValueError, match="times has 60 values, but X has 61 rows"):
+        RollingTimeSplit(DAYS).folds([[0]] * 61)

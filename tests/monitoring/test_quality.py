@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from selfpaced.metrics import aucprc
@@ -112,6 +113,7 @@ def test_figures_of_five_rows_with_labels():
     assert found.aucprc == aucprc(is_rare, p)
     assert found.precision_interval == share_interval(1, 3)
     assert found.recall_interval == share_interval(1, 2)
+    assert measure_quality(is_rare[:2], p[:2], 0.5).recall == 1
     no_alert = measure_quality(is_rare, p, 0.95)
     assert (no_alert.precision, no_alert.precision_interval, no_alert.recall) == (None, None, 0)
     bare = measure_quality(is_rare, p)
@@ -139,6 +141,15 @@ def test_figures_of_a_period():
     assert [drift.name for drift in found.drifts] == ["x0"]
     assert found.score_drift.name == "score"
     assert figures([0.1], reference=replace(REFERENCE, threshold=None)).n_alerts is None
+
+
+def test_new_categories_of_a_period_are_among_its_drifts():
+    reference = make_reference(pd.DataFrame({"a": ["x"] * 20}), np.linspace(0, 1, 20))
+    counter = Counter(reference.features[0], 2, frozenset({"x"}))
+    counter.add(["x", "y", "z", "z"], np.array([0, 0, 1, 1]))
+    for period, unseen in ((None, 0.75), (0, 0.5), (1, 1.0)):
+        (drift,) = measure_period(reference, {"a": counter}, np.ones(2), None, False, period).drifts
+        assert drift.unseen == unseen
 
 
 def test_only_rows_with_a_label_are_measured():
