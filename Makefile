@@ -113,6 +113,7 @@ architecture:
 
 pictures: .venv/installed-dev
 	$(BIN)/python tools/pictures.py
+	$(BIN)/python tools/draw_history.py
 
 release-check: .venv/installed-release
 	rm -rf dist

@@ -11,7 +11,7 @@ import pytest
 
 import selfpaced
 from tests.few_recipes import FEW_RECIPES, use_recipes
-from tools import architecture
+from tools import architecture, draw_history
 from tools.check_docstrings import NAMED, found_by, public_names
 from tools.check_layers import LAYERS
 
@@ -51,6 +51,10 @@ def test_the_code_on_the_page_runs_from_top_to_bottom(page, monkeypatch, tmp_pat
 def test_the_links_on_the_page_lead_to_files_that_are_there(page):
     links = re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_picture_of_a_history_shows_the_features_that_the_library_computes():
+    assert draw_history.FILE.read_text() == "\n".join(draw_history.lines()) + "\n"
 
 
 @pytest.mark.parametrize("page", sorted(REPOSITORY.glob("docs/decisions/0*.md")), ids=name)
