@@ -24,6 +24,10 @@ class CheckpointError(ValueError):
     """Raised if a checkpoint is damaged or belongs to another fit."""
 
 
+class StateError(ValueError):
+    """Raised if the state of a history is damaged, open elsewhere, cannot be written, or belongs to another history."""
+
+
 class UnreachableRuleError(ValueError):
     """Raised if no threshold meets a rule on the given rows. The message says what can be reached."""
 
@@ -137,6 +141,7 @@ __all__ = [
     "ModelVersionWarning",
     "NewCategoryWarning",
     "PickledModelWarning",
+    "StateError",
     "TableError",
     "UnknownRuleError",
     "UnreachableRuleError",

@@ -23,6 +23,7 @@ from selfpaced.scoring import Spread
 from selfpaced.tables import ClassCounts, Labels, Roles, names_of
 
 if TYPE_CHECKING:
+    from selfpaced.history import HistoryState
     from selfpaced.predicting import RowScorer, ScoringOptions, TableEvaluation
     from selfpaced.report import Report, ReportOptions
     from selfpaced.storage import Place
@@ -189,13 +190,19 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         labels: NDArray[Any] = self.classes_[most_probable]
         return labels
 
-    def row_scorer(self) -> RowScorer:
+    def row_scorer(self, *, history: HistoryState | None = None) -> RowScorer:
         """A scorer of single rows, for services that answer one request at a time.
 
         The scorer prepares everything that does not depend on the row. LightGBM members of two classes and
         scikit-learn's trees and forests are scored without data frames, in a fraction of a millisecond. For other
         members it calls `predict_proba`, and `is_fast_` is False. The probabilities are those of `predict_proba` of
         the ensemble, bit for bit.
+
+        Parameters
+        ----------
+        history : HistoryState, default=None
+            The state of the history that the model was trained with. The scorer then takes rows without the features of
+            the history, and adds them. Scoring does not change the state: `state.update(row)` adds a row to it.
 
         Returns
         -------
@@ -216,7 +223,7 @@ class AveragingEnsemble(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # t
         """
         from selfpaced.predicting import RowScorer
 
-        return RowScorer(self._fitted, self.classes_)
+        return RowScorer(self._fitted, self.classes_, history)
 
     def predict_proba_spread(self, X: Any, share: float = 0.8) -> Spread:
         """How much the members differ: the range of the middle share of their probabilities.

@@ -5,5 +5,6 @@ from selfpaced.history.events import NO_ENTITY, Events, check_columns, read_even
 from selfpaced.history.facts import EntityFacts, WindowFacts, entity_features, window_features
 from selfpaced.history.files import described_batches
 from selfpaced.history.kernel import describe
+from selfpaced.history.state import HistoryState, Learned
 
-__all__ = ["History"]
+__all__ = ["History", "HistoryState"]

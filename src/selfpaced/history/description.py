@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from selfpaced.tables import (
     span_parts,
     span_ticks,
 )
+
+if TYPE_CHECKING:
+    from selfpaced.history.state import HistoryState
 
 Entity = str | tuple[str, ...]
 LONGEST = 2**60  # ticks: 36,000 years if they are microseconds
@@ -318,6 +321,56 @@ class History:
             If labels are given but not used, or needed but not given.
         """
         return _frame_like(X, _described(self, X, y, past, past_y, pos_label))
+
+    def state(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        id_column: str | None = None,
+        pos_label: Any = None,
+        lateness: str | float | None = None,
+        folder: Any = None,
+        sync_every: float = 1.0,
+    ) -> HistoryState:
+        """The state for service: the rows of a table that later rows can see.
+
+        `docs/guide/history-in-service.md` shows how to use it.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            The rows so far.
+        y : array-like of shape (n_rows,), default=None
+            Their labels. NaN or None is an unknown label.
+        id_column : str, default=None
+            The column with the id of a row. Labels are learned by it, and a row of the same id is added only once.
+        pos_label : label, default=None
+            The label of rare rows, also of labels that are learned later. None takes 0 and 1, or booleans.
+        lateness : str or number, default=None
+            How much earlier than the last row a row may be. Earlier rows are refused, because rows that they would see
+            are forgotten. None takes the shortest window.
+        folder : path, default=None
+            A folder to keep the state in. It must not have one already. None keeps the state in memory only.
+        sync_every : float, default=1.0
+            Seconds between two calls of fsync, which brings changes to the disk, so that they survive a power cut. 0
+            means one for every change, which takes milliseconds. To survive the end of the process, none is needed:
+            every change is given to the operating system before its call returns.
+
+        Returns
+        -------
+        HistoryState
+            The state, with `features`, `update` and `learn`.
+
+        Raises
+        ------
+        StateError
+            If the folder has a state already, or another process has it open.
+        """
+        from selfpaced.history.state import HistoryState
+
+        keeping = {"lateness": lateness, "folder": folder, "sync_every": sync_every}
+        return HistoryState._made(self, X, y, id_column=id_column, pos_label=pos_label, **keeping)
 
     def add(self, X: Any, y: Any = None, *, past: Any = None, past_y: Any = None, pos_label: Any = None) -> Any:
         """The rows with their features as further columns. Parameters and errors are those of `features`.

@@ -152,7 +152,7 @@ def _times_in(history: History, table: Any) -> tuple[Ints, bool | None]:
     is_object = kind_of(table) is PANDAS and table[name].dtype == object
     column: Any = table[name] if is_object else _column(table, name)
     if is_object or are_strings(column.type):
-        texts: NDArray[Any] = np.asarray(column.tolist(), dtype=object)
+        texts: NDArray[Any] = np.asarray(column.tolist() if is_object else column.to_pylist(), dtype=object)
         moments = checked_moments(texts, where, history.time_unit)
         has_zone = moment_of(texts[0]).tzinfo is not None if texts.size and moments.dtype.kind == "M" else None
     else:

@@ -15,6 +15,7 @@ from selfpaced.pools.keys import (
     bootstrap,
     ids_under,
     mix,
+    row_key,
     row_keys,
 )
 from selfpaced.pools.memory import MemoryPool

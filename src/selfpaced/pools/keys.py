@@ -32,11 +32,24 @@ def mix(*numbers: int) -> int:
     """
     state = 0
     for number in numbers:
-        state = (state + number + GOLDEN_GAMMA) & LARGEST_KEY
-        state = ((state ^ (state >> 30)) * FIRST_MULTIPLIER) & LARGEST_KEY
-        state = ((state ^ (state >> 27)) * SECOND_MULTIPLIER) & LARGEST_KEY
-        state ^= state >> 31
+        state = _scattered(state + number + GOLDEN_GAMMA)
     return state
+
+
+def _scattered(state: int) -> int:
+    state &= LARGEST_KEY
+    state = ((state ^ (state >> 30)) * FIRST_MULTIPLIER) & LARGEST_KEY
+    state = ((state ^ (state >> 27)) * SECOND_MULTIPLIER) & LARGEST_KEY
+    return state ^ (state >> 31)
+
+
+def row_key(number: int, seed: int, round_number: int) -> int:
+    """The key of one row, as `row_keys` gives it.
+
+    >>> row_key(7, 0, 1) == int(row_keys(np.array([7]), 0, 1)[0])
+    True
+    """
+    return _scattered(number * GOLDEN_GAMMA + mix(seed, round_number) + GOLDEN_GAMMA)
 
 
 def row_keys(ids: Ids, seed: int, round_number: int) -> Keys:

@@ -1,12 +1,14 @@
 """Scores of single rows: read without data frames, and scored as a batch of one row."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,6 +18,9 @@ from selfpaced.exceptions import pa
 from selfpaced.model import Model, RowReader, number_type, whole_range
 from selfpaced.scoring import LARGEST_WHOLE, CodedRows, without_library
 from selfpaced.tables import OFFSET, Column, InMemoryTable, date_pattern, is_missing, moment_of
+
+if TYPE_CHECKING:
+    from selfpaced.history import HistoryState
 
 MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -267,6 +272,8 @@ def _of_type(value: Any, name: str, kind: str) -> Any:
 class RowScorer:
     """Scores one row at a time. `model.row_scorer()` returns it. Threads can share it, and it can be pickled.
 
+    With the state of a history, a row is scored with its history features, and the scorer cannot be pickled.
+
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
@@ -277,8 +284,14 @@ class RowScorer:
         Whether all members are scored without data frames and without the checks of their own `predict_proba`.
     """
 
-    def __init__(self, model: Model, classes: NDArray[Any]) -> None:
+    def __init__(self, model: Model, classes: NDArray[Any], history: HistoryState | None = None) -> None:
         self.classes_ = classes
+        self._history = history
+        if history is not None and not set(history.history.feature_names) & set(model.reader.names or ()):
+            raise ValueError(
+                f"The model was trained with none of the features of the history, such as "
+                f"{history.history.feature_names[0]!r}. Give the state of the history that it was trained with."
+            )
         self.pos_label_ = model.trained_on.score_label
         self._column = model.trained_on.score_column
         self._model = model
@@ -293,19 +306,24 @@ class RowScorer:
         ----------
         row : mapping, sequence or ndarray of shape (n_features,)
             The values by the names of the columns, or in the order of the columns in training. None, NaN, NaT and NA
-            are missing values. Keys that are not columns of the training rows are ignored.
+            are missing values. Keys that are not columns of the training rows are ignored. With a history, a mapping
+            of the columns of the row and of the history, without the features of the history.
         """
         return float(self.predict_proba(row)[self._column])
 
     def predict_proba(self, row: Any) -> Floats:
         """The probabilities of a row, one for each of `classes_`: those that the model gives, bit for bit."""
+        if self._history is not None:
+            if not isinstance(row, Mapping):
+                raise TypeError(f"With a history, a row is a mapping by column names; got {type(row)}.")
+            row = {**row, **self._history.features(row)}
         probabilities: Floats = self._model.calibrated(self._model.means_of(self._read(row), 1))[0]
         return probabilities
 
     def __getstate__(self) -> dict[str, Any]:
         """The model, with the trees of LightGBM members in their place: they are scored without LightGBM."""
         parts = [replace(part, members=tuple(map(without_library, part.members))) for part in self._model.parts]
-        return {"model": replace(self._model, parts=tuple(parts)), "classes": self.classes_}
+        return {"model": replace(self._model, parts=tuple(parts)), "classes": self.classes_, "history": self._history}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]

@@ -14,6 +14,7 @@ from selfpaced.tables.labels import (
     Labels,
     column_groups,
     encode_labels,
+    group_hash,
     group_hashes,
     keys_looked_at,
     read_labels,

@@ -20,7 +20,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from selfpaced.exceptions import TableError, pa, pc
-from selfpaced.pools import LARGEST_KEY, Ids, Rows, row_keys
+from selfpaced.pools import LARGEST_KEY, Ids, Rows, row_key, row_keys
 from selfpaced.tables.schema import Described, plain
 from selfpaced.tables.table import Roles
 from selfpaced.tables.times import are_dates, is_missing
@@ -280,22 +280,26 @@ def _hashed_one_by_one(values: NDArray[Any], where: str) -> Hashes:
             n_missing += 1
             continue
         if value not in known:
-            known[value] = _hash_of(value)
+            known[value] = group_hash(value)
         hashes[place] = known[value]
     refuse_missing_groups(n_missing, values.size, where)
     return hashes
 
 
-def _hash_of(value: Any) -> int:
-    """Whole numbers and moments by their value, however they are written, and everything else by its text."""
+def group_hash(value: Any) -> int:
+    """The hash of one group: whole numbers and moments by their value, however they are written, the rest by its text.
+
+    >>> group_hash(7) == group_hash("7") == group_hash(7.0) == int(group_hashes([7])[0])
+    True
+    """
     if isinstance(value, datetime):
         utc = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-        return _hash_of(int(np.datetime64(utc, "us").astype(np.int64)))
+        return group_hash(int(np.datetime64(utc, "us").astype(np.int64)))
     if isinstance(value, float | Decimal) and isfinite(value) and value == int(value):
         value = int(value)
     text = value.decode() if isinstance(value, bytes) else str(int(value) if isinstance(value, bool) else value)
     if WHOLE_NUMBER.fullmatch(text) and -(2**63) <= int(text) < 2**64:
-        return int(_mixed(np.array([int(text) % 2**64], dtype=np.uint64))[0])
+        return row_key(int(text), 0, 0)
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
