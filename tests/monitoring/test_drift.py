@@ -1,7 +1,7 @@
 """References and drift: false alarms at the stated rate, and shifts that are found."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -23,6 +23,7 @@ from selfpaced.monitoring.drift import (
     FeatureReference,
     _merged,
     _rounded,
+    _size,
     drift_of_counts,
     feature_reference,
     holm,
@@ -107,10 +108,22 @@ def test_a_number_that_few_rows_have_is_not_named():
 
 def test_a_reference_of_many_columns_stays_small():
     rng = np.random.default_rng(0)
-    reference = make_reference(rng.normal(size=(150, 1000)), rng.random(150))
+    rows = rng.normal(size=(150, 1000))
+    reference = make_reference(rows, rng.random(150))
     assert len(json.dumps(asdict(reference), indent=1)) <= MOST_BYTES
     assert len(reference.features) + reference.n_features_not_kept == 1000
     assert len(reference.features) > 300
+    assert len(measure_drift(reference, rows)) == len(reference.features)
+
+
+def test_as_many_columns_are_kept_as_fit(monkeypatch):
+    rows, scores = np.zeros((20, 3)), np.linspace(0, 1, 20)
+    whole = make_reference(rows, scores)
+    size = _size(asdict(replace(whole, features=()))) + sum(_size(asdict(each)) for each in whole.features[:2])
+    for n_bytes, n_kept in ((size, 2), (size - 1, 1)):
+        monkeypatch.setattr("selfpaced.monitoring.drift.MOST_BYTES", n_bytes)
+        kept = make_reference(rows, scores)
+        assert (kept.features, kept.n_features_not_kept) == (whole.features[:n_kept], 3 - n_kept)
 
 
 def test_shares_of_missing_values_are_told(reference):
@@ -309,8 +322,8 @@ def test_bins_with_few_rows_are_put_together_for_the_test():
     before, now = np.array([50, 3, 2, 45]), np.array([40, 2, 3, 55])
     together = chi2_contingency([[50, 45, 5], [40, 55, 5]], correction=False)
     assert p_value(before, now) == pytest.approx(together.pvalue)
-    apart = chi2_contingency([[50, 5, 45], [40, 5, 55]], correction=False)
-    assert p_value(np.array([50, 5, 45]), np.array([40, 5, 55])) == pytest.approx(apart.pvalue)
+    apart = [[45, 6, 4, 45], [35, 4, 6, 55]]  # five expected in each
+    assert p_value(*np.array(apart)) == pytest.approx(chi2_contingency(apart, correction=False).pvalue)
 
 
 @pytest.mark.parametrize(("before", "now"), [([0, 0], [3, 4]), ([3, 4], [0, 0]), ([5, 0], [9, 0])])
@@ -320,7 +333,7 @@ def test_without_rows_or_a_second_bin_nothing_is_unlikely(before, now):
 
 def test_p_values_are_corrected_for_the_number_of_columns():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([0.6, 0.9]) == [1.0, 1.0]
     assert holm([]) == []
 
 
@@ -402,6 +415,9 @@ def test_values_are_counted_by_period_and_new_categories_too():
     assert (counter.unseen(0), counter.unseen(1), counter.unseen()) == (0, 0.5, pytest.approx(2 / 6))
     assert Counter(feature, 2).unseen() is None
     assert Counter(feature, 1, frozenset()).unseen() == 0
+    one = Counter(feature, 1, frozenset())
+    one.add(["x"], np.array([0]))
+    assert one.unseen() == 1
 
 
 def test_a_share_of_alerts_has_the_rows_at_the_threshold():
@@ -412,6 +428,8 @@ def test_a_share_of_alerts_has_the_rows_at_the_threshold():
 
 def test_a_row_more_than_are_counted_is_left_out():
     n_rows = MOST_ROWS + 1
-    reference = make_reference(np.arange(float(n_rows)).reshape(-1, 1), np.zeros(n_rows))
-    assert (reference.n_rows, reference.n_counted) == (n_rows, MOST_ROWS)
+    rows = np.arange(float(n_rows)).reshape(-1, 1)
+    rows[[0, -1]] = np.nan  # the first and the last are counted
+    reference = make_reference(rows, np.zeros(n_rows))
+    assert (reference.n_rows, reference.n_counted, reference.features[0].n_missing) == (n_rows, MOST_ROWS, 2)
     assert make_reference(np.zeros((MOST_ROWS, 1)), np.zeros(MOST_ROWS)).n_counted == MOST_ROWS
