@@ -132,7 +132,10 @@ def moment_of(value: Any) -> datetime:
     (datetime.datetime(2024, 1, 31, 23, 59), datetime.datetime(2024, 1, 31, 0, 0))
     """
     if isinstance(value, str):
-        return datetime.fromisoformat(iso_date(value))
+        text = iso_date(value)
+        if text[10:11].strip("T ") and text[4:5] == "-":  # Python takes any character between a date and its time
+            raise ValueError(f"{value!r} is not a date or time.")
+        return datetime.fromisoformat(text)
     if isinstance(value, date) and not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime):
