@@ -318,6 +318,22 @@ def test_the_index_and_the_p_value_are_those_of_their_definitions():
     assert p_value(before, now) == pytest.approx(expected.pvalue)
 
 
+def test_a_bin_of_one_row_counts_too():
+    before, now = np.array([50, 1]), np.array([50, 0])
+    assert p_value(before, now) == pytest.approx(chi2_contingency([before, now], correction=False).pvalue)
+    shares = [np.array([50.5, rest]) / (50.5 + rest) for rest in (1.5, 0.5)]
+    assert psi(before, now) == pytest.approx(np.sum((shares[1] - shares[0]) * np.log(shares[1] / shares[0])))
+    alone = pd.DataFrame({"a": [np.nan]})
+    (drift,) = measure_drift(make_reference(alone, [0.1]), alone)
+    assert (drift.missing_before, drift.missing) == (1, 1)
+
+
+def test_scores_have_bins_of_their_own_with_more_of_the_highest():
+    scores = make_reference(np.zeros((2000, 1)), np.arange(2000) / 2000).scores
+    assert scores.edges == pytest.approx([0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995], abs=1e-3)
+    assert make_reference(np.zeros((2000, 1)), np.arange(2000) % 2).scores.numbers == ()
+
+
 def test_bins_with_few_rows_are_put_together_for_the_test():
     before, now = np.array([50, 3, 2, 45]), np.array([40, 2, 3, 55])
     together = chi2_contingency([[50, 45, 5], [40, 55, 5]], correction=False)
@@ -376,6 +392,8 @@ def test_a_bin_with_few_rows_joins_the_smaller_of_its_neighbours(edges, counts, 
 def test_the_ends_of_bins_have_few_digits_of_their_range():
     assert _rounded(np.array([1.23456, 2.34567, 9.87654])).tolist() == pytest.approx([1.235, 2.346, 9.877])
     assert _rounded(np.array([1234567.0, 9876543.0])).tolist() == [1235000.0, 9877000.0]
+    assert _rounded(np.array([1.23456, 2.34567, 98.7654])).tolist() == pytest.approx([1.23, 2.35, 98.77])
+    assert _rounded(np.array([0.123456, 0.987654])).tolist() == pytest.approx([0.1235, 0.9877])
     same = np.array([0.123456, 0.123456])
     assert _rounded(same) is same
 
