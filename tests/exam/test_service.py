@@ -21,7 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from selfpaced.backtesting import RollingTimeSplit, backtest
 from selfpaced.cli.commands.monitor import monitor
 from selfpaced.cli.parser import parser
-from selfpaced.cli.request import Deciding
+from selfpaced.cli.request import Deciding, data_in
 from selfpaced.exceptions import TableError
 from selfpaced.monitoring import make_reference, measure_drift
 from selfpaced.tables import Roles
@@ -75,7 +75,7 @@ def values(table: pa.Table, name: str) -> list:
 
 def monitored(model, reference, source):
     options = parser().parse_args(["monitor", "model.skops", str(source), "--target", "label"])
-    return monitor(model, reference, options, None).whole
+    return monitor(model, reference, data_in(options), options, None).whole
 
 
 @settings(exam, max_examples=max(EXAMPLES // 2, 2))
