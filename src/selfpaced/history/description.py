@@ -528,7 +528,7 @@ def _frame_like(X: Any, columns: Mapping[str, Any]) -> Any:
     if kind_of(X) is PANDAS:
         import pandas as pd
 
-        return pd.DataFrame(columns, index=X.index)
+        return pd.DataFrame(columns, index=X.index, copy=False)
     table = pa.table(dict(columns))
     if isinstance(X, pa.Table):
         return table
