@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from selfpaced.clusters.history import by_entity, place_rows
+from selfpaced.clusters.dask import history as dask_history
+from selfpaced.clusters.history import PLACE, by_entity, place_rows
+from selfpaced.clusters.spark import history as spark_history
 from selfpaced.exceptions import TableError
 from selfpaced.history import History
 from tests.history.reference import slow_features
@@ -131,24 +133,34 @@ def test_what_a_cluster_cannot_do_is_refused_before_anything_is_computed(frame):
 @given(history=histories, some=rows())
 def test_batches_of_a_partition_on_spark_have_the_features_of_the_whole(n_rows_at_once, history, some):
     """Each batch sees of the ones before it only the rows that are kept."""
-    from selfpaced.clusters.spark import history as on_spark
-
     table = table_of(some)
     names = table.column_names
     y = None if history.delay is None else "label"
     expected = history.features(table.drop_columns(["label"]), labels_of(history, some)).to_pandas()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(on_spark, "ROWS_AT_ONCE", n_rows_at_once)
+        patch.setattr(spark_history, "ROWS_AT_ONCE", n_rows_at_once)
         for number, one in enumerate(by_entity(history)):
-            placed = [*on_spark._placed(history, names, iter(table.to_batches()))]
+            placed = [*spark_history._placed(history, names, iter(table.to_batches()))]
             if not placed:
                 return
-            by = [(f"{on_spark.PLACE}{number}", "ascending"), (on_spark.TIME, "ascending")]
+            by = [(f"{PLACE}{number}", "ascending"), (spark_history.TIME, "ascending")]
             partition = pa.Table.from_batches(placed).sort_by(by)
             all_names = [*partition.column_names, *one.feature_names]
-            work = partial(on_spark._described, one, names, y, None, all_names)
+            work = partial(spark_history._described, one, names, y, None, all_names)
             found = pa.Table.from_batches(work(iter(partition.to_batches(max_chunksize=3)))).sort_by("number")
             assert bits(found.select(one.feature_names)) == bits(expected[list(one.feature_names)])
+
+
+def test_the_rare_label_is_found_by_its_name_in_partitions_of_dask_and_on_spark():
+    frame = pd.DataFrame({"step": [1, 2, 3], "name": ["a"] * 3, "label": ["fraud", None, "ok"]})
+    history = History("step", "name", windows=[5], delay=0, base_rate=0.5)
+    on_dask = dask_history._described(frame.assign(**{PLACE: 0}), history, "label", "fraud")
+    names = [*frame, *history.feature_names]
+    batches = iter(pa.Table.from_pandas(frame, preserve_index=False).to_batches())
+    on_spark = pa.Table.from_batches(spark_history._described(history, list(frame), "label", "fraud", names, batches))
+    for found in (on_dask, on_spark.to_pandas()):
+        assert found["name_rare_5"].tolist() == [0, 1, 1]
+        assert found["name_known_5"].tolist() == [0, 1, 1]
 
 
 def test_rows_without_an_entity_are_spread_over_all_places():
