@@ -8,7 +8,7 @@ import pytest
 
 from selfpaced.cli import main
 from selfpaced.datasets import make_transactions
-from selfpaced.history import History
+from selfpaced.history import History, HistoryState
 from selfpaced.persistence import read_card
 from tests.cli.commands import MODEL
 
@@ -174,6 +174,53 @@ class TestScoring:
         code, said, complaint = run("suspects", trained / "model.skops", trained / "all.parquet", "--json")
         assert code == 0, complaint
         assert json.loads(said)["cross_fitted"]
+
+
+class TestState:
+    WITH_IDS = ("--past", "past.csv", "--id", "transaction")
+
+    @pytest.fixture
+    def days(self, trained, rows, tmp_path, monkeypatch):
+        """The held-out rows in three files of less than a week, so that no label of a file is known within it."""
+        monkeypatch.chdir(trained)
+        n_held_out = read_card("model.skops").metrics["n_rows"]
+        parts = np.array_split(np.arange(len(rows))[-n_held_out:], 3)
+        for number, part in enumerate(parts):
+            some = rows.iloc[part]
+            some.drop(columns="is_fraud").to_parquet(tmp_path / f"{number}.parquet")
+            some[["transaction", "is_fraud"]].to_csv(tmp_path / f"labels{number}.csv", index=False)
+        return tmp_path
+
+    def test_files_one_after_the_other_get_the_scores_of_all_rows_together(self, run, trained, days):
+        whole, state = predicted(run, trained, days, "all.parquet", "--no-past"), ("--state", days / "state")
+        parts = [predicted(run, trained, days, days / "0.parquet", *state, *self.WITH_IDS)]
+        for number in (1, 2):
+            learn = ("--learn", days / f"labels{number - 1}.csv")
+            parts.append(predicted(run, trained, days, days / f"{number}.parquet", *state, *learn))
+        found = np.concatenate(parts)
+        np.testing.assert_array_equal(found, whole[-found.size :])
+
+    @pytest.mark.parametrize(("ids", "complaint"), [(WITH_IDS, "counted twice"), (WITH_IDS[:2], "not after")])
+    def test_rows_that_the_state_has_are_refused(self, run, trained, days, ids, complaint):
+        state = ("--state", days / "state")
+        predicted(run, trained, days, days / "0.parquet", *state, *ids)
+        code, _, said = run("predict", "model.skops", days / "0.parquet", *state, "-o", days / "again.parquet")
+        assert code == 2
+        assert complaint in said
+        assert not (days / "again.parquet").exists()
+
+    def test_a_command_that_fails_adds_no_rows(self, run, trained, days):
+        state = ("--state", days / "state", "--no-past", "--id", "transaction")
+        output = ("-o", days / "scores.parquet", "--keep", "nothing")
+        assert run("predict", "model.skops", days / "0.parquet", *state, *output)[0] == 2
+        with HistoryState.open(days / "state") as found:
+            assert found.n_rows == 0
+
+    def test_a_state_is_made_only_with_a_past_or_without_one_if_told_so(self, run, days):
+        state = ("--state", days / "state", "-o", days / "scores.parquet")
+        code, _, said = run("predict", "model.skops", days / "0.parquet", *state)
+        assert code == 2
+        assert "--no-past" in said
 
 
 class TestAgain:

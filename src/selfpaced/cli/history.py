@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from selfpaced.cli.opening import HistoryTrial, fits_in_memory, reader_with_history
+from selfpaced.cli.output import Talk
 from selfpaced.cli.request import Data, HistoryRequest, data_in
 from selfpaced.exceptions import TableError
-from selfpaced.history import History
+from selfpaced.history import History, HistoryState, Learned, beside, read_events
 from selfpaced.model import TrainedOn
 from selfpaced.predicting import check_labels
 from selfpaced.tables import Roles, Schema, is_missing, plain
@@ -56,48 +61,145 @@ def rows_to_score(options: Namespace, model: Any, metrics: Mapping[str, Any]) ->
 
     `metrics` are those of the model's card.
     """
-    data, facts = data_in(options), metrics.get("history")
-    given = [name for name in PAST if getattr(options, name, None)]
-    if facts is None:
-        if given:
-            raise TableError(
-                f"--{given[0].replace('_', '-')} is for a model with a history, but this one was trained without "
-                "--history. Omit the option."
-            )
+    data, history = data_in(options), _history_of(options, metrics)
+    if history is None:
         return data
+    trained_on, past = model.trained_on_, getattr(options, "past", None)
+    reader = _reader_of(data, history, trained_on)
+    before = None if past is None else _past_of(Data(past, data.reading), history, trained_on)
+    labels = (None, None) if history.delay is None else (trained_on.target, trained_on.score_label)
+    return _opened(reader_with_history(history, reader, labels, before), trained_on)
+
+
+@contextmanager
+def rows_to_score_with_state(options: Namespace, model: Any, metrics: Mapping[str, Any], talk: Talk) -> Iterator[Data]:
+    """The rows of a command with the features that a state gives. At the end of the block they become a part of it.
+
+    A state that does not exist is made of the past. Labels that have arrived are learned first.
+    """
+    data, history, trained_on = data_in(options), _history_of(options, metrics), model.trained_on_
+    assert history is not None
+    reader = _reader_of(data, history, trained_on)
+    rows = reader.table(reader.column_names)
+    with _state(options, data, history, trained_on) as state:
+        if options.learn is not None:
+            learned = _learn(options.learn, state, trained_on)
+            talk.say(
+                f"Learned {learned.n_learned:,} labels; {learned.n_unknown:,} belong to rows that it does not have."
+            )
+        _refuse_known(rows, state)
+        yield _opened(reader.holding(beside(rows, state.features(rows))), trained_on)
+        labels = _labels_of(rows, history, trained_on)
+        talk.say(f"Added {state.update(rows, labels):,} rows to the state in {options.state}.")
+
+
+def _history_of(options: Namespace, metrics: Mapping[str, Any]) -> History | None:
+    """The history of a model. Options about the past are refused for a model without one, and needed for others."""
+    facts = metrics.get("history")
+    given = [f"--{name.replace('_', '-')}" for name in (*PAST, "learn", "id") if getattr(options, name, None)]
+    if facts is None:
+        if given and given != ["--id"]:
+            raise TableError(
+                f"{given[0]} is for a model with a history, but this one was trained without --history. Omit it."
+            )
+        return None
     history = History.from_dict(facts)
-    if not given:
+    if not {*given} & {"--past", "--state", "--no-past"}:
         named = ", ".join("+".join(each) if isinstance(each, tuple) else each for each in history.entities)
         raise TableError(
             f"The model uses what each {named} did before, so it needs earlier rows. Name them: --past FILE, or "
             "--state FOLDER. If there are none, say so: --no-past."
         )
-    past = Data(options.past, data.reading) if given == ["past"] else None
-    return Data(_described(history, model.trained_on_, data, past), {})
+    return history
 
 
-def _described(history: History, trained_on: TrainedOn, data: Data, past: Data | None) -> StreamedTable:
-    """The rows of some data with the features of a history. They see each other and those of the past."""
+def _reader_of(data: Data, history: History, trained_on: TrainedOn) -> Reader:
+    """All columns of some rows, in memory if they fit, read as the model was trained."""
     assert trained_on.schema is not None  # a model with a history in its card was trained by a command
     raw = Schema(tuple(one for one in trained_on.schema.columns if one.source not in history.feature_names))
-    reader, before = reader_like(data.source, raw, Needed(), data.reading), None
-    if fits_in_memory(reader.n_rows or 0, len(reader.column_names) + len(history.feature_names)):
-        reader = reader.loaded(reader.column_names)
-    if past is not None:
-        types = {name: kind for name, kind in (past.reading.get("types") or {}).items() if name in history.columns}
-        needed = Needed([*history.columns, *([trained_on.target] if trained_on.target else [])])
-        before = open_reader(past.source, {"types": types} if types else {}, needed)
-    target = trained_on.target
-    for one in (reader, before) if history.delay is not None else ():
-        if one is not None and target in one.column_names:
-            _check_labels(trained_on, one, target)
-    labels = (None, None) if history.delay is None else (target, trained_on.score_label)
-    described = reader_with_history(history, reader, labels, before)
-    roles = Roles(target if target in reader.column_names else None, trained_on.pos_label)
-    return StreamedTable(described, trained_on.schema, roles)
+    reader = reader_like(data.source, raw, Needed(), data.reading)
+    if history.delay is not None:
+        _check_labels(trained_on, reader)
+    is_small = fits_in_memory(reader.n_rows or 0, len(reader.column_names) + len(history.feature_names))
+    return reader.loaded(reader.column_names) if is_small else reader
 
 
-def _check_labels(trained_on: TrainedOn, reader: Reader, target: str) -> None:
+def _past_of(data: Data, history: History, trained_on: TrainedOn, also: Sequence[str] = ()) -> Reader:
+    types = {name: kind for name, kind in (data.reading.get("types") or {}).items() if name in history.columns}
+    target = [trained_on.target] if history.delay is not None and trained_on.target else []
+    reader = open_reader(data.source, {"types": types} if types else {}, Needed([*history.columns, *target, *also]))
+    _check_labels(trained_on, reader)
+    return reader
+
+
+def _opened(reader: Reader, trained_on: TrainedOn) -> Data:
+    target = trained_on.target if trained_on.target in reader.column_names else None
+    assert trained_on.schema is not None
+    return Data(StreamedTable(reader, trained_on.schema, Roles(target, trained_on.pos_label)), {})
+
+
+def _state(options: Namespace, data: Data, history: History, trained_on: TrainedOn) -> HistoryState:
+    """The state in a folder. If there is none, one is made of the past, or without rows."""
+    exists = Path(options.state).is_dir()
+    if exists and (options.past or options.no_past or options.id):
+        raise TableError(f"There is a state in {options.state} already. Omit --past, --no-past and --id.")
+    if exists:
+        return HistoryState.open(options.state, history)
+    if not (options.past or options.no_past):
+        raise TableError(
+            f"There is no state in {options.state}. Make it of earlier rows with --past FILE, or with --no-past."
+        )
+    also = [options.id] if options.id else []
+    source = data if options.past is None else Data(options.past, data.reading)
+    reader = _past_of(source, history, trained_on, also)
+    rows = reader.table(reader.column_names)
+    rows = rows if options.past else rows.slice(0, 0)
+    labels = _labels_of(rows, history, trained_on)
+    return history.state(rows, labels, id_column=options.id, folder=options.state)
+
+
+def _learn(path: str, state: HistoryState, trained_on: TrainedOn) -> Learned:
+    if state.id_column is None or trained_on.target is None:
+        raise TableError("--learn needs a state with ids of the rows. Make it with --id COL.")
+    reader = open_reader(path, {}, Needed([state.id_column, trained_on.target]))
+    for name in (state.id_column, trained_on.target):
+        if name not in reader.column_names:
+            raise TableError(f"{path} has no column {name!r}. Give the ids of rows and their labels.")
+    _check_labels(trained_on, reader)
+    rows = reader.table([state.id_column, trained_on.target])
+    return state.learn(rows.column(state.id_column), _labels_of(rows, state.history, trained_on))
+
+
+def _refuse_known(rows: Any, state: HistoryState) -> None:
+    """Refuse rows that the state has already: they would be counted twice."""
+    if state.id_column is not None:
+        n_known = int(state.has(rows).sum())
+        if n_known:
+            raise TableError(
+                f"The state already has {n_known:,} of {len(rows):,} rows, by their {state.id_column!r}, so they would "
+                "be counted twice. Score new rows."
+            )
+    elif state.last_time is not None and len(rows):
+        first = read_events(state.history, rows).times.min()
+        if first <= state.last_tick:
+            raise TableError(
+                f"The first of these rows is not after {state.last_time}, the last row of the state, which may have "
+                "them already. Score later rows, or make a state with ids of the rows: --id COL."
+            )
+
+
+def _labels_of(rows: Any, history: History, trained_on: TrainedOn) -> Any:
+    """1 for rare rows, 0 for others, NaN for rows without a label; None if the history uses no labels."""
+    if history.delay is None:
+        return None
+    if trained_on.target not in rows.column_names:
+        return np.full(len(rows), np.nan)
+    labels = plain(rows.column(trained_on.target)).to_pylist()
+    return np.array([np.nan if is_missing(one) else one == trained_on.score_label for one in labels], dtype=np.float64)
+
+
+def _check_labels(trained_on: TrainedOn, reader: Reader) -> None:
     """Refuse labels that the model does not know. Rows without a label are fine."""
-    values = plain(reader.column(target)).unique().to_pylist()
-    check_labels(trained_on, [name for name in values if not is_missing(name)], target)
+    if trained_on.target in reader.column_names:
+        values = plain(reader.column(trained_on.target)).unique().to_pylist()
+        check_labels(trained_on, [name for name in values if not is_missing(name)], trained_on.target)

@@ -406,7 +406,7 @@ class History:
             from selfpaced.clusters import add_history  # when it is needed: clusters are optional
 
             return add_history(self, X, y, pos_label)
-        return _beside(X, self.features(X, y, past=past, past_y=past_y, pos_label=pos_label))
+        return beside(X, self.features(X, y, past=past, past_y=past_y, pos_label=pos_label))
 
     def write_features(
         self,
@@ -537,7 +537,7 @@ def _frame_like(X: Any, columns: Mapping[str, Any]) -> Any:
     return pl.from_arrow(table)
 
 
-def _beside(X: Any, features: Any) -> Any:
+def beside(X: Any, features: Any) -> Any:
     if kind_of(X) is PANDAS:
         import pandas as pd
 

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from selfpaced.exceptions import StateError, TableError, warn
 from selfpaced.history.description import History, _frame_like, check_labels
@@ -196,6 +197,34 @@ class HistoryState:
     def last_time(self) -> Any:
         """The latest time of a row: a datetime64 in UTC, or a number. None if there was no row."""
         return None if self._last_time == NEVER else self._moment(self._last_time)
+
+    @property
+    def last_tick(self) -> int:
+        """The latest time of a row as events have it."""
+        return self._last_time
+
+    def has(self, rows: Any) -> NDArray[np.bool_]:
+        """Which rows the state has, by their ids.
+
+        Parameters
+        ----------
+        rows : frame of pandas, polars or pyarrow
+            Rows with the column of ids.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_rows,)
+            Whether the state has a row with this id. Rows that were forgotten, or have no id, count as new.
+
+        Raises
+        ------
+        ValueError
+            If the state has no ids.
+        """
+        if self.id_column is None:
+            raise ValueError("The state has no id_column, so it does not know which rows it has. Make one with ids.")
+        with self._lock:
+            return np.asarray(self._log.find(read_ids(rows, self.id_column)) >= 0)
 
     def features(self, rows: Any) -> Any:
         """The features of one row, or of the rows of a frame. They do not change the state.

@@ -3,13 +3,13 @@
 import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from selfpaced.cli.columns import Floats
-from selfpaced.cli.history import rows_to_score
+from selfpaced.cli.history import rows_to_score, rows_to_score_with_state
 from selfpaced.cli.opening import scores_output, what_is_done
 from selfpaced.cli.output import Talk, counted_new_categories
 from selfpaced.cli.request import Deciding, check_engine_options, data_of, request_from
@@ -100,8 +100,13 @@ def run(options: Namespace) -> None:
     else:
         with talk.progress(what_is_done(options, "scoring")) as progress:
             how: dict[str, Any] = {"keep": keep, "threshold": threshold, "deciding": deciding}
-            data = rows_to_score(options, model, read_card(options.model).metrics)
-            found = predict(model, data, output, **how, progress=progress)
+            metrics = read_card(options.model).metrics
+            if options.state is None:
+                rows: Any = nullcontext(rows_to_score(options, model, metrics))
+            else:
+                rows = rows_to_score_with_state(options, model, metrics, talk)
+            with rows as data:
+                found = predict(model, data, output, **how, progress=progress)
     if found.new_categories:
         talk.warn(str(NewCategoryWarning(found.new_categories, found.n_rows)))
     where = f"the files of {output}" if on_cluster else str(output)

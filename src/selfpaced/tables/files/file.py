@@ -435,7 +435,7 @@ class Reader:
 
     def column(self, name: str) -> Any:
         """One column whole, as an Arrow array."""
-        return self._table([name]).column(name).combine_chunks()
+        return self.table([name]).column(name).combine_chunks()
 
     def part(self, chosen: NDArray[np.bool_]) -> Reader:
         """A reader of some of the rows: those where `chosen` is true."""
@@ -446,7 +446,7 @@ class Reader:
 
     def loaded(self, columns: Sequence[str]) -> Reader:
         """Some columns of the same rows in memory, for rows that are read more than once."""
-        return self.holding(self._table(columns))
+        return self.holding(self.table(columns))
 
     def holding(self, rows: Any) -> Reader:
         """A reader of rows in memory, in the place of these rows."""
@@ -463,7 +463,7 @@ class Reader:
             "chosen": None if self.chosen is None else sha256(self.chosen.tobytes()).hexdigest(),
         }
 
-    def _table(self, columns: Sequence[str]) -> Any:
+    def table(self, columns: Sequence[str]) -> Any:
         """Some columns of all rows, each of a type that fits all files."""
         others = {name for file in self.files for name in file.schema.names} - set(columns)
         fields = unified_fields(self.files, sorted(others))
