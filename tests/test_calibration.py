@@ -13,6 +13,7 @@ from selfpaced.calibration import (
     PriorCorrection,
     check_method,
     expected_calibration_error,
+    expects_the_rare_rows,
     fit_calibrator,
 )
 
@@ -114,6 +115,9 @@ def test_the_rare_class_may_be_the_first():
     probabilities = np.column_stack([scores, 1 - scores])
     fitted = fit_calibrator("sigmoid", probabilities, (~is_case).astype(int), np.ones(scores.size), rare=0)
     assert fitted(probabilities)[:, 0].mean() == pytest.approx(is_case.mean(), rel=0.02)
+    last = fit_calibrator("sigmoid", probabilities[:, ::-1], is_case.astype(int), np.ones(scores.size), rare=1)
+    np.testing.assert_array_equal(last(probabilities[:, ::-1]), fitted(probabilities)[:, ::-1])
+    np.testing.assert_allclose(fitted(probabilities).sum(axis=1), 1)
 
 
 def test_the_calibration_error_is_the_mean_gap_of_equally_full_bins():
@@ -191,3 +195,22 @@ def test_the_calibration_error_has_15_bins_unless_said():
     by_default = expected_calibration_error(y, probabilities)
     assert by_default == expected_calibration_error(y, probabilities, n_bins=15)
     assert by_default == expected_calibration_error(np.where(y, "case", "other"), probabilities, pos_label="case")
+
+
+@pytest.mark.parametrize(
+    ("mean_score", "n_rows", "n_rare", "expected"),
+    [
+        (0.011, 10_000, 100, True),
+        (0.012, 10_000, 100, True),  # two standard deviations of 100 are 20
+        (0.0121, 10_000, 100, False),
+        (0.0079, 10_000, 100, False),
+        (0.0801, 100_000, 8000, True),
+        (0.0885, 100_000, 8000, False),  # of many rows a tenth is allowed
+        (0.087, 100_000, 8000, True),
+        (0.0, 1000, 0, True),
+        (0.0031, 1000, 0, False),  # up to three, as if one were rare
+        (0.0029, 1000, 0, True),
+    ],
+)
+def test_probabilities_expect_the_rare_rows_within_two_deviations_or_a_tenth(mean_score, n_rows, n_rare, expected):
+    assert expects_the_rare_rows(mean_score, n_rows, n_rare) is expected

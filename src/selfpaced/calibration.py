@@ -91,7 +91,7 @@ def _within_reach(steep: BetaMap, scores: Floats) -> BetaMap:
 
 
 def fit_isotonic(scores: Floats, is_case: NDArray[np.bool_], weights: Floats) -> IsotonicMap:
-    steps = IsotonicRegression(y_min=0, y_max=1).fit(scores, is_case.astype(np.float64), sample_weight=weights)
+    steps = IsotonicRegression().fit(scores, is_case.astype(np.float64), sample_weight=weights)
     return IsotonicMap(steps.X_thresholds_, steps.y_thresholds_, fit_beta(scores, is_case, weights))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from selfpaced.exceptions import TableError
 from selfpaced.tables import TIME_UNITS, checked_moments, moments_in, periods_of
-from selfpaced.tables.times import as_utc, iso_date, parsed_dates, zone_of
+from selfpaced.tables.times import as_utc, iso_date, parsed_dates, span_in, span_ticks, zone_of
 
 MOMENT = datetime(2024, 1, 31, 23, 59, 58, 123456, tzinfo=UTC)
 SECONDS = 1_706_745_598
@@ -127,6 +127,44 @@ def test_what_is_not_one_moment_for_each_row_is_refused(given, complaint):
         checked_moments(objects)
 
 
+def test_nanoseconds_of_a_column_are_cut_off_and_a_missing_time_is_refused():
+    assert moments_in(pa.array([SECONDS * 10**9 + 1007], pa.timestamp("ns")), "at").tolist() == [
+        datetime(2024, 1, 31, 23, 59, 58, 1)
+    ]
+    for kind in (pa.timestamp("us"), pa.int64()):
+        with pytest.raises(TableError, match="The time column 'at' has no time in 1 of 2 rows"):
+            moments_in(pa.array([SECONDS, None], kind), "at")
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ("90min", 5400),
+        ("1.5D", 129_600),
+        (" 2 w ", 1_209_600),
+        (np.timedelta64(36, "h"), 129_600),
+        (timedelta(minutes=1.5), 90),
+        ("0s", 0),
+    ],
+)
+def test_a_duration_is_the_same_however_it_is_written(given, seconds):
+    assert span_in(given, np.array([MOMENT.date()], dtype="datetime64[us]"), "delay") == np.timedelta64(seconds, "s")
+    assert span_ticks(given, "delay") == seconds * 10**6
+
+
+def test_a_duration_of_numbers_is_a_number():
+    assert [span_in(given, np.zeros(1), "delay") for given in (7, "1.5", np.float32(2), 0)] == [7, 1.5, 2, 0]
+    assert span_ticks(1.5, "delay") == 1_500_000
+    for given, complaint in (
+        ("2h", "such as 7200 for seconds"),
+        (-1, "delay must be a duration"),
+        (True, "delay must be a duration"),
+        (timedelta(-1), "delay must not be negative"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            span_in(given, np.zeros(1), "delay")
+
+
 def test_a_column_of_another_type_is_no_column_of_times():
     with pytest.raises(TableError, match="The time column 'at' is bool"):
         moments_in(pa.array([True]), "at")
@@ -193,9 +231,9 @@ def test_other_columns_are_not_moments(column):
 
 
 def test_texts_may_have_nine_digits_of_a_second():
-    assert parsed_dates(moments("2024-01-31T23:59:58.123456789"), False).type == pa.timestamp("ns")
-    assert parsed_dates(moments("2024-01-31T23:59:58.123456"), False).type == pa.timestamp("us")
-    assert parsed_dates(moments("2024-01-31T23:59:58.123456789Z"), True).type == pa.timestamp("ns", "UTC")
+    assert parsed_dates(moments("2024-01-31T23:59:58.123456789")).type == pa.timestamp("ns")
+    assert parsed_dates(moments("2024-01-31T23:59:58.123456")).type == pa.timestamp("us")
+    assert parsed_dates(moments("2024-01-31T23:59:58.123456789Z")).type == pa.timestamp("ns", "UTC")
 
 
 def test_the_zone_of_a_column_is_its_own_or_none():

@@ -149,7 +149,7 @@ def as_utc(array: Any, has_zone: bool) -> Any:
     Times without a time zone are UTC, but refused if those in training had one. What is not a moment is a ValueError.
     """
     if are_strings(array.type):
-        array = parsed_dates(array, has_zone)
+        array = parsed_dates(array)
     if not (are_dates(array.type) or pa.types.is_null(array.type)):
         raise ValueError(
             "only dates, times and text such as 2024-01-31 23:59 or 31.01.2024 23:59 can be read as moments."
@@ -162,14 +162,13 @@ def as_utc(array: Any, has_zone: bool) -> Any:
     return moments if zone else pc.assume_timezone(moments, "UTC")
 
 
-def parsed_dates(strings: Any, has_zone: bool) -> Any:
+def parsed_dates(strings: Any) -> Any:
     """Text as times: with an offset such as -05:00, or without; with up to nine digits of a second."""
     strings = iso_dates(strings)
-    zones = ("UTC", None) if has_zone else (None, "UTC")
-    for unit, zone in product(("us", "ns"), zones):
+    for unit, zone in product(("us", "ns"), (None, "UTC")):  # texts have an offset if the type has a zone
         with suppress(pa.ArrowInvalid):
             return strings.cast(pa.timestamp(unit, zone))
-    return strings.cast(pa.timestamp("us", zones[0]))  # raises an error that shows the wrong value
+    return strings.cast(pa.timestamp("us"))  # raises an error that shows the wrong value
 
 
 def zone_of(column: Any) -> str | None:
