@@ -91,6 +91,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/thresholds.py
 	$(BIN)/python benchmarks/recipes.py
 	$(BIN)/python benchmarks/scoring.py
+	$(BIN)/python benchmarks/history_service.py
 
 field: .venv/installed-dev
 	$(BIN)/python benchmarks/field.py

@@ -40,7 +40,7 @@ BUDGETS = {
     "cli": (4780, 20),
     "clusters": (2560, 16),
     "ensembles": (4560, 17),
-    "history": (2480, 10),
+    "history": (2500, 10),
     "model": (730, 5),
     "monitoring": (820, 3),
     "onnx_export": (720, 4),

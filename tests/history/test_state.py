@@ -1,6 +1,7 @@
 """The state for service: single rows have the features of a table, bit for bit, whatever happened before."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -292,6 +293,15 @@ def test_a_label_counts_from_the_end_of_its_delay_on_however_early_it_comes(stat
     assert state.features(asked["11:30"])["customer_known_2h"] == 0
 
 
+def test_the_label_of_a_row_without_an_entity_counts_for_nobody(state):
+    nobody = ROW | {"customer": None, "when": "2025-01-02T11:30"}
+    state.update(nobody | {"id": "x"})
+    assert np.isnan(state.features(nobody)["customer_rows_2h"])
+    assert state.learn(["x"], [1]) == (1, 0)
+    assert np.isnan(state.features(nobody | {"when": "2025-01-02T13:00"})["customer_rare_2h"])
+    assert state.features(nobody | {"when": "2025-01-02T13:00"})["terminal_rare_2h"] == 1
+
+
 def test_labels_are_learned_by_the_name_of_the_rare_one(state):
     X = pd.DataFrame([ROW | {"id": "x"}])
     state = HISTORY.state(X, ["fraud"], id_column="id", pos_label="fraud")
@@ -311,6 +321,50 @@ def test_labels_are_refused_where_they_cannot_be_used(state):
         HISTORY.state(X, [1]).learn([1], [1])
     with pytest.raises(TableError, match=r"There are 1 labels for 2 ids"):
         state.learn([1, 2], [1])
+
+
+def test_entities_that_are_not_kept_ready_have_the_same_features(month, monkeypatch):
+    X, y, history = month
+    ready, other = (history.state(X[:-50], y[:-50]) for _ in range(2))
+    asked = [row | {"when": X["when"].iloc[-1]} for row in X[-20:].to_dict("records")]
+    expected = [single(ready.features(row)) for row in asked]
+    monkeypatch.setattr("selfpaced.history.trails.MOST_CACHED", 0)
+    assert [single(other.features(row)) for row in asked] == expected
+    assert len(other._log._trails) == 2  # those of the last row
+
+
+def test_too_many_amounts_in_a_window_are_refused(state, monkeypatch):
+    monkeypatch.setattr("selfpaced.history.trails.MOST_AMOUNTS", 0)
+    with pytest.raises(TableError, match=r"more than 0 amounts in a window"):
+        state.features(ROW | {"when": "2025-01-02T11:00"})
+    assert state.features(ROW | {"customer": "c", "terminal": 8})["customer_rows_2h"] == 0
+
+
+def test_options_that_make_no_sense_are_refused(tmp_path):
+    X = pd.DataFrame([ROW])
+    with pytest.raises(ValueError, match=r"lateness must be written like the windows"):
+        HISTORY.state(X, lateness=5)
+    with pytest.raises(ValueError, match=r"sync_every must be a number of seconds"):
+        HISTORY.state(X, folder=tmp_path, sync_every=-1)
+    with pytest.raises(TypeError, match=r"mapping by column names, or a frame of rows; got <class 'list'>"):
+        HISTORY.state(X).update([ROW])
+    with pytest.raises(TypeError, match=r"or a frame of rows; got <class 'pandas"):
+        HISTORY.state(X).features(X.iloc[0])
+
+
+def test_threads_can_share_a_state(state):
+    def work(thread):
+        for number in range(50):
+            state.update(ROW | {"id": f"{thread}-{number}"})
+            state.learn([f"{thread}-{number}"], [1])
+            rare = state.features(ROW | {"when": "2025-01-02T11:30"})["customer_rare_2h"]
+            assert rare >= number + 1
+        return rare
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(work, range(4)))
+    assert max(found) == 200
+    assert state.n_rows == 300
 
 
 def test_a_row_is_scored_with_its_history_in_one_call(month):

@@ -38,14 +38,17 @@ class JournalFolder:
     `sync_every` is the number of seconds between two calls of fsync for the journal. 0 means one for every record.
     """
 
+    _journal: FileIO | None = None
+    _lock: FileIO | None = None
+
     def __init__(self, path: Any, sync_every: float) -> None:
+        if not sync_every >= 0:
+            raise ValueError(f"sync_every must be a number of seconds, 0 or more; got {sync_every!r}.")
         self.path, self._owner = Path(path), os.getpid()
         self._sync_every, self._synced_at = sync_every, time.monotonic()
         self._generation = 0  # of the snapshot; the journal with this number belongs to it
         self._checksum = 0  # of the last record
         self._n_bytes = 0  # of the journal
-        self._journal: FileIO | None = None
-        self._lock: FileIO | None = None
         self.path.mkdir(0o700, parents=True, exist_ok=True)
         self._lock = _locked(self.path / LOCK)
 

@@ -28,7 +28,7 @@ from selfpaced.history.journal import JournalFolder
 from selfpaced.history.kernel import describe
 from selfpaced.history.single import read_id, read_ids, read_row
 from selfpaced.history.trails import ALWAYS, KEYS, LABEL, NEVER, TIME, UNITS, Asked, RowLog
-from selfpaced.tables import span_ticks
+from selfpaced.tables import is_frame, span_parts, span_ticks
 
 VERSION = 1  # of the records in a folder
 FEWEST_CHANGES = 2**14  # between two snapshots
@@ -109,8 +109,12 @@ class HistoryState:
         """A new state with the rows of a frame."""
         if history.delay is not None or y is not None:
             check_labels(history, given=True)
-        ticks = min(history.window_ticks) if lateness is None else span_ticks(lateness, "lateness")
-        state = cls(history, id_column, getattr(pos_label, "item", lambda: pos_label)(), ticks)
+        if lateness is None:
+            lateness = min(history.windows, key=lambda window: span_ticks(window, "A window"))
+        if (span_parts(lateness, "lateness")[1] != "") != history.has_dates:
+            raise ValueError(f"lateness must be written like the windows {history.windows}; got {lateness!r}.")
+        pos_label = getattr(pos_label, "item", lambda: pos_label)()
+        state = cls(history, id_column, pos_label, span_ticks(lateness, "lateness"))
         if folder is not None:
             state._folder = JournalFolder(folder, sync_every)
         try:
@@ -247,7 +251,7 @@ class HistoryState:
         """
         if isinstance(rows, Mapping):
             return self._of_row(rows)
-        events = read_events(self.history, rows)
+        events = read_events(self.history, _checked_frame(rows))
         with self._lock:
             self._check(events.has_zone, int(events.times.min(initial=ALWAYS)))
             log = self._log.rows.copy()
@@ -422,7 +426,7 @@ class HistoryState:
             if self.id_column is not None:
                 row.append(read_id(rows, self.id_column))
             return np.array([row]).T, has_zone
-        events = read_events(self.history, rows, y, self._pos_label)
+        events = read_events(self.history, _checked_frame(rows), y, self._pos_label)
         labels = np.full(events.size, UNKNOWN) if events.labels is None else events.labels
         units = np.full(events.size, NO_AMOUNT) if events.units is None else events.units
         keys = [events.keys[key].view(np.int64) for key in self.history.keys]
@@ -478,6 +482,12 @@ class HistoryState:
                 self.compact()
             except StateError as error:
                 warn(f"The change is in the journal, which goes on growing because {error}")
+
+
+def _checked_frame(rows: Any) -> Any:
+    if not is_frame(rows):
+        raise TypeError(f"Give a row as a mapping by column names, or a frame of rows; got {type(rows)}.")
+    return rows
 
 
 def _order(history: History) -> Ints:

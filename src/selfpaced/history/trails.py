@@ -110,11 +110,13 @@ class RowLog:
         return [row[place] == NO_ENTITY for place, _ in self._entities]
 
     def _trail(self, number: int, key: int) -> Trail:
+        others = self._entities[number][1]
+        if key == NO_ENTITY:  # rows without an entity are in nobody's trail
+            return Trail(self._numbers[TIME, :0], self._numbers[:, :0], others)
         trail = self._trails.pop((number, key), None)
         if trail is None:
-            no_rows = np.empty(0, np.int64)
-            positions = self._positions[number].positions(key) if key != NO_ENTITY else no_rows
-            trail = Trail(positions, self._numbers[:, positions], self._entities[number][1])
+            positions = self._positions[number].positions(key)
+            trail = Trail(positions, self._numbers[:, positions], others)
             self._n_cached += trail.size
         self._trails[number, key] = trail  # the last one used is the last one dropped
         while self._n_cached > MOST_CACHED and len(self._trails) > len(self._entities):
