@@ -1,7 +1,6 @@
 """The features of a history on real clusters are those of frames, bit for bit."""
 
 from dataclasses import replace
-from functools import partial
 
 import dask.dataframe as dd
 import numpy as np
@@ -11,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 from selfpaced.clusters.dask import history as dask_history
-from selfpaced.clusters.history import PLACE, by_entity, place_rows
+from selfpaced.clusters.history import PLACE, by_entity, place_rows, still_seen
 from selfpaced.clusters.spark import history as spark_history
 from selfpaced.exceptions import TableError
-from selfpaced.history import History
+from selfpaced.history import History, read_events
 from tests.history.reference import slow_features
 from tests.history.tables import arrow_table, bits, histories, labels_of, rows
 
@@ -110,7 +109,7 @@ def test_no_feature_on_a_cluster_changes_with_later_rows_and_labels_not_yet_know
 
 def test_a_frame_of_a_cluster_without_labels_has_features_without_labels(described):
     some = some_rows(30)
-    history = replace(HISTORY, delay=None)
+    history = replace(HISTORY, entities=["customer"], distinct={}, delay=None)
     found = described(history, table_of(some), None)
     assert bits(found[list(history.feature_names)]) == bits(slow_features(history, some))
 
@@ -128,27 +127,41 @@ def test_what_a_cluster_cannot_do_is_refused_before_anything_is_computed(frame):
         HISTORY.features(frame, "label")
 
 
-@pytest.mark.parametrize("n_rows_at_once", [1, 7])
-@settings(max_examples=20, deadline=None)
-@given(history=histories, some=rows())
-def test_batches_of_a_partition_on_spark_have_the_features_of_the_whole(n_rows_at_once, history, some):
-    """Each batch sees of the ones before it only the rows that are kept."""
+def assert_batches_have_the_features_of_the_whole(history, some, n_rows_at_once):
+    """Each batch of a partition on Spark sees of the ones before it only the rows that are kept."""
     table = table_of(some)
     names = table.column_names
     y = None if history.delay is None else "label"
     expected = history.features(table.drop_columns(["label"]), labels_of(history, some)).to_pandas()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_history, "ROWS_AT_ONCE", n_rows_at_once)
+        placed = pa.Table.from_batches(spark_history._placed(history, names, iter(table.to_batches())))
         for number, one in enumerate(by_entity(history)):
-            placed = [*spark_history._placed(history, names, iter(table.to_batches()))]
-            if not placed:
-                return
             by = [(f"{PLACE}{number}", "ascending"), (spark_history.TIME, "ascending")]
-            partition = pa.Table.from_batches(placed).sort_by(by)
-            all_names = [*partition.column_names, *one.feature_names]
-            work = partial(spark_history._described, one, names, y, None, all_names)
-            found = pa.Table.from_batches(work(iter(partition.to_batches(max_chunksize=3)))).sort_by("number")
+            batches = iter(placed.sort_by(by).to_batches(max_chunksize=3))
+            all_names = [*placed.column_names, *one.feature_names]
+            described = spark_history._described(one, names, y, None, all_names, batches)
+            found = pa.Table.from_batches(described).sort_by("number")
             assert bits(found.select(one.feature_names)) == bits(expected[list(one.feature_names)])
+
+
+@pytest.mark.parametrize("n_rows_at_once", [1, 7])
+@settings(max_examples=20, deadline=None)
+@given(history=histories, some=rows().filter(bool))
+def test_batches_of_a_partition_on_spark_have_the_features_of_the_whole(n_rows_at_once, history, some):
+    assert_batches_have_the_features_of_the_whole(history, some, n_rows_at_once)
+
+
+def test_batches_on_spark_see_rows_and_labels_as_old_as_the_longest_window_and_the_delay():
+    some = [row | {"customer": "a", "label": 1} for row in some_rows()]
+    assert_batches_have_the_features_of_the_whole(replace(HISTORY, entities=["customer"], distinct={}), some, 1)
+
+
+def test_of_a_partition_on_spark_only_rows_of_the_last_entity_that_can_be_seen_are_kept():
+    history = History("step", "name", windows=[5], delay=2, base_rate=0.5)
+    frame = pd.DataFrame({"step": [8, 9, 0, 2, 3, 9, 9], "name": ["b"] * 2 + ["a"] * 5})
+    kept = still_seen(history, read_events(history, frame))
+    assert (kept.times / 10**6).tolist() == [2, 3, 9, 9]
 
 
 def test_the_rare_label_is_found_by_its_name_in_partitions_of_dask_and_on_spark():
