@@ -21,7 +21,7 @@ from selfpaced.history.single import read_row
 from tests.history.reference import slow_features
 from tests.history.tables import COLUMNS, START, bits, histories, pandas_frame, rows
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=80, deadline=None)
 HISTORY = History("when", ["customer", "terminal"], "amount", delay="90min", windows=["2h", "9d"], base_rate=0.1)
 LONG = "1000d"  # later than any row of a random table
 
@@ -81,7 +81,6 @@ def month():
     return X, y, History("when", ["customer", "terminal"], "amount", windows, delay="3d", base_rate=0.03)
 
 
-@pytest.mark.slow
 def test_a_month_replayed_row_by_row_has_the_bits_of_the_table(month):
     X, y, history = month
     in_table = history.features(X, y)
