@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from selfpaced import SelfPacedEnsembleClassifier
 from selfpaced.datasets import make_transactions
 from selfpaced.exceptions import TableError
-from selfpaced.history import History, read_events
+from selfpaced.history import History, HistoryState, read_events
 from selfpaced.history.single import read_row
 from tests.history.reference import slow_features
 from tests.history.tables import COLUMNS, START, bits, histories, pandas_frame, rows
@@ -41,7 +42,7 @@ def single(features):
     return bits({name: [value] for name, value in features.items()})
 
 
-steps = st.lists(st.sampled_from(["one row", "three rows", "label", "question", "compact"]), max_size=30)
+steps = st.lists(st.sampled_from(["one row", "three rows", "label", "question", "compact", "reopen"]), max_size=30)
 
 
 @few
@@ -49,28 +50,33 @@ steps = st.lists(st.sampled_from(["one row", "three rows", "label", "question", 
 def test_any_sequence_of_updates_labels_and_questions_gives_the_features_of_the_reference(
     history, some, asked, sequence, data
 ):
-    state = history.state(frame_of([], []), id_column="id", lateness=LONG)
-    kept = []
-    for step in sequence:
-        if step.endswith(("row", "rows")) and some:
-            new = [some.pop() | {"label": None} for _ in range(min(len(some), 1 if step == "one row" else 3))]
-            numbers = range(len(kept), len(kept) + len(new))
-            given_rows = as_row(new[0], numbers[0]) if step == "one row" else frame_of(new, numbers)
-            assert state.update(given_rows) == len(new)
-            kept += new
-        elif step == "label" and kept and history.delay is not None:
-            number, label = data.draw(st.integers(0, len(kept) - 1)), data.draw(st.sampled_from([0, 1, None]))
-            kept[number] = kept[number] | {"label": label}
-            assert state.learn([number, 10**6], [label, 1]) == (1, 1)
-        elif step == "compact":
-            state.compact()
-        elif asked:
-            row = asked[-1] | {"label": None}
-            asked = [*asked[-1:], *asked[:-1]]
-            assert single(state.features(as_row(row))) == bits(slow_features(history, [row], kept))
-    assert state.n_rows == len(kept)
-    asked = [row | {"label": None} for row in asked]
-    assert bits(state.features(pandas_frame(asked))) == bits(slow_features(history, asked, kept))
+    with TemporaryDirectory() as folder:
+        state = history.state(frame_of([], []), id_column="id", lateness=LONG, folder=folder)
+        kept = []
+        for step in sequence:
+            if step.endswith(("row", "rows")) and some:
+                new = [some.pop() | {"label": None} for _ in range(min(len(some), 1 if step == "one row" else 3))]
+                numbers = range(len(kept), len(kept) + len(new))
+                given_rows = as_row(new[0], numbers[0]) if step == "one row" else frame_of(new, numbers)
+                assert state.update(given_rows) == len(new)
+                kept += new
+            elif step == "label" and kept and history.delay is not None:
+                number, label = data.draw(st.integers(0, len(kept) - 1)), data.draw(st.sampled_from([0, 1, None]))
+                kept[number] = kept[number] | {"label": label}
+                assert state.learn([number, 10**6], [label, 1]) == (1, 1)
+            elif step == "compact":
+                state.compact()
+            elif step == "reopen":
+                state.close()
+                state = HistoryState.open(folder, history)
+            elif asked:
+                row = asked[-1] | {"label": None}
+                asked = [*asked[-1:], *asked[:-1]]
+                assert single(state.features(as_row(row))) == bits(slow_features(history, [row], kept))
+        assert state.n_rows == len(kept)
+        asked = [row | {"label": None} for row in asked]
+        assert bits(state.features(pandas_frame(asked))) == bits(slow_features(history, asked, kept))
+        state.close()
 
 
 @pytest.fixture(scope="module")
