@@ -1,6 +1,7 @@
 """Decisions row by row, as text, and the best rows of each period."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from selfpaced.thresholds import best_rows, parse_decision
@@ -27,6 +28,17 @@ def test_a_column_may_have_any_name():
 
 def test_p_is_the_probability_unless_it_stands_in_backticks():
     assert parse_decision("p*`p`>1").alerts(P, {"p": np.array([100.0, 1.0, 1.0])}).tolist() == [True, False, False]
+
+
+def test_columns_are_those_that_are_given_or_those_of_the_rows():
+    rows, decision = pd.DataFrame({"amount": [1.0, 2.0], "look": [3.0, 4.0]}), parse_decision("p*amount>look")
+    for given, amounts in ((None, [1, 2]), ({}, [1, 2]), ({"amount": [5, 6]}, [5, 6])):
+        found = decision.read(rows, given, 2, "columns=")
+        assert {name: values.tolist() for name, values in found.items()} == {"amount": amounts, "look": [3, 4]}
+    with pytest.raises(ValueError, match="reads 'look', which is in neither X nor columns="):
+        decision.read(rows[["amount"]], {"amount": [5, 6]}, 2, "columns=")
+    with pytest.raises(ValueError, match=r"'amount' has the shape \(1,\), but there are 2 rows. Give columns="):
+        decision.read(rows, {"amount": [5]}, 2, "columns=")
 
 
 def test_the_cost_is_that_of_all_alerts_and_of_missed_rare_rows():

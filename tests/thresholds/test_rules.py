@@ -130,6 +130,8 @@ def test_a_condition_that_is_met_exactly_is_met(rule, value):
 
 def test_the_value_of_costs_is_their_negative_per_row():
     assert parse_rule("cost=5:100").value(Alerts(1, 2, 3, 4)) == pytest.approx(-(2 * 5 + 3 * 100) / 10)
+    assert parse_rule("cost=5:100").value(Alerts(0, 1, 0, 0)) == -5
+    assert parse_rule("alerts<=1").value(Alerts(0, 1, 0, 0)) == 1
 
 
 @pytest.mark.parametrize(("rule", "place"), [("precision>=0.5", 1), ("recall>=0.5", 2)])
