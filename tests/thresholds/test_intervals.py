@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta, norm
+from scipy.stats import beta, binomtest, norm
 
-from selfpaced.thresholds import choose_threshold, sweep_of
+from selfpaced.metrics import Alerts
+from selfpaced.thresholds import Interval, choose_threshold, share_interval, sweep_of
 from selfpaced.thresholds import sweep as intervals
 from selfpaced.thresholds.rules import Best
 from selfpaced.thresholds.sweep import FIGURES, _drawn_at, _drawn_losses, _places, _resamples, _thinned
@@ -281,3 +282,18 @@ def test_half_a_row_is_added_on_either_side_of_each_share():
     silent = drawn.false_negatives + drawn.true_negatives
     assert np.mean(drawn.false_negatives / silent) == pytest.approx((1 + 0.5) / (3 + 1), abs=0.004)
     np.testing.assert_allclose(drawn.n_rows, 4)
+
+
+@pytest.mark.parametrize(("part", "whole"), [(8, 10), (0, 7), (7, 7), (1, 300)])
+def test_the_interval_of_a_share_is_wilsons(part, whole):
+    expected = binomtest(part, whole).proportion_ci(0.9, method="wilson")
+    found = share_interval(part, whole)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert share_interval(0, 0) == Interval(0.0, 1.0)
+
+
+def test_the_alerts_of_any_number_are_the_rows_at_or_above_it():
+    sweep = sweep_of(np.array([True, False, True, False]), np.array([0.9, 0.5, 0.5, 0.1]))
+    counts = {0.95: (0, 0), 0.9: (1, 0), 0.6: (1, 0), 0.5: (2, 1), 0.1: (2, 2), 0.0: (2, 2)}
+    for threshold, (found, false_alarms) in counts.items():
+        assert sweep.alerts_from(threshold) == Alerts(found, false_alarms, 2 - found, 2 - false_alarms)
