@@ -297,3 +297,11 @@ def test_the_alerts_of_any_number_are_the_rows_at_or_above_it():
     counts = {0.95: (0, 0), 0.9: (1, 0), 0.6: (1, 0), 0.5: (2, 1), 0.1: (2, 2), 0.0: (2, 2)}
     for threshold, (found, false_alarms) in counts.items():
         assert sweep.alerts_from(threshold) == Alerts(found, false_alarms, 2 - found, 2 - false_alarms)
+
+
+def test_the_shares_of_every_threshold():
+    sweep = sweep_of(np.array([True, False, True, False]), np.array([0.9, 0.5, 0.5, 0.1]))
+    assert sweep.thresholds.tolist() == [0.9, 0.5, 0.1]
+    assert sweep.recall.tolist() == [0.5, 1, 1]
+    assert sweep.false_alarm_rate.tolist() == [0, 0.5, 1]
+    assert sweep.precision.tolist() == pytest.approx([1, 2 / 3, 0.5])
