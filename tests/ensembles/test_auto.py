@@ -193,7 +193,7 @@ class TestRows:
 
     @pytest.mark.parametrize(
         ("kind", "names"),
-        [(pd.DataFrame, list(SMALL_RECIPES)), (pl.DataFrame, ["LightGBM, small trees", "linear", "extra trees"])],
+        [(pd.DataFrame, list(SMALL_RECIPES)), (pl.DataFrame, ["LightGBM, random splits", "linear", "extra trees"])],
         ids=["pandas", "polars"],
     )
     @pytest.mark.slow
@@ -230,7 +230,7 @@ class TestRows:
         known = recipes.default_recipes(recipes.Columns(list(frame), {"word": 3}))
         few = [
             (name, known[name].set_params(n_estimators=2))
-            for name in ("linear", "LightGBM, small trees", "extra trees")
+            for name in ("linear", "LightGBM, random splits", "extra trees")
         ]
         model = auto(few).fit(frame, y)
         np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(other))
@@ -490,7 +490,7 @@ class TestTimeLimit:
         ):
             model = auto(time_limit=0.001).fit(X, y)
         assert list(model.ensembles_) == ["trees"]
-        assert len(model.ensembles_["trees"].estimators_) == 4
+        assert len(model.ensembles_["trees"].estimators_) == recipes.BlendLimits().n_members_judged
         assert model.predict_proba(X_test).shape == (3000, 2)
         assert model.calibration_ == "isotonic"
 

@@ -39,7 +39,7 @@ class AutoSelfPacedClassifier(DoubtingEnsemble):
     ----------
     recipes : list of (str, estimator) tuples or None, default=None
         Names and unfitted ensembles to choose from: `SelfPacedEnsembleClassifier`, `UnderBaggingClassifier` or
-        `BalanceCascadeClassifier`. By default LightGBM in three ways, a linear model, a neural network, extra trees,
+        `BalanceCascadeClassifier`. By default LightGBM in two ways, a linear model, a neural network, extra trees,
         and CatBoost if it is installed; with more than 2,000 rare rows, LightGBM of 300 rounds, as an ensemble and
         as one model of all rows. The cheapest should come first. If one common row for each rare one would be more
         than 2^20 numbers (rows times columns), the default recipes of other kinds are skipped, unless there is a time

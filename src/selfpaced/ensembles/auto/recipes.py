@@ -63,10 +63,10 @@ def _forest(columns: Columns) -> Any:
     return with_codes(RandomForestClassifier(n_estimators=50), columns.categorical)
 
 
-def _extra_trees(columns: Columns) -> Any:
+def _extra_trees(columns: Columns, n_trees: int = 100) -> Any:
     from sklearn.ensemble import ExtraTreesClassifier
 
-    return with_codes(ExtraTreesClassifier(n_estimators=100), columns.categorical)
+    return with_codes(ExtraTreesClassifier(n_estimators=n_trees), columns.categorical)
 
 
 def _gbdt(columns: Columns) -> Any:
@@ -215,7 +215,7 @@ class BlendLimits:
     common_per_rare_row: int = 30
     n_folds: int = 3
     # Fewer members than in the final fit: a few are enough to compare recipes.
-    n_members_judged: int = 5
+    n_members_judged: int = 3
 
     def rare_rows_judged(self, n_columns: int) -> int:
         """The most rare rows in the sample, by the number of columns."""
@@ -227,7 +227,7 @@ class BlendLimits:
         return max(self.fewest_common_rows, self.common_per_rare_row * min(n_rare, self.rare_rows_judged(n_columns)))
 
 
-# Of wide tables, half of the usual ten members are as good, and so are 63 bins instead of 255.
+# Half of the usual ten members are as good in a blend. Of wide tables, 63 bins are as good as 255.
 FEW_MEMBERS, FEW_BINS = 5, 63
 # Members for large minorities: many rounds on samples of rows and columns. The number of leaves follows the rare rows.
 LARGE_RATIO = 3
@@ -290,13 +290,10 @@ class MinoritySize:
         return int(np.clip(2**power - 1, FEWEST_LEAVES, MOST_LEAVES))
 
 
-def _of_lightgbm(
-    columns: Columns, size: MinoritySize, ratio: float, weighting: str | None = None, **parameters: Any
-) -> Recipe:
+def _of_lightgbm(columns: Columns, size: MinoritySize, ratio: float, **parameters: Any) -> Recipe:
     ratio = size.ratio(ratio, size.limits.most_values)
-    if size.is_wide:
-        return Recipe(lightgbm(columns, max_bin=FEW_BINS, **parameters), FEW_MEMBERS, ratio=ratio, weighting=weighting)
-    return Recipe(lightgbm(columns, **parameters), ratio=ratio, weighting=weighting)
+    bins = {"max_bin": FEW_BINS} if size.is_wide else {}
+    return Recipe(lightgbm(columns, **bins, **parameters), FEW_MEMBERS, ratio=ratio)
 
 
 def _strong(columns: Columns, size: MinoritySize) -> Recipe:
@@ -310,7 +307,12 @@ def _on_all_rows(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier
 
 
 def _of_slow_kind(base: Callable[[Columns], Any], ratio: float, columns: Columns, size: MinoritySize) -> Recipe:
-    return Recipe(base(columns), ratio=size.ratio(ratio, size.limits.most_values_of_slow_kinds))
+    return Recipe(base(columns), FEW_MEMBERS, ratio=size.ratio(ratio, size.limits.most_values_of_slow_kinds))
+
+
+def _of_catboost(columns: Columns, size: MinoritySize) -> Recipe:
+    """Three members, because CatBoost takes longest."""
+    return _of_slow_kind(BASES["catboost"], 20, columns, size).set_params(n_estimators=3)
 
 
 def _of_gbdt(columns: Columns, size: MinoritySize) -> Recipe:
@@ -326,28 +328,28 @@ class DefaultRecipe:
     is_slow: bool = True
 
 
-WEIGHTED_ROWS: dict[str, Any] = {
-    "ratio": 20,
-    "weighting": "sqrt",
-    "n_estimators": 150,
-    "learning_rate": 0.05,
-    "num_leaves": 8,
-    "colsample_bytree": 0.7,
+# LightGBM that draws the thresholds of its splits at random: as cheap as a few trees, and hard to overfit.
+RANDOM_SPLITS: dict[str, Any] = {
+    "n_estimators": 200,
+    "learning_rate": 0.04,
+    "extra_trees": True,
+    "colsample_bytree": 0.6,
+    "reg_alpha": 0.5,
+    "reg_lambda": 0.9,
 }
 # The cheapest come first, because a time limit may skip the others. The first recipe finds the hard rows of large
 # tables.
 RECIPES: dict[str, DefaultRecipe] = {
-    "LightGBM, small trees": DefaultRecipe(
-        "lightgbm", partial(_of_lightgbm, ratio=1, n_estimators=100, num_leaves=8), is_slow=False
+    "LightGBM, random splits": DefaultRecipe(
+        "lightgbm", partial(_of_lightgbm, ratio=10, **RANDOM_SPLITS), is_slow=False
     ),
     "linear": DefaultRecipe("sklearn", partial(_of_slow_kind, _logistic, 10)),
     "LightGBM, many common rows": DefaultRecipe(
         "lightgbm", partial(_of_lightgbm, ratio=10, n_estimators=100), is_slow=False
     ),
-    "LightGBM, weighted rows": DefaultRecipe("lightgbm", partial(_of_lightgbm, **WEIGHTED_ROWS), is_slow=False),
     "neural network": DefaultRecipe("sklearn", partial(_of_slow_kind, neural_network, 5)),
-    "extra trees": DefaultRecipe("sklearn", partial(_of_slow_kind, _extra_trees, 20)),
-    "CatBoost": DefaultRecipe("catboost", partial(_of_slow_kind, BASES["catboost"], 20)),
+    "extra trees": DefaultRecipe("sklearn", partial(_of_slow_kind, partial(_extra_trees, n_trees=50), 20)),
+    "CatBoost": DefaultRecipe("catboost", _of_catboost),
 }
 LARGE_RECIPES: dict[str, DefaultRecipe] = {
     "LightGBM, strong": DefaultRecipe("lightgbm", _strong, is_slow=False),
