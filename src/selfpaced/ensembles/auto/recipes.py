@@ -306,13 +306,10 @@ def _on_all_rows(columns: Columns, size: MinoritySize) -> UnderBaggingClassifier
     return UnderBaggingClassifier(lightgbm(columns, num_leaves=size.n_leaves, **STRONG), 1, ratio=ratio)
 
 
-def _of_slow_kind(base: Callable[[Columns], Any], ratio: float, columns: Columns, size: MinoritySize) -> Recipe:
-    return Recipe(base(columns), FEW_MEMBERS, ratio=size.ratio(ratio, size.limits.most_values_of_slow_kinds))
-
-
-def _of_catboost(columns: Columns, size: MinoritySize) -> Recipe:
-    """Three members, because CatBoost takes longest."""
-    return _of_slow_kind(BASES["catboost"], 20, columns, size).set_params(n_estimators=3)
+def _of_slow_kind(
+    base: Callable[[Columns], Any], ratio: float, columns: Columns, size: MinoritySize, n_members: int = FEW_MEMBERS
+) -> Recipe:
+    return Recipe(base(columns), n_members, ratio=size.ratio(ratio, size.limits.most_values_of_slow_kinds))
 
 
 def _of_gbdt(columns: Columns, size: MinoritySize) -> Recipe:
@@ -349,7 +346,8 @@ RECIPES: dict[str, DefaultRecipe] = {
     "linear": DefaultRecipe("sklearn", partial(_of_slow_kind, _logistic, 10)),
     "neural network": DefaultRecipe("sklearn", partial(_of_slow_kind, neural_network, 5)),
     "extra trees": DefaultRecipe("sklearn", partial(_of_slow_kind, partial(_extra_trees, n_trees=50), 20)),
-    "CatBoost": DefaultRecipe("catboost", _of_catboost),
+    # Three members, because CatBoost takes longest.
+    "CatBoost": DefaultRecipe("catboost", partial(_of_slow_kind, BASES["catboost"], 20, n_members=3)),
 }
 LARGE_RECIPES: dict[str, DefaultRecipe] = {
     "LightGBM, strong": DefaultRecipe("lightgbm", _strong, is_slow=False),
