@@ -203,6 +203,7 @@ def test_the_calibration_error_has_15_bins_unless_said():
         (0.011, 10_000, 100, True),
         (0.012, 10_000, 100, True),  # two standard deviations of 100 are 20
         (0.0121, 10_000, 100, False),
+        (0.375, 64, 16, True),  # by exactly two deviations
         (0.0079, 10_000, 100, False),
         (0.0801, 100_000, 8000, True),
         (0.0885, 100_000, 8000, False),  # of many rows a tenth is allowed
