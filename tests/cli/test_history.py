@@ -93,6 +93,13 @@ class TestTraining:
         assert "--time-column" in complaint
         assert "at random" in complaint
 
+    @pytest.mark.parametrize("entity", ["is_fraud", "customer+is_fraud", "when"])
+    def test_labels_and_times_are_refused_as_entities(self, entity, trained, run):
+        options = ("--target", "is_fraud", "--time-column", "when", "--history", entity)
+        code, _, complaint = run("train", trained / "all.parquet", *options)
+        assert code == 2
+        assert "own label" in complaint or "time column" in complaint
+
     def test_windows_without_entities_are_refused(self, trained, run):
         code, _, complaint = run("train", trained / "all.parquet", "--target", "is_fraud", "--windows", "1d")
         assert code == 2

@@ -220,3 +220,8 @@ def test_distinct_values_are_those_of_the_other_entities_by_default():
         (("customer", "shop"), ("terminal",)),
     )
     assert "customer+shop_distinct_terminal_7d" in history.feature_names
+
+
+def test_times_are_refused_as_an_entity():
+    with pytest.raises(ValueError, match="time column 'when' cannot be an entity"):
+        History("when", ["customer", ("customer", "when")])

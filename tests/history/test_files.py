@@ -135,3 +135,10 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     PLAIN.write_features(path, tmp_path / "out.parquet")
     with pytest.raises(TableError, match="already has a column 'customer_rows_2h'"):
         PLAIN.write_features(tmp_path / "out.parquet", tmp_path / "twice.parquet")
+
+
+def test_labels_are_refused_as_an_entity_because_a_row_would_see_its_own(tmp_path):
+    pq.write_table(with_labels(many(10)), tmp_path / "rows.parquet")
+    history = History("when", ["label"], windows=["2h"], delay="90min", base_rate=0.1)
+    with pytest.raises(TableError, match="its own label"):
+        history.write_features(tmp_path / "rows.parquet", tmp_path / "out.parquet", target="label")

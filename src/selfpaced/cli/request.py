@@ -202,6 +202,11 @@ class TrainRequest:
                 "--history needs the times of the rows: --time-column COL. The last rows are then held out. Rows held "
                 "out at random would be judged by a model that knows what their entities did afterwards."
             )
+        if self.history is not None and self.target in (*self.history_columns, self.amount):
+            raise TableError(
+                f"{self.target!r} has the labels, so it cannot be an entity or an amount of --history: each row would "
+                "see its own label."
+            )
         if self.history is not None and self.valid is not None:
             raise TableError(
                 f"--history holds out the last rows. Omit --valid {self.valid}, and judge the model by that file "

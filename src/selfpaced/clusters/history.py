@@ -20,7 +20,7 @@ def add_history(history: History, frame: Any, y: Any, pos_label: Any) -> Any:
     """The rows of a Dask or Spark DataFrame, in another order, with their features as further columns."""
     check_columns(history, list(frame.columns))
     refuse_taken(history, list(frame.columns))
-    check_labels(history, given=y is not None)
+    check_labels(history, y is not None, y if isinstance(y, str) else None)
     if y is not None and (not isinstance(y, str) or y not in frame.columns):
         raise TableError(
             f"On a cluster, labels are a column of the frame, given by its name; got {y!r}. The columns are "

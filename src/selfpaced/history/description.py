@@ -133,6 +133,8 @@ class History:
             value = getattr(self, name)
             if not (isinstance(value, str) or (value is None and name == "amount_column")):
                 raise ValueError(f"{name} must be the name of a column; got {value!r}.")
+        if self.time_column in (column for key in self.keys for column in columns_of(key)):
+            raise ValueError(f"The time column {self.time_column!r} cannot be an entity: its rows would see no others.")
         self._check_numbers()
         self._check_spans()
         if len(set(self.feature_names)) < len(self.feature_names):
@@ -481,8 +483,13 @@ def refuse_taken(history: History, columns: Sequence[Any]) -> None:
         )
 
 
-def check_labels(history: History, given: bool) -> None:
-    """Refuse labels that would not be used, and a history of labels without labels or without a base rate."""
+def check_labels(history: History, given: bool, target: str | None = None) -> None:
+    """Refuse labels that would not be used, and a history of labels without labels or without a base rate.
+
+    A column of labels that the history uses like any other is refused, too: each row would see its own label.
+    """
+    if target is not None and target in history.columns:
+        raise TableError(f"The history uses {target!r}, the column of labels, so each row would see its own label.")
     if given and history.delay is None:
         raise ValueError("The history has no delay, so it uses no labels. Omit the labels, or give it a delay.")
     if history.delay is not None and not given:

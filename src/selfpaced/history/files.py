@@ -44,7 +44,7 @@ def write_features(
     readers = [reader] if past_reader is None else [past_reader, reader]
     refuse_own_source(output, [file.path for each in readers for file in each.files])
     refuse_taken(history, reader.column_names)
-    check_labels(history, given=labels[0] is not None)
+    check_labels(history, labels[0] is not None, labels[0])
     if labels[0] is not None and not any(labels[0] in each.column_names for each in readers):
         names = readers[0].column_names
         raise TableError(
