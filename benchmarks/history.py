@@ -11,7 +11,7 @@ with and without the history:
 
 - last 20%: the last 500,000 rows, trained on the first 80% less 7 days, tested on the last 20%
 - Handbook: 7 days to train on (from 2018-07-25), 7 days of delay, 7 days to test. Also without the customers whose
-  frauds are known on the day of the test, whom the Handbook leaves out.
+  frauds are known on the day of the test, whom the Handbook leaves out as we understand it.
 """
 
 from __future__ import annotations
