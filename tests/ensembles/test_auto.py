@@ -610,3 +610,17 @@ class TestInScikitLearn:
         X, X_test, y, _ = rows
         again = clone(fitted).fit(X, y)
         np.testing.assert_array_equal(again.predict_proba(X_test), fitted.predict_proba(X_test))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_the_default_recipes_are_given_to_be_changed(kind):
+    plain = AutoSelfPacedClassifier.default_recipes()
+    assert dict(plain).keys() == recipes.default_recipes(recipes.Columns(None, {})).keys()
+    assert [name for name, _ in AutoSelfPacedClassifier.default_recipes(np.zeros((3, 2)))] == [
+        name for name, _ in plain
+    ]
+    frame = kind({"a": [1.0, 2.0, 3.0], "word": ["x", "y", "x"]})
+    expected = recipes.default_recipes(recipes.Columns(["a", "word"], {"word": 2}))
+    assert [repr(recipe) for _, recipe in AutoSelfPacedClassifier.default_recipes(frame)] == [
+        repr(recipe) for recipe in expected.values()
+    ]
